@@ -24,6 +24,7 @@ from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator
 from ocf.testing import RecordingCluster, VirtualClock
 from ocf.testing.envtest import ControlPlane
+from tests import support
 
 StaticKind: TypeAlias = StaticBuilder[Any, BaseMutator]
 _CONFIG_MAP: Kind[Any, BaseMutator] = Kind("v1", "ConfigMap", "V1ConfigMap", BaseMutator)
@@ -32,7 +33,7 @@ _CLUSTER_ROLE: Kind[Any, BaseMutator] = Kind(
 )
 
 
-WorldCluster: TypeAlias = EmbeddedCluster | RecordingCluster
+EnvCluster: TypeAlias = EmbeddedCluster | RecordingCluster
 
 SHOP: Final = {
     "apiVersion": "example.com/v1",
@@ -85,16 +86,15 @@ class _NoRow:
 _NO_ROW: Final = _NoRow()
 
 
-class World:
+class Env(support.Env[EnvCluster, VirtualClock]):
     """A cluster with an owner, and helpers to reconcile and change them."""
 
     web = ObjectKey("apps/v1", "Deployment", "web", "shop")
     hpa = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "web", "shop")
 
-    def __init__(self, cluster: WorldCluster, owner: ObjectKey, clock: VirtualClock) -> None:
-        self.cluster = cluster
+    def __init__(self, cluster: EnvCluster, owner: ObjectKey, clock: VirtualClock) -> None:
+        super().__init__(cluster, clock)
         self.owner = owner
-        self.clock = clock
 
     async def owner_manifest(self) -> Manifest:
         return await self.cluster.get(self.owner)
@@ -109,8 +109,8 @@ class World:
         return results[-1]
 
     async def condition(self, name: str = "WebReady") -> Manifest:
-        status = (await self.owner_manifest()).get("status") or {}
-        return next(found for found in status["conditions"] if found["type"] == name)
+        found: Manifest = (await self.read_conditions(self.owner))[name]
+        return found
 
     async def exists(self, key: ObjectKey) -> bool:
         kept = await self.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
@@ -125,9 +125,7 @@ class World:
 
     async def change(self, key: ObjectKey, **patch: Any) -> Manifest:
         """Change an object as another user does."""
-        return await self.cluster.patch(
-            key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl-edit")
-        )
+        return await self.merge_patch(key, patch, by="kubectl-edit")
 
     async def other_owner(self) -> Manifest:
         """Create another owner, `Shop shop/other`, and return a controller reference to it."""
@@ -141,18 +139,11 @@ class World:
         return [reference["name"] for reference in metadata.get("ownerReferences", [])]
 
     async def replicas(self) -> int:
-        found: int = (await self.cluster.get(self.web))["spec"]["replicas"]
-        return found
+        return await self.read_replicas(self.web)
 
     async def scale(self, replicas: int) -> None:
         """Set the replicas as the autoscaler does, through the Scale subresource."""
-        await self.cluster.patch(
-            self.web,
-            {"spec": {"replicas": replicas}},
-            PatchOptions(
-                patch_type=PatchType.MERGE, field_manager="kube-controller-manager", subresource=Subresource.SCALE
-            ),
-        )
+        await self.set_scale(self.web, replicas, by="kube-controller-manager")
 
     async def report(self, key: ObjectKey, status: Manifest) -> None:
         """Write a status as the kind's controller does."""
@@ -189,13 +180,13 @@ async def shop_server(shop_plane: ControlPlane) -> AsyncIterator[Cluster]:
 
 
 @pytest.fixture(params=["embedded", "envtest"])
-def new_world(request: pytest.FixtureRequest) -> Callable[[], Awaitable[World]]:
+def new_world(request: pytest.FixtureRequest) -> Callable[[], Awaitable[Env]]:
     """Return a function that makes a cluster with an owner, `Shop shop/demo`."""
     if request.param == "embedded":
         return _embedded_world
     server: Cluster = request.getfixturevalue("shop_server")
 
-    async def make() -> World:
+    async def make() -> Env:
         await _emptied(server)
         return await _world(RecordingCluster(server, apply_cache=ApplyCache()), _clock())
 
@@ -206,16 +197,16 @@ def _clock() -> VirtualClock:
     return VirtualClock(datetime(2026, 1, 31, 12, 0, tzinfo=UTC))
 
 
-async def _embedded_world() -> World:
+async def _embedded_world() -> Env:
     clock = _clock()
     kinds = [CustomKind("example.com", "v1", "Shop")]
     return await _world(EmbeddedCluster(kinds=kinds, namespaces=("shop",), now=clock.now), clock)
 
 
-async def _world(cluster: WorldCluster, clock: VirtualClock) -> World:
+async def _world(cluster: EnvCluster, clock: VirtualClock) -> Env:
     await cluster.create(SHOP, field_manager="user")
     cluster.requests.clear()
-    return World(cluster, ObjectKey.of(SHOP), clock)
+    return Env(cluster, ObjectKey.of(SHOP), clock)
 
 
 async def _emptied(server: Cluster) -> None:
@@ -241,7 +232,7 @@ async def _emptied(server: Cluster) -> None:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def world(new_world: Callable[[], Awaitable[World]]) -> World:
+async def world(new_world: Callable[[], Awaitable[Env]]) -> Env:
     return await new_world()
 
 

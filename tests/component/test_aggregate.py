@@ -15,7 +15,7 @@ from ocf.objects import Manifest, copy_json
 from ocf.primitives import deployment
 
 if TYPE_CHECKING:
-    from tests.component.conftest import World
+    from tests.component.conftest import Env
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 FRESH = stored_condition([], "Ready", 1)
@@ -126,7 +126,7 @@ async def whole(context: ReconcileContext, *components: Component) -> Condition:
 
 
 class TestInAReconcile:
-    async def test_is_written_with_the_rest(self, world: World, web_base: Manifest) -> None:
+    async def test_is_written_with_the_rest(self, world: Env, web_base: Manifest) -> None:
         good = reporting(web_base, "good", AliveStatus.HEALTHY, "")
         bad = reporting(web_base, "bad", AliveStatus.FAILING, "CrashLoop")
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
@@ -136,7 +136,7 @@ class TestInAReconcile:
         assert (condition["status"], condition["message"]) == ("False", "bad: CrashLoop")
         assert condition["observedGeneration"] == 1
 
-    async def test_moves_its_time_only_with_its_status(self, world: World, web_base: Manifest) -> None:
+    async def test_moves_its_time_only_with_its_status(self, world: Env, web_base: Manifest) -> None:
         good = reporting(web_base, "good", AliveStatus.HEALTHY, "")
         bad = reporting(web_base, "bad", AliveStatus.FAILING, "CrashLoop")
         times = []
@@ -148,14 +148,14 @@ class TestInAReconcile:
         assert times == [f"2026-01-31T12:0{minute}:00Z" for minute in (0, 0, 2, 2)]
 
     async def test_a_component_that_was_not_reconciled_counts_with_its_stored_condition(
-        self, world: World, web_base: Manifest
+        self, world: Env, web_base: Manifest
     ) -> None:
         good = reporting(web_base, "good", AliveStatus.HEALTHY, "")
         await world.reconcile(good)
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
             assert context.aggregate("Ready", good).status is True
 
-    async def test_an_unpublished_component_counts_with_its_condition_of_this_reconcile(self, world: World) -> None:
+    async def test_an_unpublished_component_counts_with_its_condition_of_this_reconcile(self, world: Env) -> None:
         """So that an owner may show one condition alone."""
         hidden = component.Builder("hidden", condition_type="HiddenReady").unpublished().build()
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ocf.objects import Manifest
-    from tests.component.conftest import StaticKind, World
+    from tests.component.conftest import Env, StaticKind
 
 WEB = "apps/v1/Deployment/shop/web"
 UNSET = Data[str]("host")
@@ -81,7 +81,7 @@ BAD = [
 
 @pytest.mark.parametrize(("make", "problem"), BAD)
 async def test_the_error_names_the_resource_and_does_not_affect_others(
-    world: World,
+    world: Env,
     web_base: Manifest,
     config_map: Callable[..., StaticKind],
     make: Callable[[Manifest], Any],
@@ -102,7 +102,7 @@ async def test_the_error_names_the_resource_and_does_not_affect_others(
 
 
 @pytest.mark.parametrize("uid", [None, "", 7])
-async def test_an_owner_without_uid_is_rejected_before_anything_is_done(world: World, uid: Any) -> None:
+async def test_an_owner_without_uid_is_rejected_before_anything_is_done(world: Env, uid: Any) -> None:
     owner = await world.owner_manifest()
     owner["metadata"]["uid"] = uid
     world.cluster.requests.clear()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ocf.component import Component, Result
     from ocf.objects import Manifest, ObjectKey
-    from tests.component.conftest import World
+    from tests.component.conftest import Env
 
 CONTROLLERS = (
     ControllerName.DEPLOYMENT,
@@ -36,7 +36,7 @@ CONTROLLERS = (
 pytestmark = pytest.mark.parametrize("new_world", ["envtest"], indirect=True)
 
 
-async def until(world: World, key: ObjectKey, reached: Callable[[Manifest], bool]) -> Manifest:
+async def until(world: Env, key: ObjectKey, reached: Callable[[Manifest], bool]) -> Manifest:
     """Watch an object until its controller has brought it to a state."""
     async with asyncio.timeout(60):
         while True:
@@ -75,7 +75,7 @@ def is_empty(live: Manifest) -> bool:
     return observed(live) and not live["status"].get("replicas")
 
 
-async def reconciles(world: World, subject: Component, number: int, *, count: int) -> list[Result]:
+async def reconciles(world: Env, subject: Component, number: int, *, count: int) -> list[Result]:
     """Run reconciles that must not write an object, and between which the replicas stay the same."""
     results = []
     for _ in range(number):
@@ -87,7 +87,7 @@ async def reconciles(world: World, subject: Component, number: int, *, count: in
 
 @pytest.mark.promise("real-controllers", runs="100 reconciles")
 async def test_a_hundred_reconciles_write_nothing_and_keep_the_replicas(
-    world: World,
+    world: Env,
     scaled: Callable[..., Component],
     envtest_controllers: Callable[..., AbstractContextManager[None]],
 ) -> None:
@@ -117,7 +117,7 @@ async def test_a_hundred_reconciles_write_nothing_and_keep_the_replicas(
 
 
 async def test_a_kept_autoscaler_does_not_scale_a_target_at_zero(
-    world: World,
+    world: Env,
     web_base: Manifest,
     hpa_base: Manifest,
     envtest_controllers: Callable[..., AbstractContextManager[None]],

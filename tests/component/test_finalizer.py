@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ocf.cluster import Cluster
-    from tests.component.conftest import StaticKind, World
+    from tests.component.conftest import Env, StaticKind
 
 ROLE = ObjectKey("rbac.authorization.k8s.io/v1", "ClusterRole", "viewer")
 CONFIG = ObjectKey("v1", "ConfigMap", "settings", "shop")
@@ -29,7 +29,7 @@ def subject(cluster_role: StaticKind, config_map: Callable[..., StaticKind]) -> 
     return builder.with_resource(cluster_role.build()).build()
 
 
-async def run(world: World, *subjects: Component, cluster: Cluster | None = None) -> FinalizationResult | None:
+async def run(world: Env, *subjects: Component, cluster: Cluster | None = None) -> FinalizationResult | None:
     """Reconcile as an operator does, finalizer first."""
     owner = await world.owner_manifest()
     async with reconciling(owner, cluster or world.cluster, clock=world.clock) as context:
@@ -40,20 +40,20 @@ async def run(world: World, *subjects: Component, cluster: Cluster | None = None
     return departure
 
 
-async def finalizers(world: World) -> list[str]:
+async def finalizers(world: Env) -> list[str]:
     found: list[str] = (await world.owner_manifest())["metadata"].get("finalizers", [])
     return found
 
 
 async def test_an_owner_without_cluster_scoped_objects_gets_no_finalizer(
-    world: World, config_map: Callable[..., StaticKind]
+    world: Env, config_map: Callable[..., StaticKind]
 ) -> None:
     plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
     await run(world, plain)
     assert await finalizers(world) == []
 
 
-async def test_the_finalizer_is_set_before_the_first_such_object_is_created(world: World, subject: Component) -> None:
+async def test_the_finalizer_is_set_before_the_first_such_object_is_created(world: Env, subject: Component) -> None:
     """A crash between the two leaves a finalizer without objects, never objects without a finalizer."""
     broken = FaultyCluster(world.cluster, [faults.server_error(kind="Shop", times=None)])
     with pytest.raises(Exception, match="unable to handle"):
@@ -64,7 +64,7 @@ async def test_the_finalizer_is_set_before_the_first_such_object_is_created(worl
     assert await world.exists(ROLE)
 
 
-async def test_setting_the_finalizer_costs_one_write_and_no_conflict(world: World, subject: Component) -> None:
+async def test_setting_the_finalizer_costs_one_write_and_no_conflict(world: Env, subject: Component) -> None:
     await run(world, subject)
     codes = [request.code for request in world.cluster.requests if request.kind == "Shop"]
     assert codes == [200] * len(codes)
@@ -73,7 +73,7 @@ async def test_setting_the_finalizer_costs_one_write_and_no_conflict(world: Worl
     assert world.cluster.requests.writes == 0
 
 
-async def test_deleting_the_owner_deletes_cluster_scoped_objects(world: World, subject: Component) -> None:
+async def test_deleting_the_owner_deletes_cluster_scoped_objects(world: Env, subject: Component) -> None:
     await run(world, subject)
     await world.cluster.delete(world.owner)
     assert await run(world, subject) == FinalizationResult()
@@ -82,14 +82,14 @@ async def test_deleting_the_owner_deletes_cluster_scoped_objects(world: World, s
 
 
 @pytest.mark.embedded_only("collecting garbage takes a controller")
-async def test_the_rest_is_left_to_the_garbage_collector(world: World, subject: Component) -> None:
+async def test_the_rest_is_left_to_the_garbage_collector(world: Env, subject: Component) -> None:
     await run(world, subject)
     await world.cluster.delete(world.owner)
     await run(world, subject)
     assert not await world.exists(CONFIG)
 
 
-async def test_objects_of_other_owners_stay(world: World, subject: Component) -> None:
+async def test_objects_of_other_owners_stay(world: Env, subject: Component) -> None:
     await world.create(ObjectKey(ROLE.api_version, ROLE.kind, "theirs"), rules=[])
     await run(world, subject)
     await world.cluster.delete(world.owner)
@@ -98,7 +98,7 @@ async def test_objects_of_other_owners_stay(world: World, subject: Component) ->
     assert not await world.exists(ROLE)
 
 
-async def test_an_owner_waits_for_objects_with_finalizers(world: World, subject: Component) -> None:
+async def test_an_owner_waits_for_objects_with_finalizers(world: Env, subject: Component) -> None:
     await run(world, subject)
     await world.change(ROLE, metadata={"finalizers": ["example.com/hold"]})
     await world.cluster.delete(world.owner)
@@ -111,7 +111,7 @@ async def test_an_owner_waits_for_objects_with_finalizers(world: World, subject:
     assert not await world.exists(world.owner)
 
 
-async def test_other_finalizers_stay(world: World, subject: Component) -> None:
+async def test_other_finalizers_stay(world: Env, subject: Component) -> None:
     await world.change(world.owner, metadata={"finalizers": ["example.com/hold"]})
     await run(world, subject)
     assert await finalizers(world) == ["example.com/hold", FINALIZER]
@@ -121,7 +121,7 @@ async def test_other_finalizers_stay(world: World, subject: Component) -> None:
 
 
 async def test_an_owner_that_is_being_deleted_is_not_reconciled(
-    world: World, config_map: Callable[..., StaticKind]
+    world: Env, config_map: Callable[..., StaticKind]
 ) -> None:
     plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
     await world.change(world.owner, metadata={"finalizers": ["example.com/hold"]})
@@ -131,7 +131,7 @@ async def test_an_owner_that_is_being_deleted_is_not_reconciled(
 
 
 async def test_an_owner_that_is_being_deleted_is_not_reconciled_without_the_finalizer(
-    world: World, config_map: Callable[..., StaticKind]
+    world: Env, config_map: Callable[..., StaticKind]
 ) -> None:
     """Objects that are created now would be in the way of the garbage collector."""
     plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
@@ -145,7 +145,7 @@ async def test_an_owner_that_is_being_deleted_is_not_reconciled_without_the_fina
 
 
 async def test_the_finalizer_is_removed_when_it_is_not_needed(
-    world: World, subject: Component, config_map: Callable[..., StaticKind]
+    world: Env, subject: Component, config_map: Callable[..., StaticKind]
 ) -> None:
     await run(world, subject)
     plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
@@ -153,7 +153,7 @@ async def test_the_finalizer_is_removed_when_it_is_not_needed(
     assert await finalizers(world) == []
 
 
-async def test_a_concurrent_write_is_not_an_error(world: World, subject: Component) -> None:
+async def test_a_concurrent_write_is_not_an_error(world: Env, subject: Component) -> None:
     async def touch() -> None:
         await world.change(world.owner, metadata={"annotations": {"touched": "yes"}})
 
@@ -163,7 +163,7 @@ async def test_a_concurrent_write_is_not_an_error(world: World, subject: Compone
     assert (await world.owner_manifest())["metadata"]["annotations"] == {"touched": "yes"}
 
 
-async def test_an_owner_that_is_deleted_meanwhile_is_not_created_again(world: World, subject: Component) -> None:
+async def test_an_owner_that_is_deleted_meanwhile_is_not_created_again(world: Env, subject: Component) -> None:
     class Late(InterceptingCluster):
         async def intercept(self, request: Any, send: Any) -> Any:
             if request.kind == "Shop":

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ocf.cluster import Request
-    from tests.component.conftest import StaticKind, World
+    from tests.component.conftest import Env, StaticKind
 
 
 class Meeting(InterceptingCluster):
     """Holds each apply until a number of them have started."""
 
-    def __init__(self, world: World, number: int) -> None:
+    def __init__(self, world: Env, number: int) -> None:
         super().__init__(world.cluster)
         self._barrier = asyncio.Barrier(number)
 
@@ -45,7 +45,7 @@ def rejecting(**when: Any) -> faults.Fault:
     return faults.refused(InvalidError("no"), kind="ConfigMap", verbs=[Verb.APPLY], times=None, **when)
 
 
-async def names(world: World) -> set[str]:
+async def names(world: Env) -> set[str]:
     return {
         found["metadata"]["name"]
         for found in (await world.cluster.list("v1", "ConfigMap", ListOptions(namespace="shop"))).items
@@ -53,7 +53,7 @@ async def names(world: World) -> set[str]:
 
 
 class TestResources:
-    async def test_they_are_applied_together(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_they_are_applied_together(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         """Three applies that wait for each other; one after the other, none would end."""
         builder = component.Builder("web", condition_type="WebReady")
         for name in ("a", "b", "c"):
@@ -64,7 +64,7 @@ class TestResources:
 
     @pytest.mark.parametrize("rejected", range(6))
     async def test_an_error_does_not_stop_independent_resources(
-        self, world: World, config_map: Callable[..., StaticKind], rejected: int
+        self, world: Env, config_map: Callable[..., StaticKind], rejected: int
     ) -> None:
         builder = component.Builder("web", condition_type="WebReady")
         for at in range(6):
@@ -81,7 +81,7 @@ class TestResources:
         assert f"v1/ConfigMap/shop/c{rejected}" in condition["message"]
 
     async def test_a_block_does_not_stop_independent_resources(
-        self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
+        self, world: Env, web_base: Manifest, config_map: Callable[..., StaticKind]
     ) -> None:
         blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
         result = await world.reconcile(
@@ -94,7 +94,7 @@ class TestResources:
         assert [outcome.action for outcome in result.outcomes] == [Action.BLOCKED, Action.CREATED]
         assert (result.condition.reason, await names(world)) == (Reason.BLOCKED, {"beside"})
 
-    async def test_several_errors_are_one(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_several_errors_are_one(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         builder = component.Builder("web", condition_type="WebReady")
         for name in ("a", "b"):
             builder.with_resource(config_map(name).build(), independent=True)
@@ -120,7 +120,7 @@ class TestResources:
 
 
 class TestComponents:
-    async def test_they_run_concurrently(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_they_run_concurrently(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         subjects = [settings(name, config_map(name).build()) for name in ("c", "a", "b")]
         async with reconciling(await world.owner_manifest(), Meeting(world, 3), clock=world.clock) as context:
             results = await reconcile_all(context, *subjects)
@@ -128,7 +128,7 @@ class TestComponents:
 
     @pytest.mark.parametrize("first", [0, 1, 2])
     async def test_conditions_are_in_the_given_order(
-        self, world: World, config_map: Callable[..., StaticKind], first: int
+        self, world: Env, config_map: Callable[..., StaticKind], first: int
     ) -> None:
         order = ["c", "a", "b"]
 
@@ -145,7 +145,7 @@ class TestComponents:
         assert [condition["type"] for condition in written] == ["CReady", "AReady", "BReady"]
 
     async def test_a_dependent_component_sees_the_condition_of_this_reconcile(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         database = settings("database", config_map("database").build())
         app = settings("app", config_map("app").build(), depends_on("DatabaseReady"))
@@ -154,7 +154,7 @@ class TestComponents:
         assert [result.condition.reason for result in results] == [Reason.HEALTHY, Reason.HEALTHY]
 
     async def test_two_that_wait_for_each_other_do_not_hang(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         one = settings("one", config_map("one").build(), depends_on("TwoReady"))
         two = settings("two", config_map("two").build(), depends_on("OneReady"))
@@ -164,7 +164,7 @@ class TestComponents:
 
     @pytest.mark.promise("side-by-side")
     async def test_an_error_does_not_affect_the_other_components(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         subjects = [settings(name, config_map(name).build()) for name in ("a", "b", "c")]
         broken = FaultyCluster(world.cluster, [rejecting(name="b")])
@@ -175,9 +175,7 @@ class TestComponents:
         reasons = [(await world.condition(f"{name}Ready"))["reason"] for name in "ABC"]
         assert reasons == ["Healthy", "Error", "Healthy"]
 
-    async def test_data_of_one_is_not_seen_by_another(
-        self, world: World, config_map: Callable[..., StaticKind]
-    ) -> None:
+    async def test_data_of_one_is_not_seen_by_another(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         cells = [Data[str]("a"), Data[str]("a")]
         seen: list[tuple[str | None, ...]] = []
 
@@ -195,7 +193,7 @@ class TestComponents:
 
     @pytest.mark.promise("cancelled")
     async def test_a_cancelled_reconcile_leaves_no_task(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         """The barrier waits for a third apply that never comes, so both wait until they are cancelled."""
         subjects = [settings(name, config_map(name).build()) for name in ("a", "b")]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ocf.cluster import Cluster
     from ocf.objects import Manifest
-    from tests.component.conftest import World
+    from tests.component.conftest import Env
 
 
 class Writes:
@@ -80,7 +80,7 @@ class Interfering:
         times: How many applies are hit; None for all.
     """
 
-    def __init__(self, world: World, *, times: int | None) -> None:
+    def __init__(self, world: Env, *, times: int | None) -> None:
         self._world = world
         self.changes = 0
         hit = faults.meanwhile(self._change, kind="Deployment", verbs=[Verb.APPLY], times=times)
@@ -91,7 +91,7 @@ class Interfering:
         await self._world.change(self._world.web, metadata={"annotations": {"change": str(self.changes)}})
 
 
-async def one_reconcile(world: World, cluster: Any, subject: Component) -> Result:
+async def one_reconcile(world: Env, cluster: Any, subject: Component) -> Result:
     typed: Cluster = cluster
     async with reconciling(await world.owner_manifest(), typed, clock=world.clock) as context:
         return await subject.reconcile(context)
@@ -108,7 +108,7 @@ def without_hpa(web: deployment.Resource, *, suspended: bool = False) -> Compone
 
 class TestAutoscaled:
     async def test_the_replicas_are_never_sent_not_even_at_creation(
-        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+        self, world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         """Also where the baseline declares one."""
         writes = Writes(world.cluster)
@@ -119,7 +119,7 @@ class TestAutoscaled:
         assert await world.replicas() == 6
 
     async def test_the_order_of_registration_makes_no_difference(
-        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+        self, world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         builder = component.Builder("web", condition_type="WebReady").with_resource(web_hpa).with_resource(fixed_web)
         writes = Writes(world.cluster)
@@ -128,7 +128,7 @@ class TestAutoscaled:
 
     @pytest.mark.promise("hand-over")
     async def test_fixed_replicas_are_handed_over_without_a_jump(
-        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+        self, world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         """Dropping a field that only we own would reset it to 1."""
         await world.reconcile(without_hpa(fixed_web))
@@ -151,7 +151,7 @@ class TestAutoscaled:
         assert await world.replicas() == 7
 
     async def test_a_handover_is_retried_after_a_conflict(
-        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+        self, world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         """Another writer changes the object between our read and the first handover."""
         await world.reconcile(without_hpa(fixed_web))
@@ -161,7 +161,7 @@ class TestAutoscaled:
         assert (writer.changes, await world.replicas()) == (1, 4)
 
     async def test_a_handover_ends_when_the_autoscaler_sets_the_count_meanwhile(
-        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+        self, world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         await world.reconcile(without_hpa(fixed_web))
         scales = faults.meanwhile(lambda: world.scale(7), kind="Deployment", verbs=[Verb.APPLY])
@@ -172,7 +172,7 @@ class TestAutoscaled:
         assert await world.replicas() == 7
 
     async def test_a_handover_that_always_conflicts_fails_the_reconcile_and_keeps_the_field(
-        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+        self, world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         """Dropping the field without the handover would reset the count to 1."""
         await world.reconcile(without_hpa(fixed_web))
@@ -183,7 +183,7 @@ class TestAutoscaled:
 
     @pytest.mark.promise("hand-over")
     async def test_the_replicas_are_taken_back_without_the_autoscaler(
-        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+        self, world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         await world.reconcile(with_hpa(fixed_web, web_hpa))
         await world.scale(7)
@@ -191,7 +191,7 @@ class TestAutoscaled:
         assert await world.replicas() == 4
 
     async def test_replicas_set_to_zero_survive(
-        self, world: World, web: deployment.Resource, web_hpa: hpa.Resource
+        self, world: Env, web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         await world.reconcile(with_hpa(web, web_hpa))
         await world.scale(0)
@@ -201,7 +201,7 @@ class TestAutoscaled:
 
     @pytest.mark.parametrize("suspended_first", [True, False], ids=["while suspended", "on resume"])
     async def test_replicas_forced_before_the_autoscaler_existed_come_from_the_baseline(
-        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource, *, suspended_first: bool
+        self, world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource, *, suspended_first: bool
     ) -> None:
         """An autoscaler does not scale a target at zero, so a zero that is handed over would stay forever."""
         await world.reconcile(without_hpa(fixed_web))
@@ -216,7 +216,7 @@ class TestAutoscaled:
 
 
 class TestDeclared:
-    async def test_a_declared_ignored_field_is_not_sent(self, world: World, fixed_web: deployment.Resource) -> None:
+    async def test_a_declared_ignored_field_is_not_sent(self, world: Env, fixed_web: deployment.Resource) -> None:
         builder = component.Builder("web", condition_type="WebReady")
         subject = builder.with_resource(fixed_web, ignore_fields=["spec.replicas"]).build()
         await world.reconcile(subject)
@@ -227,7 +227,7 @@ class TestDeclared:
 
 class TestSavedValues:
     async def test_the_replicas_are_saved_in_the_write_that_forces_them(
-        self, world: World, web: deployment.Resource, web_hpa: hpa.Resource
+        self, world: Env, web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         await world.reconcile(with_hpa(web, web_hpa))
         await world.scale(5)
@@ -238,7 +238,7 @@ class TestSavedValues:
         assert body["metadata"]["annotations"] == {BEFORE_SUSPENSION: '{"spec.replicas":5}'}
 
     async def test_an_invalid_annotation_is_not_an_error(
-        self, world: World, web: deployment.Resource, web_hpa: hpa.Resource
+        self, world: Env, web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         await world.reconcile(with_hpa(web, web_hpa))
         await world.reconcile(with_hpa(web, web_hpa, suspended=True))
@@ -252,7 +252,7 @@ class TestSavedValues:
 @pytest.mark.parametrize("crash_at", range(4))
 @pytest.mark.parametrize("step", ["hand over", "suspend", "resume"])
 async def test_a_crash_does_not_lose_the_replicas(
-    world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource, step: str, crash_at: int, *, done: bool
+    world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource, step: str, crash_at: int, *, done: bool
 ) -> None:
     """Whichever write of a step fails, the next reconciles end in the state of an undisturbed run."""
     await world.reconcile(without_hpa(fixed_web))
@@ -293,7 +293,7 @@ STEPS = st.lists(
 @given(steps=STEPS)
 @example(steps=["suspend", *["scale 1", "reconcile"] * 4])
 def test_no_interleaving_resets_the_replicas(
-    new_world: Callable[[], Awaitable[World]], scaled: Callable[..., Component], steps: list[str]
+    new_world: Callable[[], Awaitable[Env]], scaled: Callable[..., Component], steps: list[str]
 ) -> None:
     """Unless suspended, the replicas are those last set from outside; after convergence nothing is written.
 
@@ -303,7 +303,7 @@ def test_no_interleaving_resets_the_replicas(
 
 
 async def _interleave(
-    new_world: Callable[[], Awaitable[World]], scaled: Callable[..., Component], steps: list[str]
+    new_world: Callable[[], Awaitable[Env]], scaled: Callable[..., Component], steps: list[str]
 ) -> None:
     world = await new_world()
     suspended, expected = False, 1

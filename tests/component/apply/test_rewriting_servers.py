@@ -15,13 +15,13 @@ from ocf.primitives import deployment
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.component.conftest import World
+    from tests.component.conftest import Env
 
 
 class Rewriting:
     """A cluster with an admission webhook that changes what is applied."""
 
-    def __init__(self, world: World, rewrite: Callable[[Manifest], None]) -> None:
+    def __init__(self, world: Env, rewrite: Callable[[Manifest], None]) -> None:
         self._world = world
         self._rewrite = rewrite
         self.apply_cache = ApplyCache()
@@ -51,7 +51,7 @@ def add_sidecar_first(manifest: Manifest) -> None:
     manifest["spec"]["template"]["spec"]["containers"].insert(0, {"name": "proxy", "image": "proxy:1"})
 
 
-async def reconciles(world: World, cluster: Rewriting, subject: Component, times: int) -> int:
+async def reconciles(world: Env, cluster: Rewriting, subject: Component, times: int) -> int:
     """Run some reconciles; return the number of writes."""
     before = cluster.writes
     for _ in range(times):
@@ -64,14 +64,14 @@ async def reconciles(world: World, cluster: Rewriting, subject: Component, times
 @pytest.mark.parametrize("rewrite", [use_mirror, drop_port, add_sidecar_first])
 class TestRewrites:
     async def test_are_learned_from_the_first_response(
-        self, world: World, web: deployment.Resource, rewrite: Callable[[Manifest], None]
+        self, world: Env, web: deployment.Resource, rewrite: Callable[[Manifest], None]
     ) -> None:
         subject = component.Builder("web", condition_type="WebReady").with_resource(web).build()
         cluster = Rewriting(world, rewrite)
         assert await reconciles(world, cluster, subject, 5) == 1
 
     async def test_cost_one_write_when_the_apply_cache_is_lost(
-        self, world: World, web: deployment.Resource, rewrite: Callable[[Manifest], None]
+        self, world: Env, web: deployment.Resource, rewrite: Callable[[Manifest], None]
     ) -> None:
         subject = component.Builder("web", condition_type="WebReady").with_resource(web).build()
         cluster = Rewriting(world, rewrite)
@@ -80,7 +80,7 @@ class TestRewrites:
         assert await reconciles(world, cluster, subject, 5) == 1
 
 
-async def test_a_change_of_ours_is_still_written(world: World, web_base: Manifest) -> None:
+async def test_a_change_of_ours_is_still_written(world: Env, web_base: Manifest) -> None:
     def of(image: str) -> Component:
         base = copy_json(web_base)
         base["spec"]["template"]["spec"]["containers"][0]["image"] = image

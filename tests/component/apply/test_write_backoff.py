@@ -20,7 +20,7 @@ from ocf.testing import FaultyCluster, faults
 if TYPE_CHECKING:
     from ocf.component import Component
     from ocf.objects import Manifest
-    from tests.component.conftest import World
+    from tests.component.conftest import Env
 
 DESIRED = b"desired"
 HOUR = timedelta(hours=1)
@@ -34,7 +34,7 @@ def labelled(web_base: Manifest) -> Component:
     )
 
 
-async def undo(world: World) -> None:
+async def undo(world: Env) -> None:
     """Set the label as a writer does that insists on another value."""
     live = await world.cluster.get(world.web)
     if live["metadata"]["labels"] != {"team": "platform"}:
@@ -76,7 +76,7 @@ class TestRule:
 
 
 class TestFight:
-    async def test_three_reverted_writes_delay_the_next_one(self, world: World, labelled: Component) -> None:
+    async def test_three_reverted_writes_delay_the_next_one(self, world: Env, labelled: Component) -> None:
         for _ in range(3):
             assert (await world.reconcile(labelled)).writes == 1
             await undo(world)
@@ -89,7 +89,7 @@ class TestFight:
             'apps/v1/Deployment/shop/web: what was applied is reverted repeatedly, last changed by "kubectl-edit"'
         )
 
-    async def test_an_hour_of_it_costs_at_most_ten_writes(self, world: World, labelled: Component) -> None:
+    async def test_an_hour_of_it_costs_at_most_ten_writes(self, world: Env, labelled: Component) -> None:
         writes = 0
         for _ in range(360):
             writes += (await world.reconcile(labelled)).writes
@@ -97,7 +97,7 @@ class TestFight:
             world.clock.advance(timedelta(seconds=10))
         assert 4 <= writes <= 10
 
-    async def test_it_ends_when_the_other_writer_stops(self, world: World, labelled: Component) -> None:
+    async def test_it_ends_when_the_other_writer_stops(self, world: Env, labelled: Component) -> None:
         for _ in range(3):
             await world.reconcile(labelled)
             await undo(world)
@@ -107,14 +107,14 @@ class TestFight:
         after = await world.reconcile(labelled)
         assert (after.writes, after.condition.reason) == (0, Reason.UPDATING)
 
-    async def test_setting_the_wall_clock_does_not_end_a_delay(self, world: World, labelled: Component) -> None:
+    async def test_setting_the_wall_clock_does_not_end_a_delay(self, world: Env, labelled: Component) -> None:
         for _ in range(3):
             await world.reconcile(labelled)
             await undo(world)
         world.clock.jump(world.clock.now() + timedelta(hours=1))
         assert (await world.reconcile(labelled)).writes == 0
 
-    async def test_manual_edits_are_repaired_at_once(self, world: World, labelled: Component) -> None:
+    async def test_manual_edits_are_repaired_at_once(self, world: Env, labelled: Component) -> None:
         """Occasional manual edits are not a fight."""
         await world.reconcile(labelled)
         for _ in range(10):
@@ -122,7 +122,7 @@ class TestFight:
             await undo(world)
             assert (await world.reconcile(labelled)).writes == 1
 
-    async def test_stale_reads_are_not_reverts(self, world: World, web_base: Manifest) -> None:
+    async def test_stale_reads_are_not_reverts(self, world: Env, web_base: Manifest) -> None:
         """Without our own cache, a read may be older than our last write."""
         lagging = FaultyCluster(world.cluster, [faults.stale(kind="Deployment", first=3, times=None)])
         for team in ("old", *["new"] * 8):
@@ -133,12 +133,12 @@ class TestFight:
                 result = await subject.reconcile(context)
             assert result.condition.reason is not Reason.BLOCKED
 
-    async def test_a_deleted_object_is_created_again_at_once(self, world: World, labelled: Component) -> None:
+    async def test_a_deleted_object_is_created_again_at_once(self, world: Env, labelled: Component) -> None:
         for _ in range(6):
             assert (await world.reconcile(labelled)).outcomes[0].action is Action.CREATED
             await world.cluster.delete(world.web)
 
-    async def test_our_own_delete_is_not_a_revert(self, world: World, web_base: Manifest) -> None:
+    async def test_our_own_delete_is_not_a_revert(self, world: Env, web_base: Manifest) -> None:
         def web(*, wanted: bool) -> Component:
             resource = deployment.Builder(web_base).build()
             return (

@@ -16,18 +16,18 @@ from ocf.primitives import deployment
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest
-    from tests.component.conftest import World
+    from tests.component.conftest import Env
 
 
 def of(resource: deployment.Resource) -> Component:
     return component.Builder("web", condition_type="WebReady").with_resource(resource).build()
 
 
-def status_writes(world: World) -> int:
+def status_writes(world: Env) -> int:
     return len([one for one in world.cluster.requests.of(Verb.UPDATE) if one.subresource is Subresource.STATUS])
 
 
-async def patch_status(world: World, status: Manifest) -> None:
+async def patch_status(world: Env, status: Manifest) -> None:
     await world.cluster.patch(
         world.owner,
         {"status": status},
@@ -45,19 +45,19 @@ def foreign(status: str = "True") -> Manifest:
     }
 
 
-async def pass_that_ends_in(world: World, web: deployment.Resource, error: BaseException) -> None:
+async def pass_that_ends_in(world: Env, web: deployment.Resource, error: BaseException) -> None:
     async with reconciling(await world.owner_manifest(), world.cluster) as context:
         await of(web).reconcile(context)
         raise error
 
 
 class TestSetCondition:
-    async def backup_condition(self, world: World, status: str, message: str) -> Manifest:
+    async def backup_condition(self, world: Env, status: str, message: str) -> Manifest:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
             context.set_condition("Backup", status=status, reason="Asked", message=message)
         return await world.condition("Backup")
 
-    async def test_the_transition_time_changes_only_with_the_status(self, world: World) -> None:
+    async def test_the_transition_time_changes_only_with_the_status(self, world: Env) -> None:
         first = await self.backup_condition(world, "False", "not yet")
         world.clock.advance(timedelta(minutes=1))
         second = await self.backup_condition(world, "False", "almost")
@@ -72,18 +72,18 @@ class TestSetCondition:
         assert (second["lastTransitionTime"], second["message"]) == (first["lastTransitionTime"], "almost")
         assert third["lastTransitionTime"] > second["lastTransitionTime"]
 
-    async def test_a_condition_without_a_transition_time_gets_one(self, world: World) -> None:
+    async def test_a_condition_without_a_transition_time_gets_one(self, world: Env) -> None:
         await patch_status(world, {"conditions": [{**foreign(), "lastTransitionTime": None}]})
 
         assert (await self.backup_condition(world, "True", "done"))["lastTransitionTime"]
 
-    async def test_an_unknown_status_is_rejected(self, world: World) -> None:
+    async def test_an_unknown_status_is_rejected(self, world: Env) -> None:
         with pytest.raises(
             ConfigError, match="condition \"Backup\": the status must be True, False or Unknown, got 'Yes'"
         ):
             await self.backup_condition(world, "Yes", "done")
 
-    async def test_it_survives_a_concurrent_write(self, world: World) -> None:
+    async def test_it_survives_a_concurrent_write(self, world: Env) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
             context.set_condition("Ours", status="True", reason="Said", message="")
             await patch_status(world, {"conditions": [foreign()]})
@@ -93,21 +93,21 @@ class TestSetCondition:
 
 class TestWriting:
     @pytest.mark.promise("status-once")
-    async def test_once_for_all_components_and_not_again(self, world: World, web: deployment.Resource) -> None:
+    async def test_once_for_all_components_and_not_again(self, world: Env, web: deployment.Resource) -> None:
         other = component.Builder("other", condition_type="OtherReady").build()
         await world.reconcile(of(web), other)
         assert status_writes(world) == 1
         await world.reconcile(of(web), other)
         assert status_writes(world) == 1
 
-    async def test_only_when_the_block_is_left(self, world: World, web: deployment.Resource) -> None:
+    async def test_only_when_the_block_is_left(self, world: Env, web: deployment.Resource) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
             await of(web).reconcile(context)
             assert status_writes(world) == 0
         assert status_writes(world) == 1
 
     @pytest.mark.promise("status-once")
-    async def test_not_at_all_if_nothing_changed(self, world: World) -> None:
+    async def test_not_at_all_if_nothing_changed(self, world: Env) -> None:
         await patch_status(world, {"conditions": [foreign()]})
         async with reconciling(await world.owner_manifest(), world.cluster) as context:
             await patch_status(world, {"conditions": [foreign("False")]})
@@ -115,7 +115,7 @@ class TestWriting:
         assert status_writes(world) == 0
         assert (await world.condition("Backup"))["status"] == "False"
 
-    async def test_fields_of_the_user_are_part_of_the_same_write(self, world: World, web: deployment.Resource) -> None:
+    async def test_fields_of_the_user_are_part_of_the_same_write(self, world: Env, web: deployment.Resource) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
             await of(web).reconcile(context)
             context.status["url"] = "https://shop"
@@ -125,21 +125,21 @@ class TestWriting:
         assert status["url"] == "https://shop"
         assert [condition["type"] for condition in status["conditions"]] == ["WebReady", "Backup"]
 
-    async def test_fields_and_conditions_of_other_writers_survive(self, world: World, web: deployment.Resource) -> None:
+    async def test_fields_and_conditions_of_other_writers_survive(self, world: Env, web: deployment.Resource) -> None:
         await patch_status(world, {"custom": {"deep": [1]}, "conditions": [foreign()]})
         await world.reconcile(of(web))
         status = (await world.owner_manifest())["status"]
         assert status["custom"] == {"deep": [1]}
         assert [condition["type"] for condition in status["conditions"]] == ["Backup", "WebReady"]
 
-    async def test_the_given_owner_is_not_changed(self, world: World, web: deployment.Resource) -> None:
+    async def test_the_given_owner_is_not_changed(self, world: Env, web: deployment.Resource) -> None:
         owner = await world.owner_manifest()
         async with reconciling(owner, world.cluster, clock=world.clock) as context:
             await of(web).reconcile(context)
         assert "status" not in owner
 
     async def test_the_condition_has_the_owners_generation_and_the_clocks_time(
-        self, world: World, web: deployment.Resource
+        self, world: Env, web: deployment.Resource
     ) -> None:
         await world.reconcile(of(web))
         condition = await world.condition()
@@ -154,25 +154,25 @@ class TestWriting:
 
 class TestErrors:
     @pytest.mark.promise("condition-error")
-    async def test_an_error_is_written_and_raised(self, world: World, web: deployment.Resource) -> None:
+    async def test_an_error_is_written_and_raised(self, world: Env, web: deployment.Resource) -> None:
         with pytest.raises(RuntimeError, match="of the user's own"):
             await pass_that_ends_in(world, web, RuntimeError("of the user's own"))
         assert (await world.condition())["reason"] == "Creating"
 
     @pytest.mark.promise("cancelled")
-    async def test_nothing_is_written_after_a_cancellation(self, world: World, web: deployment.Resource) -> None:
+    async def test_nothing_is_written_after_a_cancellation(self, world: Env, web: deployment.Resource) -> None:
         with pytest.raises(asyncio.CancelledError):
             await pass_that_ends_in(world, web, asyncio.CancelledError())
         assert status_writes(world) == 0
 
-    async def test_an_owner_that_was_not_read_from_a_cluster_is_rejected(self, world: World) -> None:
+    async def test_an_owner_that_was_not_read_from_a_cluster_is_rejected(self, world: Env) -> None:
         owner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "x", "namespace": "shop"}}
         with pytest.raises(ManifestError, match=r"metadata\.uid"):
             async with reconciling(owner, world.cluster):
                 pass
 
     async def test_an_error_of_the_status_write_is_a_note_of_the_first_error(
-        self, world: World, web_base: Manifest
+        self, world: Env, web_base: Manifest
     ) -> None:
         class Refusing:
             def __getattr__(self, name: str) -> Any:
@@ -195,7 +195,7 @@ class TestErrors:
 
 
 class TestConflicts:
-    async def test_concurrent_writes_are_kept(self, world: World, web: deployment.Resource) -> None:
+    async def test_concurrent_writes_are_kept(self, world: Env, web: deployment.Resource) -> None:
         """Theirs as stored now, ours as of this reconcile."""
         await patch_status(world, {"theirs": 1, "gone": 1, "conditions": [foreign("False")]})
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
@@ -209,7 +209,7 @@ class TestConflicts:
             "WebReady": "False",
         }
 
-    async def test_endless_conflicts_are_raised(self, world: World, web: deployment.Resource) -> None:
+    async def test_endless_conflicts_are_raised(self, world: Env, web: deployment.Resource) -> None:
         class Racing:
             def __getattr__(self, name: str) -> Any:
                 return getattr(world.cluster, name)
@@ -224,14 +224,14 @@ class TestConflicts:
                 await of(web).reconcile(context)
         assert status_writes(world) == 6
 
-    async def test_nothing_is_written_for_a_deleted_owner(self, world: World, web: deployment.Resource) -> None:
+    async def test_nothing_is_written_for_a_deleted_owner(self, world: Env, web: deployment.Resource) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster) as context:
             await of(web).reconcile(context)
             await world.cluster.delete(world.owner)
         assert not await world.exists(world.owner)
 
     async def test_nothing_is_written_to_a_new_owner_of_the_same_name(
-        self, world: World, web: deployment.Resource
+        self, world: Env, web: deployment.Resource
     ) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster) as context:
             await of(web).reconcile(context)

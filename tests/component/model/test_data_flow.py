@@ -19,7 +19,7 @@ from ocf.primitives import deployment, hpa
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.component.conftest import StaticKind, World
+    from tests.component.conftest import Env, StaticKind
 
 
 def builder(*resources: Any) -> component.Builder:
@@ -175,14 +175,14 @@ class TestDataTopology:
 
 class TestFlow:
     async def test_the_last_producer_wins(
-        self, world: World, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
+        self, world: Env, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
     ) -> None:
         subject = builder(maker("a", "first"), maker("b", "last"), reader(web_base, host).build()).build()
         await world.reconcile(subject)
         assert (await world.cluster.get(world.web))["metadata"]["annotations"] == {"db-host": "last"}
 
     async def test_an_empty_cell_blocks_and_is_named(
-        self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind], host: Data[str]
+        self, world: Env, web_base: Manifest, config_map: Callable[..., StaticKind], host: Data[str]
     ) -> None:
         """The resource's own guard is evaluated only once the data is available."""
         port = Data[str]("db-port")
@@ -203,7 +203,7 @@ class TestFlow:
         assert result.outcomes[-1].action is Action.BLOCKED
 
     async def test_a_value_does_not_outlive_its_reconcile(
-        self, world: World, web_base: Manifest, host: Data[str], config_map: Callable[..., StaticKind]
+        self, world: Env, web_base: Manifest, host: Data[str], config_map: Callable[..., StaticKind]
     ) -> None:
         """Nor does one that was seeded before."""
         database = config_map("database", host="x").extract_into(host, lambda live: str(live.data["host"])).build()
@@ -218,7 +218,7 @@ class TestFlow:
             assert (await world.reconcile(subject)).outcomes[-1].action is Action.BLOCKED
 
     async def test_a_failing_extraction_names_cell_and_resource_and_stops(
-        self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind], host: Data[str]
+        self, world: Env, web: deployment.Resource, config_map: Callable[..., StaticKind], host: Data[str]
     ) -> None:
         broken = config_map().extract_into(host, lambda live: str(live.data["host"])).build()
         with pytest.raises(ReconcileError) as caught:
@@ -231,7 +231,7 @@ class TestFlow:
         assert not await world.exists(world.web)
 
     async def test_a_failing_guard_is_named_and_stops(
-        self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind]
+        self, world: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
         def crash(_base: Any) -> StatusReport[GuardStatus]:
             raise RuntimeError("no idea")
@@ -242,9 +242,7 @@ class TestFlow:
         assert (await world.condition())["reason"] == "Error"
         assert not await world.exists(world.web)
 
-    async def test_an_unguarded_read_of_an_empty_cell_fails_and_names_it(
-        self, world: World, web_base: Manifest
-    ) -> None:
+    async def test_an_unguarded_read_of_an_empty_cell_fails_and_names_it(self, world: Env, web_base: Manifest) -> None:
         undeclared = Data[str]("db-host")
 
         def note(m: deployment.Mutator) -> None:
@@ -268,7 +266,7 @@ class TestSuspended:
         return build
 
     async def test_a_resource_that_cannot_be_suspended_is_read_for_its_data_and_not_applied(
-        self, world: World, subject: Callable[..., Any]
+        self, world: Env, subject: Callable[..., Any]
     ) -> None:
         await world.reconcile(subject(suspended=False))
         database = ObjectKey("v1", "ConfigMap", "database", "shop")
@@ -279,7 +277,7 @@ class TestSuspended:
         assert await world.cluster.get(database) == live
 
     async def test_a_read_only_resource_is_read_for_its_data(
-        self, world: World, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
+        self, world: Env, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
     ) -> None:
         await world.create(ObjectKey("v1", "ConfigMap", "database", "shop"), data={"host": "theirs"})
         made = component.Builder("web", condition_type="WebReady").with_resource(maker(), read_only=True).suspend()
@@ -288,19 +286,19 @@ class TestSuspended:
         assert (web["spec"]["replicas"], web["metadata"]["annotations"]) == (0, {"db-host": "theirs"})
 
     async def test_data_that_is_not_needed_is_not_read(
-        self, world: World, web: deployment.Resource, maker: Callable[..., Any]
+        self, world: Env, web: deployment.Resource, maker: Callable[..., Any]
     ) -> None:
         await world.reconcile(builder(maker(), web).suspend().build())
         assert [request.kind for request in world.cluster.requests if request.kind == "ConfigMap"] == []
 
-    async def test_a_missing_object_counts_as_suspended(self, world: World, subject: Callable[..., Any]) -> None:
+    async def test_a_missing_object_counts_as_suspended(self, world: Env, subject: Callable[..., Any]) -> None:
         """A resource whose data was never available cannot be rendered, and has nothing to suspend."""
         result = await world.reconcile(subject(suspended=True))
         assert (result.condition.reason, result.outcomes[0].action) == (Reason.SUSPENDED, Action.ABSENT)
         assert not await world.exists(world.web)
 
     async def test_an_existing_object_that_cannot_be_rendered_is_an_error(
-        self, world: World, subject: Callable[..., Any]
+        self, world: Env, subject: Callable[..., Any]
     ) -> None:
         await world.reconcile(subject(suspended=False))
         await world.cluster.delete(ObjectKey("v1", "ConfigMap", "database", "shop"))
@@ -308,7 +306,7 @@ class TestSuspended:
             await world.reconcile(subject(suspended=True))
 
     async def test_a_scaler_that_reads_its_targets_data_waits_for_it(
-        self, world: World, web_base: Manifest, hpa_base: Manifest
+        self, world: Env, web_base: Manifest, hpa_base: Manifest
     ) -> None:
         """Otherwise it could be rendered neither for the suspension nor for the resume."""
         uid = Data[str]("uid")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ocf.primitives import hpa
-    from tests.component.conftest import StaticKind, World
+    from tests.component.conftest import Env, StaticKind
 
 ON, OFF = BooleanGate(True), BooleanGate(False)
 SETTINGS = ObjectKey("v1", "ConfigMap", "settings", "shop")
@@ -262,7 +262,7 @@ class TestIncludeWhen:
 
 
 class TestReadOnly:
-    async def test_is_read_and_counts_and_is_never_written(self, world: World, web: deployment.Resource) -> None:
+    async def test_is_read_and_counts_and_is_never_written(self, world: Env, web: deployment.Resource) -> None:
         live = await world.create(world.web, spec=web.render()["spec"])
         seen: list[tuple[ApplyOperation, str]] = []
 
@@ -281,14 +281,14 @@ class TestReadOnly:
         assert await world.cluster.get(world.web) == live
 
     async def test_is_not_deleted_by_a_gate_that_is_off(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         live = await world.create(SETTINGS, data={"a": "1"})
         builder = component.Builder("web", condition_type="WebReady").with_feature_gate(OFF)
         await world.reconcile(builder.with_resource(config_map().build(), read_only=True).build())
         assert await world.cluster.get(SETTINGS) == live
 
-    async def test_absent_it_is_an_error(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_absent_it_is_an_error(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         with pytest.raises(
             ReconcileError, match="failed to read resource v1/ConfigMap/shop/settings: it does not exist"
         ):
@@ -296,7 +296,7 @@ class TestReadOnly:
         assert (await world.condition())["reason"] == "Error"
 
     async def test_absent_and_ignored_it_is_skipped(
-        self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
+        self, world: Env, web_base: Manifest, config_map: Callable[..., StaticKind]
     ) -> None:
         def crash(_live: Any) -> str:
             raise AssertionError("extracted")
@@ -309,7 +309,7 @@ class TestReadOnly:
         assert result.condition.reason is Reason.HEALTHY
 
     async def test_absent_and_blocking_it_stops_the_loop(
-        self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind]
+        self, world: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
         subject = of((config_map().build(), {"read_only": True, "block_on_absence": True}), (web, {}))
         result = await world.reconcile(subject)
@@ -320,7 +320,7 @@ class TestReadOnly:
         assert (await world.reconcile(subject)).condition.reason is Reason.CREATING
 
     async def test_a_read_only_autoscaler_still_owns_the_replicas(
-        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+        self, world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         await world.create(world.hpa, spec=web_hpa.render()["spec"])
         await world.reconcile(of((fixed_web, {}), (web_hpa, {"read_only": True})))
@@ -330,7 +330,7 @@ class TestReadOnly:
 
 
 class TestParticipation:
-    async def test_the_health_of_an_auxiliary_resource_does_not_count(self, world: World, web_base: Manifest) -> None:
+    async def test_the_health_of_an_auxiliary_resource_does_not_count(self, world: Env, web_base: Manifest) -> None:
         healthy = reporting(web_base, "a", AliveStatus.HEALTHY).build()
         failing = reporting(web_base, "b", AliveStatus.FAILING, "CrashLoop").build()
         result = await world.reconcile(of((healthy, {}), (failing, {"participation": Participation.AUXILIARY})))
@@ -338,16 +338,14 @@ class TestParticipation:
         result = await world.reconcile(of((healthy, {"participation": Participation.AUXILIARY}), (failing, {})))
         assert (result.condition.reason, result.condition.message) == (Reason.FAILING, "CrashLoop")
 
-    async def test_a_blocked_auxiliary_resource_counts(self, world: World, web_base: Manifest) -> None:
+    async def test_a_blocked_auxiliary_resource_counts(self, world: Env, web_base: Manifest) -> None:
         healthy = reporting(web_base, "a", AliveStatus.HEALTHY).build()
         waiting = reporting(web_base, "b", AliveStatus.HEALTHY).with_guard(blocked("x")).build()
         result = await world.reconcile(of((healthy, {}), (waiting, {"participation": Participation.AUXILIARY})))
         assert (result.condition.status, result.condition.reason) == (False, Reason.BLOCKED)
         assert result.condition.message == "x"
 
-    async def test_an_error_of_an_auxiliary_resource_fails_the_reconcile(
-        self, world: World, web_base: Manifest
-    ) -> None:
+    async def test_an_error_of_an_auxiliary_resource_fails_the_reconcile(self, world: Env, web_base: Manifest) -> None:
         def crash(_mutator: deployment.Mutator) -> None:
             raise ValueError("boom")
 
@@ -358,7 +356,7 @@ class TestParticipation:
 
 class TestUnowned:
     async def test_has_no_owner_reference_and_outlives_the_owner(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of((config_map().build(), {"unowned": True})))
         assert await world.owners(SETTINGS) == []
@@ -366,7 +364,7 @@ class TestUnowned:
         assert await world.exists(SETTINGS)
 
     async def test_removes_our_owner_reference_and_no_other(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         resource = config_map().build()
         await world.reconcile(of((resource, {})))
@@ -379,7 +377,7 @@ class TestUnowned:
 
 class TestForeignController:
     async def test_blocks_and_does_not_change_the_object(
-        self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind]
+        self, world: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
         live = await world.create(SETTINGS, metadata={"ownerReferences": [await world.other_owner()]})
         subject = of((config_map().build(), {"block_on_foreign_controller": True}), (web, {}))
@@ -391,14 +389,14 @@ class TestForeignController:
         await world.change(SETTINGS, metadata={"ownerReferences": None})
         assert (await world.reconcile(subject)).outcomes[0].action is Action.UPDATED
 
-    async def test_the_guard_is_evaluated_first(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_the_guard_is_evaluated_first(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         await world.create(SETTINGS, metadata={"ownerReferences": [await world.other_owner()]})
         guarded = config_map().with_guard(blocked("not yet")).build()
         result = await world.reconcile(of((guarded, {"block_on_foreign_controller": True})))
         assert result.condition.message == "not yet"
 
     async def test_neither_our_own_object_nor_one_without_controller_blocks(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.create(SETTINGS)
         subject = of((config_map().build(), {"block_on_foreign_controller": True}))
@@ -406,7 +404,7 @@ class TestForeignController:
         assert actions == [Action.UPDATED, Action.UNCHANGED]
 
     async def test_suspended_it_counts_as_suspended_and_is_not_changed(
-        self, world: World, web: deployment.Resource
+        self, world: Env, web: deployment.Resource
     ) -> None:
         reference = await world.other_owner()
         live = await world.create(world.web, metadata={"ownerReferences": [reference]}, spec=web.render()["spec"])
@@ -418,7 +416,7 @@ class TestForeignController:
 
 
 class TestConflicts:
-    async def test_the_error_names_manager_and_field(self, world: World, fixed_web: deployment.Resource) -> None:
+    async def test_the_error_names_manager_and_field(self, world: Env, fixed_web: deployment.Resource) -> None:
         subject = of((fixed_web, {"on_conflict": Conflicts.FAIL}))
         await world.reconcile(subject)
         await world.scale(9)
@@ -429,7 +427,7 @@ class TestConflicts:
         assert isinstance(caught.value.__cause__, ConflictError)
         assert await world.replicas() == 9
 
-    async def test_equal_values_are_not_a_conflict(self, world: World, fixed_web: deployment.Resource) -> None:
+    async def test_equal_values_are_not_a_conflict(self, world: Env, fixed_web: deployment.Resource) -> None:
         subject = of((fixed_web, {"on_conflict": Conflicts.FAIL}))
         await world.reconcile(subject)
         await world.scale(9)
@@ -438,7 +436,7 @@ class TestConflicts:
         assert (await world.reconcile(subject)).writes == 0
 
     async def test_suspending_still_takes_the_replicas_from_the_autoscaler(
-        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+        self, world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         """A suspension takes this field on purpose; it belongs to the autoscaler, so it would always conflict."""
         await world.reconcile(careful(fixed_web))
@@ -449,9 +447,7 @@ class TestConflicts:
         await world.reconcile(careful(fixed_web, web_hpa))
         assert await world.replicas() == 5
 
-    async def test_suspending_takes_no_other_field(
-        self, world: World, web_base: Manifest, web_hpa: hpa.Resource
-    ) -> None:
+    async def test_suspending_takes_no_other_field(self, world: Env, web_base: Manifest, web_hpa: hpa.Resource) -> None:
         base = {**web_base, "spec": {**web_base["spec"], "minReadySeconds": 5, "replicas": 4}}
         patient = deployment.Builder(base).build()
         await world.reconcile(careful(patient))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ocf.component import ReconcileContext
     from ocf.objects import Manifest
-    from tests.component.conftest import StaticKind, World
+    from tests.component.conftest import Env, StaticKind
 
 SOON = timedelta(milliseconds=250)  # the handlers that do answer have to do so within this, on a busy machine too
 WEB = "apps/v1/Deployment/shop/web"
@@ -70,9 +70,7 @@ def hanging(web_base: Manifest, where: str, stuck: Callable[..., Any]) -> compon
     ],
 )
 @pytest.mark.promise("hangs")
-async def test_a_step_that_hangs_is_named(
-    world: World, web_base: Manifest, stuck: Callable[..., Any], step: str
-) -> None:
+async def test_a_step_that_hangs_is_named(world: Env, web_base: Manifest, stuck: Callable[..., Any], step: str) -> None:
     with pytest.raises(ReconcileError) as caught:
         await world.reconcile(hanging(web_base, step, stuck).build())
     assert caught.value.problem == f"failed to {step} resource {WEB}: no answer within 0.25 s"
@@ -80,7 +78,7 @@ async def test_a_step_that_hangs_is_named(
     assert (condition["reason"], condition["message"]) == ("Error", caught.value.problem)
 
 
-async def test_a_grace_handler_that_hangs_is_named(world: World, web_base: Manifest, stuck: Callable[..., Any]) -> None:
+async def test_a_grace_handler_that_hangs_is_named(world: Env, web_base: Manifest, stuck: Callable[..., Any]) -> None:
     web = deployment.Builder(web_base).with_custom_grace_status(stuck).build()
     subject = of(web).with_grace_period(timedelta(minutes=1)).build()
     await world.reconcile(subject)
@@ -97,7 +95,7 @@ class Slow:
         return StatusReport(PrerequisiteStatus.MET, str(context.now))
 
 
-async def test_a_prerequisite_that_hangs_is_named(world: World, web: deployment.Resource) -> None:
+async def test_a_prerequisite_that_hangs_is_named(world: Env, web: deployment.Resource) -> None:
     with pytest.raises(ReconcileError, match=r"prerequisite failed: no answer within 0\.25 s"):
         await world.reconcile(of(web).with_prerequisite(Slow()).build())
     assert (await world.condition())["reason"] == "PrerequisiteNotMet"
@@ -105,7 +103,7 @@ async def test_a_prerequisite_that_hangs_is_named(world: World, web: deployment.
 
 @pytest.mark.promise("hangs")
 async def test_other_components_are_not_delayed(
-    world: World, web_base: Manifest, config_map: Callable[..., StaticKind], stuck: Callable[..., Any]
+    world: Env, web_base: Manifest, config_map: Callable[..., StaticKind], stuck: Callable[..., Any]
 ) -> None:
     other = component.Builder("settings", condition_type="SettingsReady").with_resource(config_map().build()).build()
     slow = hanging(web_base, "determine converging status of", stuck).build()
@@ -117,7 +115,7 @@ async def test_other_components_are_not_delayed(
 
 
 async def test_a_timeout_does_not_change_the_result(
-    world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
+    world: Env, web_base: Manifest, config_map: Callable[..., StaticKind]
 ) -> None:
     """Data flows between handlers that run in different threads."""
     cell = Data[str]("a")

@@ -20,7 +20,7 @@ from ocf.primitives import deployment, hpa
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.component.conftest import StaticKind, World
+    from tests.component.conftest import Env, StaticKind
 
 ON, OFF = BooleanGate(True), BooleanGate(False)
 BROKEN = VersionGate("latest", ">= 2")
@@ -64,7 +64,7 @@ def waiting(*prerequisites: Any, resources: tuple[Any, ...] = (), suspended: boo
     return gated(None, *resources, suspended=suspended).with_prerequisite(*prerequisites).build()
 
 
-async def touched(world: World, subject: Component) -> list[str]:
+async def touched(world: Env, subject: Component) -> list[str]:
     """Reconcile, which may fail; return the kinds of all requested objects."""
     world.cluster.requests.clear()
     with contextlib.suppress(ReconcileError):
@@ -74,7 +74,7 @@ async def touched(world: World, subject: Component) -> list[str]:
 
 class TestGate:
     async def test_off_deletes_managed_and_deleted_resources(
-        self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind]
+        self, world: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
         settings, doomed = config_map().build(), config_map("doomed").build()
         await world.reconcile(gated(ON, web, settings, doomed).build())
@@ -86,14 +86,14 @@ class TestGate:
         assert not await world.exists(world.web)
         assert not await world.exists(SETTINGS)
 
-    async def test_off_orphans_orphaned_resources(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_off_orphans_orphaned_resources(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         settings = config_map().build()
         await world.reconcile(gated(ON, settings).build())
         await world.reconcile(gated(OFF).with_resource(settings, orphan_when=True).build())
         assert await world.owners(SETTINGS) == []
 
     async def test_off_without_objects_is_disabled_and_writes_nothing(
-        self, world: World, web: deployment.Resource
+        self, world: Env, web: deployment.Resource
     ) -> None:
         subject = gated(OFF, web).build()
         result = await world.reconcile(subject)
@@ -102,14 +102,14 @@ class TestGate:
         await world.reconcile(subject)
         assert world.cluster.requests.writes == 0
 
-    async def test_off_wins_over_prerequisites_and_suspension(self, world: World, web: deployment.Resource) -> None:
+    async def test_off_wins_over_prerequisites_and_suspension(self, world: Env, web: deployment.Resource) -> None:
         never = unmet()
         subject = gated(OFF, web, suspended=True).with_prerequisite(never).build()
         assert (await world.reconcile(subject)).condition.reason is Reason.DISABLED
         assert never.times == 0
 
     async def test_off_deletes_the_autoscaler_before_its_target(
-        self, world: World, scaled: Callable[..., Component], web: deployment.Resource, web_hpa: hpa.Resource
+        self, world: Env, scaled: Callable[..., Component], web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         await world.reconcile(scaled())
         await world.reconcile(gated(OFF, web, web_hpa).build())
@@ -119,7 +119,7 @@ class TestGate:
         ]
 
     async def test_off_deletes_a_resource_that_cannot_be_rendered(
-        self, world: World, web_hpa: hpa.Resource, hpa_base: dict[str, Any]
+        self, world: Env, web_hpa: hpa.Resource, hpa_base: dict[str, Any]
     ) -> None:
         """A component must be deletable while it is broken, even if the target of a scaler is unknown."""
         await world.reconcile(gated(ON, web_hpa).build())
@@ -133,7 +133,7 @@ class TestGate:
 
     @pytest.mark.parametrize("suspended", [False, True])
     async def test_a_failing_gate_is_an_error_and_nothing_is_changed(
-        self, world: World, web: deployment.Resource, *, suspended: bool
+        self, world: Env, web: deployment.Resource, *, suspended: bool
     ) -> None:
         subject = gated(BROKEN, web, suspended=suspended).build()
         with pytest.raises(ReconcileError, match="latest") as caught:
@@ -144,7 +144,7 @@ class TestGate:
         assert condition["message"] == str(caught.value.__cause__)
         assert await touched(world, subject) == []
 
-    async def test_a_custom_gate_that_raises_is_an_error_too(self, world: World) -> None:
+    async def test_a_custom_gate_that_raises_is_an_error_too(self, world: Env) -> None:
         class Crashing:
             def enabled(self) -> bool:
                 raise LookupError("lost")
@@ -153,7 +153,7 @@ class TestGate:
             await world.reconcile(gated(Crashing()).build())
         assert (await world.condition())["reason"] == "FeatureGateError"
 
-    async def test_a_gate_that_returns_none_does_not_delete(self, world: World, web: deployment.Resource) -> None:
+    async def test_a_gate_that_returns_none_does_not_delete(self, world: Env, web: deployment.Resource) -> None:
         class Silent:
             def enabled(self) -> Any:
                 return None
@@ -164,7 +164,7 @@ class TestGate:
         assert await world.exists(world.web)
 
     async def test_on_again_everything_is_created_and_the_grace_period_starts(
-        self, world: World, web: deployment.Resource
+        self, world: Env, web: deployment.Resource
     ) -> None:
         await world.reconcile(gated(ON, web).build())
         await world.reconcile(gated(OFF, web).build())
@@ -179,7 +179,7 @@ class TestGate:
 class TestPrerequisites:
     @pytest.mark.parametrize("suspended", [False, True])
     async def test_unmet_no_object_is_read_suspended_or_not(
-        self, world: World, web: deployment.Resource, *, suspended: bool
+        self, world: Env, web: deployment.Resource, *, suspended: bool
     ) -> None:
         subject = waiting(unmet("dependency not ready"), resources=(web,), suspended=suspended)
         result = await world.reconcile(subject)
@@ -188,16 +188,16 @@ class TestPrerequisites:
         assert result.requeue_after == timedelta(seconds=10)
         assert await touched(world, subject) == []
 
-    async def test_are_checked_in_order_up_to_the_first_that_is_unmet(self, world: World) -> None:
+    async def test_are_checked_in_order_up_to_the_first_that_is_unmet(self, world: Env) -> None:
         first, second, third = met(), unmet("second"), unmet("third")
         result = await world.reconcile(waiting(first, second, third))
         assert result.condition.message == "second"
         assert (first.times, second.times, third.times) == (1, 1, 0)
 
-    async def test_all_met_the_component_is_reconciled(self, world: World, web: deployment.Resource) -> None:
+    async def test_all_met_the_component_is_reconciled(self, world: Env, web: deployment.Resource) -> None:
         assert (await world.reconcile(waiting(met(), met(), resources=(web,)))).condition.reason is Reason.CREATING
 
-    async def test_one_that_fails_is_an_error_with_its_own_reason(self, world: World, web: deployment.Resource) -> None:
+    async def test_one_that_fails_is_an_error_with_its_own_reason(self, world: Env, web: deployment.Resource) -> None:
         subject = waiting(Asked(LookupError("no idea")), resources=(web,))
         with pytest.raises(ReconcileError, match="prerequisite failed: LookupError: no idea") as caught:
             await world.reconcile(subject)
@@ -214,12 +214,12 @@ class TestPrerequisites:
             pytest.param(True, "prerequisite must return a StatusReport, got bool", id="no report"),
         ],
     )
-    async def test_an_unknown_status_is_an_error(self, world: World, answer: Any, problem: str) -> None:
+    async def test_an_unknown_status_is_an_error(self, world: Env, answer: Any, problem: str) -> None:
         with pytest.raises(ReconcileError, match=problem):
             await world.reconcile(waiting(Asked(answer)))
         assert (await world.condition())["reason"] == "PrerequisiteNotMet"
 
-    async def test_once_met_they_are_not_checked_again(self, world: World, web: deployment.Resource) -> None:
+    async def test_once_met_they_are_not_checked_again(self, world: Env, web: deployment.Resource) -> None:
         once = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
         subject = waiting(once, resources=(web,))
         for _ in range(3):
@@ -227,28 +227,28 @@ class TestPrerequisites:
         assert once.times == 1
         assert (await world.condition())["reason"] == "Creating"
 
-    async def test_they_are_not_checked_again_while_suspended(self, world: World, web: deployment.Resource) -> None:
+    async def test_they_are_not_checked_again_while_suspended(self, world: Env, web: deployment.Resource) -> None:
         once = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
         await world.reconcile(waiting(once, resources=(web,)))
         await world.reconcile(waiting(once, resources=(web,), suspended=True))
         await world.reconcile(waiting(once, resources=(web,)))
         assert once.times == 1
 
-    async def test_after_disabled_they_are_checked_again(self, world: World, web: deployment.Resource) -> None:
+    async def test_after_disabled_they_are_checked_again(self, world: Env, web: deployment.Resource) -> None:
         twice = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
         await world.reconcile(waiting(twice, resources=(web,)))
         await world.reconcile(gated(OFF, web).with_prerequisite(twice).build())
         result = await world.reconcile(waiting(twice, resources=(web,)))
         assert (twice.times, result.condition.message) == (2, "gone")
 
-    async def test_after_a_gate_error_they_are_checked_again(self, world: World, web: deployment.Resource) -> None:
+    async def test_after_a_gate_error_they_are_checked_again(self, world: Env, web: deployment.Resource) -> None:
         twice = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
         await world.reconcile(waiting(twice, resources=(web,)))
         await touched(world, gated(BROKEN, web).build())
         result = await world.reconcile(waiting(twice, resources=(web,)))
         assert (twice.times, result.condition.message) == (2, "gone")
 
-    async def test_after_an_error_they_are_checked_again(self, world: World, web_base: dict[str, Any]) -> None:
+    async def test_after_an_error_they_are_checked_again(self, world: Env, web_base: dict[str, Any]) -> None:
         """An error in the first reconcile does not skip the prerequisites from then on."""
 
         def crash(_mutator: deployment.Mutator) -> None:
@@ -260,7 +260,7 @@ class TestPrerequisites:
         result = await world.reconcile(waiting(twice, resources=(broken,)))
         assert (twice.times, result.condition.reason) == (2, Reason.PREREQUISITE_NOT_MET)
 
-    async def test_waiting_does_not_count_as_converging(self, world: World, web: deployment.Resource) -> None:
+    async def test_waiting_does_not_count_as_converging(self, world: Env, web: deployment.Resource) -> None:
         slow = Asked(StatusReport(NOT_MET, "wait"), StatusReport(MET))
         subject = gated(None, web).with_prerequisite(slow).with_grace_period(timedelta(minutes=5)).build()
         await world.reconcile(subject)
@@ -271,12 +271,12 @@ class TestPrerequisites:
 
 
 class TestDependsOn:
-    async def test_waits_for_a_missing_condition(self, world: World) -> None:
+    async def test_waits_for_a_missing_condition(self, world: Env) -> None:
         result = await world.reconcile(waiting(depends_on("InfraReady")))
         assert result.condition.message == 'Condition "InfraReady" not found on Shop/demo'
 
     async def test_sees_the_condition_of_a_component_reconciled_earlier_in_the_same_reconcile(
-        self, world: World, web: deployment.Resource
+        self, world: Env, web: deployment.Resource
     ) -> None:
         infra = component.Builder("infra", condition_type="InfraReady").with_resource(web).build()
         result = await world.reconcile(infra, waiting(depends_on("InfraReady")))
@@ -289,12 +289,12 @@ class TestDependsOn:
 
 
 class TestUnpublished:
-    async def test_the_condition_is_returned_and_not_written(self, world: World, web: deployment.Resource) -> None:
+    async def test_the_condition_is_returned_and_not_written(self, world: Env, web: deployment.Resource) -> None:
         result = await world.reconcile(gated(None, web).unpublished().build())
         assert result.condition.reason is Reason.CREATING
         assert "status" not in await world.owner_manifest()
 
-    async def test_an_error_is_not_written_either(self, world: World) -> None:
+    async def test_an_error_is_not_written_either(self, world: Env) -> None:
         with pytest.raises(ReconcileError):
             await world.reconcile(gated(BROKEN).unpublished().build())
         assert "status" not in await world.owner_manifest()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ocf.primitives import hpa
-    from tests.component.conftest import StaticKind, World
+    from tests.component.conftest import Env, StaticKind
 
 
 def named(base: Manifest, name: str, **spec: Any) -> Manifest:
@@ -42,7 +42,7 @@ def broken_mutation(_mutator: deployment.Mutator) -> None:
 
 class TestApply:
     async def test_forces_the_apply_with_the_manager_of_the_owner_and_owns_the_object(
-        self, world: World, web: deployment.Resource
+        self, world: Env, web: deployment.Resource
     ) -> None:
         await world.reconcile(only(web))
         uid = (await world.owner_manifest())["metadata"]["uid"]
@@ -51,7 +51,7 @@ class TestApply:
         (reference,) = (await world.cluster.get(world.web))["metadata"]["ownerReferences"]
         assert (reference["uid"], reference["controller"]) == (uid, True)
 
-    async def test_takes_a_field_of_another_manager(self, world: World, fixed_web: deployment.Resource) -> None:
+    async def test_takes_a_field_of_another_manager(self, world: Env, fixed_web: deployment.Resource) -> None:
         await world.reconcile(only(fixed_web))
         await world.scale(9)
         result = await world.reconcile(only(fixed_web))
@@ -59,14 +59,14 @@ class TestApply:
         assert result.outcomes[0].reason_texts == ("spec.replicas: not owned",)
 
     async def test_repeated_reconciles_leave_one_entry_of_the_manager(
-        self, world: World, web: deployment.Resource
+        self, world: Env, web: deployment.Resource
     ) -> None:
         for _ in range(3):
             await world.reconcile(only(web))
         managers = [entry["manager"] for entry in (await world.cluster.get(world.web))["metadata"]["managedFields"]]
         assert len(managers) == 1
 
-    async def test_a_baseline_may_have_server_set_fields(self, world: World, web_base: Manifest) -> None:
+    async def test_a_baseline_may_have_server_set_fields(self, world: Env, web_base: Manifest) -> None:
         await world.reconcile(only(deployment.Builder(web_base).build()))
         live = await world.cluster.get(world.web)
         from_cluster = only(deployment.Builder(live).build())
@@ -75,7 +75,7 @@ class TestApply:
         assert (await world.reconcile(from_cluster)).writes == 0
 
     async def test_an_object_of_another_controller_is_an_error_and_not_changed(
-        self, world: World, web: deployment.Resource
+        self, world: Env, web: deployment.Resource
     ) -> None:
         await world.reconcile(only(web))
         shop = {**await world.owner_manifest(), "metadata": {"name": "other", "namespace": "shop"}}
@@ -89,19 +89,19 @@ class TestApply:
 
 
 class TestOperations:
-    async def test_created_then_nothing_then_updated(self, world: World, web_base: Manifest) -> None:
+    async def test_created_then_nothing_then_updated(self, world: Env, web_base: Manifest) -> None:
         first = only(deployment.Builder(web_base).build())
         second = only(deployment.Builder(named(web_base, "web", minReadySeconds=5)).build())
         actions = [(await world.reconcile(one)).outcomes[0].action for one in (first, first, second, second)]
         assert actions == [Action.CREATED, Action.UNCHANGED, Action.UPDATED, Action.UNCHANGED]
 
-    async def test_a_status_update_is_not_a_change(self, world: World, web: deployment.Resource) -> None:
+    async def test_a_status_update_is_not_a_change(self, world: Env, web: deployment.Resource) -> None:
         await world.reconcile(only(web))
         await world.run(1)
         assert (await world.reconcile(only(web))).outcomes[0].action is Action.UNCHANGED
 
     @pytest.mark.promise("server-answer")
-    async def test_status_handlers_see_the_servers_answer(self, world: World, web_base: Manifest) -> None:
+    async def test_status_handlers_see_the_servers_answer(self, world: Env, web_base: Manifest) -> None:
         seen: list[tuple[ApplyOperation, int | None]] = []
 
         def look(operation: ApplyOperation, live: Any) -> StatusReport[AliveStatus]:
@@ -115,7 +115,7 @@ class TestOperations:
 
 
 class TestInSync:
-    async def test_without_changes_nothing_is_written(self, world: World, scaled: Callable[..., Component]) -> None:
+    async def test_without_changes_nothing_is_written(self, world: Env, scaled: Callable[..., Component]) -> None:
         """Neither for objects with normalised quantities and defaults, nor for the owner."""
         await world.reconcile(scaled())
         await world.run(1)
@@ -125,7 +125,7 @@ class TestInSync:
             assert (await world.reconcile(scaled())).writes == 0
         assert world.cluster.requests.writes == 0
 
-    async def test_a_manual_edit_is_repaired_once(self, world: World, scaled: Callable[..., Component]) -> None:
+    async def test_a_manual_edit_is_repaired_once(self, world: Env, scaled: Callable[..., Component]) -> None:
         await world.reconcile(scaled())
         patch = {"spec": {"maxReplicas": 3}}
         await world.cluster.patch(world.hpa, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl"))
@@ -134,20 +134,20 @@ class TestInSync:
         assert (await world.cluster.get(world.hpa))["spec"]["maxReplicas"] == 10
         assert (await world.reconcile(scaled())).writes == 0
 
-    async def test_a_foreign_field_is_kept(self, world: World, scaled: Callable[..., Component]) -> None:
+    async def test_a_foreign_field_is_kept(self, world: Env, scaled: Callable[..., Component]) -> None:
         await world.reconcile(scaled())
         patch = {"metadata": {"labels": {"team": "a"}}}
         await world.cluster.patch(world.web, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl"))
         assert (await world.reconcile(scaled())).writes == 0
         assert (await world.cluster.get(world.web))["metadata"]["labels"] == {"team": "a"}
 
-    async def test_a_deleted_object_is_created_again(self, world: World, scaled: Callable[..., Component]) -> None:
+    async def test_a_deleted_object_is_created_again(self, world: Env, scaled: Callable[..., Component]) -> None:
         await world.reconcile(scaled())
         await world.cluster.delete(world.web)
         result = await world.reconcile(scaled())
         assert [outcome.action for outcome in result.outcomes] == [Action.CREATED, Action.UNCHANGED]
 
-    async def test_a_dropped_field_is_removed(self, world: World, web_base: Manifest) -> None:
+    async def test_a_dropped_field_is_removed(self, world: Env, web_base: Manifest) -> None:
         await world.reconcile(only(deployment.Builder(named(web_base, "web", minReadySeconds=5)).build()))
         await world.reconcile(only(deployment.Builder(web_base).build()))
         assert "minReadySeconds" not in (await world.cluster.get(world.web))["spec"]
@@ -155,13 +155,13 @@ class TestInSync:
 
 class TestOrder:
     @pytest.mark.promise("order")
-    async def test_resources_are_applied_in_order_of_registration(self, world: World, web_base: Manifest) -> None:
+    async def test_resources_are_applied_in_order_of_registration(self, world: Env, web_base: Manifest) -> None:
         names = ["c", "a", "b"]
         await world.reconcile(only(*(deployment.Builder(named(web_base, name)).build() for name in names)))
         assert [request.name for request in world.cluster.requests.of(Verb.APPLY)] == names
 
     async def test_read_only_and_managed_resources_keep_their_order(
-        self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
+        self, world: Env, web_base: Manifest, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.create(ObjectKey("v1", "ConfigMap", "b", "shop"))
         builder = component.Builder("web", condition_type="WebReady")
@@ -177,7 +177,7 @@ class TestOrder:
         ]
 
     @pytest.mark.promise("condition-error")
-    async def test_an_error_stops_the_reconcile_and_is_in_the_condition(self, world: World, web_base: Manifest) -> None:
+    async def test_an_error_stops_the_reconcile_and_is_in_the_condition(self, world: Env, web_base: Manifest) -> None:
         broken = deployment.Mutation("breaks", broken_mutation)
         resources = [deployment.Builder(named(web_base, name)) for name in ("a", "b", "c")]
         resources[1].with_mutation(broken)
@@ -194,7 +194,7 @@ class TestOrder:
         assert (condition["status"], condition["reason"], condition["message"]) == ("False", "Error", problem)
         assert [request.name for request in world.cluster.requests.of(Verb.APPLY)] == ["a"]
 
-    async def test_a_rejected_object_is_named(self, world: World, web_base: Manifest) -> None:
+    async def test_a_rejected_object_is_named(self, world: Env, web_base: Manifest) -> None:
         await world.reconcile(only(deployment.Builder(web_base).build()))
         changed = copy_json(web_base)
         changed["spec"]["selector"] = {"matchLabels": {"app": "other"}}
@@ -202,7 +202,7 @@ class TestOrder:
         with pytest.raises(ReconcileError, match=r"failed to apply resource apps/v1/Deployment/shop/web: .*immutable"):
             await world.reconcile(only(deployment.Builder(changed).build()))
 
-    async def test_a_handler_that_raises_is_named_once(self, world: World, web_base: Manifest) -> None:
+    async def test_a_handler_that_raises_is_named_once(self, world: Env, web_base: Manifest) -> None:
         def crash(_operation: ApplyOperation, _live: Any) -> StatusReport[AliveStatus]:
             raise RuntimeError("no idea")
 
@@ -216,7 +216,7 @@ class TestOrder:
         assert isinstance(caught.value.__cause__, HandlerError)
 
     @pytest.mark.promise("secrets")
-    async def test_an_unexpected_error_is_named_by_its_type_alone(self, world: World, web: deployment.Resource) -> None:
+    async def test_an_unexpected_error_is_named_by_its_type_alone(self, world: Env, web: deployment.Resource) -> None:
         class Broken:
             def __getattr__(self, name: str) -> Any:
                 raise LookupError("secret")
@@ -229,7 +229,7 @@ class TestOrder:
 
 
 class TestGuardsAndData:
-    async def test_a_blocked_resource_stops_the_loop(self, world: World, web_base: Manifest) -> None:
+    async def test_a_blocked_resource_stops_the_loop(self, world: Env, web_base: Manifest) -> None:
         blocked = StatusReport(GuardStatus.BLOCKED, "waiting for the license")
         healthy = StatusReport(AliveStatus.HEALTHY)
         first = deployment.Builder(named(web_base, "first")).with_custom_converge_status(lambda *_: healthy).build()
@@ -243,7 +243,7 @@ class TestGuardsAndData:
 
     @pytest.mark.promise("order")
     async def test_data_flows_to_later_resources_of_the_same_reconcile_only(
-        self, world: World, web_base: Manifest
+        self, world: Env, web_base: Manifest
     ) -> None:
         pulled = Data[str]("uid")
 
@@ -270,7 +270,7 @@ class TestGuardsAndData:
 
 class TestResult:
     async def test_a_blocked_component_is_requeued_after_the_poll_interval(
-        self, world: World, web_base: Manifest
+        self, world: Env, web_base: Manifest
     ) -> None:
         """A block may end without an event of any object; progress and health come with one."""
         answers = [GuardStatus.BLOCKED, GuardStatus.BLOCKED, GuardStatus.UNBLOCKED, GuardStatus.UNBLOCKED]
@@ -283,7 +283,7 @@ class TestResult:
         await world.run(1)
         assert (await world.reconcile(patient)).requeue_after is None
 
-    async def test_follows_the_reports_of_the_controllers(self, world: World, scaled: Callable[..., Component]) -> None:
+    async def test_follows_the_reports_of_the_controllers(self, world: Env, scaled: Callable[..., Component]) -> None:
         first = await world.reconcile(scaled())
         assert first.condition.reason is Reason.CREATING
         await world.run(1)
@@ -296,12 +296,12 @@ class TestResult:
         failing = await world.reconcile(scaled())
         assert (failing.condition.reason, failing.condition.message) == (Reason.OPERATION_FAILING, "no metrics")
 
-    async def test_a_component_without_resources_is_healthy(self, world: World) -> None:
+    async def test_a_component_without_resources_is_healthy(self, world: Env) -> None:
         result = await world.reconcile(only())
         assert (result.condition.status, result.condition.reason) == (True, Reason.HEALTHY)
 
     async def test_a_component_of_static_resources_is_healthy(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         """They have no status, and are ready once they exist."""
         builder = component.Builder("web", condition_type="WebReady").with_resource(config_map().build())
@@ -312,7 +312,7 @@ class TestResult:
 
 class TestIndependence:
     async def test_two_components_of_one_owner_keep_their_own_conditions(
-        self, world: World, web: deployment.Resource, web_hpa: hpa.Resource
+        self, world: Env, web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         other = component.Builder("scaling", condition_type="ScalingReady").with_resource(web_hpa).build()
         await world.reconcile(only(web), other)
@@ -320,7 +320,7 @@ class TestIndependence:
         assert (await world.condition("ScalingReady"))["reason"] == "OperationPending"
 
     @pytest.mark.promise("reusable")
-    async def test_a_component_may_be_kept_and_used_again(self, world: World, scaled: Callable[..., Component]) -> None:
+    async def test_a_component_may_be_kept_and_used_again(self, world: Env, scaled: Callable[..., Component]) -> None:
         kept = scaled()
         await world.reconcile(kept)
         await world.reconcile(kept)

@@ -19,7 +19,7 @@ from ocf.primitives import deployment, hpa
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.component.conftest import StaticKind, World
+    from tests.component.conftest import Env, StaticKind
 
 SETTINGS = ObjectKey("v1", "ConfigMap", "settings", "shop")
 VIEWER = ObjectKey("rbac.authorization.k8s.io/v1", "ClusterRole", "viewer")
@@ -54,7 +54,7 @@ class Interfering:
         return interfered
 
 
-async def one_pass(world: World, subject: Component, **before: Any) -> component.Result:
+async def one_pass(world: Env, subject: Component, **before: Any) -> component.Result:
     cluster: Any = Interfering(world.cluster, **before)
     async with reconciling(await world.owner_manifest(), cluster, clock=world.clock) as context:
         return await subject.reconcile(context)
@@ -65,13 +65,13 @@ async def reject(key: ObjectKey, *_: Any) -> None:
 
 
 class TestDeleting:
-    async def test_an_existing_object_of_ours(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_an_existing_object_of_ours(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         await world.reconcile(of(config_map().build()))
         result = await world.reconcile(of(config_map().build(), **DELETE))
         assert (result.outcomes[0].action, result.writes) == (Action.DELETED, 1)
         assert not await world.exists(SETTINGS)
 
-    async def test_an_absent_object_costs_no_write(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_an_absent_object_costs_no_write(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         subject = of(config_map().build(), **DELETE)
         await world.reconcile(subject)
         world.cluster.requests.clear()
@@ -79,7 +79,7 @@ class TestDeleting:
         assert (result.outcomes[0].action, world.cluster.requests.writes) == (Action.ABSENT, 0)
 
     async def test_an_object_that_is_being_deleted_is_not_deleted_again(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build()))
         await world.change(SETTINGS, metadata={"finalizers": ["example.com/hold"]})
@@ -87,14 +87,14 @@ class TestDeleting:
         assert [result.outcomes[0].action for result in results] == [Action.DELETED, Action.UNCHANGED]
         assert len(world.cluster.requests.of(Verb.DELETE)) == 1
 
-    async def test_a_foreign_object_is_kept(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_a_foreign_object_is_kept(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         live = await world.create(SETTINGS, data={"a": "1"})
         result = await world.reconcile(of(config_map().build(), **DELETE))
         assert (result.outcomes[0].action, result.outcomes[0].reason_texts) == (Action.KEPT, ("not ours",))
         assert await world.cluster.get(SETTINGS) == live
 
     async def test_an_object_with_another_controller_is_kept(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         """Also if we applied it, and whatever the options."""
         await world.reconcile(of(config_map().build(), unowned=True))
@@ -107,7 +107,7 @@ class TestDeleting:
         assert await world.exists(SETTINGS)
 
     async def test_an_object_with_only_another_owner_is_kept(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         """An object of another owner is not ours, even if we applied it once."""
         await world.reconcile(of(config_map().build(), unowned=True))
@@ -116,20 +116,20 @@ class TestDeleting:
         assert (await world.reconcile(of(config_map().build(), **DELETE))).outcomes[0].action is Action.KEPT
 
     async def test_an_object_with_our_owner_is_ours_whatever_its_manager(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build(), name="before"))
         await world.reconcile(of(config_map().build(), name="renamed", **DELETE))
         assert not await world.exists(SETTINGS)
 
     async def test_an_unowned_object_is_ours_by_its_field_manager(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build(), unowned=True))
         await world.reconcile(of(config_map().build(), unowned=True, **DELETE))
         assert not await world.exists(SETTINGS)
 
-    async def test_only_the_version_that_was_read(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_only_the_version_that_was_read(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         await world.reconcile(of(config_map().build()))
 
         async def change(*_: Any) -> None:
@@ -145,7 +145,7 @@ class TestDeleting:
         assert (await world.condition())["reason"] == "Error"
 
     @pytest.mark.promise("delete-ours")
-    async def test_no_new_object_of_the_same_name(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_no_new_object_of_the_same_name(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         await world.reconcile(of(config_map().build()))
 
         async def replace(*_: Any) -> None:
@@ -157,14 +157,14 @@ class TestDeleting:
         assert await world.exists(SETTINGS)
 
     async def test_an_object_that_is_deleted_meanwhile_is_not_an_error(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build()))
         await one_pass(world, of(config_map().build(), **DELETE), delete=world.cluster.delete)
         assert not await world.exists(SETTINGS)
 
     async def test_every_object_is_tried_and_the_errors_collected(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         doomed = [config_map(name).build() for name in ("a", "b", "settings")]
         kept = config_map("kept").build()
@@ -190,7 +190,7 @@ class TestDeleting:
         assert (condition["status"], condition["reason"]) == ("False", "Error")
 
     async def test_comes_after_the_other_resources_were_applied(
-        self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind]
+        self, world: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build()))
         world.cluster.requests.clear()
@@ -199,7 +199,7 @@ class TestDeleting:
         assert [request.verb for request in world.cluster.requests.of(Verb.APPLY, Verb.DELETE)] == ["apply", "delete"]
 
     async def test_happens_also_behind_a_blocked_resource_and_while_suspended(
-        self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
+        self, world: Env, web_base: Manifest, config_map: Callable[..., StaticKind]
     ) -> None:
         blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
         guarded = deployment.Builder(web_base).with_guard(lambda _base: blocked).build()
@@ -209,7 +209,7 @@ class TestDeleting:
             await world.reconcile(builder.with_resource(config_map().build(), **DELETE).build())
             assert not await world.exists(SETTINGS)
 
-    async def test_a_kind_that_is_not_served_has_nothing_to_delete(self, world: World) -> None:
+    async def test_a_kind_that_is_not_served_has_nothing_to_delete(self, world: Env) -> None:
         class Unserved:
             key = ObjectKey("example.com/v9", "Gone", "x", "shop")
             identity = str(key)
@@ -222,7 +222,7 @@ class TestDeleting:
 
 class TestClusterScoped:
     async def test_is_applied_without_an_owner_and_deleted_by_its_field_manager(
-        self, world: World, cluster_role: StaticKind
+        self, world: Env, cluster_role: StaticKind
     ) -> None:
         resource = cluster_role.build()
         await world.reconcile(of(resource))
@@ -233,7 +233,7 @@ class TestClusterScoped:
         assert not await world.exists(VIEWER)
 
     async def test_without_fields_it_is_in_sync_but_not_known_to_be_ours(
-        self, world: World, bare_role: StaticKind
+        self, world: Env, bare_role: StaticKind
     ) -> None:
         """The server keeps no entry for a field manager that owns no field."""
         await world.reconcile(of(bare_role.build()))
@@ -241,11 +241,11 @@ class TestClusterScoped:
         assert (await world.reconcile(of(bare_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
 
     @pytest.mark.promise("delete-ours")
-    async def test_of_another_user_is_kept(self, world: World, cluster_role: StaticKind) -> None:
+    async def test_of_another_user_is_kept(self, world: Env, cluster_role: StaticKind) -> None:
         await world.create(VIEWER)
         assert (await world.reconcile(of(cluster_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
 
-    async def test_of_another_component_is_kept(self, world: World, cluster_role: StaticKind) -> None:
+    async def test_of_another_component_is_kept(self, world: Env, cluster_role: StaticKind) -> None:
         await world.reconcile(of(cluster_role.build(), name="other"))
         assert (await world.reconcile(of(cluster_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
 
@@ -266,7 +266,7 @@ class TestClusterScoped:
 
 class TestOrphaning:
     async def test_removes_only_our_reference_and_the_object_outlives_the_owner(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map(a="1", b="2").build()))
         ours = (await world.cluster.get(SETTINGS))["metadata"]["ownerReferences"]
@@ -280,7 +280,7 @@ class TestOrphaning:
         await world.cluster.delete(world.owner)
         assert await world.exists(SETTINGS)
 
-    async def test_once_is_enough(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_once_is_enough(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         subject = of(config_map().build(), **ORPHAN)
         assert (await world.reconcile(subject)).outcomes[0].action is Action.ABSENT
         await world.reconcile(of(config_map().build()))
@@ -289,7 +289,7 @@ class TestOrphaning:
         assert (await world.reconcile(subject)).outcomes[0].action is Action.UNCHANGED
         assert world.cluster.requests.writes == 0
 
-    async def test_is_retried_after_a_conflict(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_is_retried_after_a_conflict(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         await world.reconcile(of(config_map().build()))
         times: list[str] = []
 
@@ -302,7 +302,7 @@ class TestOrphaning:
         live = await world.cluster.get(SETTINGS)
         assert (live["data"]["meanwhile"], await world.owners(SETTINGS)) == ("3", [])
 
-    async def test_endless_conflicts_are_an_error(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_endless_conflicts_are_an_error(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
         await world.reconcile(of(config_map().build()))
         times: list[str] = []
 
@@ -315,7 +315,7 @@ class TestOrphaning:
         assert len(times) == 5
 
     async def test_an_object_that_is_deleted_meanwhile_is_not_an_error(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build()))
 
@@ -326,7 +326,7 @@ class TestOrphaning:
         assert result.outcomes[0].action is Action.UNCHANGED
 
     async def test_every_object_is_tried_and_the_errors_collected(
-        self, world: World, config_map: Callable[..., StaticKind]
+        self, world: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         names = ("a", "settings")
         await world.reconcile(of(*(config_map(name).build() for name in names)))
@@ -353,7 +353,7 @@ class TestPruning:
     def pair(self, config_map: Callable[..., StaticKind]) -> list[Any]:
         return [config_map("kept").build(), config_map().build()]
 
-    async def test_deletes_unregistered_objects(self, world: World, pair: list[Any]) -> None:
+    async def test_deletes_unregistered_objects(self, world: Env, pair: list[Any]) -> None:
         await world.reconcile(pruning(*pair))
         result = await world.reconcile(pruning(pair[0]))
         assert not await world.exists(SETTINGS)
@@ -365,7 +365,7 @@ class TestPruning:
         )
 
     async def test_deletes_an_autoscaler_before_its_target(
-        self, world: World, web_base: Manifest, web: deployment.Resource, hpa_base: Manifest, web_hpa: hpa.Resource
+        self, world: Env, web_base: Manifest, web: deployment.Resource, hpa_base: Manifest, web_hpa: hpa.Resource
     ) -> None:
         def renamed(base: Manifest) -> Manifest:
             return {**base, "metadata": {**base["metadata"], "name": "new"}}
@@ -376,14 +376,14 @@ class TestPruning:
         deleted = [(request.kind, request.name) for request in world.cluster.requests.of(Verb.DELETE)]
         assert deleted == [("HorizontalPodAutoscaler", "web"), ("Deployment", "web")]
 
-    async def test_is_off_by_default(self, world: World, pair: list[Any]) -> None:
+    async def test_is_off_by_default(self, world: Env, pair: list[Any]) -> None:
         await world.reconcile(of(*pair))
         await world.reconcile(of(pair[0]))
         assert world.cluster.requests.of(Verb.LIST) == ()
         assert await world.exists(SETTINGS)
 
     async def test_costs_one_list_per_kind_and_no_write(
-        self, world: World, pair: list[Any], web: deployment.Resource
+        self, world: Env, pair: list[Any], web: deployment.Resource
     ) -> None:
         subject = pruning(*pair, web)
         await world.reconcile(subject)
@@ -392,25 +392,25 @@ class TestPruning:
         assert [request.kind for request in world.cluster.requests.of(Verb.LIST)] == ["ConfigMap", "Deployment"]
         assert world.cluster.requests.writes == 0
 
-    async def test_keeps_objects_of_another_component(self, world: World, pair: list[Any]) -> None:
+    async def test_keeps_objects_of_another_component(self, world: Env, pair: list[Any]) -> None:
         await world.reconcile(of(pair[1], name="other"))
         await world.reconcile(pruning(pair[0]))
         assert await world.exists(SETTINGS)
 
-    async def test_keeps_objects_without_the_owner(self, world: World, pair: list[Any]) -> None:
+    async def test_keeps_objects_without_the_owner(self, world: Env, pair: list[Any]) -> None:
         await world.reconcile(of(pair[1], unowned=True))
         await world.create(ObjectKey("v1", "ConfigMap", "foreign", "shop"))
         result = await world.reconcile(pruning(pair[0]))
         assert [outcome.resource for outcome in result.outcomes] == ["v1/ConfigMap/shop/kept"]
         assert await world.exists(SETTINGS)
 
-    async def test_keeps_objects_of_another_controller(self, world: World, pair: list[Any]) -> None:
+    async def test_keeps_objects_of_another_controller(self, world: Env, pair: list[Any]) -> None:
         await world.reconcile(pruning(*pair))
         ours = (await world.cluster.get(SETTINGS))["metadata"]["ownerReferences"][0] | {"controller": False}
         await world.change(SETTINGS, metadata={"ownerReferences": [ours, await world.other_owner()]})
         assert (await world.reconcile(pruning(pair[0]))).outcomes[-1].action is Action.KEPT
 
-    async def test_keeps_read_only_and_orphaned_resources(self, world: World, pair: list[Any]) -> None:
+    async def test_keeps_read_only_and_orphaned_resources(self, world: Env, pair: list[Any]) -> None:
         await world.reconcile(pruning(*pair))
         builder = component.Builder("web", condition_type="WebReady").with_prune()
         builder.with_resource(pair[0], read_only=True).with_resource(pair[1], orphan_when=True)
@@ -418,13 +418,13 @@ class TestPruning:
         assert await world.exists(SETTINGS)
 
     async def test_does_not_list_cluster_scoped_kinds(
-        self, world: World, pair: list[Any], cluster_role: StaticKind
+        self, world: Env, pair: list[Any], cluster_role: StaticKind
     ) -> None:
         await world.reconcile(pruning(pair[0], cluster_role.build()))
         assert [request.kind for request in world.cluster.requests.of(Verb.LIST)] == ["ConfigMap"]
 
     async def test_waits_while_a_resource_is_blocked_or_the_component_is_suspended(
-        self, world: World, pair: list[Any], config_map: Callable[..., StaticKind]
+        self, world: Env, pair: list[Any], config_map: Callable[..., StaticKind]
     ) -> None:
         """Old objects may be needed until the new ones are ready."""
         await world.reconcile(pruning(*pair))
@@ -433,13 +433,13 @@ class TestPruning:
         await world.reconcile(pruning(pair[0], suspended=True))
         assert await world.exists(SETTINGS)
 
-    async def test_a_gate_that_is_off_deletes_unregistered_objects_too(self, world: World, pair: list[Any]) -> None:
+    async def test_a_gate_that_is_off_deletes_unregistered_objects_too(self, world: Env, pair: list[Any]) -> None:
         await world.reconcile(pruning(*pair))
         builder = component.Builder("web", condition_type="WebReady").with_prune()
         await world.reconcile(builder.with_resource(pair[0]).with_feature_gate(BooleanGate(False)).build())
         assert not await world.exists(SETTINGS)
 
-    async def test_a_list_that_fails_is_an_error(self, world: World, pair: list[Any]) -> None:
+    async def test_a_list_that_fails_is_an_error(self, world: Env, pair: list[Any]) -> None:
         async def refuse_list(*_: Any) -> None:
             raise ServerError("no list today")
 
@@ -466,7 +466,7 @@ class TestPruning:
 
 
 async def test_a_gated_autoscaler_is_deleted_and_the_replicas_come_back(
-    world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
 ) -> None:
     def built(*, autoscaled: bool) -> Component:
         builder = component.Builder("web", condition_type="WebReady").with_resource(fixed_web)

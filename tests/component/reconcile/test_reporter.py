@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ocf.concepts import Attempt, Event
     from ocf.objects import Manifest
-    from tests.component.conftest import StaticKind, World
+    from tests.component.conftest import Env, StaticKind
 
 CONFIG = ObjectKey("v1", "ConfigMap", "settings", "shop")
 
@@ -66,7 +66,7 @@ def of(*resources: Any, **options: Any) -> component.Builder:
     return builder
 
 
-async def run(world: World, notes: Notes, subject: Component, cluster: Any = None) -> None:
+async def run(world: Env, notes: Notes, subject: Component, cluster: Any = None) -> None:
     owner = await world.owner_manifest()
     async with reconciling(owner, cluster or world.cluster, clock=world.clock, recorder=notes) as context:
         await subject.reconcile(context)
@@ -74,7 +74,7 @@ async def run(world: World, notes: Notes, subject: Component, cluster: Any = Non
 
 class TestAttempts:
     async def test_every_attempt_is_recorded_once_with_its_reason(
-        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+        self, world: Env, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         await run(world, notes, of(config_map().build()).build())
         await run(world, notes, of(config_map().build()).build())
@@ -89,26 +89,26 @@ class TestAttempts:
         assert (notes.attempts[0].component, notes.attempts[0].resource) == ("web", CONFIG)
 
     async def test_the_label_is_the_authors(
-        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+        self, world: Env, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         await run(world, notes, of(config_map().with_metrics_identifier("settings").build()).build())
         assert [attempt.label for attempt in notes.attempts] == ["settings"]
 
     async def test_a_read_is_not_an_attempt(
-        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+        self, world: Env, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.create(CONFIG, data={"a": "1"})
         await run(world, notes, of(config_map().build(), read_only=True).build())
         assert (notes.tried, notes.changes) == ([], [])
 
-    async def test_a_blocked_resource_is_not_an_attempt(self, world: World, notes: Notes, web_base: Manifest) -> None:
+    async def test_a_blocked_resource_is_not_an_attempt(self, world: Env, notes: Notes, web_base: Manifest) -> None:
         blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
         await run(world, notes, of(deployment.Builder(web_base).with_guard(lambda _base: blocked).build()).build())
         assert notes.tried == []
 
     @pytest.mark.parametrize("verb", ["get", "apply"])
     async def test_a_failed_attempt_is_recorded_once(
-        self, world: World, notes: Notes, config_map: Callable[..., StaticKind], verb: Any
+        self, world: Env, notes: Notes, config_map: Callable[..., StaticKind], verb: Any
     ) -> None:
         broken = FaultyCluster(world.cluster, [faults.server_error(verbs=[verb], kind="ConfigMap", times=None)])
         with pytest.raises(ReconcileError):
@@ -116,7 +116,7 @@ class TestAttempts:
         assert (notes.tried, notes.changes) == ([("configmap", None, Why.FAILED)], [])
 
     async def test_a_failing_status_handler_fails_the_attempt_but_not_the_event(
-        self, world: World, notes: Notes, web_base: Manifest
+        self, world: Env, notes: Notes, web_base: Manifest
     ) -> None:
         def broken(_operation: ApplyOperation, _live: Any) -> StatusReport[AliveStatus]:
             raise RuntimeError("no idea")
@@ -128,14 +128,14 @@ class TestAttempts:
         assert notes.tried == [("deployment", None, Why.FAILED)]
         assert [reason for reason, _, _ in notes.changes] == ["CreatedDeployment"]
 
-    async def test_a_suspension_attempts_too(self, world: World, notes: Notes, web: deployment.Resource) -> None:
+    async def test_a_suspension_attempts_too(self, world: Env, notes: Notes, web: deployment.Resource) -> None:
         await run(world, notes, of(web).suspend().build())
         assert notes.tried == [("deployment", ApplyOperation.CREATED, Why.ABSENT)]
 
 
 class TestEvents:
     async def test_real_changes_are_recorded_once(
-        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+        self, world: Env, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         for value in "1122":
             await run(world, notes, of(config_map(a=value).build()).build())
@@ -148,7 +148,7 @@ class TestEvents:
         assert notes.events[0].resource == CONFIG
 
     async def test_a_real_delete_is_recorded_and_an_absent_object_is_not(
-        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+        self, world: Env, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build()).build())
         for _ in range(2):
@@ -158,7 +158,7 @@ class TestEvents:
         ]
 
     async def test_a_disabled_component_records_its_deletes(
-        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+        self, world: Env, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build()).build())
         await run(world, notes, of(config_map().build()).with_feature_gate(BooleanGate(False)).build())
@@ -167,7 +167,7 @@ class TestEvents:
         ]
 
     async def test_orphaning_is_recorded_once(
-        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+        self, world: Env, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build()).build())
         for _ in range(2):
@@ -177,7 +177,7 @@ class TestEvents:
         ]
 
     async def test_a_delete_on_suspension_is_recorded(
-        self, world: World, notes: Notes, scaled: Callable[..., Component]
+        self, world: Env, notes: Notes, scaled: Callable[..., Component]
     ) -> None:
         await world.reconcile(scaled())
         await run(world, notes, scaled(suspended=True))
@@ -186,7 +186,7 @@ class TestEvents:
 
 class TestConditions:
     async def test_all_conditions_are_recorded_once_they_are_stored(
-        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+        self, world: Env, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         foreign = {"type": "Foreign", "status": "True", "reason": "x", "message": "", "lastTransitionTime": "t"}
         owner = await world.owner_manifest()
@@ -197,7 +197,7 @@ class TestConditions:
         assert [[one["type"] for one in stored] for stored in notes.conditions] == [["Foreign", "WebReady"]] * 2
 
     async def test_conditions_that_were_not_stored_are_not_recorded(
-        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+        self, world: Env, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         broken = FaultyCluster(world.cluster, [faults.server_error(kind="Shop", subresource="status", times=None)])
         with pytest.raises(Exception, match="unable to handle"):
@@ -207,7 +207,7 @@ class TestConditions:
 
 class TestLog:
     async def test_a_write_is_logged_with_fields_and_without_values(
-        self, world: World, notes: Notes, config_map: Callable[..., StaticKind], caplog: pytest.LogCaptureFixture
+        self, world: Env, notes: Notes, config_map: Callable[..., StaticKind], caplog: pytest.LogCaptureFixture
     ) -> None:
         with caplog.at_level(logging.INFO, logger="ocf"):
             for value in ("hidden-1", "hidden-2", "hidden-2"):
@@ -221,7 +221,7 @@ class TestLog:
         assert "hidden" not in caplog.text + repr(notes.attempts) + repr(notes.events)
 
     async def test_an_object_without_owner_reference_is_logged(
-        self, world: World, notes: Notes, cluster_role: StaticKind, caplog: pytest.LogCaptureFixture
+        self, world: Env, notes: Notes, cluster_role: StaticKind, caplog: pytest.LogCaptureFixture
     ) -> None:
         with caplog.at_level(logging.INFO, logger="ocf"):
             for _ in range(2):
@@ -232,7 +232,7 @@ class TestLog:
         assert lines == [f"no owner reference on {role}: {why}"]
 
     async def test_a_foreign_object_that_is_not_deleted_is_logged(
-        self, world: World, notes: Notes, config_map: Callable[..., StaticKind], caplog: pytest.LogCaptureFixture
+        self, world: Env, notes: Notes, config_map: Callable[..., StaticKind], caplog: pytest.LogCaptureFixture
     ) -> None:
         reference = await world.other_owner()
         await world.create(CONFIG, metadata={"ownerReferences": [reference]}, data={"a": "1"})
@@ -246,7 +246,7 @@ class TestLog:
     @pytest.mark.parametrize("suppressed", [False, True])
     async def test_a_contradicting_grace_status_is_logged_unless_suppressed(
         self,
-        world: World,
+        world: Env,
         notes: Notes,
         web_base: Manifest,
         caplog: pytest.LogCaptureFixture,
@@ -268,7 +268,7 @@ class TestLog:
 
     async def test_a_failing_grace_handler_is_logged_as_an_error(
         self,
-        world: World,
+        world: Env,
         notes: Notes,
         web_base: Manifest,
         caplog: pytest.LogCaptureFixture,

@@ -18,7 +18,7 @@ from ocf.primitives import deployment, hpa
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.component.conftest import World
+    from tests.component.conftest import Env
 
 
 def of(*resources: Any, suspended: bool = True) -> Component:
@@ -28,7 +28,7 @@ def of(*resources: Any, suspended: bool = True) -> Component:
     return builder.suspend(suspended).build()
 
 
-def written(world: World) -> list[tuple[str, str]]:
+def written(world: Env) -> list[tuple[str, str]]:
     requests = world.cluster.requests.of(Verb.APPLY, Verb.DELETE)
     return [(str(request.verb), request.kind) for request in requests]
 
@@ -36,7 +36,7 @@ def written(world: World) -> list[tuple[str, str]]:
 class TestFlow:
     @pytest.mark.promise("sleep-order")
     async def test_the_autoscaler_is_deleted_before_the_target_is_scaled_to_zero(
-        self, world: World, scaled: Callable[..., Component]
+        self, world: Env, scaled: Callable[..., Component]
     ) -> None:
         await world.reconcile(scaled())
         await world.run(1)
@@ -52,7 +52,7 @@ class TestFlow:
         assert result.condition.message == "All resources are suspended."
         assert result.requeue_after is None
 
-    async def test_nothing_is_written_while_suspended(self, world: World, scaled: Callable[..., Component]) -> None:
+    async def test_nothing_is_written_while_suspended(self, world: Env, scaled: Callable[..., Component]) -> None:
         await world.reconcile(scaled())
         await world.reconcile(scaled(suspended=True))
         world.cluster.requests.clear()
@@ -63,7 +63,7 @@ class TestFlow:
 
     @pytest.mark.promise("sleep-order")
     async def test_resuming_restores_the_autoscaler_before_its_target(
-        self, world: World, scaled: Callable[..., Component]
+        self, world: Env, scaled: Callable[..., Component]
     ) -> None:
         await world.reconcile(scaled())
         await world.scale(5)
@@ -79,16 +79,14 @@ class TestFlow:
         assert (await world.reconcile(scaled())).writes == 0
         assert BEFORE_SUSPENSION not in ((await world.cluster.get(world.web))["metadata"].get("annotations") or {})
 
-    async def test_fixed_replicas_come_back_from_the_baseline(
-        self, world: World, fixed_web: deployment.Resource
-    ) -> None:
+    async def test_fixed_replicas_come_back_from_the_baseline(self, world: Env, fixed_web: deployment.Resource) -> None:
         await world.reconcile(of(fixed_web, suspended=False))
         await world.reconcile(of(fixed_web))
         assert await world.replicas() == 0
         await world.reconcile(of(fixed_web, suspended=False))
         assert await world.replicas() == 4
 
-    async def test_a_missing_target_is_created_suspended(self, world: World, scaled: Callable[..., Component]) -> None:
+    async def test_a_missing_target_is_created_suspended(self, world: Env, scaled: Callable[..., Component]) -> None:
         result = await world.reconcile(scaled(suspended=True))
         assert [outcome.action for outcome in result.outcomes] == [Action.ABSENT, Action.CREATED]
         assert result.outcomes[0].report == StatusReport(
@@ -99,7 +97,7 @@ class TestFlow:
         assert await world.replicas() == 1
 
     async def test_a_target_that_was_scaled_up_manually_is_suspended_again(
-        self, world: World, scaled: Callable[..., Component]
+        self, world: Env, scaled: Callable[..., Component]
     ) -> None:
         await world.reconcile(scaled())
         await world.scale(5)
@@ -110,11 +108,11 @@ class TestFlow:
         await world.reconcile(scaled())
         assert await world.replicas() == 2
 
-    async def test_a_component_with_nothing_to_suspend_is_suspended(self, world: World) -> None:
+    async def test_a_component_with_nothing_to_suspend_is_suspended(self, world: Env) -> None:
         result = await world.reconcile(of())
         assert (result.condition.status, result.condition.reason) == (True, Reason.SUSPENDED)
 
-    async def test_guards_are_not_evaluated(self, world: World, web_base: Manifest) -> None:
+    async def test_guards_are_not_evaluated(self, world: Env, web_base: Manifest) -> None:
         def crash(_base: Any) -> Any:
             raise AssertionError("asked")
 
@@ -123,7 +121,7 @@ class TestFlow:
 
 
 class TestDeletion:
-    async def test_a_kept_autoscaler_stays(self, world: World, web: deployment.Resource, hpa_base: Manifest) -> None:
+    async def test_a_kept_autoscaler_stays(self, world: Env, web: deployment.Resource, hpa_base: Manifest) -> None:
         kept = hpa.Builder(hpa_base).with_custom_suspend_deletion_decision(lambda _base: False).build()
         await world.reconcile(of(web, kept, suspended=False))
         await world.reconcile(of(web, kept))
@@ -131,7 +129,7 @@ class TestDeletion:
         assert await world.replicas() == 0
 
     async def test_deletes_only_once_the_resource_reports_suspended(
-        self, world: World, web: deployment.Resource, hpa_base: Manifest
+        self, world: Env, web: deployment.Resource, hpa_base: Manifest
     ) -> None:
         reports = [
             StatusReport(SuspensionStatus.SUSPENDING, "draining"),
@@ -145,7 +143,7 @@ class TestDeletion:
         assert not await world.exists(world.hpa)
 
     async def test_an_object_held_by_a_finalizer_is_not_suspended_yet(
-        self, world: World, scaled: Callable[..., Component]
+        self, world: Env, scaled: Callable[..., Component]
     ) -> None:
         await world.reconcile(scaled())
         hold = {"metadata": {"finalizers": ["example.com/hold"]}}
@@ -159,7 +157,7 @@ class TestDeletion:
         await world.cluster.patch(world.hpa, release, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
         assert (await world.reconcile(scaled(suspended=True))).condition.reason is Reason.SUSPENDED
 
-    async def test_an_object_of_another_controller_is_not_deleted(self, world: World, web_hpa: hpa.Resource) -> None:
+    async def test_an_object_of_another_controller_is_not_deleted(self, world: Env, web_hpa: hpa.Resource) -> None:
         """It is not changed either, because it is not ours to suspend."""
         reference = await world.other_owner()
         live = await world.create(world.hpa, metadata={"ownerReferences": [reference]}, spec=web_hpa.render()["spec"])
@@ -170,7 +168,7 @@ class TestDeletion:
 
 
 class TestErrors:
-    async def test_the_others_are_suspended_and_the_errors_collected(self, world: World, web_base: Manifest) -> None:
+    async def test_the_others_are_suspended_and_the_errors_collected(self, world: Env, web_base: Manifest) -> None:
         def broken(_mutator: deployment.Mutator) -> None:
             raise ValueError("boom")
 

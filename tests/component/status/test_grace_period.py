@@ -15,7 +15,7 @@ from ocf.primitives import deployment
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest
-    from tests.component.conftest import World
+    from tests.component.conftest import Env
 
 
 def with_grace(resource: deployment.Resource, *, minutes: float = 5, suspended: bool = False) -> Component:
@@ -23,7 +23,7 @@ def with_grace(resource: deployment.Resource, *, minutes: float = 5, suspended: 
     return builder.with_grace_period(timedelta(minutes=minutes)).suspend(suspended).build()
 
 
-async def test_the_requeue_finds_the_end_of_the_period(world: World, web: deployment.Resource) -> None:
+async def test_the_requeue_finds_the_end_of_the_period(world: Env, web: deployment.Resource) -> None:
     first = await world.reconcile(with_grace(web))
     assert (first.condition.reason, first.requeue_after) == (Reason.CREATING, timedelta(minutes=5, seconds=1))
     world.clock.advance(timedelta(minutes=2))
@@ -38,7 +38,7 @@ async def test_the_requeue_finds_the_end_of_the_period(world: World, web: deploy
     assert third.requeue_after is None
 
 
-async def test_resuming_restarts_the_period(world: World, web: deployment.Resource) -> None:
+async def test_resuming_restarts_the_period(world: Env, web: deployment.Resource) -> None:
     await world.reconcile(with_grace(web))
     await world.reconcile(with_grace(web, suspended=True))
     world.clock.advance(timedelta(hours=1))
@@ -47,7 +47,7 @@ async def test_resuming_restarts_the_period(world: World, web: deployment.Resour
     assert resumed.requeue_after == timedelta(minutes=5, seconds=1)
 
 
-async def test_an_error_in_between_neither_stops_nor_restarts_it(world: World, web_base: Manifest) -> None:
+async def test_an_error_in_between_neither_stops_nor_restarts_it(world: Env, web_base: Manifest) -> None:
     failing = [True]
 
     def sometimes(_mutator: deployment.Mutator) -> None:
@@ -66,7 +66,7 @@ async def test_an_error_in_between_neither_stops_nor_restarts_it(world: World, w
     assert (await world.reconcile(subject)).condition.reason is Reason.DOWN
 
 
-async def test_a_failing_grace_handler_is_an_error(world: World, web_base: Manifest) -> None:
+async def test_a_failing_grace_handler_is_an_error(world: Env, web_base: Manifest) -> None:
     def crash(_live: Any) -> StatusReport[GraceStatus]:
         raise RuntimeError("no idea")
 

@@ -1,0 +1,62 @@
+"""Base of the test environments: a cluster, its clock, and the requests that other actors send in tests."""
+
+from typing import Any, Generic, TypeVar
+
+from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
+from ocf.concepts import Clock
+from ocf.errors import NotFoundError
+from ocf.objects import Manifest, ObjectKey
+
+__all__ = ["Env"]
+
+ClusterT = TypeVar("ClusterT", bound=Cluster)
+ClockT = TypeVar("ClockT", bound=Clock)
+
+
+class Env(Generic[ClusterT, ClockT]):
+    """A cluster and a clock; subclasses add an owner, an operator and other actors.
+
+    Args:
+        cluster: The cluster.
+        clock: The clock of the cluster and of the code under test.
+    """
+
+    def __init__(self, cluster: ClusterT, clock: ClockT) -> None:
+        self.cluster = cluster
+        self.clock = clock
+
+    async def merge_patch(
+        self, key: ObjectKey, patch: Manifest, *, by: str, subresource: Subresource | None = None
+    ) -> Manifest:
+        """Patch an object as another field manager."""
+        options = PatchOptions(patch_type=PatchType.MERGE, field_manager=by, subresource=subresource)
+        return await self.cluster.patch(key, patch, options)
+
+    async def patch_status(self, key: ObjectKey, status: Manifest, *, by: str) -> Manifest:
+        """Merge a status into that of an object, as its controller does."""
+        return await self.merge_patch(key, {"status": status}, by=by, subresource=Subresource.STATUS)
+
+    async def set_scale(self, key: ObjectKey, replicas: int, *, by: str) -> None:
+        """Set the replicas of an object through its scale subresource, as an autoscaler does."""
+        await self.merge_patch(key, {"spec": {"replicas": replicas}}, by=by, subresource=Subresource.SCALE)
+
+    async def read_replicas(self, key: ObjectKey) -> int:
+        """Return the replicas in the spec of an object."""
+        return int((await self.cluster.get(key))["spec"]["replicas"])
+
+    async def read_status(self, key: ObjectKey) -> Manifest:
+        """Return the status of an object; empty if it has none."""
+        found: Manifest = (await self.cluster.get(key)).get("status") or {}
+        return found
+
+    async def read_conditions(self, key: ObjectKey) -> dict[str, Any]:
+        """Return the conditions of an object by type."""
+        return {each["type"]: each for each in (await self.read_status(key)).get("conditions") or ()}
+
+    async def is_present(self, key: ObjectKey) -> bool:
+        """Return whether an object exists."""
+        try:
+            await self.cluster.get(key)
+        except NotFoundError:
+            return False
+        return True
