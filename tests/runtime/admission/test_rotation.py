@@ -22,6 +22,7 @@ from ocf.runtime.admission import KeyPair, Renewal, SecretCertificates, Service,
 from ocf.runtime.admission.key_pairs import authorities, issue
 from ocf.runtime.admission.rotation import RotationPolicy, StoredCertificates, Trust, choose_pair, plan
 from ocf.testing import RecordingCluster, VirtualClock
+from tests import support
 
 ADDRESS: Final = Service("shops-webhook", "ops")
 SECRET: Final = ObjectKey("v1", "Secret", "shops-webhook-certificates", "ops")
@@ -83,12 +84,12 @@ class Behind:
         return self._clock.elapsed()
 
 
-class World:
-    """Some replicas, and API servers that hear of everything late."""
+class Env(support.Env[EmbeddedCluster, VirtualClock]):
+    """Several replicas, and API servers that see changes late."""
 
     def __init__(self, webhooks: Webhooks, seed: int, renewal: Renewal = QUICK) -> None:
-        self.clock = VirtualClock()
-        self.cluster = EmbeddedCluster(now=self.clock.now)
+        clock = VirtualClock()
+        super().__init__(EmbeddedCluster(now=clock.now), clock)
         self.webhooks = webhooks
         self.chance = random.Random(seed)  # noqa: S311 (no secret)
         self.renewal = renewal
@@ -163,7 +164,7 @@ def get(cluster: EmbeddedCluster, key: ObjectKey) -> Manifest:
 @pytest.mark.promise("webhook-certificate", runs="ten renewals of three replicas, seen by API servers that hear late")
 @pytest.mark.parametrize("seed", range(2))
 async def test_ten_renewals_without_a_moment_of_mistrust(webhooks: Webhooks, seed: int) -> None:
-    world = World(webhooks, seed, HASTY)
+    world = Env(webhooks, seed, HASTY)
     await world.begin(3)
     while len(world.shown) < 11:
         before = len(world.shown)
@@ -174,14 +175,14 @@ async def test_ten_renewals_without_a_moment_of_mistrust(webhooks: Webhooks, see
 
 
 async def test_the_one_who_comes_first_makes_the_secret(webhooks: Webhooks) -> None:
-    world = World(webhooks, 1)
+    world = Env(webhooks, 1)
     await world.begin(5)
     assert len(world.shown) == 1
     assert len(set(world.live_bundles())) == 1
 
 
 async def test_nothing_is_written_while_nothing_is_due(webhooks: Webhooks) -> None:
-    world = World(webhooks, 1)
+    world = Env(webhooks, 1)
     await world.begin(2)
     objects = [SECRET, *map(ObjectKey.of, configurations(webhooks, ADDRESS))]
     before = [get(world.cluster, key) for key in objects]
@@ -190,7 +191,7 @@ async def test_nothing_is_written_while_nothing_is_due(webhooks: Webhooks) -> No
 
 
 async def test_a_deleted_secret_is_a_wish_for_another_certificate(webhooks: Webhooks) -> None:
-    world = World(webhooks, 2)
+    world = Env(webhooks, 2)
     await world.begin(3)
     await world.cluster.delete(SECRET)
     await world.spend(timedelta(minutes=5))
@@ -222,7 +223,7 @@ GARBAGE: Final[dict[str, Callable[[dict[str, str]], Any]]] = {
 
 @pytest.mark.parametrize("edit", GARBAGE.values(), ids=GARBAGE)
 async def test_a_secret_that_somebody_edited_is_mended(webhooks: Webhooks, edit: Callable[[Any], Any]) -> None:
-    world = World(webhooks, 3)
+    world = Env(webhooks, 3)
     await world.begin(2)
     secret = get(world.cluster, SECRET)
     await world.cluster.update({**secret, "data": edit(secret["data"])}, field_manager="somebody")
@@ -237,7 +238,7 @@ async def test_a_secret_that_somebody_edited_is_mended(webhooks: Webhooks, edit:
 @pytest.mark.parametrize("back", [timedelta(minutes=5), timedelta(minutes=50)])
 async def test_a_replica_whose_clock_is_behind_harms_nobody(webhooks: Webhooks, back: timedelta) -> None:
     """Only its own clock is wrong, so what it makes is judged by the right one."""
-    world = World(webhooks, 4)
+    world = Env(webhooks, 4)
     await world.begin(2)
     await world.refresh(world.replica(Behind(world.clock, back)))
     await world.spend(timedelta(hours=3))
@@ -245,7 +246,7 @@ async def test_a_replica_whose_clock_is_behind_harms_nobody(webhooks: Webhooks, 
 
 
 async def test_a_clock_set_back_a_little_renews_nothing(webhooks: Webhooks) -> None:
-    world = World(webhooks, 5)
+    world = Env(webhooks, 5)
     await world.begin(2)
     world.clock.jump(world.clock.now() - timedelta(minutes=30))
     await world.spend(timedelta(minutes=10))
@@ -253,7 +254,7 @@ async def test_a_clock_set_back_a_little_renews_nothing(webhooks: Webhooks) -> N
 
 
 async def test_all_clocks_set_back_together(webhooks: Webhooks) -> None:
-    world = World(webhooks, 5)
+    world = Env(webhooks, 5)
     await world.begin(2)
     await world.spend(timedelta(minutes=30))
     world.is_strict = False
@@ -265,7 +266,7 @@ async def test_all_clocks_set_back_together(webhooks: Webhooks) -> None:
 
 
 async def test_after_a_long_sleep_everything_is_made_anew(webhooks: Webhooks) -> None:
-    world = World(webhooks, 6)
+    world = Env(webhooks, 6)
     await world.begin(2)
     world.is_strict = False
     world.clock.advance(timedelta(days=30))
@@ -275,7 +276,7 @@ async def test_after_a_long_sleep_everything_is_made_anew(webhooks: Webhooks) ->
 
 
 async def test_a_new_replica_shows_what_is_kept(webhooks: Webhooks) -> None:
-    world = World(webhooks, 7)
+    world = Env(webhooks, 7)
     await world.begin(1)
     for _ in range(10):
         await world.spend(timedelta(minutes=6))
@@ -283,7 +284,7 @@ async def test_a_new_replica_shows_what_is_kept(webhooks: Webhooks) -> None:
 
 
 async def test_only_the_bundle_of_the_configurations_is_ours(webhooks: Webhooks) -> None:
-    world = World(webhooks, 8)
+    world = Env(webhooks, 8)
     await world.begin(1)
     key = ObjectKey("admissionregistration.k8s.io/v1", CONFIGURATIONS[0], "shops", "")
     managers = get(world.cluster, key)["metadata"]["managedFields"]
@@ -295,7 +296,7 @@ async def test_only_the_bundle_of_the_configurations_is_ours(webhooks: Webhooks)
 
 
 async def test_a_configuration_that_comes_later_is_filled_in(webhooks: Webhooks) -> None:
-    world = World(webhooks, 9)
+    world = Env(webhooks, 9)
     await world.begin(1)
     world.is_strict = False
     (replica,) = world.replicas
@@ -422,7 +423,7 @@ async def test_who_is_late_does_not_take_back_what_others_have_published(webhook
 
 
 async def test_the_privileges_are_what_is_sent_and_nothing_more(webhooks: Webhooks) -> None:
-    world = World(webhooks, 11)
+    world = Env(webhooks, 11)
     await world.begin(1)
     cluster = RecordingCluster(world.cluster)
     await cluster.delete(SECRET)

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from ocf import component
-from ocf.cluster import Cluster, PatchOptions, PatchType, Request, Verb, WatchEvent, WatchOptions
+from ocf.cluster import Cluster, Request, Verb, WatchEvent, WatchOptions
 from ocf.cluster.cache import CacheTiming
 from ocf.component import Component, ReconcileContext
 from ocf.embedded import EmbeddedCluster
@@ -24,6 +24,7 @@ from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Manager, ManagerOptions, Operator, OwnerType, ReconcileOutcome, running
 from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import InterceptingCluster, LoopClock, run_in_virtual_time
+from tests import support
 
 NAMESPACE: Final = "town"
 SECOND: Final = timedelta(seconds=1)
@@ -154,8 +155,8 @@ class Gateway(InterceptingCluster):
 
 
 @dataclass
-class Stage:
-    """Where a test plays: the cluster behind, the gateway of the operator to it, and what its passes did."""
+class Env(support.Env[EmbeddedCluster, LoopClock]):
+    """A cluster, the operator's gateway to it, and the operator's reconciles."""
 
     cluster: EmbeddedCluster
     gateway: Gateway
@@ -215,7 +216,7 @@ class Stage:
             yield process
 
     async def edit(self, key: ObjectKey, patch: Manifest) -> Manifest:
-        return await self.cluster.patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl"))
+        return await self.merge_patch(key, patch, by="kubectl")
 
     async def create(self, manifest: Manifest) -> Manifest:
         return await self.cluster.create(manifest, field_manager="kubectl")
@@ -230,19 +231,19 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-Play = Callable[[Callable[[Stage], Coroutine[Any, Any, None]]], None]
+Play = Callable[[Callable[[Env], Coroutine[Any, Any, None]]], None]
 
 
 @pytest.fixture
 def play() -> Play:
     """Run a test on a new stage, in virtual time."""
 
-    def run(test: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
+    def run(test: Callable[[Env], Coroutine[Any, Any, None]]) -> None:
         async def on_stage() -> None:
             clock = LoopClock()
             cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now)
             await cluster.apply(DEFINITION, field_manager="setup")
-            await test(Stage(cluster, Gateway(cluster), clock))
+            await test(Env(cluster, Gateway(cluster), clock))
 
         run_in_virtual_time(on_stage())
 

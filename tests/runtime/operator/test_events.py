@@ -9,7 +9,7 @@ from ocf.cluster import ListOptions
 from ocf.concepts import Attempt, Event, NullRecorder
 from ocf.objects import ObjectKey
 
-from .conftest import NAMESPACE, Play, Stage, key_of, shop
+from .conftest import NAMESPACE, Env, Play, key_of, shop
 
 
 class Attempts(NullRecorder):
@@ -26,7 +26,7 @@ def brief(event: Event) -> Event | None:
 
 
 def test_recorders_of_its_own_are_told_of_every_attempt(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         attempts = Attempts()
         async with stage.operating(recorders=[attempts], event_formatter=brief):
             await stage.create(shop())
@@ -40,7 +40,7 @@ def test_recorders_of_its_own_are_told_of_every_attempt(play: Play) -> None:
 
 
 def test_who_keeps_things_of_owners_is_told_that_one_is_gone(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         gone: list[ObjectKey] = []
         async with stage.operating(on_deleted=gone.append):
             await stage.create(shop())

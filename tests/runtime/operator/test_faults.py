@@ -27,10 +27,10 @@ from .conftest import (
     NAMESPACE,
     SECOND,
     SHOPS,
+    Env,
     Gateway,
     Play,
     Shop,
-    Stage,
     components_of,
     key_of,
     now,
@@ -41,7 +41,7 @@ from .conftest import (
 PATIENT = CacheTiming(monotonic=now, random=lambda: 0.0)
 
 
-async def motto(stage: Stage, name: str = "corner") -> str:
+async def motto(stage: Env, name: str = "corner") -> str:
     return str((await stage.cluster.get(settings_of(name)))["data"]["motto"])
 
 
@@ -69,7 +69,7 @@ def test_a_process_that_dies_at_any_write_is_followed_by_one_that_ends_the_same(
     run_in_virtual_time(main())
 
 
-WATCHES_END: dict[str, Callable[[Stage], object]] = {
+WATCHES_END: dict[str, Callable[[Env], object]] = {
     "cleanly": lambda stage: stage.gateway.cut(),
     "by a lost connection": lambda stage: stage.gateway.cut(ServerError("connection lost")),
     "by 410": lambda stage: stage.gateway.cut(ExpiredError("too old", code=410)),
@@ -83,7 +83,7 @@ WATCHES_END: dict[str, Callable[[Stage], object]] = {
 def test_a_watch_that_ends_misses_nothing_whatever_it_ended_by(play: Play, how: str) -> None:
     """Neither what happens to an owner nor what happens to an object, twenty times over; a silent one takes 70 s."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async with stage.operating(options={"cache_timing": PATIENT}):
             await stage.create(shop())
             await asyncio.sleep(5)
@@ -104,7 +104,7 @@ def test_a_watch_that_ends_misses_nothing_whatever_it_ended_by(play: Play, how: 
 def test_a_cluster_that_was_restored_from_a_backup_is_followed(play: Play) -> None:
     """Its versions are older than those that passes have seen."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async with stage.operating(options={"cache_timing": PATIENT}):
             await stage.create(shop())
             for number in range(50):
@@ -134,7 +134,7 @@ def test_a_cluster_that_was_restored_from_a_backup_is_followed(play: Play) -> No
 def test_versions_that_are_forgotten_are_listed_anew(play: Play) -> None:
     """A hundred compactions while everything changes."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async with stage.operating(options={"cache_timing": PATIENT}):
             await stage.create(shop())
             await asyncio.sleep(5)
@@ -155,7 +155,7 @@ def test_versions_that_are_forgotten_are_listed_anew(play: Play) -> None:
 def test_a_cluster_that_is_away_makes_the_process_not_ready_and_after_a_while_unhealthy(play: Play) -> None:
     """And both are well again when it is back, and what happened meanwhile is made up for."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async def away(request: Request) -> None:
             if request.verb in (Verb.LIST, Verb.WATCH, Verb.GET):
                 raise ServerError("connection refused")
@@ -195,7 +195,7 @@ def test_a_cluster_that_is_away_makes_the_process_not_ready_and_after_a_while_un
 def test_a_task_that_somebody_ended_is_started_anew(play: Play) -> None:
     """The watch of a kind: it would be missed by nobody but the next pass, which may never come."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async with stage.operating() as process:
             await stage.create(shop())
             await asyncio.sleep(5)
@@ -220,7 +220,7 @@ def test_a_task_that_somebody_ended_is_started_anew(play: Play) -> None:
 def test_the_end_of_any_other_task_ends_the_process(play: Play, prefix: str) -> None:
     """So that it is started anew, and does not live on deaf."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         with pytest.raises(OcfError, match="ended unexpectedly"):  # noqa: PT012 (the block is cancelled)
             async with stage.operating(resync=100 * SECOND):
                 for task in asyncio.all_tasks():
@@ -232,7 +232,7 @@ def test_the_end_of_any_other_task_ends_the_process(play: Play, prefix: str) -> 
 
 
 def test_more_objects_than_may_be_held_end_the_process(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         for number in range(3):
             await stage.create(shop(f"shop-{number}"))
         with pytest.raises(ConfigError, match="may hold 2 objects"):
@@ -246,7 +246,7 @@ def test_more_objects_than_may_be_held_end_the_process(play: Play) -> None:
 def test_a_long_outage_costs_few_requests_and_ends_soon_after(play: Play) -> None:
     """Half an hour: at most 60 requests per owner, and all is well at most the longest delay, 5 minutes, later."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async def down(request: Request) -> None:
             if not request.verb.is_read:
                 raise ServerError("unavailable", code=503)
@@ -269,7 +269,7 @@ def test_a_long_outage_costs_few_requests_and_ends_soon_after(play: Play) -> Non
 def test_a_server_that_asks_for_time_gets_it_and_other_owners_go_on(play: Play) -> None:
     """Twenty refusals with Retry-After: no early try, although the owner is edited all the time."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         tries: list[float] = []
 
         async def slow_down(request: Request) -> None:
@@ -297,7 +297,7 @@ def test_a_server_that_asks_for_time_gets_it_and_other_owners_go_on(play: Play) 
 
 @pytest.mark.promise("overtaking", runs="400 owners, 20 edits")
 def test_a_fresh_edit_overtakes_all_that_was_there_at_the_start(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async def briefly(_: Shop, __: ReconcileContext) -> None:
             await asyncio.sleep(0.05)
 
@@ -319,7 +319,7 @@ def test_a_fresh_edit_overtakes_all_that_was_there_at_the_start(play: Play) -> N
     play(test)
 
 
-async def _motto_or_none(stage: Stage, name: str) -> str | None:
+async def _motto_or_none(stage: Env, name: str) -> str | None:
     try:
         return await motto(stage, name)
     except ApiError:
@@ -327,7 +327,7 @@ async def _motto_or_none(stage: Stage, name: str) -> str | None:
 
 
 def test_a_pass_that_hangs_is_ended_reported_and_harms_no_other(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async def hang(owner: Shop, _: ReconcileContext) -> None:
             if owner.metadata["name"] == "corner" and len(stage.passes) < 3:
                 await asyncio.sleep(1e6)
@@ -347,7 +347,7 @@ def test_a_pass_that_hangs_is_ended_reported_and_harms_no_other(play: Play) -> N
 
 @pytest.mark.promise("probes")
 def test_a_pass_that_cannot_be_ended_is_named_by_the_probes(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         stubborn = True
 
         async def hang(_: Shop, __: ReconcileContext) -> None:
@@ -399,7 +399,7 @@ def test_a_kind_that_comes_later_is_found_without_a_restart(caplog: pytest.LogCa
 
 
 def test_an_owner_that_cannot_be_read_fails_alone(play: Play, caplog: pytest.LogCaptureFixture) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         class Strict(Shop):
             size: int
 
@@ -415,7 +415,7 @@ def test_an_owner_that_cannot_be_read_fails_alone(play: Play, caplog: pytest.Log
 def test_a_namespace_goes_while_no_operator_runs(play: Play) -> None:
     """An operator of objects in the owner's namespace leaves nothing on the owner that would hold it."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async with stage.operating():
             await stage.create(shop())
             await asyncio.sleep(5)

@@ -25,10 +25,10 @@ from .conftest import (
     NAMESPACE,
     SECOND,
     SHOPS,
+    Env,
     Gateway,
     Play,
     Shop,
-    Stage,
     components_of,
     key_of,
     now,
@@ -40,7 +40,7 @@ LEASE = Lease("shops", "default", "one")
 FOLLOWER = Lease("shops", "default", "two")
 
 
-async def exists(stage: Stage, name: str = "corner") -> bool:
+async def exists(stage: Env, name: str = "corner") -> bool:
     found = await stage.cluster.list("v1", "ConfigMap", ListOptions(namespace=NAMESPACE))
     return settings_of(name).name in {item["metadata"]["name"] for item in found.items}
 
@@ -54,7 +54,7 @@ def slowly(seconds: float) -> Any:
 
 @pytest.mark.promise("gentle-end")
 def test_a_stop_lets_running_reconciles_end_and_starts_no_others(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         stage.before = slowly(10)
         async with stage.operating(workers=1):
             await stage.create(shop())
@@ -68,7 +68,7 @@ def test_a_stop_lets_running_reconciles_end_and_starts_no_others(play: Play) -> 
 
 
 def test_a_reconcile_that_exceeds_the_shutdown_timeout_is_cancelled(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         stage.before = slowly(1000)
         async with stage.operating(options={"shutdown_timeout": 7 * SECOND}):
             await stage.create(shop())
@@ -81,7 +81,7 @@ def test_a_reconcile_that_exceeds_the_shutdown_timeout_is_cancelled(play: Play) 
 
 
 def test_an_error_of_the_block_is_raised_unchanged_and_cancels_reconciles(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         stage.before = slowly(1000)
         with pytest.raises(ZeroDivisionError):  # noqa: PT012 (the block is cancelled)
             async with stage.operating():
@@ -95,7 +95,7 @@ def test_an_error_of_the_block_is_raised_unchanged_and_cancels_reconciles(play: 
 
 
 def test_events_of_the_last_reconciles_are_posted(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async with stage.operating():
             await stage.create(shop())
             await asyncio.sleep(1)
@@ -107,7 +107,7 @@ def test_events_of_the_last_reconciles_are_posted(play: Play) -> None:
 
 
 def test_events_and_metrics_can_be_switched_off(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async with stage.operating(options={"events": False, "metrics": False}) as process:
             await stage.create(shop())
             await asyncio.sleep(1)
@@ -119,8 +119,8 @@ def test_events_and_metrics_can_be_switched_off(play: Play) -> None:
 
 class TestLeading:
     def test_one_process_leads_and_another_follows_at_once_when_it_stops(self, play: Play) -> None:
-        async def test(stage: Stage) -> None:
-            second = Stage(stage.cluster, Gateway(stage.cluster), stage.clock)
+        async def test(stage: Env) -> None:
+            second = Env(stage.cluster, Gateway(stage.cluster), stage.clock)
 
             def leads(process: Manager) -> float | None:
                 assert process.registry is not None
@@ -143,7 +143,7 @@ class TestLeading:
     def test_a_process_that_loses_the_lease_stops_writing_and_waits_for_the_next_term(self, play: Play) -> None:
         """A running reconcile is cancelled; the next term reads everything again."""
 
-        async def test(stage: Stage) -> None:
+        async def test(stage: Env) -> None:
             async def cut(_: Any) -> None:
                 raise ServerError("connection refused")
 
@@ -155,7 +155,7 @@ class TestLeading:
                 await asyncio.sleep(20)
                 assert process.controllers == ()
                 stage.gateway.requests.clear()
-                second = Stage(stage.cluster, Gateway(stage.cluster), stage.clock)
+                second = Env(stage.cluster, Gateway(stage.cluster), stage.clock)
                 async with second.operating(options={"lease": FOLLOWER}):
                     await asyncio.sleep(60)
                     assert await exists(stage)
@@ -170,7 +170,7 @@ class TestLeading:
         play(test)
 
     def test_stopping_releases_the_lease(self, play: Play) -> None:
-        async def test(stage: Stage) -> None:
+        async def test(stage: Env) -> None:
             async with stage.operating(options={"lease": LEASE}):
                 pass
             lease = await stage.cluster.get(ObjectKey("coordination.k8s.io/v1", "Lease", "shops", "default"))
@@ -179,7 +179,7 @@ class TestLeading:
         play(test)
 
     def test_a_lease_lost_inside_a_reconcile_is_an_error_like_any_other(self, play: Play) -> None:
-        async def test(stage: Stage) -> None:
+        async def test(stage: Env) -> None:
             async def fail(_: Shop, __: ReconcileContext) -> None:
                 if len(stage.passes) == 1:
                     raise LeaseLostError("default/other", "one", "two holds it")
@@ -240,7 +240,7 @@ class TestServing:
         assert (await cluster.get(lease))["spec"]["holderIdentity"] == ""
 
     def test_an_event_stops_it_gracefully(self, play: Play) -> None:
-        async def test(stage: Stage) -> None:
+        async def test(stage: Env) -> None:
             stop = asyncio.Event()
             task = asyncio.create_task(run(stage.gateway, stage.operator(), options=stage.options(), stop=stop))
             await stage.create(shop())
@@ -255,7 +255,7 @@ class TestServing:
 def test_several_operators_share_a_process(play: Play) -> None:
     """One cache and one set of metrics; an object of one operator may trigger the other."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         seen: list[str] = []
 
         def note(owner: dict[str, Any]) -> list[Any]:
@@ -276,7 +276,7 @@ def test_several_operators_share_a_process(play: Play) -> None:
 
 
 def test_the_end_of_one_of_several_operators_ends_the_process(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         notes = Operator[dict[str, Any]](name="notes", owner=OwnerType("v1", "ConfigMap"), components=lambda _: ())
         with pytest.raises(OcfError, match="ended unexpectedly"):  # noqa: PT012 (the block is cancelled)
             async with running(stage.gateway, stage.operator(), notes, options=stage.options()):
@@ -290,7 +290,7 @@ def test_the_end_of_one_of_several_operators_ends_the_process(play: Play) -> Non
 
 
 def test_an_operator_of_some_namespaces_reads_no_others(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         for name in ("village", "city"):
             await stage.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         elsewhere = shop("far")
@@ -341,7 +341,7 @@ def test_an_invalid_declaration_is_rejected(wrong: dict[str, Any], problem: str)
 def test_the_timing_of_the_cache_is_used(play: Play) -> None:
     """A cache that lists everything again each minute does so in an operator, too."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         timing = CacheTiming(relist_every=60, idle_timeout=10, monotonic=now, random=lambda: 0.0)
         async with stage.operating(options={"cache_timing": timing}):
             await stage.create(shop())

@@ -21,7 +21,7 @@ from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome, reconcil
 from ocf.runtime.operator.supervised_tasks import supervised_tasks
 from ocf.testing import LoopClock, RecordingCluster, run_in_virtual_time
 
-from .conftest import DEFINITION, NAMESPACE, SECOND, SHOPS, Play, Shop, Stage, components_of, key_of, shop
+from .conftest import DEFINITION, NAMESPACE, SECOND, SHOPS, Env, Play, Shop, components_of, key_of, shop
 
 
 class Old(BaseModel):
@@ -89,7 +89,7 @@ class Callable:
     [one, several, one_later, with_pass, with_pass_later, with_setting, Callable()],
 )
 def test_any_function_from_an_owner_to_components_is_taken(play: Play, function: Any) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async with stage.operating(components=function):
             await stage.create(shop())
             await asyncio.sleep(1)

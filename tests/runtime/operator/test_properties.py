@@ -17,7 +17,7 @@ from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConflictError, ExpiredError, NotFoundError, ServerError, TooManyRequestsError
 from ocf.testing import LoopClock, run_in_virtual_time
 
-from .conftest import DEFINITION, NAMESPACE, Gateway, Shop, Stage, key_of, now, settings_of, shop
+from .conftest import DEFINITION, NAMESPACE, Env, Gateway, Shop, key_of, now, settings_of, shop
 
 NAMES = ("corner", "market")
 PACE = CacheTiming(monotonic=now, random=lambda: 0.0)
@@ -34,10 +34,10 @@ steps = st.tuples(
 )
 
 
-class World:
-    """Two shops, an operator, and whatever else happens."""
+class Chaos:
+    """Two shops with an operator, and the random events around them."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Env) -> None:
         self.stage = stage
         self.wanted: dict[str, str] = {}
         self.refusals: list[Exception] = []
@@ -136,8 +136,8 @@ def test_any_history_ends_as_it_should_and_then_in_silence(history: list[tuple[s
         clock = LoopClock()
         cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now)
         await cluster.apply(DEFINITION, field_manager="setup")
-        stage = Stage(cluster, Gateway(cluster), clock)
-        world = World(stage)
+        stage = Env(cluster, Gateway(cluster), clock)
+        world = Chaos(stage)
         async with stage.operating(workers=workers, options={"cache_timing": PACE, "events": False}) as process:
             for what, name, wait in history:
                 await world.step(what, name)

@@ -20,7 +20,7 @@ from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, WebhookOptions, running
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 
-from .conftest import SECOND, Play, Shop, Stage, key_of, shop
+from .conftest import SECOND, Env, Play, Shop, key_of, shop
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -189,7 +189,7 @@ async def _defined(admin: Cluster, corner: Manifest) -> bool:
 def test_what_the_owner_cannot_own_is_cleaned_up_and_repaired(play: Play) -> None:
     """By a finalizer that only such an owner has; the object wakes the owner although it does not refer to it."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         priority = ObjectKey("scheduling.k8s.io/v1", "PriorityClass", "town-web")
         async with stage.operating(components=web):
             await stage.create(shop())
@@ -207,7 +207,7 @@ def test_what_the_owner_cannot_own_is_cleaned_up_and_repaired(play: Play) -> Non
 
 
 def test_an_owner_that_others_hold_is_left_alone_once_it_is_being_deleted(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         held = shop()
         held["metadata"]["finalizers"] = ["example.com/others"]
         async with stage.operating(report=lambda *_: 10 * SECOND):

@@ -12,7 +12,7 @@ from ocf.errors import NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import Watch
 
-from .conftest import NAMESPACE, SECOND, Play, Shop, Stage, key_of, settings_of, shop
+from .conftest import NAMESPACE, SECOND, Env, Play, Shop, key_of, settings_of, shop
 
 GUIDE = ObjectKey("v1", "Secret", "guide", NAMESPACE)
 
@@ -32,7 +32,7 @@ async def read_guide(owner: Shop, context: ReconcileContext) -> None:
 
 @pytest.mark.promise("woken")
 def test_a_new_owner_takes_one_pass_and_its_own_writes_take_none(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async with stage.operating(report=stage.report):
             await stage.create(shop())
             await asyncio.sleep(100)
@@ -45,7 +45,7 @@ def test_a_new_owner_takes_one_pass_and_its_own_writes_take_none(play: Play) -> 
 
 
 def test_owners_that_are_there_take_one_pass_each_although_their_objects_are_told(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         names = [f"shop-{number}" for number in range(20)]
         for name in names:
             await stage.create(shop(name))
@@ -65,7 +65,7 @@ def test_owners_that_are_there_take_one_pass_each_although_their_objects_are_tol
 def test_what_anybody_changes_takes_one_pass(play: Play, change: str) -> None:
     """Of the owner, whatever it is, and of its objects, which are repaired."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async with stage.operating():
             await stage.create(shop())
             await asyncio.sleep(5)
@@ -102,7 +102,7 @@ def test_a_burst_of_changes_takes_few_passes(play: Play) -> None:
     async def slowly(_: Shop, __: ReconcileContext) -> None:
         await asyncio.sleep(3)
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         stage.before = slowly
         async with stage.operating():
             await stage.create(shop())
@@ -129,7 +129,7 @@ def test_owners_are_worked_on_side_by_side_and_each_one_alone(play: Play) -> Non
         await asyncio.sleep(10)
         running.discard(name)
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         stage.before = slowly
         async with stage.operating(workers=3):
             for name in "abcdef":
@@ -149,7 +149,7 @@ def test_owners_are_worked_on_side_by_side_and_each_one_alone(play: Play) -> Non
 def test_what_the_last_pass_has_read_by_name_wakes_whoever_read_it(play: Play) -> None:
     """Also when it was not there; and no longer once nobody reads it."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         stage.before = read_guide
         async with stage.operating():
             await stage.create(shop(guide="guide"))
@@ -182,7 +182,7 @@ def test_a_change_after_the_first_read_of_a_pass_is_not_missed(play: Play) -> No
         await asyncio.sleep(10)
         await context.cluster.get(GUIDE)
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         await stage.create(guide())
         stage.before = read_twice
         async with stage.operating():
@@ -200,7 +200,7 @@ def test_a_change_that_meets_the_status_write_is_not_missed(play: Play) -> None:
     """The write conflicts, is repeated over what the pass has not seen, and so takes another pass."""
     met: list[Any] = []
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async def meddle(request: Any) -> None:
             if request.subresource is not None and not met:
                 met.append(request)
@@ -221,7 +221,7 @@ def test_a_mapping_function_says_whom_an_object_concerns(play: Play) -> None:
     def shops_of(secret: Manifest) -> list[tuple[str, str]]:
         return [(NAMESPACE, secret["metadata"]["labels"]["shop"])]
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async with stage.operating(watches=[Watch("v1", "Secret", shops_of)]):
             for name in ("corner", "other"):
                 await stage.create(shop(name))
@@ -241,7 +241,7 @@ def test_a_mapping_function_says_whom_an_object_concerns(play: Play) -> None:
 
 
 def test_kinds_that_are_not_cached_are_not_followed(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         stage.before = read_guide
         async with stage.operating(uncached=[("v1", "Secret")]) as process:
             await stage.create(guide())
@@ -261,7 +261,7 @@ def test_kinds_that_are_not_cached_are_not_followed(play: Play) -> None:
 def test_nothing_happens_where_nothing_changes_however_often_all_is_looked_at(play: Play) -> None:
     """A hundred resyncs of ten owners: a pass each, and not one request."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         for number in range(10):
             await stage.create(shop(f"shop-{number}"))
         async with stage.operating(resync=60 * SECOND):
@@ -275,7 +275,7 @@ def test_nothing_happens_where_nothing_changes_however_often_all_is_looked_at(pl
 
 
 def test_a_pass_says_when_it_wants_to_be_made_again(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async with stage.operating(report=lambda *_: 30 * SECOND):
             await stage.create(shop())
             await asyncio.sleep(95)
@@ -285,7 +285,7 @@ def test_a_pass_says_when_it_wants_to_be_made_again(play: Play) -> None:
 
 
 def test_an_owner_that_is_gone_is_forgotten(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         async with stage.operating() as process:
             (controller,) = process.controllers
             await stage.create(shop())
@@ -303,7 +303,7 @@ def test_an_owner_that_is_gone_is_forgotten(play: Play) -> None:
 
 
 def test_a_failing_owner_waits_longer_each_time_and_its_own_status_wakes_it_not(play: Play) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: Env) -> None:
         broken = True
 
         async def fail(owner: Shop, context: ReconcileContext) -> None:

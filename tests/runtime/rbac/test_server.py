@@ -128,8 +128,8 @@ def needed(namespace: str, *, fixed: bool = False, enforced: bool = False) -> fr
 
 
 @dataclass
-class Stage:
-    """What an administrator sets up: a namespace with everything that the life of a component begins with."""
+class Env:
+    """A namespace with the objects that exist before the operator starts, and its administrator."""
 
     admin: ApiServerCluster
     plane: ControlPlane
@@ -185,7 +185,7 @@ def passes(namespace: str) -> Iterator[Component]:
     yield web(namespace)
 
 
-async def live(stage: Stage, cluster: Cluster) -> None:
+async def live(stage: Env, cluster: Cluster) -> None:
     """Go through the life of a component; raises what forbids a part of it."""
     namespace, owner = stage.namespace, ObjectKey.of(shop(stage.namespace))
     await first(cluster, owner.api_version, owner.kind, namespace)
@@ -228,7 +228,7 @@ async def attempt(
 ) -> OcfError | None:
     """Live a life with all privileges but one; return what went wrong."""
     with plane.namespace("rbac-") as namespace:
-        stage = Stage(admin, plane, namespace)
+        stage = Env(admin, plane, namespace)
         await stage.set_up()
         granted = (needed(namespace, **more) - {without}) | MARKS
         async with await plane.cluster(await stage.grant(granted)) as cluster:
