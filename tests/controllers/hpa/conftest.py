@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 from ocf.autoscaling.algorithm import Settings
-from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Request, Subresource
+from ocf.cluster import Cluster, ListOptions, Request, Subresource
 from ocf.controllers.hpa import OWN, ControllerOptions, DryRunResult, HpaController, Mode, Monitor
 from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.manager import leader_runner
@@ -21,6 +21,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import Lease
 from ocf.testing import LoopClock, run_in_virtual_time
 from ocf.testing.fake_metrics import FakeMetricsClient
+from tests import support
 
 PERIOD: Final = 15.0
 NAMESPACE: Final = "shop"
@@ -61,12 +62,12 @@ class Process:
         }
 
 
-class Env:
+class Env(support.Env[EmbeddedCluster, LoopClock]):
     """The cluster and metrics, which outlive a process."""
 
     def __init__(self) -> None:
-        self.clock = LoopClock()
-        self.cluster = EmbeddedCluster(namespaces=(NAMESPACE, "other"), now=self.clock.now)
+        clock = LoopClock()
+        super().__init__(EmbeddedCluster(namespaces=(NAMESPACE, "other"), now=clock.now), clock)
         self.metrics = FakeMetricsClient(self.clock)
 
     async def set_up(self) -> None:
@@ -88,7 +89,7 @@ class Env:
         """Act as the controllers of a Deployment: create or delete pods to match the replicas, and write the status."""
         key = ObjectKey("apps/v1", "Deployment", name, namespace)
         replicas = (await self.cluster.get(key))["spec"]["replicas"]
-        await self._report(key, {"replicas": replicas})
+        await self.patch_status(key, {"replicas": replicas}, by="user")
         wanted = {f"{name}-{number}" for number in range(replicas)}
         pods = await self.cluster.list("v1", "Pod", ListOptions(namespace=namespace, label_selector=f"app={name}"))
         existing = {pod["metadata"]["name"] for pod in pods.items}
@@ -104,14 +105,7 @@ class Env:
         await self.cluster.create(made, field_manager="user")
         ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T10:00:00Z"}
         status = {"phase": "Running", "startTime": "2026-01-01T10:00:00Z", "conditions": [ready]}
-        await self._report(ObjectKey("v1", "Pod", pod, namespace), status)
-
-    async def _report(self, key: ObjectKey, status: Manifest) -> None:
-        await self.cluster.patch(
-            key,
-            {"status": status},
-            PatchOptions(patch_type=PatchType.MERGE, field_manager="user", subresource=Subresource.STATUS),
-        )
+        await self.patch_status(ObjectKey("v1", "Pod", pod, namespace), status, by="user")
 
     def use_cpu(self, name: str, cpu: str, pods: int, *, namespace: str = NAMESPACE) -> None:
         """Set the cpu usage of each pod."""
@@ -145,25 +139,17 @@ class Env:
         return ObjectKey.of(manifest)
 
     async def change(self, key: ObjectKey, patch: Manifest, *, by: str = "user", status: bool = False) -> None:
-        await self.cluster.patch(
-            key,
-            patch,
-            PatchOptions(
-                patch_type=PatchType.MERGE, field_manager=by, subresource=Subresource.STATUS if status else None
-            ),
-        )
+        await self.merge_patch(key, patch, by=by, subresource=Subresource.STATUS if status else None)
 
     async def replicas(self, name: str = "web", *, namespace: str = NAMESPACE) -> int:
-        found = await self.cluster.get(ObjectKey("apps/v1", "Deployment", name, namespace))
-        return int(found["spec"]["replicas"])
+        return await self.read_replicas(ObjectKey("apps/v1", "Deployment", name, namespace))
 
     async def conditions(self, key: ObjectKey) -> dict[str, tuple[str, str]]:
-        status = (await self.cluster.get(key)).get("status") or {}
-        return {each["type"]: (each["status"], each["reason"]) for each in status.get("conditions", ())}
+        found = await self.read_conditions(key)
+        return {name: (each["status"], each["reason"]) for name, each in found.items()}
 
     async def message(self, key: ObjectKey, condition: str) -> str:
-        status = (await self.cluster.get(key))["status"]
-        return str(next(each["message"] for each in status["conditions"] if each["type"] == condition))
+        return str((await self.read_conditions(key))[condition]["message"])
 
     async def events(self, reason: str = "") -> list[tuple[str, str, str]]:
         found = (await self.cluster.list("events.k8s.io/v1", "Event")).items
