@@ -10,7 +10,7 @@ from ocf.cluster import ApplyCache
 from ocf.embedded import EmbeddedCluster
 from ocf.testing import RecordingCluster
 from ocf.testing.envtest import ControllerName, ControlPlane, Programs
-from tests.examples.memcached.worlds import World, embedded_kubelet, real_kubelet, served
+from tests.examples.memcached.worlds import Env, embedded_kubelet, real_kubelet, served
 
 CONTROLLERS = (
     ControllerName.DEPLOYMENT,
@@ -32,7 +32,7 @@ def caches_plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(params=["embedded", "envtest"])
-async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[Env]:
     """Give a cluster that knows caches, and a namespace in it."""
     if request.param == "embedded":
         yield await embedded_world()
@@ -43,18 +43,18 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
             await served(
                 server, ("memcached.c5c3.io/v1alpha1", "Memcached"), ("monitoring.coreos.com/v1", "ServiceMonitor")
             )
-            yield World(RecordingCluster(server, apply_cache=ApplyCache()), namespace, real_kubelet)
+            yield Env(RecordingCluster(server, apply_cache=ApplyCache()), namespace, real_kubelet)
 
 
 @pytest.fixture
-async def embedded() -> World:
+async def embedded() -> Env:
     """Give the embedded cluster only, for what does not depend on a server."""
     return await embedded_world()
 
 
-async def embedded_world() -> World:
+async def embedded_world() -> Env:
     cluster = EmbeddedCluster(namespaces=["caches"])
     for one in (definition(), monitor.DEFINITION):
         await cluster.create(one, field_manager="user")
     cluster.requests.clear()
-    return World(cluster, "caches", embedded_kubelet)
+    return Env(cluster, "caches", embedded_kubelet)

@@ -13,7 +13,7 @@ from ocf.errors import InvalidError
 from ocf.objects import Manifest, load_document
 from ocf.runtime.admission import Step, review
 from ocf.testing import serve_webhooks
-from tests.examples.memcached.worlds import World
+from tests.examples.memcached.worlds import Env
 
 MEMORY = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}}
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
@@ -42,19 +42,19 @@ REFUSED: list[Any] = [
 
 
 @asynccontextmanager
-async def asked(world: World, *, strict: bool = False) -> AsyncIterator[None]:
+async def asked(world: Env, *, strict: bool = False) -> AsyncIterator[None]:
     """Have the API server ask the operator's webhooks."""
     async with serve_webhooks(world.cluster, f"memcached-{world.namespace}", webhooks(strict=strict).webhooks):
         yield
 
 
-def manifest(world: World, **spec: Any) -> Manifest:
+def manifest(world: Env, **spec: Any) -> Manifest:
     metadata = {"name": "my-cache", "namespace": world.namespace}
     return {"apiVersion": "memcached.c5c3.io/v1alpha1", "kind": "Memcached", "metadata": metadata, "spec": spec}
 
 
 @pytest.mark.parametrize(("spec", "field", "text"), REFUSED)
-async def test_scenario_27_refused_in_strict_mode(world: World, spec: Manifest, field: str, text: str) -> None:
+async def test_scenario_27_refused_in_strict_mode(world: Env, spec: Manifest, field: str, text: str) -> None:
     async with asked(world, strict=True):
         with pytest.raises(InvalidError, match=text) as refused:
             await world.cluster.create(manifest(world, **spec), field_manager="user")
@@ -92,7 +92,7 @@ def answer(spec: Manifest, *, strict: bool) -> Manifest:
 
 
 @pytest.mark.parametrize("sample", [AUTOSCALED, DEFAULTS], ids=["full", "short"])
-async def test_both_examples_are_taken_as_they_are_shown(world: World, sample: str) -> None:
+async def test_both_examples_are_taken_as_they_are_shown(world: Env, sample: str) -> None:
     shown = load_document(sample)
     async with asked(world):
         stored = await world.cluster.create(
@@ -107,7 +107,7 @@ async def test_both_examples_are_taken_as_they_are_shown(world: World, sample: s
     assert window == (600 if "behavior" in shown["spec"]["autoscaling"] else 300)
 
 
-async def test_the_defaults_of_an_empty_cache(world: World) -> None:
+async def test_the_defaults_of_an_empty_cache(world: Env) -> None:
     async with asked(world):
         stored = await world.cluster.create(manifest(world), field_manager="user")
 
@@ -119,7 +119,7 @@ async def test_the_defaults_of_an_empty_cache(world: World) -> None:
     }
 
 
-async def test_applying_the_same_again_changes_nothing(world: World) -> None:
+async def test_applying_the_same_again_changes_nothing(world: Env) -> None:
     """What the webhook added stays, and belongs to nobody who could drop it by accident."""
     wanted = {**load_document(DEFAULTS), "metadata": {"name": "my-cache", "namespace": world.namespace}}
     async with asked(world):
@@ -130,7 +130,7 @@ async def test_applying_the_same_again_changes_nothing(world: World) -> None:
     assert first["spec"]["autoscaling"]["metrics"] == [CPU]
 
 
-async def test_everything_wrong_is_told_at_once(world: World) -> None:
+async def test_everything_wrong_is_told_at_once(world: Env) -> None:
     spec = {
         "resources": {"limits": {"memory": "64Mi"}},
         "memcached": {"maxMemoryMB": 64},
@@ -162,7 +162,7 @@ async def test_everything_wrong_is_told_at_once(world: World) -> None:
         pytest.param({"autoscaling": {"minReplicas": 0}}, id="no replica at least"),
     ],
 )
-async def test_the_schema_refuses_by_itself(world: World, spec: Manifest) -> None:
+async def test_the_schema_refuses_by_itself(world: Env, spec: Manifest) -> None:
     with pytest.raises(InvalidError):
         await world.cluster.create(manifest(world, **spec), field_manager="user")
 
@@ -176,7 +176,7 @@ async def test_the_schema_refuses_by_itself(world: World, spec: Manifest) -> Non
         pytest.param({"highAvailability": {"podDisruptionBudget": {"minAvailable": "50%"}}}, id="a share"),
     ],
 )
-async def test_the_schema_takes(world: World, field: Manifest) -> None:
+async def test_the_schema_takes(world: Env, field: Manifest) -> None:
     stored: Any = (await world.cluster.create(manifest(world, **field), field_manager="user"))["spec"]
     wanted: Any = field
     while isinstance(wanted, dict):
@@ -186,7 +186,7 @@ async def test_the_schema_takes(world: World, field: Manifest) -> None:
     assert stored == wanted
 
 
-async def test_a_number_is_a_quantity_wherever_the_api_takes_one(world: World) -> None:
+async def test_a_number_is_a_quantity_wherever_the_api_takes_one(world: Env) -> None:
     target = {"type": "AverageValue", "averageValue": 500}
     metric = {"type": "Resource", "resource": {"name": "memory", "target": target}}
     async with asked(world):

@@ -5,7 +5,7 @@ import pytest
 from examples.memcached.samples import AUTOSCALED, DEFAULTS, EVERYTHING, PLAIN
 from ocf.cluster import Verb
 from ocf.objects import Manifest
-from tests.examples.memcached.worlds import World
+from tests.examples.memcached.worlds import Env
 
 HPA = "HorizontalPodAutoscaler"
 
@@ -19,7 +19,7 @@ def window(live: Manifest) -> int:
     return int(live["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"])
 
 
-async def test_scenario_11_create_with_a_full_spec(world: World) -> None:
+async def test_scenario_11_create_with_a_full_spec(world: Env) -> None:
     cache = await world.create(AUTOSCALED)
     await world.reconcile()
     live = await world.get(HPA)
@@ -45,7 +45,7 @@ async def test_scenario_11_create_with_a_full_spec(world: World) -> None:
     ]
 
 
-async def test_scenario_12_create_with_defaults(world: World) -> None:
+async def test_scenario_12_create_with_defaults(world: Env) -> None:
     await world.create(DEFAULTS)
     await world.reconcile()
     live = await world.get(HPA)
@@ -53,7 +53,7 @@ async def test_scenario_12_create_with_defaults(world: World) -> None:
     assert (live["spec"]["maxReplicas"], live["spec"]["metrics"], window(live)) == (5, [cpu(80)], 300)
 
 
-async def test_scenario_13_without_a_minimum_the_server_stores_one(world: World) -> None:
+async def test_scenario_13_without_a_minimum_the_server_stores_one(world: Env) -> None:
     cache = await world.create(DEFAULTS)
     await world.reconcile()
 
@@ -61,7 +61,7 @@ async def test_scenario_13_without_a_minimum_the_server_stores_one(world: World)
     assert (await world.get(HPA))["spec"]["minReplicas"] == 1
 
 
-async def test_scenario_14_the_autoscaler_follows_the_spec_in_one_pass(world: World) -> None:
+async def test_scenario_14_the_autoscaler_follows_the_spec_in_one_pass(world: Env) -> None:
     scaling = {"enabled": True, "minReplicas": 1, "maxReplicas": 5, "metrics": [cpu(70)]}
     await world.create(autoscaling=scaling)
     await world.reconcile()
@@ -72,7 +72,7 @@ async def test_scenario_14_the_autoscaler_follows_the_spec_in_one_pass(world: Wo
     assert (spec["minReplicas"], spec["maxReplicas"], spec["metrics"]) == (3, 10, [cpu(90)])
 
 
-async def test_scenario_15_the_second_pass_leaves_the_autoscaler_alone(world: World) -> None:
+async def test_scenario_15_the_second_pass_leaves_the_autoscaler_alone(world: Env) -> None:
     await world.create(AUTOSCALED)
     await world.settle()
     before = (await world.get(HPA))["metadata"]["resourceVersion"]
@@ -86,7 +86,7 @@ async def test_scenario_15_the_second_pass_leaves_the_autoscaler_alone(world: Wo
 @pytest.mark.parametrize(
     "scaling", [pytest.param({"enabled": False, "maxReplicas": 5}, id="off"), pytest.param(None, id="nil")]
 )
-async def test_scenario_16_without_autoscaling_there_is_no_autoscaler(world: World, scaling: Manifest | None) -> None:
+async def test_scenario_16_without_autoscaling_there_is_no_autoscaler(world: Env, scaling: Manifest | None) -> None:
     await world.create(**({} if scaling is None else {"autoscaling": scaling}))
     await world.reconcile()
 
@@ -94,7 +94,7 @@ async def test_scenario_16_without_autoscaling_there_is_no_autoscaler(world: Wor
 
 
 @pytest.mark.parametrize("off", [pytest.param({"enabled": False}, id="off"), pytest.param(None, id="nil")])
-async def test_scenario_17_on_then_off(world: World, off: Manifest | None) -> None:
+async def test_scenario_17_on_then_off(world: Env, off: Manifest | None) -> None:
     await world.create(AUTOSCALED)
     await world.settle()
     await world.change(autoscaling=off)
@@ -109,7 +109,7 @@ async def test_scenario_17_on_then_off(world: World, off: Manifest | None) -> No
     assert await world.replicas() == 3
 
 
-async def test_scenario_18_on_off_on(world: World) -> None:
+async def test_scenario_18_on_off_on(world: Env) -> None:
     await world.create(AUTOSCALED)
     await world.settle()
     await world.change(autoscaling={"enabled": False})
@@ -120,14 +120,14 @@ async def test_scenario_18_on_off_on(world: World) -> None:
     assert (await world.get(HPA))["spec"]["maxReplicas"] == 8
 
 
-async def test_scenario_19_the_count_of_a_new_deployment_is_the_servers(world: World) -> None:
+async def test_scenario_19_the_count_of_a_new_deployment_is_the_servers(world: Env) -> None:
     await world.create(DEFAULTS, replicas=7)
     await world.reconcile()
 
     assert await world.replicas() == 1
 
 
-async def test_scenario_20_the_status_of_a_scaled_cache(embedded: World) -> None:
+async def test_scenario_20_the_status_of_a_scaled_cache(embedded: Env) -> None:
     """On the embedded cluster only: on a real one, pods may be there before the pass has ended."""
     cache = await embedded.create(AUTOSCALED)
     await embedded.reconcile()
@@ -144,7 +144,7 @@ async def test_scenario_20_the_status_of_a_scaled_cache(embedded: World) -> None
     assert (status["readyReplicas"], "serverList" in status) == (0, False)
 
 
-async def test_scenario_20_the_status_once_pods_are_ready(world: World) -> None:
+async def test_scenario_20_the_status_once_pods_are_ready(world: Env) -> None:
     await world.create(AUTOSCALED)
     await world.settle()
     await world.scale(4)
@@ -160,7 +160,7 @@ async def test_scenario_20_the_status_once_pods_are_ready(world: World) -> None:
     assert (status["readyReplicas"], status["serverList"]) == (4, [f"my-cache.{world.namespace}:11211"])
 
 
-async def test_scenario_21_from_the_autoscaler_to_three_by_hand(world: World) -> None:
+async def test_scenario_21_from_the_autoscaler_to_three_by_hand(world: Env) -> None:
     await world.create(AUTOSCALED)
     await world.settle()
     await world.change(autoscaling=None, replicas=3)
@@ -169,7 +169,7 @@ async def test_scenario_21_from_the_autoscaler_to_three_by_hand(world: World) ->
     assert (await world.conditions())["Available"] == ("True", "Available", "3/3 replicas are ready")
 
 
-async def test_scenario_22_an_autoscaler_that_somebody_deletes_comes_back(world: World) -> None:
+async def test_scenario_22_an_autoscaler_that_somebody_deletes_comes_back(world: Env) -> None:
     cache = await world.create(AUTOSCALED)
     await world.settle()
     before = await world.get(HPA)
@@ -181,7 +181,7 @@ async def test_scenario_22_an_autoscaler_that_somebody_deletes_comes_back(world:
     assert after["metadata"]["ownerReferences"][0]["uid"] == cache["metadata"]["uid"]
 
 
-async def test_scenario_23_all_features_with_an_autoscaler(world: World) -> None:
+async def test_scenario_23_all_features_with_an_autoscaler(world: Env) -> None:
     await world.secret("my-cache-sasl", **{"password-file": "user:password"})
     await world.secret("my-cache-tls", **{"tls.crt": "a", "tls.key": "b", "ca.crt": "c"})
     await world.create(EVERYTHING)
@@ -194,7 +194,7 @@ async def test_scenario_23_all_features_with_an_autoscaler(world: World) -> None
     assert await world.versions() == before
 
 
-async def test_scenario_24_enable(world: World) -> None:
+async def test_scenario_24_enable(world: Env) -> None:
     scaling = {"enabled": True, "minReplicas": 2, "maxReplicas": 10}
     await world.create(autoscaling=scaling, resources={"requests": {"cpu": "100m"}})
     await world.settle()
@@ -206,7 +206,7 @@ async def test_scenario_24_enable(world: World) -> None:
     assert states == {"Available": "True", "Progressing": "False", "Degraded": "False", "Ready": "True"}
 
 
-async def test_scenario_25_disable(world: World) -> None:
+async def test_scenario_25_disable(world: Env) -> None:
     await world.create(DEFAULTS)
     await world.settle()
     await world.change(autoscaling={"enabled": False}, replicas=3)
@@ -216,7 +216,7 @@ async def test_scenario_25_disable(world: World) -> None:
     assert (await world.replicas(), (await world.status())["readyReplicas"]) == (3, 3)
 
 
-async def test_scenario_26_update(world: World) -> None:
+async def test_scenario_26_update(world: Env) -> None:
     await world.create(autoscaling={"enabled": True, "minReplicas": 2, "maxReplicas": 5})
     await world.settle()
     await world.change(autoscaling={"enabled": True, "minReplicas": 3, "maxReplicas": 15})
@@ -226,7 +226,7 @@ async def test_scenario_26_update(world: World) -> None:
     assert (spec["minReplicas"], spec["maxReplicas"]) == (3, 15)
 
 
-async def test_a_plain_cache_is_ready(world: World) -> None:
+async def test_a_plain_cache_is_ready(world: Env) -> None:
     await world.create(PLAIN)
     await world.settle()
 

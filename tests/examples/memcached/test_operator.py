@@ -18,13 +18,13 @@ from ocf.errors import NotFoundError
 from ocf.objects import Manifest
 from ocf.runtime.operator import ManagerOptions, running
 from ocf.testing import LoopClock, fake_workload_controllers, run_in_virtual_time
-from tests.examples.memcached.worlds import World, embedded_kubelet
+from tests.examples.memcached.worlds import Env, embedded_kubelet
 
 HPA = "HorizontalPodAutoscaler"
 MINUTE = 60.0
 
 
-class Stage(World):
+class OperatorEnv(Env):
     """A world in which the operator runs by itself."""
 
     def __init__(self, clock: LoopClock, *, monitors: bool) -> None:
@@ -54,9 +54,9 @@ class Stage(World):
         return self.metrics.registry.get_sample_value(f"memcached_operator_{metric}", labels)
 
 
-def play(test: Callable[[Stage], Awaitable[None]], *, monitors: bool = True) -> None:
+def play(test: Callable[[OperatorEnv], Awaitable[None]], *, monitors: bool = True) -> None:
     async def on_stage() -> None:
-        stage = Stage(LoopClock(), monitors=monitors)
+        stage = OperatorEnv(LoopClock(), monitors=monitors)
         async with stage.operating():
             await test(stage)
 
@@ -64,7 +64,7 @@ def play(test: Callable[[Stage], Awaitable[None]], *, monitors: bool = True) -> 
 
 
 def test_a_cache_becomes_ready_and_then_costs_nothing() -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: OperatorEnv) -> None:
         await stage.create(AUTOSCALED)
         await asyncio.sleep(MINUTE)
         ready = (await stage.conditions())["Ready"]
@@ -90,7 +90,7 @@ def test_a_cache_becomes_ready_and_then_costs_nothing() -> None:
     ],
 )
 def test_drift_is_mended_without_anybody_asking(kind: str, patch: Manifest) -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: OperatorEnv) -> None:
         await stage.create(EVERYTHING)
         await asyncio.sleep(MINUTE)
         before = await stage.get(kind)
@@ -105,7 +105,7 @@ def test_drift_is_mended_without_anybody_asking(kind: str, patch: Manifest) -> N
 
 
 def test_a_secret_that_comes_or_changes_is_rolled_out() -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: OperatorEnv) -> None:
         await stage.create(EVERYTHING)
         await asyncio.sleep(MINUTE)
         degraded = (await stage.conditions())["Degraded"]
@@ -119,7 +119,7 @@ def test_a_secret_that_comes_or_changes_is_rolled_out() -> None:
         assert (await stage.conditions())["Degraded"][2] == "Referenced Secrets not found: my-cache-tls"
         assert len(set(hashes)) == 3
 
-    async def annotation(stage: Stage) -> str:
+    async def annotation(stage: OperatorEnv) -> str:
         template = (await stage.get("Deployment"))["spec"]["template"]
         return str(template["metadata"]["annotations"].get("memcached.c5c3.io/secret-hash", ""))
 
@@ -127,7 +127,7 @@ def test_a_secret_that_comes_or_changes_is_rolled_out() -> None:
 
 
 def test_events_in_the_operators_own_words() -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: OperatorEnv) -> None:
         await stage.create(AUTOSCALED)
         await asyncio.sleep(MINUTE)
         await stage.change(autoscaling=None, image="memcached:1.6.1")
@@ -147,7 +147,7 @@ def test_events_in_the_operators_own_words() -> None:
 
 
 def test_metrics_of_a_cache_come_and_go() -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: OperatorEnv) -> None:
         await stage.create(PLAIN)
         await asyncio.sleep(MINUTE)
         one: dict[str, Any] = {"name": "my-cache", "namespace": "caches"}
@@ -181,7 +181,7 @@ def test_metrics_of_a_cache_come_and_go() -> None:
 
 
 def test_a_pass_that_fails_is_counted_and_told() -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: OperatorEnv) -> None:
         await stage.create(PLAIN)
         await asyncio.sleep(MINUTE)
         bad = {"spec": {"autoscaling": {"enabled": True}}}  # nobody was there to refuse that there is no upper limit
@@ -199,7 +199,7 @@ def test_a_pass_that_fails_is_counted_and_told() -> None:
 
 
 def test_a_cluster_without_service_monitors_serves_caches_that_want_none() -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: OperatorEnv) -> None:
         await stage.create(AUTOSCALED)
         await asyncio.sleep(MINUTE)
         ready = (await stage.conditions())["Ready"][0]
@@ -223,7 +223,7 @@ def test_a_cluster_without_service_monitors_serves_caches_that_want_none() -> No
 
 
 def test_a_cache_that_is_deleted_leaves_nothing() -> None:
-    async def test(stage: Stage) -> None:
+    async def test(stage: OperatorEnv) -> None:
         await stage.create(EVERYTHING)
         await asyncio.sleep(MINUTE)
         await stage.server.delete(stage.owner)

@@ -21,7 +21,7 @@ from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ConfigError
 from ocf.testing import fake_workload_controllers
-from tests.examples.memcached.worlds import World, embedded_kubelet
+from tests.examples.memcached.worlds import Env, embedded_kubelet
 
 CHECKOUT = Path(__file__).parents[3]
 
@@ -90,7 +90,7 @@ async def program(
     assert process.returncode == 0, told.decode()
 
 
-async def ready(world: World) -> None:
+async def ready(world: Env) -> None:
     """Wait until the cache is ready."""
     async with asyncio.timeout(60):
         key = world.owner
@@ -111,7 +111,7 @@ async def test_the_program_serves_caches_metrics_and_webhooks(arguments: list[st
     cluster, port, webhook_port = EmbeddedCluster(namespaces=["caches", "ops"]), free_port(), free_port()
     for one in (definition(), monitor.DEFINITION):
         await cluster.create(one, field_manager="user")
-    world, kubeconfig = World(cluster, "caches", embedded_kubelet), tmp_path / "kubeconfig"
+    world, kubeconfig = Env(cluster, "caches", embedded_kubelet), tmp_path / "kubeconfig"
     environment = {
         "POD_NAMESPACE": "ops",
         "PORT": str(port),

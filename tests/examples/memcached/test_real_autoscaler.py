@@ -11,7 +11,7 @@ from ocf.runtime.operator import ManagerOptions, running
 from ocf.testing import RecordingCluster
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.metrics_stub import MetricsStub
-from tests.examples.memcached.worlds import World, real_kubelet, served
+from tests.examples.memcached.worlds import Env, real_kubelet, served
 
 QUEUE: Manifest = {
     "type": "External",
@@ -23,7 +23,7 @@ AT_ONCE: Manifest = {
 }
 
 
-async def until(world: World, reached: Callable[[Manifest], bool]) -> Manifest:
+async def until(world: Env, reached: Callable[[Manifest], bool]) -> Manifest:
     """Follow the Deployment until it is somewhere."""
     key = world.own("Deployment")
     async with asyncio.timeout(60):
@@ -49,7 +49,7 @@ def runs(image: str) -> Callable[[Manifest], bool]:
     return lambda live: bool(live["spec"]["template"]["spec"]["containers"][0]["image"] == image)
 
 
-async def trace(world: World, since: str) -> list[int]:
+async def trace(world: Env, since: str) -> list[int]:
     """Return the counts that the Deployment has asked for since a version, without repetitions."""
     found: list[int] = []
     key = world.own("Deployment")
@@ -69,7 +69,7 @@ async def test_the_count_is_the_autoscalers_whatever_else_is_written(caches_plan
     with caches_plane.namespace("scaled-") as namespace:
         async with await caches_plane.cluster() as server, MetricsStub(caches_plane) as stub:
             await served(server, memcached_operator.owner_kind)
-            world = World(RecordingCluster(server, apply_cache=ApplyCache()), namespace, real_kubelet)
+            world = Env(RecordingCluster(server, apply_cache=ApplyCache()), namespace, real_kubelet)
             options = ManagerOptions(namespaces=[namespace], listen=None, events=False)
             async with running(world.cluster, memcached_operator, options=options):
                 await world.create(PLAIN)

@@ -13,7 +13,7 @@ from ocf.errors import ReconcileError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import FaultyCluster, assert_quiet
 from ocf.testing.faults import server_error
-from tests.examples.memcached.worlds import World
+from tests.examples.memcached.worlds import Env
 
 HPA = "HorizontalPodAutoscaler"
 OPTIONAL = (HPA, "PodDisruptionBudget", "ServiceMonitor", "NetworkPolicy")
@@ -25,14 +25,14 @@ def cpu(percent: int) -> Manifest:
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
-async def everything(world: World) -> None:
+async def everything(world: Env) -> None:
     await world.secret("my-cache-sasl", **{"password-file": "user:password"})
     await world.secret("my-cache-tls", **{"tls.crt": "a", "tls.key": "b", "ca.crt": "c"})
     await world.create(EVERYTHING)
     await world.settle()
 
 
-async def counts(world: World, since: str) -> list[int]:
+async def counts(world: Env, since: str) -> list[int]:
     """Return every count that the Deployment has asked for since a version."""
     found, key = [], world.own("Deployment")
     last = (await world.cluster.get(key))["metadata"]["resourceVersion"]
@@ -48,7 +48,7 @@ async def counts(world: World, since: str) -> list[int]:
 class TestTable:
     """The rows of the table, in order."""
 
-    async def test_enable(self, world: World) -> None:
+    async def test_enable(self, world: Env) -> None:
         await world.create(PLAIN)
         await world.settle()
         await world.change(autoscaling=SCALING)
@@ -75,7 +75,7 @@ class TestTable:
             pytest.param({"behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}}}, "behavior", id="behavior"),
         ],
     )
-    async def test_change(self, world: World, change: Manifest, path: str) -> None:
+    async def test_change(self, world: Env, change: Manifest, path: str) -> None:
         await world.create(AUTOSCALED)
         await world.settle()
         before = (await world.get(HPA))["spec"]
@@ -89,7 +89,7 @@ class TestTable:
         assert {name for name in after if after[name] != before.get(name)} == {path}
 
     @pytest.mark.parametrize("off", [{"enabled": False, "maxReplicas": 10}, None], ids=["disable", "remove"])
-    async def test_disable(self, world: World, off: Manifest | None) -> None:
+    async def test_disable(self, world: Env, off: Manifest | None) -> None:
         await world.create(AUTOSCALED)
         await world.settle()
         await world.scale(5)
@@ -100,7 +100,7 @@ class TestTable:
         assert not await world.exists(HPA)
         assert await world.replicas() == 3
 
-    async def test_delete_the_cache(self, world: World) -> None:
+    async def test_delete_the_cache(self, world: Env) -> None:
         await everything(world)
         await world.cluster.delete(world.owner, DeleteOptions(propagation=Propagation.BACKGROUND))
         for kind in ("Deployment", "Service", *OPTIONAL):
@@ -108,7 +108,7 @@ class TestTable:
 
         assert await world.cluster.get(world.own("Secret", "my-cache-sasl"))
 
-    async def test_twice_with_the_same_spec(self, world: World) -> None:
+    async def test_twice_with_the_same_spec(self, world: Env) -> None:
         await world.create(AUTOSCALED)
         await world.settle()
         before = (await world.get(HPA))["metadata"]["resourceVersion"]
@@ -118,7 +118,7 @@ class TestTable:
         assert (await world.get(HPA))["metadata"]["resourceVersion"] == before
         assert world.heard.events == []
 
-    async def test_edited_by_hand(self, world: World) -> None:
+    async def test_edited_by_hand(self, world: Env) -> None:
         await world.create(AUTOSCALED)
         await world.settle()
         await world.meddle(HPA, spec={"maxReplicas": 99, "minReplicas": 1})
@@ -129,7 +129,7 @@ class TestTable:
 
 
 class TestCount:
-    async def test_every_write_of_ours_leaves_the_autoscalers_count(self, world: World) -> None:
+    async def test_every_write_of_ours_leaves_the_autoscalers_count(self, world: Env) -> None:
         """The autoscaler scales through the scale subresource; the operator goes on writing the same object."""
         await world.create(autoscaling=SCALING, image="memcached:1.6")
         await world.settle()
@@ -146,7 +146,7 @@ class TestCount:
 
         assert seen == [(Action.UPDATED, count) for count in (4, 4, 7, 7, 3, 3)]
 
-    async def test_on_off_on_never_passes_through_one(self, world: World) -> None:
+    async def test_on_off_on_never_passes_through_one(self, world: Env) -> None:
         await world.create(PLAIN)
         await world.settle()
         since = (await world.get("Deployment"))["metadata"]["resourceVersion"]
@@ -167,7 +167,7 @@ class TestCount:
         assert list(dict.fromkeys(seen)) == [3, 6, 5, 4]
         assert seen[-1] == 4
 
-    async def test_a_count_set_by_hand_is_taken_back_while_nobody_scales(self, world: World) -> None:
+    async def test_a_count_set_by_hand_is_taken_back_while_nobody_scales(self, world: Env) -> None:
         await world.create(PLAIN)
         await world.settle()
         await world.scale(9)
@@ -175,7 +175,7 @@ class TestCount:
 
         assert await world.replicas() == 3
 
-    async def test_asleep_and_awake(self, world: World) -> None:
+    async def test_asleep_and_awake(self, world: Env) -> None:
         await world.create(AUTOSCALED)
         await world.settle()
         await world.scale(6)
@@ -192,7 +192,7 @@ class TestCount:
         assert awake == (6, True)
         assert (await world.conditions())["Ready"][2] == "All 6 replicas are ready"
 
-    async def test_asleep_and_awake_without_autoscaler(self, world: World) -> None:
+    async def test_asleep_and_awake_without_autoscaler(self, world: Env) -> None:
         await world.create(PLAIN)
         await world.settle()
         await world.change(suspended=True)
@@ -203,7 +203,7 @@ class TestCount:
 
         assert (asleep, await world.replicas()) == (0, 3)
 
-    async def test_born_asleep_it_wakes_up(self, world: World) -> None:
+    async def test_born_asleep_it_wakes_up(self, world: Env) -> None:
         """An autoscaler leaves a target at zero alone, so somebody else has to wake it."""
         await world.create(AUTOSCALED, suspended=True)
         await world.settle()
@@ -215,7 +215,7 @@ class TestCount:
         assert await world.replicas() >= 1
         assert (await world.conditions())["Ready"][0] == "True"
 
-    async def test_switched_while_asleep(self, world: World) -> None:
+    async def test_switched_while_asleep(self, world: Env) -> None:
         await world.create(PLAIN)
         await world.settle()
         await world.change(suspended=True)
@@ -232,7 +232,7 @@ class TestCount:
 
 class TestQuiet:
     @pytest.mark.parametrize("sample", [PLAIN, AUTOSCALED, EVERYTHING], ids=["plain", "autoscaled", "everything"])
-    async def test_nothing_is_written_and_nothing_told_where_nothing_changed(self, world: World, sample: str) -> None:
+    async def test_nothing_is_written_and_nothing_told_where_nothing_changed(self, world: Env, sample: str) -> None:
         await world.secret("my-cache-sasl", **{"password-file": "user:password"})
         await world.secret("my-cache-tls", **{"tls.crt": "a", "tls.key": "b", "ca.crt": "c"})
         await world.create(sample)
@@ -242,7 +242,7 @@ class TestQuiet:
         await assert_quiet(world.cluster, world.pass_over)
         assert world.heard.events == []
 
-    async def test_what_is_off_costs_no_request_but_a_look(self, world: World) -> None:
+    async def test_what_is_off_costs_no_request_but_a_look(self, world: Env) -> None:
         await world.create(PLAIN)
         await world.settle()
         world.cluster.requests.clear()
@@ -262,7 +262,7 @@ DRIFT: dict[str, Manifest] = {
 
 
 class TestDrift:
-    async def test_what_somebody_changes_is_mended_at_once(self, world: World) -> None:
+    async def test_what_somebody_changes_is_mended_at_once(self, world: Env) -> None:
         await everything(world)
         for kind, patch in DRIFT.items():
             before = await world.get(kind)
@@ -273,7 +273,7 @@ class TestDrift:
             assert (changed["spec"], changed["metadata"]["labels"]) != (before["spec"], before["metadata"]["labels"])
             assert (after["spec"], after["metadata"]["labels"]) == (before["spec"], before["metadata"]["labels"]), kind
 
-    async def test_what_somebody_deletes_comes_back(self, world: World) -> None:
+    async def test_what_somebody_deletes_comes_back(self, world: Env) -> None:
         await everything(world)
         for kind in DRIFT:
             uid = (await world.get(kind))["metadata"]["uid"]
@@ -282,7 +282,7 @@ class TestDrift:
 
             assert (await world.get(kind))["metadata"]["uid"] != uid
 
-    async def test_what_others_add_stays(self, world: World) -> None:
+    async def test_what_others_add_stays(self, world: Env) -> None:
         await everything(world)
         await world.meddle("Service", metadata={"annotations": {"example.com/cost": "12"}})
         await world.change(service={"annotations": {"example.com/team": "other"}})
@@ -293,7 +293,7 @@ class TestDrift:
 
 
 class TestOptional:
-    async def test_what_is_switched_off_goes_with_one_delete(self, world: World) -> None:
+    async def test_what_is_switched_off_goes_with_one_delete(self, world: Env) -> None:
         await everything(world)
         await world.change(autoscaling=None, highAvailability=None, monitoring=None, security=None)
         world.cluster.requests.clear()
@@ -308,7 +308,7 @@ class TestOptional:
         assert not world.cluster.requests.of(Verb.DELETE)
         assert not any([await world.exists(kind) for kind in OPTIONAL])
 
-    async def test_somebody_elses_objects_of_that_name_stay(self, world: World) -> None:
+    async def test_somebody_elses_objects_of_that_name_stay(self, world: Env) -> None:
         foreign: dict[str, Manifest] = {
             HPA: {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "other"}, "maxReplicas": 3},
             "PodDisruptionBudget": {"minAvailable": 1, "selector": {"matchLabels": {"app": "other"}}},
@@ -333,11 +333,11 @@ class TestOptional:
 class TestSecrets:
     SASL: ClassVar[Manifest] = {"sasl": {"enabled": True, "credentialsSecretRef": {"name": "sasl"}}}
 
-    async def annotation(self, world: World) -> str:
+    async def annotation(self, world: Env) -> str:
         template = (await world.get("Deployment"))["spec"]["template"]
         return str(template["metadata"].get("annotations", {}).get(SECRET_HASH, ""))
 
-    async def test_one_that_is_missing_stops_nothing_and_is_told(self, world: World) -> None:
+    async def test_one_that_is_missing_stops_nothing_and_is_told(self, world: Env) -> None:
         await world.create(replicas=1, security=self.SASL)
         await world.settle()
         missing = await world.conditions()
@@ -350,7 +350,7 @@ class TestSecrets:
         assert (await world.conditions())["Degraded"][1] == "NotDegraded"
         assert (before, len(await self.annotation(world))) == ("", 64)
 
-    async def test_one_that_changes_replaces_the_pods(self, world: World) -> None:
+    async def test_one_that_changes_replaces_the_pods(self, world: Env) -> None:
         await world.secret("sasl", **{"password-file": "a"})
         await world.create(replicas=1, security=self.SASL)
         await world.settle()
@@ -364,7 +364,7 @@ class TestSecrets:
 
 
 class TestFailure:
-    async def test_the_conditions_are_written_after_a_failed_step(self, world: World) -> None:
+    async def test_the_conditions_are_written_after_a_failed_step(self, world: Env) -> None:
         """The autoscaler has no upper limit: nobody was there to refuse that, and the API server does now."""
         await world.create(PLAIN)
         await world.settle()
@@ -381,7 +381,7 @@ class TestFailure:
         assert (await world.status())["observedGeneration"] == generation
         assert await world.replicas() == 3
 
-    async def test_a_server_that_fails_is_told_and_forgotten(self, embedded: World) -> None:
+    async def test_a_server_that_fails_is_told_and_forgotten(self, embedded: Env) -> None:
         await embedded.create(PLAIN)
         await embedded.settle()
         await embedded.change(image="memcached:1.6.1")
@@ -394,7 +394,7 @@ class TestFailure:
         assert failed[:2] == ("True", "Degraded")
         assert (await embedded.conditions())["Degraded"][1] == "NotDegraded"
 
-    async def test_a_cache_that_is_being_deleted_is_left_alone(self, embedded: World) -> None:
+    async def test_a_cache_that_is_being_deleted_is_left_alone(self, embedded: Env) -> None:
         await embedded.create(PLAIN)
         held = {"metadata": {"finalizers": ["example.com/held"]}}
         await embedded.cluster.patch(
@@ -407,7 +407,7 @@ class TestFailure:
         assert embedded.cluster.requests.writes == 0
 
 
-async def test_two_caches_side_by_side(world: World) -> None:
+async def test_two_caches_side_by_side(world: Env) -> None:
     await world.create(AUTOSCALED)
     await world.settle()
     other = ObjectKey("memcached.c5c3.io/v1alpha1", "Memcached", "other", world.namespace)

@@ -22,8 +22,9 @@ from ocf.objects import Manifest, ObjectKey, copy_json, load_document, read_live
 from ocf.runtime.operator import ReconcileOutcome
 from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.testing import RecordingCluster, VirtualClock, rolled_out
+from tests import support
 
-__all__ = ["Heard", "World", "admitted", "embedded_kubelet", "real_kubelet", "served"]
+__all__ = ["Env", "Heard", "admitted", "embedded_kubelet", "real_kubelet", "served"]
 
 APIS: Final = {
     "Deployment": "apps/v1",
@@ -58,13 +59,12 @@ class Heard:
         pass
 
 
-class World:
-    """A cluster with a cache in it."""
+class Env(support.Env[EmbeddedCluster | RecordingCluster, VirtualClock]):
+    """A cluster with a cache, and the actions of the user and of other controllers."""
 
     def __init__(self, cluster: EmbeddedCluster | RecordingCluster, namespace: str, kubelet: Kubelet) -> None:
-        self.cluster = cluster
+        super().__init__(cluster, VirtualClock())
         self.namespace = namespace
-        self.clock = VirtualClock()
         self.heard = Heard()
         self._kubelet = kubelet
 
@@ -101,21 +101,13 @@ class World:
 
     async def meddle(self, kind: str, **patch: Any) -> Manifest:
         """Change an object of the operator by hand."""
-        return await self.cluster.patch(
-            self.own(kind), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="somebody")
-        )
+        return await self.merge_patch(self.own(kind), patch, by="somebody")
 
     # --- The controllers. ---
 
     async def scale(self, replicas: int) -> None:
         """Scale the Deployment as the autoscaler does."""
-        wish, part = {"spec": {"replicas": replicas}}, Subresource.SCALE
-        key = self.own("Deployment")
-        await self.cluster.patch(
-            key,
-            wish,
-            PatchOptions(patch_type=PatchType.MERGE, field_manager="horizontal-pod-autoscaler", subresource=part),
-        )
+        await self.set_scale(self.own("Deployment"), replicas, by="horizontal-pod-autoscaler")
 
     async def kubelet(self) -> None:
         """Bring all pods up."""
@@ -166,11 +158,7 @@ class World:
         return await self.cluster.get(self.own(kind))
 
     async def exists(self, kind: str) -> bool:
-        try:
-            await self.get(kind)
-        except NotFoundError:
-            return False
-        return True
+        return await self.is_present(self.own(kind))
 
     async def gone(self, kind: str) -> None:
         """Wait until there is no object of a kind: a real garbage collector takes its time."""
@@ -185,16 +173,15 @@ class World:
                 )
 
     async def replicas(self) -> int:
-        return int((await self.get("Deployment"))["spec"]["replicas"])
+        return await self.read_replicas(self.own("Deployment"))
 
     async def status(self) -> Manifest:
-        found: Manifest = (await self.get("Memcached")).get("status") or {}
-        return found
+        return await self.read_status(self.owner)
 
     async def conditions(self) -> dict[str, tuple[str, str, str]]:
         """Type of each condition to status, reason and message."""
-        found = (await self.status()).get("conditions") or []
-        return {one["type"]: (one["status"], one["reason"], one["message"]) for one in found}
+        found = await self.read_conditions(self.owner)
+        return {name: (one["status"], one["reason"], one["message"]) for name, one in found.items()}
 
     async def versions(self) -> dict[str, str]:
         """Kind of each object of the cache to its resourceVersion."""

@@ -40,7 +40,7 @@ from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import ConditionSeverity, LoopClock, fake_workload_controllers, lint_conditions, run_in_virtual_time
 from ocf.testing import simulated_process as crashing
 from ocf.testing.snapshots import differences, snapshot
-from tests.examples.memcached.worlds import World, admitted, embedded_kubelet
+from tests.examples.memcached.worlds import Env, admitted, embedded_kubelet
 from tests.runtime.operator.conftest import Gateway
 
 __all__ = [
@@ -52,7 +52,7 @@ __all__ = [
     "OWNER",
     "SECOND",
     "Ended",
-    "Stage",
+    "OperatorEnv",
     "Step",
     "backed_up",
     "now",
@@ -79,7 +79,7 @@ OWNER: Final = ("memcached.c5c3.io/v1alpha1", "Memcached")
 _ROLLOUT: Final = 2.0
 _DEFINITIONS: Final = (definition(), monitor.DEFINITION)
 
-Step = Callable[["Stage"], Awaitable[object]]
+Step = Callable[["OperatorEnv"], Awaitable[object]]
 """What somebody does."""
 
 
@@ -141,7 +141,7 @@ class Ended:
             assert self.told == undisturbed.told
 
 
-class Stage(World):
+class OperatorEnv(Env):
     """A world in which the operator runs by itself.
 
     Args:
@@ -165,7 +165,7 @@ class Stage(World):
         self.passes: list[tuple[str, float]] = []
         self.wrong: list[str] = []
 
-    async def open(self) -> Stage:
+    async def open(self) -> OperatorEnv:
         """Define the kinds that are not built in."""
         for one in self.definitions:
             await self.server.create(one, field_manager="user")
@@ -314,11 +314,11 @@ class Stage(World):
         raise AssertionError(f"{path} of the {kind} is not {wanted} after {within} s")
 
 
-def play(test: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
+def play(test: Callable[[OperatorEnv], Coroutine[Any, Any, None]]) -> None:
     """Play on a new stage, in virtual time."""
 
     async def on_stage() -> None:
-        await test(await Stage().open())
+        await test(await OperatorEnv().open())
 
     run_in_virtual_time(on_stage())
 

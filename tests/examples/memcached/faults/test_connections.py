@@ -21,17 +21,17 @@ from ocf.errors import api_error
 from ocf.objects import Manifest
 from ocf.runtime.operator import ManagerOptions, running
 from tests.examples.memcached.faults.stage import HPA, KINDS, NAMESPACE, backed_up
-from tests.examples.memcached.worlds import World, embedded_kubelet
+from tests.examples.memcached.worlds import Env, embedded_kubelet
 
 PATIENCE: Final = 60.0
 ASKED: Final = 1
 
 
-async def new_world() -> World:
+async def new_world() -> Env:
     cluster = EmbeddedCluster(namespaces=[NAMESPACE])
     for one in (definition(), monitor.DEFINITION):
         await cluster.create(one, field_manager="user")
-    return World(cluster, NAMESPACE, embedded_kubelet)
+    return Env(cluster, NAMESPACE, embedded_kubelet)
 
 
 async def operate(stack: AsyncExitStack, server: HttpServer, path: Path) -> None:
@@ -42,7 +42,7 @@ async def operate(stack: AsyncExitStack, server: HttpServer, path: Path) -> None
     await stack.enter_async_context(running(client, operator, options=ManagerOptions(listen=None, events=False)))
 
 
-async def seen(world: World, kind: str, holds: Callable[[Manifest], object]) -> Manifest:
+async def seen(world: Env, kind: str, holds: Callable[[Manifest], object]) -> Manifest:
     """Wait until an object is as it should be."""
     api_version = KINDS.get(kind, "memcached.c5c3.io/v1alpha1")
     async with asyncio.timeout(PATIENCE):
@@ -94,7 +94,7 @@ async def test_rows_11_13_and_16_a_server_restarts_with_an_older_state(tmp_path:
             await world.create(AUTOSCALED)
             await seen(world, HPA, lambda live: live["spec"]["maxReplicas"] == 10)
             await seen(world, "Memcached", lambda live: live.get("status"))
-            older = World(backed_up(cluster_of(world)), NAMESPACE, embedded_kubelet)
+            older = Env(backed_up(cluster_of(world)), NAMESPACE, embedded_kubelet)
             await world.change(image="memcached:1.6.30", autoscaling={"enabled": True, "maxReplicas": 7})
             await seen(world, HPA, lambda live: live["spec"]["maxReplicas"] == 7)
         await older.meddle(HPA, spec={"maxReplicas": 99})
@@ -107,6 +107,6 @@ async def test_rows_11_13_and_16_a_server_restarts_with_an_older_state(tmp_path:
             await seen(older, "Deployment", lambda live: "memcached:1.6.31" in str(live["spec"]))
 
 
-def cluster_of(world: World) -> EmbeddedCluster:
+def cluster_of(world: Env) -> EmbeddedCluster:
     assert isinstance(world.cluster, EmbeddedCluster)
     return world.cluster

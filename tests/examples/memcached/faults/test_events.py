@@ -18,7 +18,7 @@ from examples.memcached.samples import AUTOSCALED
 from ocf.cluster import Cluster, Verb, WatchEvent, WatchOptions
 from ocf.errors import ServerError
 from ocf.testing import FaultyCluster, InterceptingCluster, faults, run_in_virtual_time
-from tests.examples.memcached.faults.stage import HPA, Ended, Stage, Step, pace
+from tests.examples.memcached.faults.stage import HPA, Ended, OperatorEnv, Step, pace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,7 @@ def end_without(*lost: int) -> tuple[Any, int]:
     """Return where a run has ended in which some events were lost, and how many events it had."""
 
     async def run() -> tuple[Any, int]:
-        stage = await Stage().open()
+        stage = await OperatorEnv().open()
         losing = FaultyCluster(stage.gateway, [faults.dropped_event(first=number) for number in lost])
         counting = Counting(losing)
         async with stage.operating(counting, {"cache_timing": pace(idle_timeout=RELIST, relist_every=RELIST)}):
@@ -118,17 +118,17 @@ class Scrambled(InterceptingCluster):
             told.put_nowait(None)
 
 
-async def all_at_once(stage: Stage, turn: int) -> None:
+async def all_at_once(stage: OperatorEnv, turn: int) -> None:
     """Change, edit and delete, all before anybody can have noticed."""
     await stage.change(image=f"memcached:1.6.{turn}")
     await stage.meddle(HPA, spec={"maxReplicas": 50 + turn})
     await stage.remove("Service")
 
 
-Trouble: TypeAlias = "Callable[[Stage], AbstractAsyncContextManager[None]]"
+Trouble: TypeAlias = "Callable[[OperatorEnv], AbstractAsyncContextManager[None]]"
 """What goes wrong around an act."""
 
-ACTS: Final[tuple[Callable[[Stage, int], Awaitable[object]], ...]] = (
+ACTS: Final[tuple[Callable[[OperatorEnv, int], Awaitable[object]], ...]] = (
     lambda stage, turn: stage.change(image=f"memcached:1.6.{turn}"),
     lambda stage, turn: stage.meddle(HPA, spec={"maxReplicas": 50 + turn}),
     lambda stage, turn: stage.scale(2 + turn % 9),
@@ -143,7 +143,7 @@ ACTS: Final[tuple[Callable[[Stage, int], Awaitable[object]], ...]] = (
 
 
 async def way(
-    stage: Stage, acts: int, *, pause: float, through: Cluster | None = None, trouble: Trouble | None = None
+    stage: OperatorEnv, acts: int, *, pause: float, through: Cluster | None = None, trouble: Trouble | None = None
 ) -> list[Ended]:
     """Return where the operator was some time after each act; trouble comes with every one of them."""
     found = []
@@ -161,7 +161,7 @@ async def way(
 @cache
 def undisturbed_way(acts: int) -> list[Ended]:
     async def run() -> list[Ended]:
-        return await way(await Stage().open(), acts, pause=50)
+        return await way(await OperatorEnv().open(), acts, pause=50)
 
     return run_in_virtual_time(run())
 
@@ -173,7 +173,7 @@ def test_row_5_the_order_and_number_of_events_makes_no_difference(seed: int) -> 
     """A thousand random schedules: after each of fifty acts, twenty times over."""
 
     async def run() -> None:
-        stage = await Stage().open()
+        stage = await OperatorEnv().open()
         scrambled = Scrambled(stage.gateway, random.Random(seed))  # noqa: S311 (chosen by hypothesis)
         found = await way(stage, 50, pause=50, through=scrambled)
         assert min(scrambled.repeated, scrambled.overtaken) > 50
@@ -192,13 +192,13 @@ def test_row_13_versions_that_are_forgotten_are_listed_anew() -> None:
     """
 
     @asynccontextmanager
-    async def compaction(stage: Stage) -> AsyncIterator[None]:
+    async def compaction(stage: OperatorEnv) -> AsyncIterator[None]:
         assert stage.gateway.cut(ServerError("connection lost")) > 0
         yield
         stage.server.compact()
 
     async def run() -> None:
-        stage = await Stage().open()
+        stage = await OperatorEnv().open()
         found = await way(stage, 100, pause=50, trouble=compaction)
         for one, wanted in zip(found, undisturbed, strict=True):
             one.assert_as(wanted)

@@ -17,7 +17,7 @@ from ocf.errors import ServerError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import Lease, run
 from ocf.testing import LoopClock, run_in_virtual_time
-from tests.examples.memcached.faults.stage import NAMESPACE, SECOND, Ended, Stage, now, pace
+from tests.examples.memcached.faults.stage import NAMESPACE, SECOND, Ended, OperatorEnv, now, pace
 
 HANDOVERS: Final = 200
 LEASE: Final = ObjectKey("coordination.k8s.io/v1", "Lease", "memcached-operator", NAMESPACE)
@@ -60,7 +60,7 @@ async def leader(cluster: Cluster) -> str:
 async def led(handovers: int) -> tuple[Ended, list[Link]]:
     """Let three processes lead in turn, whose clocks are wrong, and change the cache all the time."""
     chance = random.Random(17)  # noqa: S311 (the same choices in every run)
-    stage, stop = await Stage().open(), asyncio.Event()
+    stage, stop = await OperatorEnv().open(), asyncio.Event()
     links = {f"process {skew:+}": Link(stage.gateway, f"process {skew:+}", chance) for skew in SKEWS}
     async with stage.neighbours(), asyncio.TaskGroup() as tasks:
         for skew, (identity, link) in zip(SKEWS, links.items(), strict=True):

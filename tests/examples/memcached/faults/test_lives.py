@@ -20,7 +20,7 @@ from ocf.component import Component, ReconcileContext
 from ocf.errors import NotFoundError
 from ocf.objects import ObjectKey
 from ocf.testing import run_in_virtual_time
-from tests.examples.memcached.faults.stage import HPA, KINDS, NAMESPACE, OWNER, SECOND, Ended, Stage, now, play
+from tests.examples.memcached.faults.stage import HPA, KINDS, NAMESPACE, OWNER, SECOND, Ended, OperatorEnv, now, play
 
 INJECTIONS: Final = 100
 CROWD: Final = 10_000
@@ -29,7 +29,7 @@ PATIENCE: Final = 5.0
 MEBIBYTE: Final = 2**20
 
 
-async def nothing_is_left(stage: Stage) -> None:
+async def nothing_is_left(stage: OperatorEnv) -> None:
     for api_version, kind in (OWNER, ("v1", "Namespace"), *((KINDS[kind], kind) for kind in KINDS)):
         found = (await stage.server.list(api_version, kind)).items
         assert [one for one in found if NAMESPACE in str(ObjectKey.of(one))] == []
@@ -40,7 +40,7 @@ async def nothing_is_left(stage: Stage) -> None:
 def test_row_24_a_namespace_goes_with_all_that_is_in_it(*, operating: bool) -> None:
     """Nothing that the operator makes, and no cache, has a finalizer or an annotation of it that would hold it."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: OperatorEnv) -> None:
         async with stage.operating():
             await stage.certificates()
             await stage.create(EVERYTHING)
@@ -57,7 +57,7 @@ def test_row_24_a_namespace_goes_with_all_that_is_in_it(*, operating: bool) -> N
         if not operating:
             await gone(stage)
 
-    async def gone(stage: Stage) -> None:
+    async def gone(stage: OperatorEnv) -> None:
         await stage.server.delete(ObjectKey("v1", "Namespace", NAMESPACE))
         await nothing_is_left(stage)
 
@@ -90,7 +90,7 @@ class Torment:
 def test_row_30_what_fails_or_hangs_in_one_pass_harms_no_other() -> None:
     """A hundred times, in every way: each pass ends at its limit, other caches are served at once, no task is left."""
 
-    async def lived(stage: Stage, torment: Torment) -> Ended:
+    async def lived(stage: OperatorEnv, torment: Torment) -> Ended:
         late = []
         delays = stage.delays(cap=20 * SECOND)
         async with stage.operating(components=torment.components, reconcile_timeout=30 * SECOND, rate_limiter=delays):
@@ -107,7 +107,7 @@ def test_row_30_what_fails_or_hangs_in_one_pass_harms_no_other() -> None:
         return await stage.ended()
 
     async def run(times: int) -> Ended:
-        return await lived(await Stage().open(), Torment(times))
+        return await lived(await OperatorEnv().open(), Torment(times))
 
     run_in_virtual_time(run(INJECTIONS)).assert_as(run_in_virtual_time(run(0)), generations=False, told=False)
 
@@ -129,7 +129,7 @@ def test_row_31_a_fresh_edit_overtakes_ten_thousand_caches_that_were_there_at_th
     """
 
     async def test() -> None:
-        stage = await Stage(collects=False).open()
+        stage = await OperatorEnv(collects=False).open()
         await stage.crowd(CROWD, autoscaling={"enabled": True, "maxReplicas": 4})
         await asyncio.sleep(3600)
         before = resident()
@@ -147,7 +147,7 @@ def test_row_31_a_fresh_edit_overtakes_ten_thousand_caches_that_were_there_at_th
     run_in_virtual_time(test())
 
 
-async def applied(stage: Stage, name: str) -> float:
+async def applied(stage: OperatorEnv, name: str) -> float:
     """Wait until there is a Deployment of the edited image; return how long that took."""
     begun, key = now(), stage.own("Deployment", name)
     while now() - begun <= PATIENCE:
@@ -171,7 +171,7 @@ def test_row_32_kinds_that_come_late_are_found_without_a_restart() -> None:
     """First the caches themselves are unknown, then their ServiceMonitors, of which a cache that wants one tells."""
 
     async def run(*, late: bool) -> Ended:
-        stage = Stage()
+        stage = OperatorEnv()
         caches, monitors = stage.definitions
         if not late:
             await stage.open()

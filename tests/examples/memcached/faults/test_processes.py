@@ -16,7 +16,7 @@ from ocf.testing import Disturbance, DisturbanceReport, SimulatedCrash, crash_at
 from ocf.testing.simulated_process import SimulatedCluster as Ledger
 from ocf.testing.simulated_process import SimulatedProcess
 from ocf.testing.snapshots import snapshot
-from tests.examples.memcached.faults.stage import HPA, KINDS, OWNER, Stage, Step
+from tests.examples.memcached.faults.stage import HPA, KINDS, OWNER, OperatorEnv, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,12 +58,12 @@ class Stages:
 
     def __init__(self, scenario: str) -> None:
         self._scenario = scenario
-        self.all: list[Stage] = []
+        self.all: list[OperatorEnv] = []
         self.told: list[Counter[str]] = []
 
     async def new_cluster(self) -> Cluster:
         """Return the cluster in which the scenario has just begun."""
-        stage = await Stage().open()
+        stage = await OperatorEnv().open()
         self.all.append(stage)
         self.told.append(Counter())
         await stage.certificates()

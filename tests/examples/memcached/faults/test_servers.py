@@ -17,7 +17,7 @@ from ocf.errors import ApiError, api_error
 from ocf.objects import ObjectKey
 from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import run_in_virtual_time
-from tests.examples.memcached.faults.stage import CAP, HPA, Ended, Stage, now, play
+from tests.examples.memcached.faults.stage import CAP, HPA, Ended, OperatorEnv, now, play
 
 if TYPE_CHECKING:
     from ocf.cluster import Request
@@ -49,7 +49,7 @@ def test_row_10_a_server_that_asks_for_time_gets_it_and_others_go_on() -> None:
             asked.append((now(), wait))
             raise api_error("slow down", code=429, reason="TooManyRequests", retry_after=wait)
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: OperatorEnv) -> None:
         late = []
         async with stage.operating(options={"events": False}):
             await stage.create(AUTOSCALED)
@@ -85,7 +85,7 @@ FAILURES: Final[dict[str, Callable[[], ApiError]]] = {
 
 
 @asynccontextmanager
-async def away(stage: Stage, failure: str) -> AsyncIterator[None]:
+async def away(stage: OperatorEnv, failure: str) -> AsyncIterator[None]:
     """Let every request fail, and a second later all watches; count what was asked meanwhile."""
 
     async def down(_: Request) -> None:
@@ -110,7 +110,7 @@ async def away(stage: Stage, failure: str) -> AsyncIterator[None]:
     assert await images(stage) == {"memcached:1.6"}
 
 
-async def images(stage: Stage) -> set[str]:
+async def images(stage: OperatorEnv) -> set[str]:
     keys = [ObjectKey("apps/v1", "Deployment", name, "caches") for name in NAMES]
     specs = [(await stage.server.get(key))["spec"]["template"]["spec"] for key in keys]
     return {spec["containers"][0]["image"] for spec in specs}
@@ -118,7 +118,7 @@ async def images(stage: Stage) -> set[str]:
 
 async def changed(failure: str = "") -> Ended:
     """Return where ten caches are that were changed, during an outage or not."""
-    stage = await Stage().open()
+    stage = await OperatorEnv().open()
     chance = random.Random(11)  # noqa: S311 (the same choices in every run)
     async with stage.operating(options={"events": False}, rate_limiter=ExponentialBackoff(random=chance.random)):
         for name in NAMES:

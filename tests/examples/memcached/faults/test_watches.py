@@ -11,7 +11,7 @@ import pytest
 from examples.memcached.samples import AUTOSCALED
 from ocf.errors import OcfError, ServerError
 from ocf.testing import run_in_virtual_time
-from tests.examples.memcached.faults.stage import HPA, KINDS, Ended, Stage, backed_up, now, pace, play
+from tests.examples.memcached.faults.stage import HPA, KINDS, Ended, OperatorEnv, backed_up, now, pace, play
 
 if TYPE_CHECKING:
     from ocf.cluster import Request
@@ -22,7 +22,7 @@ DETECTED: Final = 70.0
 PAUSE: Final = 100.0
 
 
-async def gone_on(stage: Stage, *, silent: bool) -> Ended:
+async def gone_on(stage: OperatorEnv, *, silent: bool) -> Ended:
     """Change what is wanted and delete what is there, twenty times; return where that ended."""
     async with stage.operating():
         await stage.create(AUTOSCALED)
@@ -44,7 +44,7 @@ def test_row_14_a_silent_watch_is_found_out() -> None:
     """Twenty times no watch tells anything any more, and nobody closes it: within 70 s all is seen, and mended."""
 
     async def run(*, silent: bool) -> Ended:
-        return await gone_on(await Stage().open(), silent=silent)
+        return await gone_on(await OperatorEnv().open(), silent=silent)
 
     run_in_virtual_time(run(silent=True)).assert_as(run_in_virtual_time(run(silent=False)))
 
@@ -52,7 +52,7 @@ def test_row_14_a_silent_watch_is_found_out() -> None:
 def test_row_14_what_cannot_be_opened_anew_raises_the_alarm() -> None:
     """The metric that is watched falls once the silence is found out, and rises again."""
 
-    async def test(stage: Stage) -> None:
+    async def test(stage: OperatorEnv) -> None:
         async def away(_: Request) -> None:
             raise ServerError("connection refused")
 
@@ -81,7 +81,7 @@ class _BugError(Exception):
     """What nobody has foreseen."""
 
 
-async def meddled(stage: Stage, number: int) -> int:
+async def meddled(stage: OperatorEnv, number: int) -> int:
     """Let an operator live whose request of a number meets a bug; return how many there were.
 
     It must end, or else be right in the end; what it must not is to live on deaf.
@@ -110,7 +110,7 @@ def test_row_15_a_bug_at_any_request_ends_the_process_or_is_outlived() -> None:
     """At every request and every watch of a life, one after the other: objects as without it, and one event less."""
 
     async def run(number: int) -> tuple[Ended, int]:
-        stage = await Stage().open()
+        stage = await OperatorEnv().open()
         count = await meddled(stage, number)
         return await stage.ended(), count
 
@@ -130,7 +130,7 @@ def test_row_15_no_task_can_die_unnoticed() -> None:
     """
 
     async def run(place: int) -> tuple[list[str], str]:
-        stage, names, red = await Stage().open(), list[str](), "the process has ended"
+        stage, names, red = await OperatorEnv().open(), list[str](), "the process has ended"
         with suppress(OcfError):
             async with stage.operating() as process:
                 await stage.create(AUTOSCALED)
@@ -163,7 +163,7 @@ def test_row_16_a_server_that_comes_back_from_a_backup_is_believed() -> None:
     """
 
     async def run(*, restored: bool) -> Ended:
-        stage = await Stage().open()
+        stage = await OperatorEnv().open()
         async with stage.operating(options={"events": False}):
             await stage.create(AUTOSCALED)
             await asyncio.sleep(PAUSE)
@@ -175,7 +175,7 @@ def test_row_16_a_server_that_comes_back_from_a_backup_is_believed() -> None:
                 await asyncio.sleep(PAUSE)
         return await stage.ended()
 
-    async def lose(stage: Stage) -> None:
+    async def lose(stage: OperatorEnv) -> None:
         backup, creates, deletes = backed_up(stage.server), stage.ledger.creates.copy(), stage.ledger.deletes.copy()
         await stage.change(image="memcached:1.6.30", autoscaling=None, replicas=5)
         await asyncio.sleep(PAUSE)
