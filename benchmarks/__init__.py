@@ -1,5 +1,5 @@
-"""How long things take: `python -m benchmarks` measures, judges against the limits, and says so.
+"""Benchmarks: `python -m benchmarks` measures, compares with the limits, and reports.
 
-`timer` measures, `figures` turns samples into rows, `machine` says where; every other module is one suite: what is
-measured, with which limit, and against what. `docs/performance.md` explains the figures.
+`timer` measures, `figures` turns samples into rows, and `machine` describes the machine. Every other module is one
+suite: the measured operations, their limits, and their baselines. `docs/performance.md` explains the figures.
 """

@@ -1,4 +1,4 @@
-"""The command `python -m benchmarks`."""
+"""Command `python -m benchmarks`."""
 
 import argparse
 import gc

@@ -1,4 +1,4 @@
-"""The autoscaler that the suites render and apply: two metrics, a slow way down, a label with the version."""
+"""The autoscaler of the suites: two metrics, a slow scale-down, a label with the version."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def mutation(version: str) -> hpa.Mutation:
 
 
 def resource(target: str) -> hpa.Resource:
-    """Build the autoscaler of a Deployment, as an operator does in every pass."""
+    """Build the autoscaler of a Deployment, as an operator does in every reconcile."""
     return hpa.Builder(base(target)).with_mutation(mutation(VERSION)).build()
 
 

@@ -1,11 +1,11 @@
-"""A thousand caches: the Memcached operator of the examples, and a bare one of kopf that makes the same objects.
+"""A thousand caches: the Memcached operator of the examples, and a bare kopf operator that creates the same objects.
 
-Each is a process of its own, and talks to an embedded cluster over HTTP; both clusters are alike. Every cache has all
-six objects. Timed by the wall: what a user waits for. The bare operator does what an author writes first: for each
-object it looks whether it is there, and creates or patches it. The programs are this module: `python -m
+Each operator is a separate process and talks to an embedded cluster over HTTP; both clusters are equal. Every cache has
+all six objects. Times are wall-clock times, which is what a user waits for. The bare operator does what an author
+writes first: it reads each object, and creates or patches it. The programs are this module: `python -m
 benchmarks.caches ocf`, or `kopf`.
 
-It takes a while, so it is done when the first figure is asked for, and not where none is.
+The setup takes a while, so it runs only when the first figure is requested.
 """
 
 import asyncio
@@ -118,8 +118,8 @@ async def _measured(which: str, size: int, rest: float, resync: float) -> _Found
 
 
 async def _idle(cluster: EmbeddedCluster, operator: Program, size: int) -> int:
-    """Return how many requests two resyncs of all caches take in which nothing is to be done."""
-    # What it has told until now may be of a resync that began before.
+    """Return the number of requests of two resyncs of all caches that are in sync."""
+    # Lines that the program has written so far may belong to a resync that began before.
     await operator.seen(size)
     before = len(cluster.requests)
     for _ in range(2):
@@ -128,7 +128,7 @@ async def _idle(cluster: EmbeddedCluster, operator: Program, size: int) -> int:
 
 
 async def _made(cluster: EmbeddedCluster, size: int) -> None:
-    """Wait until all objects are there; what is written besides, status and annotations, is none of them."""
+    """Wait until all objects exist; writes of status and annotations do not count."""
 
     def made() -> int:
         return sum(one.changed for one in cluster.requests.of(Verb.CREATE, Verb.APPLY))
@@ -292,7 +292,7 @@ def _run_kopf() -> None:
         on("memcached.c5c3.io", "v1alpha1", "memcacheds", registry=registry)(make)
 
     @kopf.on.event("autoscaling", "v2", "horizontalpodautoscalers", registry=registry)
-    async def mend(name: str, body: kopf.Body, **_: object) -> None:
+    async def fix(name: str, body: kopf.Body, **_: object) -> None:
         if body.spec.get("maxReplicas") != _MOST:
             await bare.make(name, body.metadata["ownerReferences"][0]["uid"])
 

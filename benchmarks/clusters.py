@@ -1,7 +1,7 @@
-"""The clusters side by side: the embedded one in this process, the same over HTTP, and a real API server.
+"""Comparison of clusters: the embedded one in this process, the same over HTTP, and a real API server.
 
-All by the wall, because a request over a connection mostly waits. The client is the same for both servers, so what
-differs is the server. Without the programs of a control plane (`make envtest`) the real one is left out.
+All times are wall-clock times, because a request over a connection mostly waits. Both servers are measured with the
+same client. Without the programs of a control plane (`make envtest`) the real API server is skipped.
 """
 
 import asyncio

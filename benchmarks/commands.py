@@ -1,7 +1,7 @@
-"""The command `ocf validate`: as a process, as people and hooks start it, and over many files.
+"""Command `ocf validate`: as a process, as users and hooks start it, and over many files.
 
-A process is measured by the wall, next to a Python that does nothing. The files are read and judged in this process;
-there are a thousand autoscalers in them, which is enough to see what ten thousand take.
+A process is measured in wall-clock time, beside a Python process that does nothing. The files are read and checked in
+this process; they contain a thousand autoscalers, which is enough to estimate ten thousand.
 """
 
 import subprocess

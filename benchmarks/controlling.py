@@ -1,10 +1,10 @@
-"""Two thousand autoscalers with ten pods each: what one sync of the live controller costs.
+"""Two thousand autoscalers with ten pods each: the cost of one sync of the live controller.
 
-The cluster is the embedded one, and time is virtual: it passes while everybody waits, so what a period of 15 seconds
-takes is the work of that period and nothing else, that of the cluster included. Every autoscaler scales by cpu. What is
-counted are requests that a real API server would get, those for measurements among them.
+The cluster is the embedded one in virtual time, which advances only while all tasks are waiting. The time of a sync
+period of 15 seconds is therefore the work of that period only, including that of the cluster. Every autoscaler scales
+by cpu. The counts are the requests that a real API server would receive, including those for metrics.
 
-Bringing them up takes a while, so it is done when the first figure is asked for, and not where none is.
+The setup takes a while, so it runs only when the first figure is requested.
 """
 
 import asyncio
@@ -97,7 +97,7 @@ class _Controlled:
         assert not any(known.problem for known in reconciler.states), next(iter(reconciler.states)).problem
 
     async def sync(self) -> None:
-        """Let a period pass, in which every autoscaler is looked at."""
+        """Advance by one sync period, in which every autoscaler is reconciled."""
         await asyncio.sleep(_PERIOD.total_seconds())
 
     async def milliseconds(self) -> int:

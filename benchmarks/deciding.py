@@ -1,8 +1,8 @@
-"""Deciding as the controller does.
+"""Decisions of the HPA algorithm.
 
-A simulation of a day is thousands of rounds, a sweep of settings thousands of such days, so a round has to cost
-microseconds. The cases have the shape of an everyday workload: ten ready pods with a container each, cpu as the metric,
-and twenty recommendations to remember.
+A simulated day has thousands of syncs, and a sweep of settings has thousands of such days, so a sync must take
+microseconds. The cases have the shape of an everyday workload: ten ready pods with one container each, cpu as the
+metric, and twenty recommendations in the history.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""From samples to figures: spread, ratio, and whether a limit holds."""
+"""Figures from samples: spread, ratio, and whether a limit holds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -75,7 +75,7 @@ class Figure:
         what: What was measured.
         unit: What the numbers count.
         minimum: The smallest of the rounds.
-        median: The middle of the rounds; this is what is judged.
+        median: The middle of the rounds; the limit applies to it.
         maximum: The largest of the rounds.
         rounds: How many there were.
         limit: What the median has to hold.

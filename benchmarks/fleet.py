@@ -1,10 +1,10 @@
-"""A thousand components with nothing to do: what an operator costs that waits.
+"""A thousand components that are in sync: the cost of an idle operator.
 
-Each belongs to an owner of its own and has six resources: a Deployment and its autoscaler, a Service, a ConfigMap, a
-ServiceAccount and a network policy. The cluster is the embedded one and is read through a cache, so what is counted are
-requests that a real API server would get, and what is timed is our own work.
+Each has a separate owner and six resources: a Deployment and its autoscaler, a Service, a ConfigMap, a ServiceAccount
+and a network policy. The cluster is the embedded one and is read through a cache. The counts are therefore the requests
+that a real API server would receive, and the times are the operator's work.
 
-Bringing them up takes seconds, so it is done when the first figure is asked for, and not where none is.
+The setup takes seconds, so it runs only when the first figure is requested.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class _Fleet:
     """Owners, each with a healthy component, and an operator that reads through a cache.
 
     Attributes:
-        most: The most status writes that a pass made while everything came up.
+        most: The most status writes of one reconcile during the setup.
     """
 
     def __init__(self, size: int) -> None:

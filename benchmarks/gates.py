@@ -1,7 +1,7 @@
-"""Asking a version gate.
+"""Evaluation of a version gate.
 
-A gate is asked whenever a resource is rendered, so asking has to cost next to nothing. The yardstick is what nobody
-can avoid who starts from a text: reading one version with the `semver` library.
+A gate is evaluated whenever a resource is rendered, so it must cost next to nothing. The baseline is the minimum work
+for a version given as a string: parsing it with the `semver` library.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""Judging an HPA off-line.
+"""Offline validation and defaulting of an HPA.
 
-A component may validate every autoscaler that it renders, and a simulation defaults thousands of them, so both have to
-cost less than rendering one. The yardstick is dumping the same object as JSON: whoever asks a real server pays that
-first, and the way there on top.
+A component may validate every autoscaler that it renders, and a simulation defaults thousands of them, so both must
+cost less than rendering one. The baseline is dumping the same object as JSON, which every request to a real API server
+needs, in addition to the network.
 """
 
 import json

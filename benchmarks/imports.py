@@ -1,7 +1,7 @@
-"""Importing, as whole processes: what a command pays before it does anything.
+"""Imports in new processes: the start-up cost of a command.
 
-Every sample is a new interpreter, in turns with bare ones that import nothing; what counts is the difference. Byte code
-is on disk already, as it is for every start but the first.
+Every sample is a new interpreter, in turns with bare ones that import nothing; the figure is the difference. Byte code
+is already on disk, as for every start but the first.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""Where the figures come from, without anything that tells one machine of a kind from another."""
+"""Description of the machine, without anything that identifies a single one."""
 
 import os
 import platform

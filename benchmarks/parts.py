@@ -1,7 +1,7 @@
-"""What passes are made of: the border between manifests and models, the quiet rule, the embedded cluster.
+"""Parts of a reconcile: conversion between manifests and models, the check for drift, the embedded cluster.
 
-They say where the time of the other figures goes. Only the embedded cluster has limits of its own: a user's tests make
-thousands of requests of it, and hold thousands of objects in it.
+They show which parts the other figures consist of. Only the embedded cluster has separate limits, because a user's
+tests send it thousands of requests, and store thousands of objects in it.
 """
 
 import asyncio

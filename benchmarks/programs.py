@@ -1,4 +1,4 @@
-"""Programs under measurement: processes of their own, which talk to the embedded cluster over HTTP."""
+"""Programs under measurement: separate processes that talk to the embedded cluster over HTTP."""
 
 import asyncio
 import os
@@ -13,9 +13,9 @@ from ocf.cluster import PatchOptions, PatchType, WatchOptions
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import ObjectKey
 
-__all__ = ["PATIENCE", "Program", "reaction", "resident", "running", "until"]
+__all__ = ["TIMEOUT", "Program", "reaction", "resident", "running", "until"]
 
-PATIENCE: Final = 600.0
+TIMEOUT: Final = 600.0
 """Seconds after which a program has failed."""
 
 
@@ -23,7 +23,7 @@ class Program:
     """A process under measurement.
 
     Args:
-        process: The process; it writes a line for each owner that it sees, if it is told to.
+        process: The process; it can write a line for each owner that it sees.
     """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
@@ -68,14 +68,14 @@ async def running(module: str, which: str, kubeconfig: Path, variables: Mapping[
 
 
 async def until(holds: Callable[[], bool], *, every: float = 0.01) -> None:
-    """Wait until something holds; `every` so many seconds it is asked."""
-    async with asyncio.timeout(PATIENCE):
-        while not holds():  # noqa: ASYNC110 (a log of requests tells nobody)
+    """Wait until a condition holds; check it every `every` seconds."""
+    async with asyncio.timeout(TIMEOUT):
+        while not holds():  # noqa: ASYNC110 (a request log has no callbacks)
             await asyncio.sleep(every)
 
 
 def resident(program: Program) -> int:
-    """Return how many MiB of memory a process holds; 0 where the system does not say."""
+    """Return the resident memory of a process in MiB; 0 if the system does not report it."""
     try:
         pages = int(Path(f"/proc/{program.process.pid}/statm").read_text(encoding="ascii").split()[1])
     except OSError:
@@ -84,7 +84,7 @@ def resident(program: Program) -> int:
 
 
 async def reaction(cluster: EmbeddedCluster, name: str, namespace: str) -> float:
-    """Return after how many seconds an autoscaler that somebody edits is as before: with `maxReplicas` of 10."""
+    """Return the seconds until the operator has reverted a user's change of an autoscaler to `maxReplicas` of 10."""
     key = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", name, namespace)
     edited = await cluster.patch(
         key, {"spec": {"maxReplicas": 99}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl")
@@ -100,7 +100,7 @@ async def reaction(cluster: EmbeddedCluster, name: str, namespace: str) -> float
         ),
     )
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             async for event in events:
                 if event.object["spec"].get("maxReplicas") == 10:
                     break

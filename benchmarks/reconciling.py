@@ -1,7 +1,7 @@
-"""A pass over a component that needs nothing: three Deployments, each with its autoscaler, all healthy.
+"""Reconcile of a component that is in sync: three healthy Deployments, each with its autoscaler.
 
-The cluster is the embedded one, so what is measured is our own work and no network. The yardstick is the six reads
-that such a pass makes, alone.
+The cluster is the embedded one, so the figure is our work without a network. The baseline is the six reads of such a
+reconcile.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class _Shop:
             return await _component().reconcile(context)
 
     async def read_all(self) -> Sequence[Manifest]:
-        """Read what a pass reads, and nothing more."""
+        """Send the reads of a reconcile only."""
         return [await self.cluster.get(entry.resource.key) for entry in self.component.entries]
 
     async def _report(self, key: ObjectKey, status: Manifest) -> None:

@@ -1,7 +1,7 @@
-"""Rendering the autoscaler, and its parts.
+"""Rendering of the autoscaler and its parts.
 
-The yardstick is the least that any Python program could do: write the same object down as a dict and dump it as JSON.
-The second yardstick is the client's models alone: whoever writes autoscalers with them pays that much without `ocf`.
+The first baseline is the least that any Python program can do: write the same object as a dict and dump it as JSON. The
+second is the models of the client library alone: the cost of building autoscalers with them without `ocf`.
 """
 
 import json

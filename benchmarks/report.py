@@ -1,4 +1,4 @@
-"""Showing the figures: a table for people, JSON for programs."""
+"""Output of the figures: a table for users, JSON for programs."""
 
 import json
 from collections.abc import Mapping, Sequence

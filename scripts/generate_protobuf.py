@@ -111,7 +111,7 @@ def _field(owner: str, field: list[str], messages: Json, schemas: Json) -> list[
 
 
 def _plain(name: str) -> str:
-    """Return a name as it is in both spellings: `x-kubernetes-int-or-string` is `xKubernetesIntOrString`."""
+    """Return a name in lower case without punctuation: `x-kubernetes-a-b` equals `xKubernetesAB`."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 

@@ -1,4 +1,4 @@
-r"""Record what a real API server answers to thousands of HPAs, for `tests/autoscaling/validation/test_corpus.py`.
+r"""Record the responses of a real API server to thousands of HPAs, for `tests/autoscaling/validation/test_corpus.py`.
 
     python -m scripts.record_hpa_corpus https://127.0.0.1:16443 TOKEN --gated https://127.0.0.1:16444 \
         --etcd http://127.0.0.1:12379
@@ -6,7 +6,7 @@ r"""Record what a real API server answers to thousands of HPAs, for `tests/autos
 Every request is a dry run with strict field validation, so the server keeps nothing but the few objects that updates
 start from, in a namespace of their own. `--gated` is a second server on the same etcd, with `HPAScaleToZero` switched
 on and `HPAConfigurableTolerance` switched off. `--etcd` is needed for one object that no server of today would let in.
-Without these two, the cases that need them are left out.
+Without these two, the cases that need them are skipped.
 
 The server has to run without the admission plugin `NamespaceLifecycle`, which would answer for a namespace that does
 not exist before the validation can.

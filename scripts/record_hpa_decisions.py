@@ -1,8 +1,8 @@
-"""Record what the real controller decides, for made-up situations, into the table that the tests compare with.
+"""Record the decisions of the real controller for generated snapshots into the table that the tests compare with.
 
 The program `hpa_oracle` is the controller's own package of a release of Kubernetes, with its clock replaced by a number
-and its clients by values; `scripts/hpa_oracle/build.sh` builds it. It reads a situation per line and answers with what
-left the controller: the Scale and the status it would write, events, errors, what it counts, what it remembers.
+and its clients by values; `scripts/hpa_oracle/build.sh` builds it. It reads one snapshot per line and prints the
+output of the controller: the Scale and the status it would write, events, errors, metrics, and its history.
 
     scripts/hpa_oracle/build.sh /tmp/hpa_oracle
     python scripts/record_hpa_decisions.py /tmp/hpa_oracle
@@ -39,7 +39,7 @@ class Maker:
         return self.random.choice(values)
 
     def make(self) -> dict[str, Any]:
-        """Return a situation."""
+        """Return a snapshot."""
         settings = {
             "tolerance": self.one(0.1, 0.1, 0.1, 0.0, 0.05, 0.25),
             "downscale": self.one(300_000, 300_000, 60_000, 0, 90_500),
@@ -303,7 +303,7 @@ class Maker:
         return rules
 
     def status(self) -> dict[str, Any]:
-        """Return a status of an earlier round."""
+        """Return a status of an earlier sync."""
         kinds = self.random.sample(
             ["AbleToScale", "ScalingActive", "ScalingLimited", "ScaledToZero"], self.one(0, 2, 3, 4)
         )

@@ -1,8 +1,8 @@
 """Record the ticks of the real HPA controller, which the tests compare ours with.
 
-The scenarios of `tests/controllers/comparison` are played on a real control plane with the HPA controller of its
-kube-controller-manager. What it saw at each tick, when, and what it wrote becomes a file for each scenario. Nothing of
-ours takes part but the reading of inputs.
+The scenarios of `tests/controllers/comparison` run on a real control plane with the HPA controller of its
+kube-controller-manager. One file per scenario records the inputs, the time and the writes of each tick. Only the
+reading of the inputs is code of this project.
 
     python -m ocf.testing.envtest
     python -m scripts.record_hpa_ticks [SCENARIO ...]

@@ -3,8 +3,8 @@
     python scripts/record_http.py https://127.0.0.1:6443 TOKEN
 
 Two files are written to `tests/embedded/http/recorded`. `tables.json`: objects in many states, and the cells in
-which the server shows them. `refusals.json`: requests that make no sense, and what comes back. What to ask stands
-beside them in `asked.json`. The objects stay, so take a server that nobody needs.
+which the server shows them. `refusals.json`: requests that make no sense, and what comes back. The requests
+are beside them in `asked.json`. The objects are not deleted, so use a server that can be thrown away.
 """
 
 import argparse

@@ -34,8 +34,8 @@ def _read(call: ast.Call, file: Path) -> tuple[str, str]:
     try:
         what, instead = map(ast.literal_eval, call.args)
     except ValueError as error:
-        told = f'{file.name}, line {call.lineno}: a marker is refused("what", "what to do instead"), in plain text'
-        raise ValueError(told) from error
+        problem = f'{file.name}, line {call.lineno}: a marker is refused("what", "what to do instead"), as literals'
+        raise ValueError(problem) from error
     return what, instead
 
 
