@@ -110,8 +110,8 @@ def conditions(seen: View) -> Mapping[str, Sentence]:
         Type of each condition to what it says, in the order of `TYPES`.
 
     Example:
-        >>> told = conditions(View(pods=Pods(total=5, updated=5, ready=3), desired=5, scaled=True))
-        >>> told["Available"].message, told["Degraded"].message
+        >>> found = conditions(View(pods=Pods(total=5, updated=5, ready=3), desired=5, scaled=True))
+        >>> found["Available"].message, found["Degraded"].message
         ('3/5 replicas are ready (HPA-managed)', 'Only 3/5 replicas are ready')
     """
     told = (_available(seen), _progressing(seen), _degraded(seen), _ready(seen))

@@ -222,7 +222,7 @@ class MemcachedStatus(_Section):
     observed_generation: int | None = Field(
         default=None,
         json_schema_extra={"format": "int64"},
-        description="The generation of the spec that this tells of.",
+        description="The generation of the spec that the status describes.",
     )
     server_list: list[str] | None = Field(
         default=None, description="Where clients find the cache; absent while it is not ready."
