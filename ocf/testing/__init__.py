@@ -1,7 +1,7 @@
-"""For people who test their operators: a clock, faults, crashes, proofs of quiet, goldens, a linter of conditions.
+"""Test helpers for operators: clocks, faults, simulated crashes, the no-write proof, golden files, a condition linter.
 
-Whatever wraps a cluster wraps any cluster. The ways things go wrong are a module of their own, `ocf.testing.faults`,
-and so are the fixtures for pytest, `ocf.testing.plugin`: nothing else in this room needs pytest.
+Every wrapper of a cluster accepts any implementation of `Cluster`. The faults are in the separate module
+`ocf.testing.faults`, the pytest fixtures in `ocf.testing.plugin`; no other module of this package needs pytest.
 """
 
 from ocf.cluster.interceptor import InterceptingCluster

@@ -1,7 +1,7 @@
-"""A clock that a test moves.
+"""Clock that only a test advances.
 
-What depends on time is tested by saying how much of it passed, never by waiting for it. One clock serves everything
-in a test: the operator's passes, and the stamps of the embedded cluster.
+A test states how much time has elapsed instead of waiting. One clock serves the whole test: the operator's reconciles
+and the timestamps of the embedded cluster.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -15,13 +15,13 @@ _START: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 
 class VirtualClock:
-    """A `Clock` that stands still until it is moved.
+    """A `Clock` whose time changes only by `advance` and `jump`.
 
     Args:
-        start: What it shows first, an aware instant.
+        start: The initial time; must have a time zone.
 
     Raises:
-        ConfigError: If the instant has no time zone.
+        ConfigError: If `start` has no time zone.
 
     Example:
         >>> clock = VirtualClock()
@@ -30,7 +30,7 @@ class VirtualClock:
         >>> clock.now() - before
         datetime.timedelta(seconds=300)
 
-        The embedded cluster stamps its objects with it:
+        The embedded cluster takes its timestamps from it:
 
         >>> from ocf.embedded import EmbeddedCluster
         >>> cluster = EmbeddedCluster(now=clock.now)
@@ -44,35 +44,35 @@ class VirtualClock:
         return f"VirtualClock({self._now.isoformat()})"
 
     def now(self) -> datetime:
-        """Return the current instant, aware, in UTC."""
+        """Return the current time in UTC, with a time zone."""
         return self._now
 
     def elapsed(self) -> timedelta:
-        """Return how much time was let pass; a jump is none."""
+        """Return the sum of all `advance` calls; `jump` does not count."""
         return self._elapsed
 
     def advance(self, by: timedelta) -> None:
-        """Let time pass.
+        """Advance the clock.
 
         Args:
-            by: How much of it; zero is allowed.
+            by: The duration, zero or more.
 
         Raises:
-            ConfigError: If it is negative: a clock that is set back jumps.
+            ConfigError: If the duration is negative; use `jump` to set the clock back.
         """
         if by < timedelta(0):
-            raise ConfigError(f"time cannot pass backwards, got {by}; a clock that is set back is `jump(instant)`")
+            raise ConfigError(f"cannot advance by a negative duration, got {by}; use `jump(instant)` to go back")
         self._now += by
         self._elapsed += by
 
     def jump(self, to: datetime) -> None:
-        """Show another instant, earlier or later, as a clock does that somebody sets.
+        """Set the clock to another time, earlier or later, like an administrator who adjusts the system clock.
 
         Args:
-            to: An aware instant.
+            to: The new time; must have a time zone.
 
         Raises:
-            ConfigError: If it has no time zone.
+            ConfigError: If `to` has no time zone.
         """
         self._now = _in_utc(to)
 

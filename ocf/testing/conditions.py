@@ -1,8 +1,8 @@
-r"""A linter for status conditions, by the rules of `metav1.Condition`.
+r"""Linter for status conditions, by the rules of `metav1.Condition`.
 
-Conditions are an operator's interface to people and to `kubectl wait`; nothing checks them but a schema, if there is
-one, and much of what goes wrong with them no schema can see: a time that moves in every pass, a generation that has not
-happened yet. The rules are those of the API reference
+Users and `kubectl wait` read conditions. The API server checks them only against the schema of the kind, and a schema
+cannot detect errors such as a `lastTransitionTime` that changes with every reconcile, or an `observedGeneration` that
+does not exist yet. The rules are those of the API reference
 (https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/#condition-v1-meta) and of the API conventions
 (https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties).
 """
@@ -32,17 +32,17 @@ _FIELDS: Final = frozenset({"type", "status", "reason", "message", "observedGene
 
 
 class ConditionSeverity(StrEnum):
-    """How bad a finding is."""
+    """Severity of a finding."""
 
     FAIL = "FAIL"
-    """Against the API: a schema refuses it, or a reader is told something that is not so."""
+    """Violates the API: the schema rejects the condition, or the condition is wrong."""
 
     WARN = "WARN"
-    """Against a convention, or only probably wrong."""
+    """Violates a convention, or is probably wrong."""
 
 
 class ConditionRule(StrEnum):
-    """What a finding is about; the codes do not change."""
+    """The rule that a condition violates; the codes are stable."""
 
     NOT_A_CONDITION = "not-a-condition"
     FIELD_UNKNOWN = "field-unknown"
@@ -66,7 +66,7 @@ class ConditionRule(StrEnum):
 
     @property
     def severity(self) -> ConditionSeverity:
-        """How bad it is."""
+        """Severity of the finding."""
         return ConditionSeverity.WARN if self in _WARNINGS else ConditionSeverity.FAIL
 
 
@@ -85,11 +85,11 @@ _WARNINGS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ConditionFinding:
-    """One thing that is wrong with a list of conditions.
+    """One violation of a rule in a list of conditions.
 
     Args:
-        rule: Which rule it breaks.
-        path: The field, from the list inwards: `[0].reason`.
+        rule: The rule.
+        path: The field, relative to the list: `[0].reason`.
         problem: The value seen and the value allowed.
     """
 
@@ -99,7 +99,7 @@ class ConditionFinding:
 
     @property
     def severity(self) -> ConditionSeverity:
-        """How bad it is."""
+        """Severity of the finding."""
         return self.rule.severity
 
     def __str__(self) -> str:
@@ -115,12 +115,12 @@ def lint_conditions(
     """Check the conditions of an object.
 
     Args:
-        conditions: `status.conditions`: maps in API spelling.
-        generation: `metadata.generation` of the object; None where it is not known.
-        previous: `status.conditions` as they were before; what changed since is checked, too.
+        conditions: `status.conditions`: maps with the API's field names.
+        generation: `metadata.generation` of the object; None if unknown.
+        previous: `status.conditions` before the change; also checks the differences from them.
 
     Returns:
-        What is wrong, in order of the conditions; empty if nothing is.
+        The findings, in the order of the conditions.
 
     Example:
         >>> ready = {
@@ -152,7 +152,7 @@ def lint_conditions(
 
 
 def _fields(condition: Mapping[str, Any]) -> Iterator[tuple[ConditionRule, str, str]]:
-    """Check the fields one by one."""
+    """Check each field on its own."""
     yield from _word(condition, "type", _TYPE, "a qualified name")
     if condition.get("status") not in _STATUSES:
         yield (
@@ -166,7 +166,11 @@ def _fields(condition: Mapping[str, Any]) -> Iterator[tuple[ConditionRule, str, 
         seen = condition.get("lastTransitionTime")
         yield ConditionRule.TIME_INVALID, "lastTransitionTime", f"must be a time as in RFC 3339, got {seen!r}"
     for field in sorted(map(str, condition.keys() - _FIELDS)):
-        yield ConditionRule.FIELD_UNKNOWN, field, f"is no field of a condition; it has {', '.join(sorted(_FIELDS))}"
+        yield (
+            ConditionRule.FIELD_UNKNOWN,
+            field,
+            f"is not a field of a condition; its fields are {', '.join(sorted(_FIELDS))}",
+        )
 
 
 _INVALID: Final = {"type": ConditionRule.TYPE_INVALID, "reason": ConditionRule.REASON_INVALID}
@@ -187,7 +191,7 @@ def _word(
 
 def _message(value: object) -> Iterator[tuple[ConditionRule, str, str]]:
     if not isinstance(value, str):
-        yield ConditionRule.MESSAGE_INVALID, "message", f"must be a text, got {value!r}"
+        yield ConditionRule.MESSAGE_INVALID, "message", f"must be a string, got {value!r}"
     elif len(value) > _LONGEST["message"]:
         yield (
             ConditionRule.MESSAGE_INVALID,
@@ -195,7 +199,7 @@ def _message(value: object) -> Iterator[tuple[ConditionRule, str, str]]:
             f"must have at most {_LONGEST['message']} characters, got {len(value)}",
         )
     elif not value.strip():
-        yield ConditionRule.MESSAGE_EMPTY, "message", "should tell a person something, is empty"
+        yield ConditionRule.MESSAGE_EMPTY, "message", "should explain the status, is empty"
 
 
 def _generation(condition: Mapping[str, Any], generation: int | None) -> Iterator[tuple[ConditionRule, str, str]]:
@@ -211,7 +215,7 @@ def _generation(condition: Mapping[str, Any], generation: int | None) -> Iterato
 
 
 def _since(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[ConditionRule, str, str]]:
-    """Check what changed in a condition."""
+    """Check the changes of one condition."""
     old, new = before.get("observedGeneration"), now.get("observedGeneration")
     if isinstance(old, int) and isinstance(new, int) and new < old:
         yield ConditionRule.GENERATION_BACKWARDS, "observedGeneration", f"must not fall, was {old} and is {new}"
@@ -243,7 +247,7 @@ def _duplicates(conditions: Sequence[Any]) -> Iterator[ConditionFinding]:
 
 
 def _type_of(condition: Any) -> str:
-    """Return the type of a condition; empty where there is none."""
+    """Return the type of a condition; empty if it has none."""
     found = condition.get("type") if isinstance(condition, Mapping) else None
     return found if isinstance(found, str) else ""
 

@@ -1,13 +1,13 @@
-"""Every write of an operator, disturbed in turn, against an undisturbed run: does it end the same?
+"""Crash matrix: disturb each write of an operator in turn and compare the result with an undisturbed run.
 
-Between any two writes a process may die, and every write may fail, or be done without the writer learning of it. What
-an operator must promise is that it ends where it would have ended anyway, and that it creates and deletes nothing more
-on the way. Here that is one call on *your* operator: an undisturbed run shows which writes there are, then each of
-them is disturbed in a world of its own, the operator goes on (after a crash: a new one starts, with nothing in its
-memory), and the two worlds are compared.
+A process can be killed between any two writes, and any write can fail, or succeed while its response is lost. An
+operator must reach the same final state in all these cases, and must not create or delete additional objects on the
+way. `crash_at_each_write` checks this for any operator. It first records the writes of an undisturbed run. It then
+repeats the run once per write and disturbance, each time on a new cluster, lets the operator continue (after a crash as
+a new process with empty memory), and compares the final states.
 
-A crash is more than an error. From that moment no request of the dead process arrives, whatever its `except` and
-`finally` blocks try, so what is left behind is what a killed process leaves behind.
+A crash differs from an error: after it no request of the process reaches the cluster, not even from its `except` and
+`finally` blocks. The cluster is therefore left as a killed process leaves it.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
@@ -25,13 +25,13 @@ __all__ = ["DisturbanceReport", "DisturbedWrite", "crash_at_each_write"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisturbedWrite:
-    """What came of one disturbance of one write.
+    """Result of one disturbance of one write.
 
     Args:
-        disturbance: What happened.
-        number: To which write of the undisturbed run, from 1.
+        disturbance: The disturbance.
+        number: Number of the write in the undisturbed run, from 1.
         write: The write.
-        problems: How the run ended differently from the undisturbed one; none if it did not.
+        problems: The differences from the undisturbed run; empty if the final states are equal.
     """
 
     disturbance: Disturbance
@@ -46,11 +46,11 @@ class DisturbedWrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisturbanceReport:
-    """What came of all disturbances.
+    """Results of all disturbances.
 
     Args:
         writes: The writes of the undisturbed run, in order.
-        rows: One per disturbance and write, in order of the writes.
+        rows: One row per write and disturbance, in order of the writes.
     """
 
     writes: tuple[Request, ...]
@@ -61,18 +61,20 @@ class DisturbanceReport:
 
     @property
     def different(self) -> tuple[DisturbedWrite, ...]:
-        """The rows that ended differently."""
+        """The rows whose final state differs from the undisturbed run."""
         return tuple(row for row in self.rows if row.problems)
 
     def assert_same(self) -> None:
-        """Demand that every disturbed run ended as the undisturbed one.
+        """Check that every disturbed run reached the final state of the undisturbed run.
 
         Raises:
-            AssertionError: Naming each write that was disturbed and how the end differs.
+            AssertionError: If one did not; names each such write and the differences.
         """
         __tracebackhide__ = True
         if self.different:
-            title = f"{len(self.different)} of {len(self.rows)} disturbed runs did not end as the undisturbed one:"
+            title = (
+                f"{len(self.different)} of {len(self.rows)} disturbed runs ended differently from the undisturbed one:"
+            )
             rows = ["\n".join([str(row), *row.problems]) for row in self.different]
             raise AssertionError("\n\n".join([title, *rows]))
 
@@ -83,27 +85,27 @@ async def crash_at_each_write(
     *,
     others: Reconcile | None = None,
     disturbances: Collection[Disturbance] = tuple(Disturbance),
-    passes: int = 20,
+    max_reconciles: int = 20,
 ) -> DisturbanceReport:
-    """Disturb each write of an operator in turn, and compare where it ends with an undisturbed run.
+    """Disturb each write of an operator in turn, and compare the final state with that of an undisturbed run.
 
-    A run is passes of the operator until one sends no write. Compared are all objects of the kinds that were written
-    (uids, resource versions and times masked), and how often each object was created and deleted by the operator.
+    A run repeats the reconcile until one sends no write. The comparison covers all objects of the written kinds (uids,
+    resource versions and times are masked), and how often the operator created and deleted each object.
 
     Args:
-        make_cluster: Makes a new cluster, the same each time, in the state from which the operator starts.
-        reconcile: One pass of the operator. It must use the cluster that it is given. An error it raises ends the
-            pass, and the next one follows, as in an operator.
-        others: What everybody else does after each pass: controllers that report a status, an autoscaler, a clock that
-            advances. It must come to rest, too. Its requests are neither counted nor disturbed.
-        disturbances: What is done to each write.
-        passes: After how many passes a run that is not at rest is given up.
+        make_cluster: Creates a new cluster in the operator's initial state, identical for each call.
+        reconcile: One reconcile of the operator. It must use the cluster that it is given. If it raises an error, the
+            next reconcile follows, as in an operator.
+        others: Actions of other actors after each reconcile: controllers that write a status, an autoscaler, a clock
+            that advances. They must become idle, too. Their requests are neither counted nor disturbed.
+        disturbances: The disturbances to apply to each write.
+        max_reconciles: Number of reconciles after which a run that still writes is aborted.
 
     Returns:
-        The report; `report.assert_same()` is the test.
+        The report; call `report.assert_same()` on it.
 
     Raises:
-        ConfigError: If the undisturbed run sends no write, or does not come to rest.
+        ConfigError: If the undisturbed run sends no write, or still writes after `max_reconciles`.
 
     Example:
         >>> import asyncio
@@ -123,60 +125,62 @@ async def crash_at_each_write(
         crash before write 1, create v1/ConfigMap/default/a by demo: same
         crash after write 1, create v1/ConfigMap/default/a by demo: same
         lost reply of write 1, create v1/ConfigMap/default/a by demo: same
-        refused write 1, create v1/ConfigMap/default/a by demo: same
+        rejected write 1, create v1/ConfigMap/default/a by demo: same
         >>> report.assert_same()
     """
-    operator = _Operator(reconcile, others, passes)
-    twin = SimulatedCluster(await make_cluster())
-    unrest = await operator.run(twin)
+    operator = _Operator(reconcile, others, max_reconciles)
+    undisturbed = SimulatedCluster(await make_cluster())
+    unrest = await operator.run(undisturbed)
     if unrest:
         raise ConfigError(f"the undisturbed run is {unrest}")
-    if not twin.writes:
-        raise ConfigError("the undisturbed run sent no write, so there is none to disturb")
+    if not undisturbed.writes:
+        raise ConfigError("the undisturbed run sent no write, so there is nothing to disturb")
     rows = []
-    for number, write in enumerate(twin.writes, 1):
+    for number, write in enumerate(undisturbed.writes, 1):
         for disturbance in disturbances:
-            world = SimulatedCluster(await make_cluster())
-            unrest = await operator.run(world, disturbance, number)
-            problems = [unrest] if unrest else [problem async for problem in _compared(twin, world, number)]
+            simulation = SimulatedCluster(await make_cluster())
+            unrest = await operator.run(simulation, disturbance, number)
+            problems = (
+                [unrest] if unrest else [problem async for problem in _differences(undisturbed, simulation, number)]
+            )
             rows.append(DisturbedWrite(disturbance=disturbance, number=number, write=write, problems=tuple(problems)))
-    return DisturbanceReport(writes=tuple(twin.writes), rows=tuple(rows))
+    return DisturbanceReport(writes=tuple(undisturbed.writes), rows=tuple(rows))
 
 
 @dataclass(frozen=True, slots=True)
 class _Operator:
-    """The operator under test, and whoever else is at work."""
+    """The operator under test and the other actors."""
 
     reconcile: Reconcile
     others: Reconcile | None
-    passes: int
+    max_reconciles: int
 
-    async def run(self, world: SimulatedCluster, disturbance: Disturbance | None = None, number: int = 0) -> str:
-        """Make passes until one that follows on a round of the others sends no write.
+    async def run(self, simulation: SimulatedCluster, disturbance: Disturbance | None = None, number: int = 0) -> str:
+        """Reconcile until a reconcile after a turn of the other actors sends no write.
 
         Returns:
-            Why that did not happen; empty if it did.
+            Why the run did not end; empty if it did.
         """
-        process = SimulatedProcess(world, disturbance, number)
+        process = SimulatedProcess(simulation, disturbance, number)
         last = ""
-        for made in range(self.passes):
-            before = len(world.writes)
-            failure = await self._pass(process, survives=disturbance is not None)
-            writes = world.writes[before:]
+        for completed in range(self.max_reconciles):
+            before = len(simulation.writes)
+            failure = await self._reconcile_once(process, survives=disturbance is not None)
+            writes = simulation.writes[before:]
             if process.dead:
-                process = SimulatedProcess(world)
-            elif not failure and not writes and (self.others is None or made):
+                process = SimulatedProcess(simulation)
+            elif not failure and not writes and (self.others is None or completed):
                 return ""
             last = failure or f"wrote {', '.join(map(describe, writes))}"
             if self.others is not None:
-                await self.others(world.cluster)
-        return f"not at rest after {self.passes} passes, the last of which {last}"
+                await self.others(simulation.cluster)
+        return f"still not in sync after {self.max_reconciles} reconciles, the last of which {last}"
 
-    async def _pass(self, process: SimulatedProcess, *, survives: bool) -> str:
-        """Make one pass.
+    async def _reconcile_once(self, process: SimulatedProcess, *, survives: bool) -> str:
+        """Reconcile once.
 
         Returns:
-            What it failed with; empty if it did not.
+            The error; empty if there was none.
         """
         try:
             await self.reconcile(process)
@@ -187,23 +191,26 @@ class _Operator:
         return ""
 
 
-async def _compared(twin: SimulatedCluster, world: SimulatedCluster, number: int) -> AsyncIterator[str]:
-    """Tell how a disturbed world ended differently from its undisturbed twin."""
-    wanted, seen = twin.writes[number - 1], world.writes[number - 1 : number]
-    if not seen or _asked(seen[0]) != _asked(wanted):
+async def _differences(undisturbed: SimulatedCluster, simulation: SimulatedCluster, number: int) -> AsyncIterator[str]:
+    """Yield the differences between a disturbed run and the undisturbed run."""
+    wanted, seen = undisturbed.writes[number - 1], simulation.writes[number - 1 : number]
+    if not seen or _identity(seen[0]) != _identity(wanted):
         other = describe(seen[0]) if seen else "never sent"
-        yield f"write {number} was {other}: an operator can only be compared if it does the same in every run"
-    kinds = {(write.api_version, write.kind) for write in (*twin.writes, *world.writes)}
-    before, after = [await snapshot(each.cluster, kinds) for each in (twin, world)]
+        yield f"write {number} was {other}: runs can only be compared if the operator writes the same in each"
+    kinds = {(write.api_version, write.kind) for write in (*undisturbed.writes, *simulation.writes)}
+    before, after = [await snapshot(each.cluster, kinds) for each in (undisturbed, simulation)]
     different = differences(before, after, before_name="undisturbed", after_name="disturbed")
     if different:
         yield different
-    for what, ours, theirs in (("created", world.creates, twin.creates), ("deleted", world.deletes, twin.deletes)):
+    for what, ours, theirs in (
+        ("created", simulation.creates, undisturbed.creates),
+        ("deleted", simulation.deletes, undisturbed.deletes),
+    ):
         for identity in sorted(ours | theirs):
             if ours[identity] != theirs[identity]:
                 yield f"{identity} was {what} {ours[identity]} times, undisturbed {theirs[identity]} times"
 
 
-def _asked(request: Request) -> tuple[object, ...]:
-    # Without the field manager: its name may hold the uid of an owner, which is another one in every world.
+def _identity(request: Request) -> tuple[object, ...]:
+    # Without the field manager: its name may contain the uid of an owner, which differs between runs.
     return request.verb, request.api_version, request.kind, request.namespace, request.name, request.subresource

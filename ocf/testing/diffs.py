@@ -1,4 +1,4 @@
-"""How two texts differ, as people are used to read it."""
+"""Unified diffs of two texts."""
 
 import difflib
 
@@ -11,8 +11,8 @@ def unified(before: str, after: str, *, before_name: str, after_name: str) -> st
     Args:
         before: One text.
         after: The other.
-        before_name: What the one is called in the first line.
-        after_name: What the other is called in the second line.
+        before_name: Name of `before` in the header of the diff.
+        after_name: Name of `after` in the header of the diff.
 
     Returns:
         A unified diff with three lines of context; empty for equal texts.
@@ -30,7 +30,7 @@ def unified(before: str, after: str, *, before_name: str, after_name: str) -> st
 
 
 def _lines(text: str) -> list[str]:
-    # Split at line feeds only: what else separates lines may stand inside a value.
+    # Split at line feeds only: other line separators may be part of a value.
     lines = text.split("\n")
     last = lines.pop()
     return [*lines, last, "(no line feed at the end)"] if last else lines

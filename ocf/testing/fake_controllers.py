@@ -1,7 +1,7 @@
-"""The controllers of workloads, played: an embedded cluster has none, so nothing in it ever becomes ready.
+"""Fake workload controllers for the embedded cluster, which runs none, so that workloads become ready.
 
-No pod is made. What is played is the report: every Deployment, StatefulSet and DaemonSet says at once that all its pods
-run. For a demo, and for tests in which the rollout itself is not what is tested.
+They create no pods. They only write the status of every Deployment, StatefulSet and DaemonSet as if all its pods were
+running. Use them in demos, and in tests that do not test the rollout itself.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _NODES: Final = 1
 
 
 def rolled_out(workload: Manifest) -> Manifest:
-    """Return the status of a workload whose pods all run.
+    """Return the status of a workload whose pods are all running.
 
     Args:
-        workload: A Deployment, StatefulSet or DaemonSet as the cluster has it.
+        workload: A Deployment, StatefulSet or DaemonSet as read from the cluster.
 
     Example:
         >>> live = {"kind": "Deployment", "metadata": {"generation": 2}, "spec": {"replicas": 3}}
@@ -48,7 +48,7 @@ async def fake_workload_controllers(cluster: Cluster) -> AsyncIterator[None]:
     """Report every workload as rolled out while the block runs.
 
     Args:
-        cluster: The cluster; those that were there before are reported, too.
+        cluster: The cluster; workloads that already exist are reported, too.
 
     Example:
         >>> from ocf.embedded import EmbeddedCluster
@@ -67,7 +67,7 @@ async def fake_workload_controllers(cluster: Cluster) -> AsyncIterator[None]:
         >>> asyncio.run(ready())
         2
     """
-    tasks = [asyncio.create_task(_play(cluster, kind)) for kind in _COUNTS]
+    tasks = [asyncio.create_task(_report_kind(cluster, kind)) for kind in _COUNTS]
     try:
         yield
     finally:
@@ -78,7 +78,7 @@ async def fake_workload_controllers(cluster: Cluster) -> AsyncIterator[None]:
                 raise outcome
 
 
-async def _play(cluster: Cluster, kind: str) -> None:
+async def _report_kind(cluster: Cluster, kind: str) -> None:
     while True:
         page = await cluster.list(_API, kind)
         for workload in page.items:

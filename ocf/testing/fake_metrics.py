@@ -1,4 +1,4 @@
-"""`FakeMetricsClient`: metrics APIs in memory, which answer what they were told to."""
+"""`FakeMetricsClient`: in-memory metrics APIs that return the values a test sets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from ocf.objects.timestamps import format_time
 __all__ = ["FakeMetricsClient", "ObjectIdentity"]
 
 ObjectIdentity: TypeAlias = tuple[str, str, str, str]
-"""Namespace, group, kind and name of an object that is measured."""
+"""Namespace, group, kind and name of an object with an object metric."""
 
 
 @dataclass(slots=True)
 class _Entry:
-    """An entry of an answer, with the labels by which it is selected."""
+    """One item of a response, and the labels that selectors match."""
 
     content: Manifest
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -27,13 +27,12 @@ class _Entry:
 
 
 class FakeMetricsClient:
-    """Metrics APIs that answer what they were told to, for tests, demos and the embedded cluster.
+    """In-memory metrics APIs for tests, demos and the embedded cluster; they return the values that were set.
 
-    Everything is told in the form of the API: quantities as texts, labels as maps. What is told again replaces what
-    was told before.
+    Values have the form of the API: quantities are strings, labels are maps. Setting a value again replaces it.
 
     Args:
-        clock: Tells when a measurement is taken that does not say so.
+        clock: Gives the timestamp of values that are set without one.
 
     Example:
         >>> import asyncio
@@ -61,20 +60,20 @@ class FakeMetricsClient:
         at: datetime | None = None,
         window: str = "30s",
     ) -> None:
-        """Say what the containers of a pod use.
+        """Set the resource usage of a pod's containers.
 
         Args:
-            namespace: Of the pod.
-            pod: Its name.
-            containers: By the name of a container, what it uses of each resource.
-            labels: The labels of the pod.
-            at: When the measurement ended; None for the time at which it is told.
-            window: How long it took, as Go writes durations.
+            namespace: Namespace of the pod.
+            pod: Name of the pod.
+            containers: Usage of each resource, by container name.
+            labels: Labels of the pod.
+            at: End of the measurement; None for the current time.
+            window: Length of the measurement, as a Go duration.
         """
         usage = [{"name": name, "usage": dict(used)} for name, used in containers.items()]
         metadata = {"name": pod, "namespace": namespace, "labels": dict(labels or {})}
-        told = {"timestamp": self._time(at), "window": window}
-        self._usage[namespace, pod] = _Entry({"metadata": metadata, **told, "containers": usage}, labels or {})
+        measured = {"timestamp": self._time(at), "window": window}
+        self._usage[namespace, pod] = _Entry({"metadata": metadata, **measured, "containers": usage}, labels or {})
 
     def set_pods_metric(
         self,
@@ -86,15 +85,15 @@ class FakeMetricsClient:
         at: datetime | None = None,
         window: timedelta | None = None,
     ) -> None:
-        """Say what was measured of pods; what was said of other pods stays.
+        """Set a custom metric of pods; values of other pods are kept.
 
         Args:
-            namespace: Of the pods.
-            metric: What was measured.
-            values: The value by the name of a pod.
-            labels: The labels of these pods.
-            at: When the measurement ended; None for the time at which it is told.
-            window: How long it took; None does not say.
+            namespace: Namespace of the pods.
+            metric: Name of the metric.
+            values: The value of each pod, by pod name.
+            labels: Labels of these pods.
+            at: End of the measurement; None for the current time.
+            window: Length of the measurement; None leaves it out of the response.
         """
         known = self._pods.setdefault((namespace, metric), {})
         for pod, value in values.items():
@@ -111,15 +110,15 @@ class FakeMetricsClient:
         metric_labels: Mapping[str, str] | None = None,
         at: datetime | None = None,
     ) -> None:
-        """Say what was measured of an object.
+        """Set a custom metric of one object.
 
         Args:
-            namespace: Of the object.
-            described: Its `apiVersion`, `kind` and `name`.
-            metric: What was measured.
+            namespace: Namespace of the object.
+            described: `apiVersion`, `kind` and `name` of the object.
+            metric: Name of the metric.
             value: The value.
-            metric_labels: The labels of the measurement.
-            at: When the measurement ended; None for the time at which it is told.
+            metric_labels: Labels of the metric.
+            at: End of the measurement; None for the current time.
         """
         identity = _identity(namespace, described)
         content = self._value((*identity[1:], namespace), metric, value, at, None)
@@ -133,32 +132,32 @@ class FakeMetricsClient:
         labels: Mapping[str, str] | None = None,
         at: datetime | None = None,
     ) -> None:
-        """Say what was measured outside of the cluster; what was said with other labels stays.
+        """Set an external metric; series with other labels are kept.
 
         Args:
-            namespace: Who can see it.
-            metric: What was measured.
-            *values: The value of each series; none of them makes the metric empty.
-            labels: The labels of these series.
-            at: When the measurement ended; None for the time at which it is told.
+            namespace: The namespace in which the metric is visible.
+            metric: Name of the metric.
+            *values: The value of each series; without any the metric is empty.
+            labels: Labels of these series.
+            at: End of the measurement; None for the current time.
         """
         chosen = dict(labels or {})
         kept = [entry for entry in self._external.get((namespace, metric), ()) if entry.metric_labels != chosen]
-        told = {"metricName": metric, "metricLabels": chosen, "timestamp": self._time(at)}
-        made = [_Entry({**told, "value": value}, metric_labels=chosen) for value in values]
-        self._external[namespace, metric] = [*kept, *made]
+        series = {"metricName": metric, "metricLabels": chosen, "timestamp": self._time(at)}
+        added = [_Entry({**series, "value": value}, metric_labels=chosen) for value in values]
+        self._external[namespace, metric] = [*kept, *added]
 
     @property
     def described(self) -> tuple[ObjectIdentity, ...]:
-        """The objects of which something was said: namespace, group, kind and name of each."""
+        """The objects that have an object metric: namespace, group, kind and name of each."""
         return tuple(dict.fromkeys(identity for identity, _ in self._objects))
 
     def forget_pod(self, namespace: str, pod: str) -> None:
-        """Measure a pod no longer, because it is gone or nobody reaches it.
+        """Remove all metrics of a pod, as if it was deleted or unreachable.
 
         Args:
-            namespace: Of the pod.
-            pod: Its name.
+            namespace: Namespace of the pod.
+            pod: Name of the pod.
         """
         self._usage.pop((namespace, pod), None)
         for (home, _), values in self._pods.items():
@@ -166,41 +165,41 @@ class FakeMetricsClient:
                 values.pop(pod, None)
 
     def fail(self, group: str, error: ApiError | None) -> None:
-        """Let one of the APIs fail.
+        """Make one of the APIs fail.
 
         Args:
             group: `metrics.k8s.io`, `custom.metrics.k8s.io` or `external.metrics.k8s.io`.
-            error: What every read raises; None lets it answer again.
+            error: The error that every read raises; None makes the API work again.
         """
         self._failures.pop(group, None)
         if error is not None:
             self._failures[group] = error
 
     async def pod_metrics(self, namespace: str, selector: str = "") -> Sequence[Any]:
-        """Return the usage of resources by pod; as `MetricsClient`."""
-        self._refuse(RESOURCE_METRICS)
+        """Return the resource usage of pods; see `MetricsClient`."""
+        self._raise_failure(RESOURCE_METRICS)
         return _chosen((each for (home, _), each in self._usage.items() if home == namespace), selector)
 
     async def pods_metric(
         self, namespace: str, metric: str, *, selector: str = "", metric_selector: str = ""
     ) -> Sequence[Any]:
-        """Return a measurement of pods; as `MetricsClient`."""
-        self._refuse(CUSTOM_METRICS)
+        """Return a custom metric of pods; see `MetricsClient`."""
+        self._raise_failure(CUSTOM_METRICS)
         return _chosen(self._pods.get((namespace, metric), {}).values(), selector, metric_selector)
 
     async def object_metric(
         self, namespace: str, described: Manifest, metric: str, *, metric_selector: str = ""
     ) -> Sequence[Any]:
-        """Return a measurement of one object; as `MetricsClient`."""
-        self._refuse(CUSTOM_METRICS)
+        """Return a custom metric of one object; see `MetricsClient`."""
+        self._raise_failure(CUSTOM_METRICS)
         return _chosen(self._objects.get((_identity(namespace, described), metric), ()), "", metric_selector)
 
     async def external_metric(self, namespace: str, metric: str, *, selector: str = "") -> Sequence[Any]:
-        """Return a measurement of anything outside of the cluster; as `MetricsClient`."""
-        self._refuse(EXTERNAL_METRICS)
+        """Return an external metric; see `MetricsClient`."""
+        self._raise_failure(EXTERNAL_METRICS)
         return _chosen(self._external.get((namespace, metric), ()), "", selector)
 
-    def _refuse(self, group: str) -> None:
+    def _raise_failure(self, group: str) -> None:
         if group in self._failures:
             raise self._failures[group]
 
@@ -217,12 +216,12 @@ class FakeMetricsClient:
     ) -> Manifest:
         group, kind, name, namespace = described
         reference = {"apiVersion": f"{group}/v1" if group else "v1", "kind": kind, "name": name, "namespace": namespace}
-        told = {} if window is None else {"windowSeconds": int(window.total_seconds())}
+        measured = {} if window is None else {"windowSeconds": int(window.total_seconds())}
         return {
             "describedObject": reference,
             "metric": {"name": metric, "selector": None},
             "timestamp": self._time(at),
-            **told,
+            **measured,
             "value": value,
         }
 

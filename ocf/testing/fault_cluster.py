@@ -1,7 +1,7 @@
-"""A cluster on which things go wrong as planned.
+"""Cluster that injects faults as planned.
 
-It is a `Cluster` around any other, so it goes wherever an operator takes one. What it injected it keeps, because a
-fault that never happened proves nothing.
+It wraps any `Cluster`, so an operator can use it in place of the real one. It records every injected fault, because a
+test whose fault never happened proves nothing.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
@@ -20,11 +20,11 @@ __all__ = ["FaultyCluster", "Injection"]
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """A fault that happened.
+    """A fault that was injected.
 
     Args:
         fault: The fault.
-        request: To what; of a dropped event the watch, with namespace and name of the event's object.
+        request: The request it hit; for a dropped event the watch, with namespace and name of the event's object.
     """
 
     fault: Fault
@@ -35,18 +35,18 @@ class Injection:
 
 
 class FaultyCluster(InterceptingCluster):
-    """A cluster around another one, on which faults happen.
+    """A cluster that wraps another one and injects faults.
 
-    A request that several faults hit meets them in the order given; the first that raises ends it. Counting starts
-    with the cluster and every fault counts for itself.
+    If several faults hit a request, they are injected in the order given, and the first that raises ends the request.
+    Each fault counts its matching requests itself, from the creation of this cluster.
 
     Args:
-        cluster: The cluster that does the work.
-        faults: What goes wrong, and when; see `ocf.testing.faults`.
-        apply_cache: The memory of the operator that uses this one; None shares that of `cluster`.
+        cluster: The wrapped cluster.
+        faults: The faults; see `ocf.testing.faults`.
+        apply_cache: The apply cache of the operator that uses this cluster; None shares that of `cluster`.
 
     Attributes:
-        injected: What went wrong, oldest first. A stale read is among it only if it showed something old.
+        injected: The injected faults, oldest first. A stale read is listed only if it returned an older version.
 
     Example:
         >>> import asyncio
@@ -69,31 +69,31 @@ class FaultyCluster(InterceptingCluster):
         self.injected: list[Injection] = []
 
     @property
-    def missed(self) -> tuple[Fault, ...]:
-        """The faults that never happened."""
+    def not_injected(self) -> tuple[Fault, ...]:
+        """The faults that have not happened."""
         return tuple(fault for fault in self._faults if all(one.fault is not fault for one in self.injected))
 
     def assert_all_injected(self) -> None:
-        """Demand that every fault happened, so that a test does not pass because nothing went wrong.
+        """Check that every fault happened, so that a test cannot succeed because no fault was injected.
 
         Raises:
-            AssertionError: Naming the faults that did not.
+            AssertionError: If some did not; names them.
         """
         __tracebackhide__ = True
-        if self.missed:
-            lines = [f"  {fault}" for fault in self.missed]
+        if self.not_injected:
+            lines = [f"  {fault}" for fault in self.not_injected]
             raise AssertionError("\n".join(["these faults never happened, so the test proves nothing:", *lines]))
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
-        """Send a request, and let happen to it what is due."""
+        """Send a request and inject the faults that are due."""
         due = self._due(request)
         for fault in due:
-            await self._on_the_way(fault, request)
+            await self._inject_before(fault, request)
         answer = await self._observed(request, send)
         for fault in due:
             match fault.effect:
                 case LostReply():
-                    self._note(fault, request)
+                    self._record(fault, request)
                     raise ServerError("no answer arrived in time")
                 case Stale(versions):
                     answer = self._aged(answer, request, fault, versions)
@@ -104,7 +104,7 @@ class FaultyCluster(InterceptingCluster):
         return answer
 
     async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
-        """Report what happens to the objects of a kind, except for the events that are dropped."""
+        """Yield the events of a kind without the dropped ones."""
         events = super().watch(api_version, kind, options)
         try:
             async for event in events:
@@ -118,44 +118,44 @@ class FaultyCluster(InterceptingCluster):
         request = Request(Verb.WATCH, key.api_version, key.kind, key.namespace, key.name)
         due = self._due(request, events=True)
         for fault in due:
-            self._note(fault, request)
+            self._record(fault, request)
         return bool(due)
 
     def _due(self, request: Request, *, events: bool = False) -> Sequence[Fault]:
         due = []
-        for place, fault in enumerate(self._faults):
+        for index, fault in enumerate(self._faults):
             if isinstance(fault.effect, DroppedEvent) is events and fault.matches(request):
-                self._counts[place] += 1
-                if fault.is_due(self._counts[place]):
+                self._counts[index] += 1
+                if fault.is_due(self._counts[index]):
                     due.append(fault)
         return due
 
-    async def _on_the_way(self, fault: Fault, request: Request) -> None:
+    async def _inject_before(self, fault: Fault, request: Request) -> None:
         match fault.effect:
             case Refusal(error):
-                self._note(fault, request)
-                raise _another(error)
+                self._record(fault, request)
+                raise _copy_of(error)
             case Meanwhile(hook):
-                self._note(fault, request)
+                self._record(fault, request)
                 await hook()
             case _:
                 pass
 
-    def _note(self, fault: Fault, request: Request) -> None:
+    def _record(self, fault: Fault, request: Request) -> None:
         self.injected.append(Injection(fault, request))
 
     async def _observed(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
-        """Send a request; note the versions of objects that are seen on the way, where they are needed.
+        """Send a request, and record the versions of the objects it concerns if a stale fault needs them.
 
         Returns:
-            The answer; a `NotFoundError` of a read as a value, because a stale read may still see the object.
+            The response. A `NotFoundError` of a read is returned, because a stale read may still return the object.
         """
         if not self._history.is_kept or request.subresource is Subresource.SCALE or request.verb is Verb.WATCH:
             return await send()
         if is_write(request):
-            await self._look(request)
+            await self._record_live(request)
             answer = await send()
-            await self._look(replace(request, name=ObjectKey.of(answer).name) if answer is not None else request)
+            await self._record_live(replace(request, name=ObjectKey.of(answer).name) if answer is not None else request)
             return answer
         try:
             answer = await send()
@@ -168,8 +168,8 @@ class FaultyCluster(InterceptingCluster):
                 self._history.learn(ObjectKey.of(item), item)
         return answer
 
-    async def _look(self, request: Request) -> None:
-        """Learn what an object is like now."""
+    async def _record_live(self, request: Request) -> None:
+        """Record the live version of an object."""
         try:
             self._history.learn(key_of(request), await self._inner.get(key_of(request)))
         except NotFoundError:
@@ -187,7 +187,7 @@ class FaultyCluster(InterceptingCluster):
             return answer
         if then == now:
             return answer
-        self._note(fault, request)
+        self._record(fault, request)
         return _absent(request) if then is None else then
 
     def _older(self, item: Manifest | None, key: ObjectKey, fault: Fault, versions: int) -> Manifest | None:
@@ -196,8 +196,8 @@ class FaultyCluster(InterceptingCluster):
         return self._history.ago(key, versions)
 
 
-def _another(error: ApiError) -> ApiError:
-    """Return an error like this one; one that was raised before carries the way it took."""
+def _copy_of(error: ApiError) -> ApiError:
+    """Return a new error with the same content; the original may carry the traceback of an earlier injection."""
     return type(error)(
         error.message, code=error.code, reason=error.reason, causes=error.causes, retry_after=error.retry_after
     )

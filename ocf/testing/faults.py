@@ -1,9 +1,9 @@
-"""What can go wrong between an operator and its cluster, as values.
+"""Faults between an operator and its cluster.
 
-A fault says *what* happens and *when*: to which requests, from the how-manieth on, and how often. Nothing is left to
-chance, so a test that fails fails again. `FaultyCluster` makes them happen.
+A fault states *what* happens and *when*: which requests it hits, from which matching request on, and how often. No
+random numbers are involved, so a failing test fails again. `FaultyCluster` injects the faults.
 
-Every function here returns a `Fault` and takes the keywords of `When`::
+Every function of this module returns a `Fault` and takes the keywords of `When`::
 
     conflict(kind="Deployment")                    the first write to a Deployment
     server_error(503, first=3, times=None)         every request from the third on
@@ -31,7 +31,7 @@ __all__ = [
     "expired",
     "lost_reply",
     "meanwhile",
-    "refused",
+    "rejected",
     "server_error",
     "stale",
     "timeout",
@@ -39,16 +39,16 @@ __all__ = [
 ]
 
 _WRITES: Final = frozenset(verb for verb in Verb if not verb.is_read)
-_EVERY_PART: Final = "*"
-_PARTS: Final = frozenset({_EVERY_PART, "", *Subresource})
+_ANY_SUBRESOURCE: Final = "*"
+_SUBRESOURCES: Final = frozenset({_ANY_SUBRESOURCE, "", *Subresource})
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The request fails and has done nothing.
+    """The request fails and has no effect.
 
     Args:
-        error: What is raised, each time a new one like it.
+        error: The error; each request raises a copy.
     """
 
     error: ApiError
@@ -56,15 +56,15 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class LostReply:
-    """The write is done, and the caller gets an error instead of the answer."""
+    """The write succeeds, but the caller gets an error instead of the response."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """A read shows an object as it was, as a cache does that lags behind.
+    """A read returns an older version of an object, like a cache that lags behind.
 
     Args:
-        versions: How many versions of the object ago.
+        versions: How many versions older.
     """
 
     versions: int = 1
@@ -72,10 +72,10 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class Meanwhile:
-    """Something happens while the request is on its way: somebody else writes, or time passes.
+    """Something happens before the request reaches the server: another client writes, or time elapses.
 
     Args:
-        hook: Awaited before the request arrives.
+        hook: Awaited before the request is sent.
     """
 
     hook: Callable[[], Awaitable[object]]
@@ -83,13 +83,13 @@ class Meanwhile:
 
 @dataclass(frozen=True, slots=True)
 class DroppedEvent:
-    """An event of a watch never arrives; bookmarks do."""
+    """An event of a watch is lost; bookmarks are not."""
 
 
 Effect: TypeAlias = Refusal | LostReply | Stale | Meanwhile | DroppedEvent
-"""What happens."""
+"""The effect of a fault."""
 
-_FITTING: Final[dict[type, frozenset[Verb]]] = {
+_ALLOWED_VERBS: Final[dict[type, frozenset[Verb]]] = {
     Refusal: frozenset(Verb),
     LostReply: _WRITES,
     Stale: frozenset({Verb.GET, Verb.LIST}),
@@ -99,17 +99,17 @@ _FITTING: Final[dict[type, frozenset[Verb]]] = {
 
 
 class When(TypedDict, total=False):
-    """The keywords of every function of this module: which requests are hit. What is not said matches everything.
+    """The keywords of every function of this module: which requests a fault hits. An omitted keyword matches all.
 
     Attributes:
-        verbs: What the request does; where it is not said, what the effect usually befalls.
+        verbs: The verbs; the default depends on the effect.
         api_version: Group and version of the kind.
         kind: The kind.
-        namespace: The namespace; a request for all namespaces has none.
-        name: Name of the object; of a stale list, which objects in it are shown as they were.
+        namespace: The namespace; requests for all namespaces have none.
+        name: Name of the object; for a stale list, the objects that are returned in an older version.
         subresource: `status`, `scale`, empty for the object itself, or `*` for all of these.
-        first: The first of the matching requests that is hit, counted from 1.
-        times: How many in a row are hit; None for all from there on.
+        first: The first matching request that is hit, counted from 1.
+        times: How many matching requests in a row are hit; None for all that follow.
     """
 
     verbs: Collection[Verb]
@@ -124,21 +124,21 @@ class When(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One thing that goes wrong, and when; made by the functions of this module.
+    """An effect and the requests it hits; created by the functions of this module.
 
     Args:
         effect: What happens.
-        verbs: To which verbs; empty for all that the effect fits.
-        api_version: To which group and version; empty for all, likewise the next ones.
-        kind: To which kind.
-        namespace: In which namespace.
-        name: To which object.
-        subresource: Through which subresource; empty for the object itself, `*` for all.
-        first: The first of the matching requests that is hit, counted from 1.
-        times: How many in a row are hit; None for all from there on.
+        verbs: The verbs; empty for all to which the effect can happen.
+        api_version: Group and version; empty for all.
+        kind: The kind; empty for all.
+        namespace: The namespace; empty for all.
+        name: Name of the object; empty for all.
+        subresource: The subresource; empty for the object itself, `*` for all.
+        first: The first matching request that is hit, counted from 1.
+        times: How many matching requests in a row are hit; None for all that follow.
 
     Raises:
-        BuildError: If it could never happen; with every reason.
+        BuildError: If the fault could never happen; lists every reason.
 
     Example:
         >>> second = Fault(effect=LostReply(), kind="Shop", first=2)
@@ -153,7 +153,7 @@ class Fault:
     kind: str = ""
     namespace: str = ""
     name: str = ""
-    subresource: str = _EVERY_PART
+    subresource: str = _ANY_SUBRESOURCE
     first: int = 1
     times: int | None = 1
 
@@ -163,29 +163,29 @@ class Fault:
             raise BuildError(problems)
 
     def _problems(self) -> list[str]:
-        fitting = _FITTING[type(self.effect)]
-        unfit = sorted(set(self.verbs) - fitting)
+        allowed = _ALLOWED_VERBS[type(self.effect)]
+        invalid = sorted(set(self.verbs) - allowed)
         effect = type(self.effect).__name__
         found = {
-            f"{effect} cannot happen to {', '.join(unfit)}; it can to {', '.join(sorted(fitting))}": bool(unfit),
+            f"{effect} cannot happen to {', '.join(invalid)}; it can to {', '.join(sorted(allowed))}": bool(invalid),
             f"first is counted from 1, got {self.first}": self.first < 1,
             f"times must be at least 1, or None for ever, got {self.times}": self.times is not None and self.times < 1,
             f'subresource must be "status", "scale", "" or "*", got "{self.subresource}"': (
-                self.subresource not in _PARTS
+                self.subresource not in _SUBRESOURCES
             ),
             "a stale read is at least 1 version behind": (isinstance(self.effect, Stale) and self.effect.versions < 1),
         }
         return [problem for problem, holds in found.items() if holds]
 
     def matches(self, request: Request) -> bool:
-        """Tell whether a request is one of those that are counted for this fault.
+        """Return whether a request counts for this fault.
 
         Args:
             request: The request.
         """
-        if request.verb not in (self.verbs or _FITTING[type(self.effect)]):
+        if request.verb not in (self.verbs or _ALLOWED_VERBS[type(self.effect)]):
             return False
-        if self.subresource not in (_EVERY_PART, request.subresource or ""):
+        if self.subresource not in (_ANY_SUBRESOURCE, request.subresource or ""):
             return False
         wanted = [(self.api_version, request.api_version), (self.kind, request.kind)]
         if not (isinstance(self.effect, Stale) and request.verb is Verb.LIST):
@@ -193,26 +193,26 @@ class Fault:
         return all(mine in ("", theirs) for mine, theirs in wanted)
 
     def is_due(self, number: int) -> bool:
-        """Tell whether one of the matching requests is hit.
+        """Return whether a matching request is hit.
 
         Args:
-            number: The how-manieth it is, from 1.
+            number: Number of the request among the matching ones, from 1.
         """
         return number >= self.first and (self.times is None or number < self.first + self.times)
 
 
-def refused(error: ApiError, **when: Unpack[When]) -> Fault:
-    """Refuse a request with any error.
+def rejected(error: ApiError, **when: Unpack[When]) -> Fault:
+    """Reject a request with any error.
 
     Args:
-        error: What is raised, see `ocf.errors.api_error`.
+        error: The error to raise, see `ocf.errors.api_error`.
         when: Which requests; every verb by default.
     """
     return Fault(effect=Refusal(error), **when)
 
 
 def conflict(**when: Unpack[When]) -> Fault:
-    """Refuse a write because somebody else was faster (409).
+    """Reject a write because another client changed the object first (409).
 
     Args:
         when: Which requests; writes by default.
@@ -226,43 +226,43 @@ def conflict(**when: Unpack[When]) -> Fault:
 
 
 def too_many_requests(*, retry_after: float | None = 1.0, **when: Unpack[When]) -> Fault:
-    """Refuse a request because there are too many (429).
+    """Reject a request because there are too many (429).
 
     Args:
-        retry_after: Seconds that the server asks to wait; None if it does not say.
+        retry_after: The `Retry-After` of the response in seconds; None for none.
         when: Which requests; every verb by default.
     """
     message = "the server has received too many requests and has asked us to try again later"
-    return refused(api_error(message, code=429, reason="TooManyRequests", retry_after=retry_after), **when)
+    return rejected(api_error(message, code=429, reason="TooManyRequests", retry_after=retry_after), **when)
 
 
 def server_error(code: int = 500, **when: Unpack[When]) -> Fault:
-    """Fail a request on the server's side, before it did anything.
+    """Fail a request with a server error; it has no effect.
 
     Args:
         code: HTTP status, 500 to 599.
         when: Which requests; every verb by default.
 
     Raises:
-        BuildError: If the status is none of a server's failure.
+        BuildError: If the status is not a server error.
     """
     if code // 100 != 5:  # noqa: PLR2004 (the class of the status: RFC 9110, section 15.6)
-        raise BuildError([f"a failure of the server has a status from 500 to 599, got {code}"])
+        raise BuildError([f"a server error has a status from 500 to 599, got {code}"])
     reason = {500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}.get(code, "")
-    return refused(api_error("the server is currently unable to handle the request", code=code, reason=reason), **when)
+    return rejected(api_error("the server is currently unable to handle the request", code=code, reason=reason), **when)
 
 
 def timeout(**when: Unpack[When]) -> Fault:
-    """Let a request be lost on its way there: no answer arrives, and nothing was done.
+    """Lose a request before it reaches the server: there is no response, and the request has no effect.
 
     Args:
         when: Which requests; every verb by default.
     """
-    return refused(api_error("no answer arrived in time", code=0), **when)
+    return rejected(api_error("no answer arrived in time", code=0), **when)
 
 
 def expired(**when: Unpack[When]) -> Fault:
-    """Refuse a watch or a list because it starts too far in the past (410).
+    """Reject a watch or a list because its resource version is too old (410).
 
     Args:
         when: Which requests; watches by default.
@@ -272,7 +272,7 @@ def expired(**when: Unpack[When]) -> Fault:
 
 
 def lost_reply(**when: Unpack[When]) -> Fault:
-    """Do a write and lose the answer, so that the caller cannot know whether it was done.
+    """Lose the response of a write that succeeds, so that the caller cannot know whether it took effect.
 
     Args:
         when: Which requests; writes only.
@@ -281,29 +281,29 @@ def lost_reply(**when: Unpack[When]) -> Fault:
 
 
 def stale(*, versions: int = 1, **when: Unpack[When]) -> Fault:
-    """Show objects as they were some versions ago; one that did not exist then is not found, or not in the list.
+    """Return older versions of objects; an object that did not exist then is not found, or missing in the list.
 
-    Only versions that passed through the faulty cluster are known. Of an object with fewer the oldest is shown.
+    Only versions that the faulty cluster has seen are available. If there are fewer, the oldest is returned.
 
     Args:
-        versions: How many versions ago.
+        versions: How many versions older.
         when: Which requests; gets and lists only.
     """
     return Fault(effect=Stale(versions), **when)
 
 
 def meanwhile(hook: Callable[[], Awaitable[object]], **when: Unpack[When]) -> Fault:
-    """Let something happen while a request is on its way.
+    """Run a hook before a request reaches the server.
 
     Args:
-        hook: Awaited before the request arrives: write as somebody else, advance a clock, wait for an event.
+        hook: Awaited before the request is sent: write as another client, advance a clock, wait for an event.
         when: Which requests; every verb by default.
     """
     return Fault(effect=Meanwhile(hook), **when)
 
 
 def dropped_event(**when: Unpack[When]) -> Fault:
-    """Lose an event of a watch; what is counted are events, by the namespace and name of their object.
+    """Lose an event of a watch; `first` and `times` count events, matched by namespace and name of their object.
 
     Args:
         when: Which events; of watches only.

@@ -1,7 +1,7 @@
-"""Golden files: what an operator renders, kept in version control, so that a change of it is seen in a review.
+"""Golden files: the rendered manifests of an operator under version control, so that changes show up in a review.
 
-A golden says what no single assertion says: that everything else stayed as it was. It is rendered without a cluster,
-so it costs milliseconds, and it is refreshed by one flag, so it costs no typing either.
+A golden file also proves that everything else is unchanged, which single assertions cannot do. Rendering needs no
+cluster and takes milliseconds, and one flag updates all files.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,20 +16,20 @@ from ocf.testing.diffs import unified
 __all__ = ["Subject", "assert_golden", "compared_with", "parts_of", "refresh", "serialize"]
 
 Subject: TypeAlias = Resource | Component | Sequence[Component]
-"""What has a golden: a resource, a component with all its managed resources, or the components of one owner."""
+"""What a golden file covers: a resource, a component with its managed resources, or the components of one owner."""
 
 
 def serialize(subject: Subject) -> str:
-    """Write what a resource or a component renders as YAML.
+    """Render a resource or a component as YAML.
 
-    Guards and the extraction of data do not run: a cell that is needed must be seeded, `with cell.seeded(value):`.
+    Guards and data extraction do not run; seed the data cells that are needed with `with cell.seeded(value):`.
 
     Args:
-        subject: A resource; or a component, or several: of these the managed resources, in the order in which they are
-            applied.
+        subject: A resource, a component or several components; of components their managed resources, in the order in
+            which they are applied.
 
     Returns:
-        One document, or several with `---` between them; empty for a component that manages nothing. Values of Secrets
+        One document, or several separated by `---`; empty for a component without managed resources. Values of Secrets
         are replaced by digests.
 
     Raises:
@@ -59,15 +59,15 @@ def serialize(subject: Subject) -> str:
 
 
 def assert_golden(path: str | Path, subject: Subject, *, update: bool = False) -> None:
-    """Compare what a resource or a component renders with its golden file.
+    """Compare the rendered manifests of a resource or a component with a golden file.
 
     Args:
         path: The golden file.
         subject: A resource, a component, or several components.
-        update: Write the file, and its folders, instead of comparing.
+        update: Write the file and its folders instead of comparing.
 
     Raises:
-        AssertionError: If they differ, with a unified diff, or if there is no such file.
+        AssertionError: If they differ, with a unified diff, or if the file does not exist.
         ConfigError: If the subject cannot be rendered.
     """
     __tracebackhide__ = True
@@ -85,14 +85,14 @@ def compared_with(path: Path, text: str) -> str:
 
     Args:
         path: The golden file.
-        text: What it should hold.
+        text: The expected content.
 
     Returns:
-        What is wrong, for a person; empty if nothing is.
+        The problem as a text for the user; empty if the file matches.
     """
     if not path.exists():
         return f"golden file {path} does not exist; create it with `pytest --ocf-update-goldens`, or update=True"
-    # Read without translating line ends: a golden that an editor or git rewrote must not pass on one machine only.
+    # Read without translating line endings: a golden file that an editor or git converted must fail on every machine.
     golden = path.read_bytes().decode()
     if golden == text:
         return ""
@@ -100,11 +100,11 @@ def compared_with(path: Path, text: str) -> str:
 
 
 def refresh(path: Path, text: str) -> None:
-    """Write a golden file, and the folders it lies in.
+    """Write a golden file and create its folders.
 
     Args:
         path: The golden file.
-        text: What it should hold.
+        text: The new content.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text.encode())
@@ -114,7 +114,7 @@ def parts_of(subject: Subject) -> Sequence[Resource | Component]:
     """Return the one resource or component, or the several components.
 
     Args:
-        subject: What has a golden.
+        subject: What the golden file covers.
     """
     return subject if isinstance(subject, Sequence) else [subject]
 
@@ -128,7 +128,7 @@ def _rendered(subject: Subject) -> Iterator[Manifest]:
 
 
 def _without_leftovers(manifest: Manifest) -> Manifest:
-    """Drop what tools written in Go leave in every object they print, and what says nothing."""
+    """Drop a null `creationTimestamp` and an empty `status`, which Go tools print in every object."""
     metadata = manifest["metadata"]
     if metadata.get("creationTimestamp", "") is None:
         metadata = {key: value for key, value in metadata.items() if key != "creationTimestamp"}

@@ -1,7 +1,7 @@
-"""The proof that an operator is quiet: when nothing has changed, it sends no write.
+"""Proof that an operator sends no write while nothing has changed.
 
-A write that changes nothing still costs the API server a request, and one that changes something each time is a war
-with whoever changes it back. Both are invisible until somebody counts.
+A write without effect still costs the API server a request, and a write that changes something in every reconcile means
+that the operator fights another controller. Neither is visible without counting the writes.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -15,23 +15,23 @@ from ocf.testing.recording_cluster import RecordingCluster
 __all__ = ["Reconcile", "assert_quiet"]
 
 Reconcile = Callable[[Cluster], Awaitable[object]]
-"""One pass of an operator over the cluster it is given. A `Result` or several that it returns explain its writes."""
+"""One reconcile of an operator on the given cluster. If it returns one or several `Result`, they explain its writes."""
 
 
 async def assert_quiet(cluster: Cluster, reconcile: Reconcile, *, resyncs: int = 10) -> None:
-    """Demand that an operator at rest stays at rest.
+    """Check that an operator sends no write when everything is in sync.
 
-    Bring the cluster to where nothing is left to do, then call this. Dry runs are no writes; refused writes are.
+    Bring the cluster in sync before the call. Rejected writes count as writes, dry runs do not.
 
     Args:
         cluster: Any cluster.
-        reconcile: One pass. It must use the cluster that it is given, or nothing would be counted.
-        resyncs: How many passes are made.
+        reconcile: One reconcile. It must use the cluster that it is given, because only that one counts requests.
+        resyncs: Number of reconciles, at least 1.
 
     Raises:
-        AssertionError: If a pass sent a write: names each with its object, its field manager and, where the pass
-            returned results of components, the reasons. Also if no pass asked anything of the cluster.
-        ConfigError: If there is nothing to be done.
+        AssertionError: If a reconcile sent a write; lists each with its object, its field manager and, if the reconcile
+            returned results of components, the reasons. Also if no reconcile sent any request to the cluster.
+        ConfigError: If `resyncs` is less than 1.
 
     Example:
         >>> import asyncio
@@ -50,15 +50,15 @@ async def assert_quiet(cluster: Cluster, reconcile: Reconcile, *, resyncs: int =
     if resyncs < 1:
         raise ConfigError(f"resyncs must be at least 1, got {resyncs}")
     noisy: list[tuple[int, tuple[Request, ...], tuple[Result, ...]]] = []
-    asked = 0
+    sent = 0
     for number in range(1, resyncs + 1):
         recorded = RecordingCluster(cluster)
         returned = await reconcile(recorded)
-        asked += len(recorded.requests)
+        sent += len(recorded.requests)
         if recorded.writes:
             noisy.append((number, recorded.writes, results_in(returned)))
-    if not asked:
-        raise AssertionError("reconcile asked nothing of the cluster it was given: does it use another one?")
+    if not sent:
+        raise AssertionError("reconcile sent no request to the cluster it was given: does it use another one?")
     if noisy:
         number, writes, results = noisy[0]
         title = f"{len(noisy)} of {resyncs} resyncs wrote, though nothing had changed; resync {number} sent"
@@ -66,10 +66,10 @@ async def assert_quiet(cluster: Cluster, reconcile: Reconcile, *, resyncs: int =
 
 
 def results_in(returned: object) -> tuple[Result, ...]:
-    """Pick the results of components out of what a pass returned.
+    """Return the results of components among the return value of a reconcile.
 
     Args:
-        returned: A result, something to iterate over, or anything else.
+        returned: A result, an iterable, or any other value, which contains no results.
     """
     if isinstance(returned, Result):
         return (returned,)
@@ -79,20 +79,20 @@ def results_in(returned: object) -> tuple[Result, ...]:
 
 
 def explained(writes: Iterable[Request], results: Iterable[Result]) -> Iterator[str]:
-    """Tell writes line by line, each followed by the reasons that are known.
+    """Render writes line by line, each followed by its known reasons.
 
     Args:
         writes: The writes.
-        results: What the components said they did.
+        results: The results of the components.
 
     Yields:
         Indented lines.
     """
     reasons = {outcome.resource: outcome.reason_texts for result in results for outcome in result.outcomes}
-    told: set[str] = set()
+    explained_objects: set[str] = set()
     for write in writes:
         yield f"  {describe(write)}"
         identity = str(key_of(write))
-        if identity not in told and not write.subresource:
-            told.add(identity)
+        if identity not in explained_objects and not write.subresource:
+            explained_objects.add(identity)
             yield from (f"    because of {reason}" for reason in reasons.get(identity, ()))

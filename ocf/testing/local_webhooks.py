@@ -1,4 +1,4 @@
-"""The webhooks of an operator, for an API server on the same machine."""
+"""Webhook server of an operator for an API server on the same machine."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _HOST: Final = "127.0.0.1"
 async def serve_webhooks(
     cluster: Cluster, name: str, webhooks: Sequence[Webhook[Any]], *, namespace: str = "kube-system"
 ) -> AsyncIterator[str]:
-    """Serve webhooks on loopback, and have an API server of this machine ask them, while the block runs.
+    """Serve webhooks on loopback and register them at a local API server while the block runs.
 
     Args:
         cluster: The API server: embedded, or one of `ocf.testing.envtest`.
-        name: What their configurations are called.
-        webhooks: The webhooks; without any, nothing is done.
-        namespace: Where the certificate is kept, so that it is out of the way.
+        name: Name of the webhook configurations.
+        webhooks: The webhooks; does nothing if empty.
+        namespace: Namespace of the Secret with the certificate.
 
     Yields:
-        Where they are served; empty if there are none.
+        The URL of the server; empty if there are no webhooks.
     """
     if not webhooks:
         yield ""

@@ -1,12 +1,11 @@
-"""The version matrix: what a product renders at every version it supports, in as few golden files as possible.
+"""Version matrix: golden files for every supported version of a product, with as few files as possible.
 
-A product with twelve supported versions does not have twelve faces. Versions at which the same mutations fire form a
-regime, and one golden per regime is enough; a manifest beside them says which versions each stands for, so that a
-version that changes sides shows in a review. What goldens cannot say, because they only record, fixtures say: this
-mutation must fire here, that one must not. And every registered mutation has to be accounted for, so that a new one
-cannot stay untested by being forgotten.
+Versions at which the same mutations fire form a version range, and one golden file per range is enough. A manifest
+beside the files lists the versions of each range, so that a version that moves to another range shows up in a review.
+Golden files only record; fixtures state which mutations must and must not fire. Every registered mutation must be
+required by a fixture or excluded, so that a new one cannot remain untested by accident.
 
-All of it is plain functions of values; `cases` hands them to any test runner::
+All functions are pure; `cases` returns test cases for any test runner::
 
     @pytest.mark.parametrize("case", MATRIX.cases(), ids=str)
     def test_versions(case, update_goldens):
@@ -44,8 +43,8 @@ class MatrixCase:
     """One test of a matrix.
 
     Args:
-        name: What it is called: a fixture, `manifest.yaml`, or `every mutation`.
-        problems: Finds what is wrong; told to update, writes files instead of comparing them.
+        name: Name of a fixture, `manifest.yaml`, or `every mutation`.
+        problems: Yields the problems; called with True it writes the files instead of comparing them.
     """
 
     name: str
@@ -58,10 +57,10 @@ class MatrixCase:
         """Run the test.
 
         Args:
-            update: Write the files, and their folders, instead of comparing. Expectations are checked all the same.
+            update: Write the files and their folders instead of comparing. Expectations are still checked.
 
         Raises:
-            AssertionError: With everything that is wrong.
+            AssertionError: If there are problems; lists all of them.
         """
         __tracebackhide__ = True
         found = list(self.problems(update))
@@ -80,18 +79,18 @@ class _Built:
 # Not slotted: calling an alias such as `VersionMatrix[Spec]` would fail on Python 3.11, see `Fixture`.
 @dataclass(frozen=True, kw_only=True)
 class VersionMatrix(Generic[SpecT]):
-    """Versions times fixtures, and what is built from them.
+    """The combinations of versions and fixtures, and what is built from each.
 
     Args:
-        directory: Where the goldens lie: `<fixture>/<representative>.yaml`, and `manifest.yaml`.
-        versions: The supported versions; the first of a regime is its representative.
+        directory: Folder of the golden files: `<fixture>/<representative>.yaml`, and `manifest.yaml`.
+        versions: The supported versions; the first of a version range is its representative.
         fixtures: The configurations.
         build: Builds a resource, a component, or the components of one owner from a version and a fixture's spec.
-        exclude: Mutations that no fixture requires, on purpose.
-        data: What data cells hold while a case runs.
+        exclude: Mutations that intentionally no fixture requires.
+        data: Values of the data cells while a case runs.
 
     Raises:
-        BuildError: With everything that is wrong with these.
+        BuildError: If an argument is invalid; lists all problems.
     """
 
     directory: str | Path
@@ -107,7 +106,7 @@ class VersionMatrix(Generic[SpecT]):
             raise BuildError(problems)
 
     def cases(self) -> tuple[MatrixCase, ...]:
-        """Return the tests: one per fixture, one of the manifest, one of completeness. Nothing is built yet."""
+        """Return the test cases: one per fixture, the manifest, and completeness. Building happens when they run."""
         checks: dict[str, Callable[[bool], Iterator[str]]] = {
             **{fixture.name: self._checks(fixture) for fixture in self.fixtures},
             _MANIFEST: self._manifest_problems,
@@ -125,13 +124,13 @@ class VersionMatrix(Generic[SpecT]):
         return checked
 
     def version_ranges(self, fixture: Fixture[SpecT]) -> tuple[VersionRange, ...]:
-        """Group the versions by what fires at them.
+        """Group the versions by the mutations that fire at them.
 
         Args:
-            fixture: With which configuration.
+            fixture: The configuration.
 
         Raises:
-            ConfigError: If a gate cannot answer.
+            ConfigError: If a gate cannot be evaluated.
         """
         return version_ranges({built.version: built.firing for built in self._built(fixture)})
 
@@ -162,7 +161,7 @@ class VersionMatrix(Generic[SpecT]):
             yield from _golden_problems(path, serialize(built[version].subject), update=update)
         for path in sorted(folder.glob("*.yaml")):
             if path not in files:
-                yield f"golden file {path} belongs to no regime any more: remove it"
+                yield f"golden file {path} does not belong to a version range any more: remove it"
 
     def _manifest_problems(self, update: bool) -> Iterator[str]:  # noqa: FBT001 (called by a case)
         directory = Path(self.directory)
@@ -171,16 +170,16 @@ class VersionMatrix(Generic[SpecT]):
         known = {fixture.name for fixture in self.fixtures}
         for folder in sorted({path.parent for path in directory.glob("*/*.yaml")}):
             if folder.name not in known:
-                yield f"folder {folder} belongs to no fixture any more: remove it"
+                yield f"folder {folder} does not belong to a fixture any more: remove it"
 
     def _described(self, fixture: Fixture[SpecT]) -> list[dict[str, object]]:
         return [
             {
-                "representative": regime.representative,
-                "versions": list(regime.versions),
-                "firing": list(regime.firing),
+                "representative": one.representative,
+                "versions": list(one.versions),
+                "firing": list(one.firing),
             }
-            for regime in self.version_ranges(fixture)
+            for one in self.version_ranges(fixture)
         ]
 
     def _accounting(self) -> Iterator[str]:
@@ -214,7 +213,7 @@ class VersionMatrix(Generic[SpecT]):
             if not expected.mutation:
                 yield f"fixture {fixture.name}: a mutation's name cannot be empty"
             if expected.at and expected.at not in self.versions:
-                yield f"fixture {fixture.name}: {expected} names a version that is none of {', '.join(self.versions)}"
+                yield f"fixture {fixture.name}: {expected}: the version must be one of {', '.join(self.versions)}"
 
 
 def _golden_problems(path: Path, text: str, *, update: bool) -> Iterator[str]:
@@ -225,7 +224,7 @@ def _golden_problems(path: Path, text: str, *, update: bool) -> Iterator[str]:
 
 
 def _bad_names(what: str, names: Sequence[str]) -> Iterator[str]:
-    """Check names that become the names of files."""
+    """Check names that are used as file names."""
     for name in dict.fromkeys(names):
         if not name:
             yield f"{what} cannot be empty"

@@ -1,4 +1,4 @@
-"""A version matrix that is described in a file, so that adding a version or a configuration is no change of code."""
+"""Version matrix in a YAML file, so that adding a version or a configuration needs no change of code."""
 
 from __future__ import annotations
 
@@ -66,18 +66,18 @@ def load_matrix(
 ) -> VersionMatrix[SpecT]:
     """Read a version matrix from a YAML file.
 
-    The file names `directory`, `versions`, `fixtures` and `exclude`, as `VersionMatrix` takes them. A fixture has
+    Its keys are `directory`, `versions`, `fixtures` and `exclude`, as `VersionMatrix` takes them. A fixture has
     `name`, exactly one of `spec` and `specFile`, and `requires` and `forbids`: names of mutations, or
     `{mutation: ..., at: <version>}`. Paths are relative to the file.
 
     Args:
         path: The file.
-        spec: Makes the spec of a fixture from what the file says; a pydantic model's `model_validate`, for example.
+        spec: Converts the spec in the file to the spec of a fixture; for example `model_validate` of a pydantic model.
         build: Builds a resource, a component or several from a version and a fixture's spec.
-        data: What data cells hold while a case runs.
+        data: Values of the data cells while a case runs.
 
     Raises:
-        BuildError: With everything that is wrong with the file, or with the matrix; names the file.
+        BuildError: If the file or the matrix is invalid; names the file and lists all problems.
     """
     path = Path(path)
     try:

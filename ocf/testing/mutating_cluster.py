@@ -1,7 +1,7 @@
-"""A cluster whose admission changes what it is sent, as a mutating webhook does.
+"""Cluster whose admission changes the objects it receives, like a mutating webhook.
 
-An operator that compares what it sent with what is stored fights such a server for ever, write after write. Whether
-yours does is one test: put this cluster under it and demand that it comes to rest.
+An operator that compares the sent object with the stored one writes for ever against such a server. To test for this,
+run the operator on this cluster and check that it stops writing.
 """
 
 from collections.abc import Callable
@@ -14,15 +14,15 @@ __all__ = ["MutatingCluster"]
 
 
 class MutatingCluster(InterceptingCluster):
-    """A cluster that changes every object it is sent by apply, create or update.
+    """A cluster that changes every object of an apply, create or update.
 
-    The fields that the webhook sets belong to whoever sent the request, as they do on a real server. Subresources and
-    patches pass as they are.
+    As on a real server, the field manager of the request owns the fields that the webhook sets. Requests to
+    subresources and patches are not changed.
 
     Args:
-        cluster: The cluster that does the work.
-        rewrite: Changes an object in place; it gets a copy of what was sent.
-        apply_cache: The memory of the operator that uses this one; None shares that of `cluster`.
+        cluster: The wrapped cluster.
+        rewrite: Changes a copy of the sent object in place.
+        apply_cache: The apply cache of the operator that uses this cluster; None shares that of `cluster`.
 
     Example:
         >>> import asyncio
@@ -50,20 +50,20 @@ class MutatingCluster(InterceptingCluster):
         subresource: Subresource | None = None,
         dry_run: bool = False,
     ) -> Manifest:
-        """Apply what the webhook makes of an object."""
+        """Apply an object after the webhook changed it."""
         admitted = self._admitted(manifest, subresource)
         return await super().apply(
             admitted, field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
         )
 
     async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
-        """Create what the webhook makes of an object."""
+        """Create an object after the webhook changed it."""
         return await super().create(self._admitted(manifest, None), field_manager=field_manager, dry_run=dry_run)
 
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
     ) -> Manifest:
-        """Replace an object by what the webhook makes of it."""
+        """Update an object after the webhook changed it."""
         admitted = self._admitted(manifest, subresource)
         return await super().update(admitted, field_manager=field_manager, subresource=subresource, dry_run=dry_run)
 

@@ -1,7 +1,7 @@
-"""Which mutations fire at which version, as values: regimes, expectations, and what is accounted for.
+"""Coverage of mutations by versions: version ranges, expectations, and mutations that no fixture requires.
 
-Nothing here parses a version or knows a constraint. A version is a word of the user's, and a regime is what follows
-from it: versions at which the same mutations fire are one regime, whatever they are called.
+Versions are opaque strings here: nothing parses them or evaluates a constraint. Versions at which the same mutations
+fire form one version range, whatever their names are.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,16 +21,16 @@ __all__ = [
 SpecT = TypeVar("SpecT")
 
 FiringSets: TypeAlias = Mapping[str, Sequence[str]]
-"""Version to the names of the mutations that fire at it, versions in the order in which they were listed."""
+"""The names of the mutations that fire, by version, in the order in which the versions were listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """That a mutation fires.
+    """The expectation that a mutation fires.
 
     Args:
-        mutation: Its name.
-        at: At which version; empty means at any.
+        mutation: Name of the mutation.
+        at: The version; empty for any.
     """
 
     mutation: str
@@ -43,13 +43,13 @@ class Firing:
 # Not slotted: calling an alias such as `Fixture[Spec]` would fail on Python 3.11, where `typing` sets an attribute.
 @dataclass(frozen=True, kw_only=True)
 class Fixture(Generic[SpecT]):
-    """One configuration of the product, and what is known to happen with it.
+    """One configuration of the product, and the expected mutations.
 
     Args:
-        name: What it is called; also the folder of its goldens.
-        spec: Whatever `build` takes.
-        requires: Mutations that must fire: a name at one version at least, a `Firing` at the version it says.
-        forbids: Mutations that must not fire: a name at no version, a `Firing` not at the version it says.
+        name: Name of the fixture and of the folder of its golden files.
+        spec: The spec for `build`.
+        requires: Mutations that must fire: a name at one version at least, a `Firing` at its version.
+        forbids: Mutations that must not fire: a name at any version, a `Firing` at its version.
     """
 
     name: str
@@ -59,12 +59,12 @@ class Fixture(Generic[SpecT]):
 
     @property
     def required(self) -> tuple[Firing, ...]:
-        """What must fire."""
+        """The mutations that must fire."""
         return tuple(map(_firing, self.requires))
 
     @property
     def forbidden(self) -> tuple[Firing, ...]:
-        """What must not fire."""
+        """The mutations that must not fire."""
         return tuple(map(_firing, self.forbids))
 
 
@@ -73,8 +73,8 @@ class VersionRange:
     """Versions at which the same mutations fire.
 
     Args:
-        representative: The first of them, which stands for all.
-        versions: All of them, in the order in which they were listed.
+        representative: The first version, which represents all.
+        versions: All versions, in the order in which they were listed.
         firing: The mutations, in order of registration.
     """
 
@@ -84,17 +84,17 @@ class VersionRange:
 
 
 def version_ranges(firing: FiringSets) -> tuple[VersionRange, ...]:
-    """Group versions by what fires at them.
+    """Group versions by the mutations that fire at them.
 
     Args:
-        firing: What fires at each version.
+        firing: The mutations that fire at each version.
 
     Returns:
-        The regimes, in order of their representatives.
+        The version ranges, in the order of their representatives.
 
     Example:
-        >>> for regime in version_ranges({"1.8": ["port"], "1.9": ["port"], "2.0": []}):
-        ...     print(regime.representative, regime.versions, regime.firing)
+        >>> for one in version_ranges({"1.8": ["port"], "1.9": ["port"], "2.0": []}):
+        ...     print(one.representative, one.versions, one.firing)
         1.8 ('1.8', '1.9') ('port',)
         2.0 ('2.0',) ()
     """
@@ -105,14 +105,14 @@ def version_ranges(firing: FiringSets) -> tuple[VersionRange, ...]:
 
 
 def expectation_problems(fixture: Fixture[SpecT], firing: FiringSets) -> Iterator[str]:
-    """Check what a fixture requires and forbids.
+    """Check the expectations of a fixture.
 
     Args:
         fixture: The fixture.
-        firing: What fires with it at each version.
+        firing: The mutations that fire with it at each version.
 
     Yields:
-        One sentence per expectation that does not hold.
+        One sentence per expectation that is not met.
 
     Example:
         >>> fixture = Fixture(name="small", spec=None, requires=["tls"], forbids=[Firing("port", at="2.0")])
@@ -144,16 +144,16 @@ def accounting_problems(
     forbidden: Collection[str] = (),
     excluded: Collection[str] = (),
 ) -> Iterator[str]:
-    """Check that every mutation is either required somewhere or excluded on purpose, and that no name is a relic.
+    """Check that every mutation is either required by a fixture or excluded, and that every listed name exists.
 
     Args:
         registered: The names of all mutations that any build registers.
-        required: The names that some fixture requires.
-        forbidden: The names that some fixture forbids; they must exist, but that does not account for them.
-        excluded: The names that are left untested on purpose.
+        required: The names that fixtures require.
+        forbidden: The names that fixtures forbid; they must exist, but must still be required or excluded.
+        excluded: The names that are intentionally untested.
 
     Yields:
-        One sentence per name that is wrong.
+        One sentence per invalid name.
 
     Example:
         >>> for problem in accounting_problems(["tls", "port"], required=["tls"], excluded=["old"]):

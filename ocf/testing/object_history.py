@@ -1,4 +1,4 @@
-"""The versions of objects that passed through a cluster, so that a read can show an older one."""
+"""History of object versions, so that a stale read can return an older one."""
 
 from collections import deque
 
@@ -8,10 +8,10 @@ __all__ = ["ObjectHistory"]
 
 
 class ObjectHistory:
-    """Remembers objects as they were.
+    """The latest versions of objects.
 
     Args:
-        depth: How many versions ago an object can be asked for.
+        depth: How many older versions to keep of each object.
     """
 
     def __init__(self, depth: int) -> None:
@@ -20,29 +20,29 @@ class ObjectHistory:
 
     @property
     def is_kept(self) -> bool:
-        """Whether anything can be asked for at all."""
+        """Whether older versions are kept."""
         return self._depth > 0
 
     def learn(self, key: ObjectKey, seen: Manifest | None) -> None:
-        """Note the newest version of an object, unless it is known.
+        """Record the live version of an object, unless it is already the newest known one.
 
         Args:
-            key: The object.
-            seen: The object; None while there is none.
+            key: Key of the object.
+            seen: The object; None if it does not exist.
         """
         versions = self._versions.setdefault(key, deque(maxlen=self._depth + 1))
         if not versions or _version(versions[-1]) != _version(seen):
             versions.append(copy_json(seen))
 
     def ago(self, key: ObjectKey, versions: int) -> Manifest | None:
-        """Return an object as it was.
+        """Return an older version of an object.
 
         Args:
-            key: An object that was learnt.
-            versions: How many versions ago; where fewer are known, the oldest.
+            key: Key of an object that was recorded.
+            versions: How many versions older; if fewer are known, the oldest is returned.
 
         Returns:
-            A copy; None if there was none then.
+            A copy; None if the object did not exist at that version.
         """
         known = self._versions[key]
         found: Manifest | None = copy_json(known[max(0, len(known) - 1 - versions)])

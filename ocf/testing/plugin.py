@@ -1,12 +1,12 @@
-"""Fixtures for pytest, for operators' tests.
+"""Pytest fixtures for the tests of operators.
 
-It is switched on where it is wanted, in the `conftest.py` at the root of the tests::
+Enable the plugin in the `conftest.py` at the root of the tests::
 
     pytest_plugins = ["ocf.testing.plugin"]
 
-Every fixture can be overridden in a `conftest.py`, a module or a class, as pytest's own: to have kinds and namespaces
-of one's own in the cluster, override `cluster_kinds` and `cluster_namespaces`. The fixtures for a real API server are
-those of `ocf.testing.envtest`; they cost nothing until a test asks for one.
+Every fixture can be overridden in a `conftest.py`, a module or a class. To add kinds and namespaces to the cluster,
+override `cluster_kinds` and `cluster_namespaces`. The fixtures for a real API server come from `ocf.testing.envtest`;
+they cost nothing until a test requests one.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 GoldenCheck: TypeAlias = Callable[[str, Subject], None]
-"""What the fixture `golden` gives: compares a resource or a component with a file of `golden_directory`."""
+"""Type of the fixture `golden`: compares a resource or a component with a file in `golden_directory`."""
 
 _OPTION = "--ocf-update-goldens"
 
@@ -67,19 +67,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def clock() -> VirtualClock:
-    """Give a clock that stands still until the test moves it."""
+    """Return a clock that only the test advances."""
     return VirtualClock()
 
 
 @pytest.fixture
 def cluster_kinds() -> Sequence[CustomKind]:
-    """Give the kinds of one's own in `cluster`; none, unless overridden."""
+    """Return the custom kinds of `cluster`; none unless overridden."""
     return ()
 
 
 @pytest.fixture
 def cluster_namespaces() -> Sequence[str]:
-    """Give the namespaces in `cluster` besides `default` and those of the system; none, unless overridden."""
+    """Return the namespaces of `cluster` besides `default` and the system namespaces; none unless overridden."""
     return ()
 
 
@@ -87,25 +87,25 @@ def cluster_namespaces() -> Sequence[str]:
 def cluster(
     clock: VirtualClock, cluster_kinds: Sequence[CustomKind], cluster_namespaces: Sequence[str]
 ) -> EmbeddedCluster:
-    """Give an embedded cluster that tells the time by `clock`."""
+    """Return an embedded cluster that takes its time from `clock`."""
     return EmbeddedCluster(kinds=cluster_kinds, namespaces=cluster_namespaces, now=clock.now)
 
 
 @pytest.fixture
 def update_goldens(request: pytest.FixtureRequest) -> bool:
-    """Tell whether golden files are to be written: whether `--ocf-update-goldens` was given."""
+    """Return whether `--ocf-update-goldens` was given, so that golden files are written instead of compared."""
     return bool(request.config.getoption(_OPTION))
 
 
 @pytest.fixture
 def golden_directory(request: pytest.FixtureRequest) -> Path:
-    """Give the folder of the golden files: `goldens` beside the test's module, unless overridden."""
+    """Return the folder of the golden files: `goldens` beside the test module unless overridden."""
     return request.path.parent / "goldens"
 
 
 @pytest.fixture
 def golden(golden_directory: Path, update_goldens: bool) -> GoldenCheck:  # noqa: FBT001 (a fixture)
-    """Give the function that compares with a golden file, `golden("web.yaml", component)`."""
+    """Return the function that compares with a golden file: `golden("web.yaml", component)`."""
 
     def check(name: str, subject: Subject) -> None:
         __tracebackhide__ = True

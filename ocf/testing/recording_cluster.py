@@ -1,4 +1,4 @@
-"""A cluster that writes down what is asked of it, for clusters that keep no log of their own."""
+"""Cluster that records its requests, for clusters without a request log."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -12,15 +12,15 @@ __all__ = ["RecordingCluster"]
 
 
 class RecordingCluster(InterceptingCluster):
-    """A cluster that keeps a log of the requests to another one, whatever that is.
+    """A cluster that wraps any other one and records the requests to it.
 
     Args:
-        cluster: The cluster that does the work.
-        apply_cache: The memory of the operator that uses this one; None shares that of `cluster`.
+        cluster: The wrapped cluster.
+        apply_cache: The apply cache of the operator that uses this cluster; None shares that of `cluster`.
 
     Attributes:
-        requests: What was asked, oldest first. Whether a request changed something cannot be seen from outside, so
-            `changed` and `changes` stay off.
+        requests: The requests, oldest first. A wrapper cannot see whether a request changed an object, so `changed` and
+            `changes` are never set.
 
     Example:
         >>> import asyncio
@@ -37,11 +37,11 @@ class RecordingCluster(InterceptingCluster):
 
     @property
     def writes(self) -> tuple[Request, ...]:
-        """The requests that may have changed something, refused ones included and dry runs left out."""
+        """The write requests, including rejected ones and without dry runs."""
         return tuple(request for request in self.requests if is_write(request))
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
-        """Send a request and note it with the code that came back."""
+        """Send a request and record it with the status code of the response."""
         try:
             answer = await send()
         except ApiError as error:

@@ -1,4 +1,4 @@
-"""One process of an operator, which may die at a write, and the world that outlives it."""
+"""Simulated operator process that may crash at a write, and the cluster that outlives it."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -16,16 +16,16 @@ __all__ = ["Disturbance", "SimulatedCluster", "SimulatedCrash", "SimulatedProces
 
 
 class Disturbance(StrEnum):
-    """What happens to a write."""
+    """Disturbance of a write."""
 
     CRASH_BEFORE = "crash before"
     CRASH_AFTER = "crash after"
     LOST_REPLY = "lost reply of"
-    REFUSED = "refused"
+    REJECTED = "rejected"
 
     @property
     def is_crash(self) -> bool:
-        """Whether the process dies of it; otherwise it gets an error."""
+        """Whether the process crashes; otherwise it gets an error."""
         return self in (Disturbance.CRASH_BEFORE, Disturbance.CRASH_AFTER)
 
     @property
@@ -35,18 +35,18 @@ class Disturbance(StrEnum):
 
 
 class SimulatedCrash(BaseException):
-    """The process that sent the request is dead; no `Exception`, because what handles errors must not survive it."""
+    """The process that sent the request has crashed; not an `Exception`, so that no error handler can continue."""
 
 
 @dataclass(slots=True)
 class SimulatedCluster:
-    """A cluster, and what an operator did in it.
+    """A cluster and the writes of an operator to it.
 
     Args:
-        cluster: The cluster itself.
-        writes: What the operator sent, or was about to send, in order.
-        creates: How often it created each object, by identity.
-        deletes: How often it deleted each object, by identity.
+        cluster: The cluster.
+        writes: The writes that the operator sent, or was about to send, in order.
+        creates: How often the operator created each object, by identity.
+        deletes: How often the operator deleted each object, by identity.
     """
 
     cluster: Cluster
@@ -56,38 +56,38 @@ class SimulatedCluster:
 
 
 class SimulatedProcess(InterceptingCluster):
-    """The cluster of a world, as one process of the operator sees it.
+    """The client of one operator process to a simulated cluster.
 
     Args:
-        world: The world.
-        disturbance: What happens to one of the world's writes; None leaves them all alone.
-        number: To which, from 1.
+        simulation: The simulated cluster.
+        disturbance: The disturbance of one write; None for none.
+        number: Number of the disturbed write, from 1.
 
     Attributes:
-        dead: Whether the process is: then nothing that it asks arrives.
+        dead: Whether the process has crashed; its requests no longer reach the cluster.
     """
 
-    def __init__(self, world: SimulatedCluster, disturbance: Disturbance | None = None, number: int = 0) -> None:
-        super().__init__(world.cluster, apply_cache=ApplyCache())
-        self._world = world
+    def __init__(self, simulation: SimulatedCluster, disturbance: Disturbance | None = None, number: int = 0) -> None:
+        super().__init__(simulation.cluster, apply_cache=ApplyCache())
+        self._simulation = simulation
         self._disturbance = disturbance
         self._number = number
         self.dead = False
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
-        """Send a request, unless the process is dead or dies of it."""
+        """Send a request, unless the process has crashed or crashes now."""
         if self.dead:
-            raise SimulatedCrash("the process is dead, its requests do not arrive")
+            raise SimulatedCrash("the process has crashed, its requests do not reach the cluster")
         if not is_write(request):
             return await send()
-        self._world.writes.append(request)
-        if self._disturbance is None or len(self._world.writes) != self._number:
+        self._simulation.writes.append(request)
+        if self._disturbance is None or len(self._simulation.writes) != self._number:
             return await self._counted(request, send)
         return await self._disturbed(self._disturbance, request, send)
 
     async def _disturbed(self, disturbance: Disturbance, request: Request, send: Callable[[], Awaitable[Any]]) -> None:
         if disturbance.is_done:
-            # Whether the server took it or not, nobody gets to know.
+            # The operator does not learn whether the server accepted the write.
             with suppress(ApiError):
                 await self._counted(request, send)
         if disturbance.is_crash:
@@ -101,11 +101,11 @@ class SimulatedProcess(InterceptingCluster):
         live = await self._live(request)
         answer = await send()
         if request.verb is Verb.DELETE:
-            # A second delete of an object that waits for its finalizers deletes nothing more.
+            # A second delete of an object that waits for its finalizers has no effect.
             if live is not None and get_field(live, ("metadata", "deletionTimestamp")) is None:
-                self._world.deletes[str(key_of(request))] += 1
+                self._simulation.deletes[str(key_of(request))] += 1
         elif live is None:
-            self._world.creates[str(ObjectKey.of(answer))] += 1
+            self._simulation.creates[str(ObjectKey.of(answer))] += 1
         return answer
 
     async def _live(self, request: Request) -> Manifest | None:

@@ -1,9 +1,9 @@
-"""The state of a cluster as two runs can share it: everything but what is new in every run.
+"""Snapshots of the state of a cluster that are comparable between runs.
 
-Two runs that did the same still differ in uids, resource versions and times. A snapshot leaves resource versions out,
-masks times, and replaces each uid by the name of the object that has it, wherever it stands: an owner reference that
-names the right object is equal in both, one that names another object is not. The entries of `managedFields` are
-compared without their times and their order. Generations stay: they count how often a spec was changed.
+Two equal runs still differ in uids, resource versions and times. A snapshot omits resource versions, masks times, and
+replaces each uid by the name of its object wherever it occurs, so that owner references are equal only if they refer to
+the same object. The entries of `managedFields` are compared without times and order. Generations are kept, because they
+count the changes of a spec.
 """
 
 import re
@@ -23,14 +23,14 @@ _UID: Final = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-
 
 
 async def snapshot(cluster: Cluster, kinds: Iterable[tuple[str, str]]) -> dict[str, Manifest]:
-    """Read every object of some kinds, masked so that two runs can be compared.
+    """Read every object of some kinds, masked so that two runs are comparable.
 
     Args:
         cluster: The cluster.
-        kinds: `apiVersion` and `kind` of each; one that is not served has no objects.
+        kinds: `apiVersion` and `kind` of each kind; a kind that is not served has no objects.
 
     Returns:
-        Identity (`apps/v1/Deployment/shop/web`) to object, in order of identity. Values of Secrets are redacted.
+        The objects by identity (`apps/v1/Deployment/shop/web`), sorted by identity. Values of Secrets are redacted.
 
     Example:
         >>> import asyncio
@@ -46,13 +46,13 @@ async def snapshot(cluster: Cluster, kinds: Iterable[tuple[str, str]]) -> dict[s
 
 
 def differences(before: dict[str, Manifest], after: dict[str, Manifest], *, before_name: str, after_name: str) -> str:
-    """Tell how two snapshots differ.
+    """Return the differences of two snapshots.
 
     Args:
         before: One snapshot.
         after: The other.
-        before_name: What the one is called.
-        after_name: What the other is called.
+        before_name: Name of `before` in the diff.
+        after_name: Name of `after` in the diff.
 
     Returns:
         A unified diff for each object that differs; empty for equal snapshots.
@@ -91,7 +91,7 @@ def _entry(managed: Manifest) -> tuple[str, ...]:
 
 def _mask(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, dict):
-        # In order of the keys, so that a diff shows no line that only stands elsewhere.
+        # Sorted, so that a diff does not show lines that only moved.
         return {_mask(key, names): _mask(value[key], names) for key in sorted(value)}
     if isinstance(value, list):
         return [_mask(item, names) for item in value]

@@ -1,7 +1,7 @@
-"""An event loop whose time passes only while everybody waits.
+"""Event loop in virtual time.
 
-What sleeps for an hour, renews a lease every two seconds or backs off for minutes is tested at once, and always in the
-same order: time stands still while somebody works, and jumps to the next timer when everybody waits for one.
+Its time stands still while any task runs, and jumps to the next timer when all tasks are waiting. Code that sleeps for
+an hour, renews a lease every two seconds or backs off for minutes is therefore tested immediately and in a fixed order.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _START: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 
 class _Selector(selectors.SelectSelector):
-    """Waits for nothing: what would be waited for passes at once, on the loop's clock."""
+    """Selector that never blocks; it adds each timeout to the virtual time instead."""
 
-    passed = 0.0
+    elapsed = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
-            raise AssertionError("everybody waits for somebody else, and no time is set for anything")
-        self.passed += max(0.0, timeout)
+            raise AssertionError("deadlock: all tasks are waiting and no timer is scheduled")
+        self.elapsed += max(0.0, timeout)
         return super().select(0)
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop that begins at 0 and never waits.
+    """An event loop whose time starts at 0 and that never blocks.
 
-    It waits for neither sockets nor threads, so nothing that is tested with it may need them.
+    It waits for neither sockets nor threads, so code under test must not need them.
 
     Raises:
-        AssertionError: When run, where every task waits for another one, so that nothing would ever happen again.
+        AssertionError: While running, if all tasks are waiting and no timer is scheduled (a deadlock).
     """
 
     def __init__(self) -> None:
@@ -47,19 +47,19 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super().__init__(self._virtual)
 
     def time(self) -> float:
-        """Return how many seconds have passed."""
-        return self._virtual.passed
+        """Return the virtual time in seconds."""
+        return self._virtual.elapsed
 
 
 class LoopClock:
-    """A `Clock` that goes with the running event loop.
+    """A `Clock` that follows the running event loop.
 
     Args:
-        start: What it shows when the loop's time is 0, an aware instant.
-        skew: How wrong it is; a clock that is wrong by 5 seconds measures what elapses all the same.
+        start: The time at loop time 0; must have a time zone.
+        skew: Clock skew, added to `start`; it does not affect elapsed time.
 
     Raises:
-        ConfigError: If the instant has no time zone.
+        ConfigError: If `start` has no time zone.
 
     Example:
         >>> async def nap() -> str:
@@ -75,11 +75,11 @@ class LoopClock:
         self._start = start.astimezone(UTC) + skew
 
     def now(self) -> datetime:
-        """Return the current instant, aware, in UTC."""
+        """Return the current time in UTC, with a time zone."""
         return self._start + self.elapsed()
 
     def elapsed(self) -> timedelta:
-        """Return how much time the loop has let pass."""
+        """Return the elapsed time of the loop."""
         return timedelta(seconds=asyncio.get_running_loop().time())
 
 
@@ -90,7 +90,7 @@ def run_in_virtual_time(work: Coroutine[Any, Any, T]) -> T:
         work: The coroutine.
 
     Returns:
-        What it returns.
+        The coroutine's result.
 
     Example:
         >>> async def half_a_day() -> float:

@@ -42,7 +42,7 @@ def settings(name: str, resource: Any, *prerequisites: Any) -> Component:
 
 
 def rejecting(**when: Any) -> faults.Fault:
-    return faults.refused(InvalidError("no"), kind="ConfigMap", verbs=[Verb.APPLY], times=None, **when)
+    return faults.rejected(InvalidError("no"), kind="ConfigMap", verbs=[Verb.APPLY], times=None, **when)
 
 
 async def names(world: Env) -> set[str]:

@@ -47,7 +47,7 @@ async def test_a_change_that_is_taken_back_leaves_nothing(operator: Operator, fi
 
         faulty = FaultyCluster(cluster, [faults.meanwhile(turn_back, verbs=WRITES, first=number)])
         await operator.settle(cluster, faulty)
-        done = bool(faulty.missed)
+        done = bool(faulty.not_injected)
         if done:
             assert await content(operator, cluster) != wanted
             await turn_back()

@@ -120,12 +120,12 @@ class TestFindings:
             (1, Disturbance.CRASH_AFTER),
             (1, Disturbance.LOST_REPLY),
             (2, Disturbance.CRASH_BEFORE),
-            (2, Disturbance.REFUSED),
+            (2, Disturbance.REJECTED),
         }
         with pytest.raises(AssertionError) as failed:
             report.assert_same()
         text = str(failed.value)
-        assert text.startswith("4 of 8 disturbed runs did not end as the undisturbed one:\n\n")
+        assert text.startswith("4 of 8 disturbed runs ended differently from the undisturbed one:\n\n")
         assert "crash after write 1, create v1/ConfigMap/shop/run- by me: differs\n--- v1/ConfigMap/shop/run-" in text
         assert "was created 1 times, undisturbed 0 times" in text
 
@@ -174,10 +174,12 @@ class TestFindings:
                 await cluster.create(settings("a"), field_manager="me")
                 await cluster.create(settings("b"), field_manager="me")
 
-        report = await crash_at_each_write(new_cluster, stuck, disturbances=[Disturbance.CRASH_AFTER], passes=3)
+        report = await crash_at_each_write(new_cluster, stuck, disturbances=[Disturbance.CRASH_AFTER], max_reconciles=3)
         (row,) = report.different
         (problem,) = row.problems
-        assert problem.startswith("not at rest after 3 passes, the last of which failed with AlreadyExistsError: ")
+        assert problem.startswith(
+            "still not in sync after 3 reconciles, the last of which failed with AlreadyExistsError: "
+        )
 
     async def test_an_operator_that_does_something_else_each_time(
         self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
@@ -188,8 +190,8 @@ class TestFindings:
             if not (await cluster.list("v1", "ConfigMap")).items:
                 await cluster.create(settings(next(names)), field_manager="me")
 
-        report = await crash_at_each_write(new_cluster, moody, disturbances=[Disturbance.REFUSED])
-        assert "if it does the same in every run" in report.different[0].problems[0]
+        report = await crash_at_each_write(new_cluster, moody, disturbances=[Disturbance.REJECTED])
+        assert "if the operator writes the same in each" in report.different[0].problems[0]
 
 
 class TestRuns:
@@ -238,9 +240,9 @@ class TestRuns:
         async def restless(cluster: Cluster) -> None:
             await cluster.apply(settings(), field_manager="me")
 
-        problem = "not at rest after 4 passes, the last of which wrote apply v1/ConfigMap/shop/settings by me"
+        problem = "still not in sync after 4 reconciles, the last of which wrote apply v1/ConfigMap/shop/settings by me"
         with pytest.raises(ConfigError, match=problem):
-            await crash_at_each_write(new_cluster, restless, passes=4)
+            await crash_at_each_write(new_cluster, restless, max_reconciles=4)
 
     async def test_an_error_of_the_undisturbed_one_is_the_authors(
         self, new_cluster: Callable[[], Awaitable[Cluster]]
@@ -313,7 +315,7 @@ class TestProcess:
 
     @pytest.mark.parametrize(
         ("disturbance", "code", "done"),
-        [(Disturbance.LOST_REPLY, 0, True), (Disturbance.REFUSED, 503, False)],
+        [(Disturbance.LOST_REPLY, 0, True), (Disturbance.REJECTED, 503, False)],
     )
     async def test_a_living_one_gets_an_error(
         self,

@@ -271,7 +271,7 @@ class TestRecord:
         faulty = FaultyCluster(cluster, [happened, missed])
         with pytest.raises(ServerError):
             await faulty.get(SETTINGS)
-        assert faulty.missed == (missed,)
+        assert faulty.not_injected == (missed,)
         with pytest.raises(AssertionError, match="kind='Secret'"):
             faulty.assert_all_injected()
 
@@ -280,7 +280,7 @@ class TestRecord:
         faulty = FaultyCluster(cluster, [first, second])
         with pytest.raises(ServerError):
             await write(faulty, "1")
-        assert faulty.missed == (second,)
+        assert faulty.not_injected == (second,)
 
 
 async def test_without_faults_it_is_the_cluster(operator: Operator, cluster: EmbeddedCluster) -> None:

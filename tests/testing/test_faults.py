@@ -72,7 +72,7 @@ def test_how_often(fault: Fault, due: list[int]) -> None:
         pytest.param(faults.server_error(503), ServerError, 503, id="unavailable"),
         pytest.param(faults.timeout(), ServerError, 0, id="timeout"),
         pytest.param(faults.expired(), ExpiredError, 410, id="expired"),
-        pytest.param(faults.refused(api_error("no", code=422, reason="Invalid")), InvalidError, 422, id="any other"),
+        pytest.param(faults.rejected(api_error("no", code=422, reason="Invalid")), InvalidError, 422, id="any other"),
     ],
 )
 def test_what_is_raised(fault: Fault, kind: type[ApiError], code: int) -> None:

@@ -119,8 +119,8 @@ class TestGoldens:
         (root / "gone").mkdir()
         (root / "gone" / "1.0.0.yaml").touch()
         assert run(matrix, update=True) == {
-            "plain": [f"golden file {root}/plain/0.9.0.yaml belongs to no regime any more: remove it"],
-            "manifest.yaml": [f"folder {root}/gone belongs to no fixture any more: remove it"],
+            "plain": [f"golden file {root}/plain/0.9.0.yaml does not belong to a version range any more: remove it"],
+            "manifest.yaml": [f"folder {root}/gone does not belong to a fixture any more: remove it"],
         }
 
     def test_a_component_is_serialized_as_a_whole(
@@ -245,7 +245,7 @@ def test_all_mistakes_are_told_together(build: Callable[[str, bool], deployment.
         'fixture name "twice" occurs 2 times',
         "exclude: a mutation's name cannot be empty",
         "fixture twice: a mutation's name cannot be empty",
-        "fixture twice: tls at 9.9.9 names a version that is none of 1.0.0, 1.0.0, , a/b, ..",
+        "fixture twice: tls at 9.9.9: the version must be one of 1.0.0, 1.0.0, , a/b, ..",
         "fixture twice: a mutation's name cannot be empty",
     )
 

@@ -72,7 +72,7 @@ def test_it_is_what_it_would_be_in_code(tmp_path: Path) -> None:
         pytest.param(FILE.replace("versions: [1.0.0, 2.0.0]\n", ""), "versions: Field required", id="no versions"),
         pytest.param(FILE.replace("directory", "dir"), "dir: Extra inputs", id="unknown key"),
         pytest.param(FILE.replace("goldens", "''"), "directory cannot be empty", id="no directory"),
-        pytest.param(FILE.replace("at: 2.0.0", "at: 3.0.0"), "none of 1.0.0, 2.0.0", id="version that is not listed"),
+        pytest.param(FILE.replace("at: 2.0.0", "at: 3.0.0"), "one of 1.0.0, 2.0.0", id="version that is not listed"),
         pytest.param(FILE.replace("large.yaml", "gone.yaml"), "gone.yaml cannot be read", id="missing file"),
         pytest.param("fixtures: [", "matrix.yaml", id="no YAML"),
         pytest.param("[]", "a map with keys is expected", id="no mapping"),

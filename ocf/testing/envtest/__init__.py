@@ -1,8 +1,8 @@
-"""A real control plane for tests: etcd, the API server, kubectl, and controllers on request.
+"""Real control plane for tests: etcd, the API server, kubectl, and controllers on request.
 
-`python -m ocf.testing.envtest` provides the programs, and so does `make envtest` in a checkout. With pytest, use the
-fixtures of `ocf.testing.plugin`; without it, `ControlPlane`. Importing this loads neither pytest nor anything else
-that is only needed once a control plane starts.
+`python -m ocf.testing.envtest` installs the programs; in a checkout `make envtest` does the same. With pytest, use the
+fixtures of `ocf.testing.plugin`; without it, `ControlPlane`. Importing this package does not load pytest, nor anything
+else that only a running control plane needs.
 """
 
 from ocf.testing.envtest.binaries import Program, Programs, find_programs

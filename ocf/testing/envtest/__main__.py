@@ -1,4 +1,4 @@
-"""`python -m ocf.testing.envtest`."""
+"""Entry point of `python -m ocf.testing.envtest`."""
 
 import sys
 from typing import Final

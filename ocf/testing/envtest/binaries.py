@@ -1,4 +1,4 @@
-"""Finding the programs of a control plane: what the environment names, else what the cache has."""
+"""Lookup of the programs of a control plane: first in the folder named by the environment, then in the cache."""
 
 import os
 from collections.abc import Mapping
@@ -13,15 +13,15 @@ from ocf.testing.envtest.versions import PINNED, Machine, cache_folder
 __all__ = ["ASSETS", "REMEDY", "Program", "Programs", "find_programs"]
 
 ASSETS: Final = "KUBEBUILDER_ASSETS"
-"""The variable that names a folder with the programs; `setup-envtest` fills such folders."""
+"""The environment variable that names a folder with the programs, for example one filled by `setup-envtest`."""
 
 
 REMEDY: Final = "`make envtest` (outside of a checkout `python -m ocf.testing.envtest`)"
-"""What brings the programs."""
+"""The command that installs the programs."""
 
 
 class Program(StrEnum):
-    """A program of a control plane, by the name of its file."""
+    """A program of a control plane; the value is its file name."""
 
     ETCD = "etcd"
     API_SERVER = "kube-apiserver"
@@ -37,8 +37,8 @@ class Programs:
     """A folder with programs.
 
     Args:
-        folder: Where they are.
-        origin: Who says so, in words for people.
+        folder: The folder.
+        origin: Where the folder comes from, for messages: the environment variable or the cache.
     """
 
     folder: Path
@@ -46,23 +46,23 @@ class Programs:
 
     @property
     def missing(self) -> tuple[Program, ...]:
-        """Which are not there, or cannot be executed."""
+        """The programs that do not exist or are not executable."""
         return tuple(each for each in Program if not os.access(self.folder / each, os.X_OK))
 
     def path(self, program: Program) -> Path:
-        """Return where a program is.
+        """Return the path of a program.
 
         Args:
-            program: The one to run.
+            program: The program.
 
         Returns:
             Its file.
 
         Raises:
-            ConfigError: If it is not there.
+            ConfigError: If it is missing.
         """
         if program in self.missing:
-            raise ConfigError(f"there is no {program} in {self.folder} ({self.origin}); {_advice(program)}")
+            raise ConfigError(f"{program} is missing in {self.folder} ({self.origin}); {_advice(program)}")
         return self.folder / program
 
 
@@ -70,15 +70,15 @@ def find_programs(environ: Mapping[str, str] = os.environ, *, machine: Machine |
     """Find the programs.
 
     Args:
-        environ: The environment.
-        machine: What they must run on; None for this one.
+        environ: The environment variables.
+        machine: The machine that runs them; None for this one.
 
     Returns:
-        The folder that `KUBEBUILDER_ASSETS` names, else that of the pinned release in the cache; None if neither is
-        there.
+        The folder that `KUBEBUILDER_ASSETS` names, else that of the pinned release in the cache; None if neither
+        exists.
 
     Raises:
-        ConfigError: If `KUBEBUILDER_ASSETS` names a folder without API server or etcd: that was not meant.
+        ConfigError: If `KUBEBUILDER_ASSETS` names a folder without API server or etcd.
     """
     if environ.get(ASSETS):
         named = Programs(Path(environ[ASSETS]).expanduser().absolute(), ASSETS)
@@ -92,4 +92,4 @@ def find_programs(environ: Mapping[str, str] = os.environ, *, machine: Machine |
 def _advice(program: Program) -> str:
     if program in _NEEDED:
         return f"let {ASSETS} name a folder with etcd and kube-apiserver, or unset it and run {REMEDY}"
-    return f"unset {ASSETS} and run {REMEDY}, which brings one"
+    return f"unset {ASSETS} and run {REMEDY}, which installs it"

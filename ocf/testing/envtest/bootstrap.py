@@ -1,6 +1,6 @@
-"""Bringing up a control plane: folder, certificates, etcd, API server.
+"""Startup of a control plane: folder, certificates, etcd, API server.
 
-Everything that has to end is put on an exit stack, so that whatever fails takes with it what was started before.
+Each started program is put on an exit stack, so that a failure stops everything that was started before.
 """
 
 import shutil
@@ -22,21 +22,21 @@ from ocf.testing.envtest.startup import Launch, Ports, RunningServer, start
 __all__ = ["MASTERS", "Base", "ControlPlaneProcess", "boot"]
 
 MASTERS: Final = "system:masters"
-"""The group to which RBAC refuses nothing."""
+"""The group that RBAC permits everything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What every server of a control plane is started with.
+    """Common settings of all servers of a control plane.
 
     Args:
-        programs: Where the programs are.
-        folder: Where the servers work; only ours.
-        authority: Who signs.
-        administrator: Our certificate.
-        ports: Where to listen.
-        seconds: How long a server may take to start.
-        given_up: Set, it ends the waiting for a server.
+        programs: The programs.
+        folder: Private folder for the files of the servers.
+        authority: The certificate authority.
+        administrator: Client certificate of the administrator.
+        ports: Returns a port to listen on.
+        seconds: Start timeout of a server.
+        given_up: Event that aborts waiting for a server.
     """
 
     programs: Programs
@@ -50,18 +50,18 @@ class Base:
     def launch(
         self, stack: ExitStack, program: Program, arguments: Callable[[int], Sequence[str]], *, ready: str
     ) -> RunningServer:
-        """Start a server, and have the stack stop it.
+        """Start a server that the stack stops.
 
         Args:
-            stack: What ends it.
-            program: Which one.
-            arguments: Its arguments, given the port.
-            ready: The path by which it tells that it is ready.
+            stack: The exit stack.
+            program: The program.
+            arguments: Returns the arguments for a port.
+            ready: Path of the readiness endpoint.
         """
         how = Launch(
             program=self.programs.path(program),
             arguments=arguments,
-            door=lambda port: HttpProbe(port, self.authority.certificate, self.administrator),
+            probe=lambda port: HttpProbe(port, self.authority.certificate, self.administrator),
             ready=ready,
             folder=self.folder,
             seconds=self.seconds,
@@ -73,12 +73,12 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class ControlPlaneProcess:
-    """A control plane that is ready.
+    """A running control plane that is ready.
 
     Args:
-        base: What its servers were started with.
+        base: The settings of its servers.
         server: The API server.
-        kubeconfig: The administrator's.
+        kubeconfig: Kubeconfig of the administrator.
     """
 
     base: Base
@@ -87,16 +87,16 @@ class ControlPlaneProcess:
 
     @property
     def url(self) -> str:
-        """Where the API server listens."""
-        return f"https://127.0.0.1:{self.server.door.port}"
+        """URL of the API server."""
+        return f"https://127.0.0.1:{self.server.probe.port}"
 
     def write_kubeconfig(self, name: str, client: CertificateFiles, *, namespace: str = "default") -> Path:
         """Write a kubeconfig into the folder and return its file.
 
         Args:
-            name: What the file is called.
-            client: Certificate of the user.
-            namespace: Where the user works.
+            name: Name of the file, without suffix.
+            client: Client certificate of the user.
+            namespace: Default namespace of the user.
         """
         return write_kubeconfig(
             self.base.folder / f"{name}.kubeconfig",
@@ -119,15 +119,15 @@ def boot(
     """Start etcd and the API server.
 
     Args:
-        stack: What ends them, and removes their folder.
-        programs: Where the programs are.
-        changes: Flags of the API server, in addition to ours or in their place.
-        ports: Where to listen.
-        seconds: How long each may take.
-        given_up: Set, it ends the waiting.
+        stack: The exit stack that stops them and removes their folder.
+        programs: The programs.
+        changes: Additional or changed flags of the API server; None removes a flag.
+        ports: Returns a port to listen on.
+        seconds: Start timeout of each program.
+        given_up: Event that aborts waiting.
 
     Returns:
-        The control plane, ready.
+        The control plane, which is ready.
 
     Raises:
         ConfigError: If a program is missing or does not start.
@@ -163,4 +163,4 @@ def _start_etcd(stack: ExitStack, base: Base) -> int:
     def chosen(port: int) -> list[str]:
         return flags.arguments(flags.etcd(port, base.folder, authority=base.authority.certificate, server=pair), {})
 
-    return base.launch(stack, Program.ETCD, chosen, ready="/health").door.port
+    return base.launch(stack, Program.ETCD, chosen, ready="/health").probe.port

@@ -1,8 +1,8 @@
-"""Building the programs into the cache, wholly or not at all.
+"""Build of the programs into the cache, atomically.
 
-They are built in a folder beside the one that they are for, which is renamed when all of them are there. A build that
-was killed leaves such a folder behind; the next one removes it. Two builds at once would do the same work twice, so
-the second waits for the first.
+They are built in a temporary folder beside the target, which is renamed when all programs are complete. A killed build
+leaves its temporary folder behind, and the next build removes it. A second build at the same time waits for the first,
+because it would do the same work.
 """
 
 import json
@@ -31,19 +31,19 @@ _SECONDS: Final = 60.0  # a program that was just built may have to be read from
 def build_programs(
     environ: Mapping[str, str], progress: Progress, *, release: Release = PINNED, go: str = "go"
 ) -> Programs:
-    """Build the programs of a release, unless the cache has them by then.
+    """Build the programs of a release, unless the cache contains them already.
 
     Args:
-        environ: The environment.
-        progress: Where the work is told.
-        release: What to build.
-        go: The command of Go.
+        environ: The environment variables.
+        progress: Displays the progress.
+        release: The release to build.
+        go: The `go` command.
 
     Returns:
         The programs.
 
     Raises:
-        ConfigError: If there is no Go, it is too old, it fails, or the cache cannot be written.
+        ConfigError: If Go is missing or too old, if the build fails, or if the cache is not writable.
     """
     machine = Machine.here()
     if machine.system not in _SYSTEMS:
@@ -52,7 +52,7 @@ def build_programs(
     target = Programs(cache / release.folder_name(machine), "cache")
     toolchain = Go(build_environment(environ, machine), go)
     try:
-        with _alone(cache, progress.say):
+        with _locked(cache, progress.say):
             if target.missing:
                 toolchain.check(release.go, cache)
                 _build(toolchain, release, target.folder, progress)
@@ -74,7 +74,7 @@ def _build(go: Go, release: Release, target: Path, progress: Progress) -> None:
 
 
 def _module(go: Go, origin: Origin, scratch: Path, progress: Progress) -> Path:
-    """Make a module of ours that depends on the one that programs are built from, and return its folder."""
+    """Write a module that depends on the module of the programs, and return its folder."""
     with progress.step(f"{origin.path} {origin.version}: looking up") as see:
         found = json.loads("\n".join(go.run(origin.listing, scratch, see)))
     folder = Path(tempfile.mkdtemp(prefix="module-", dir=scratch))
@@ -92,16 +92,16 @@ def _build_one(go: Go, build: Build, module: Path, output: Path, progress: Progr
 
 
 def _try(program: Path) -> None:
-    """Run a program once, so that the cache never holds one that this machine refuses."""
+    """Run a program once, so that the cache never contains one that does not run on this machine."""
     try:
         subprocess.run([program, "--help"], capture_output=True, check=True, timeout=_SECONDS)  # noqa: S603 (just built)
     except (OSError, subprocess.SubprocessError) as error:
-        raise ConfigError(f"{program.name} was built, and does not run: {error}") from error
+        raise ConfigError(f"{program.name} was built, but does not run: {error}") from error
 
 
 @contextmanager
-def _alone(cache: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Wait until nobody else builds, keep others out, and remove what killed builds have left."""
+def _locked(cache: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Lock the cache after other builds have finished, and remove the temporary folders of killed builds."""
     import fcntl
 
     cache.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ def _alone(cache: Path, say: Callable[[str], None]) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("Another build is running; waiting for its end ...")
+            say("Another build is running; waiting for it to finish ...")
             fcntl.flock(lock, fcntl.LOCK_EX)
         for left in cache.glob(f"{_UNFINISHED}*"):
             shutil.rmtree(left, ignore_errors=True)

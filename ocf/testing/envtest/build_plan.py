@@ -1,10 +1,9 @@
-"""How the programs are built from their modules: values in, values out.
+"""Build plan of the programs: Go modules, packages and flags. Pure functions.
 
-Kubernetes can be built as a dependency of a module of ours, so nothing has to be cloned. One thing is in the way: its
-go.mod requires the modules of its staging area at version v0.0.0 and replaces them by folders, and replacements do not
-count in a dependency. Ours therefore repeats them, by the versions under which the same modules are published:
-v0.Y.Z for Kubernetes v1.Y.Z. All other versions follow from the go.mod of the release, so a release gives the same
-programs everywhere.
+Kubernetes is built as a dependency of a generated module, so nothing has to be cloned. Its go.mod requires the modules
+of its staging area at version v0.0.0 and replaces them by folders, and Go ignores the replacements of a dependency. The
+generated go.mod therefore replaces them by the published versions of the same modules: v0.Y.Z for Kubernetes v1.Y.Z.
+All other versions follow from the go.mod of the release, so a release gives the same programs everywhere.
 """
 
 import re
@@ -27,9 +26,9 @@ class Build:
     """One program to build.
 
     Args:
-        program: What comes out.
+        program: The program.
         package: Its main package.
-        linker: Flags for the linker.
+        linker: Linker flags.
     """
 
     program: Program
@@ -37,7 +36,7 @@ class Build:
     linker: str = _LINKER
 
     def command(self, output: str) -> list[str]:
-        """Return the arguments of `go` that build it.
+        """Return the `go` arguments that build it.
 
         Args:
             output: The file to write.
@@ -46,7 +45,7 @@ class Build:
 
     @property
     def listing(self) -> list[str]:
-        """The arguments of `go` that list all packages of it, which downloads what is missing."""
+        """The `go` arguments that list all its packages, and download missing modules."""
         return ["list", "-mod=mod", "-deps", self.package]
 
 
@@ -55,10 +54,10 @@ class Origin:
     """A module that programs are built from.
 
     Args:
-        path: Of the module.
-        version: With `v`.
-        go: The Go that it demands.
-        builds: What is built from it, in order.
+        path: Module path.
+        version: Version, with `v`.
+        go: The Go version that the module requires.
+        builds: The programs to build from it, in order.
     """
 
     path: str
@@ -68,14 +67,14 @@ class Origin:
 
     @property
     def listing(self) -> list[str]:
-        """The arguments of `go` that tell, as JSON, where the module's go.mod is."""
+        """The `go` arguments that print the path of the module's go.mod as JSON."""
         return ["list", "-m", "-json", f"{self.path}@{self.version}"]
 
     def go_mod(self, published: str) -> str:
-        """Return the go.mod of a module of ours that needs nothing but this one.
+        """Return the go.mod of a generated module that depends on this one only.
 
         Args:
-            published: The go.mod of this one.
+            published: The go.mod of this module.
         """
         replaced = staging_modules(published, self.version)
         lines = ["module build", f"go {self.go}", f"require {self.path} {self.version}"]
@@ -95,25 +94,25 @@ def _etcd(release: Release) -> Origin:
 def _kubernetes(release: Release) -> Origin:
     path, version = "k8s.io/kubernetes", f"v{release.kubernetes}"
     major, minor, *_ = release.kubernetes.split(".")
-    told = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
-    stamp = " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in told.items())
+    variables = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    stamp = " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in variables.items())
     programs = (Program.API_SERVER, Program.CONTROLLER_MANAGER, Program.KUBECTL)
     made = tuple(Build(each, f"{path}/cmd/{each}", f"{_LINKER} {stamp}") for each in programs)
     return Origin(path, version, release.go, made)
 
 
 def staging_modules(go_mod: str, version: str) -> dict[str, str]:
-    """Return the modules that a release replaces by its staging area, with the versions that are published.
+    """Return the modules that a release replaces by its staging area, with their published versions.
 
     Args:
         go_mod: The go.mod of the release.
-        version: Of the release, with `v`.
+        version: Version of the release, with `v`.
 
     Returns:
-        Versions by module; empty if there is no staging area.
+        Versions by module; empty if the release has no staging area.
 
     Raises:
-        ConfigError: If there is one, and the version is not of the form v1.Y.Z.
+        ConfigError: If the release has a staging area, but its version does not have the form v1.Y.Z.
 
     Example:
         >>> staging_modules("replace k8s.io/api => ./staging/src/k8s.io/api", "v1.36.3")
@@ -121,19 +120,19 @@ def staging_modules(go_mod: str, version: str) -> dict[str, str]:
     """
     staged = _STAGED.findall(go_mod)
     if staged and not version.startswith("v1."):
-        raise ConfigError(f"Kubernetes {version}: how its staged modules are published is known for v1.Y.Z only")
+        raise ConfigError(f"Kubernetes {version}: the versions of its staging modules are known for v1.Y.Z only")
     return dict.fromkeys(staged, f"v0.{version.removeprefix('v1.')}")
 
 
 def build_environment(environ: Mapping[str, str], machine: Machine) -> dict[str, str]:
     """Return the environment in which Go is run.
 
-    What the user has set about proxies, checksums and caches stays. What would change what is built does not: an
-    empty variable would let the user's configuration file speak, so each is given a value.
+    The user's settings of proxies, checksums and caches are kept. Variables that affect the result are overridden; each
+    gets a non-empty value, because for an empty one Go would use the user's configuration file.
 
     Args:
         environ: The user's environment.
-        machine: What the programs are to run on.
+        machine: The machine that will run the programs.
     """
     fixed = {
         "CGO_ENABLED": "0",  # needs no C compiler

@@ -1,6 +1,6 @@
-"""A certificate authority that lives as long as one control plane, and the certificates it issues.
+"""Certificate authority of one control plane, and the certificates it issues.
 
-Keys are on P-256: made in a millisecond, where RSA takes a second for the four that are needed.
+Keys use P-256, which takes a millisecond to generate; four RSA keys take a second.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Authority:
     """An authority with its files in a folder.
 
     Args:
-        folder: Where its certificate and everything that it signs is written; not readable by others, please.
+        folder: Folder of its certificate and of all issued certificates; must not be readable by other users.
 
     Raises:
         ConfigError: If the package `trustme` is not installed.
@@ -65,18 +65,18 @@ class Authority:
         """Return a certificate for a server on the loopback address.
 
         Args:
-            name: What its files are called.
-            *hosts: Other names under which it is asked for.
+            name: Name of its files.
+            *hosts: Additional host names.
         """
         leaf = self._leaf(name, "localhost", *hosts, _HOST)
         return self._store(name, leaf.cert_chain_pems[0].bytes(), leaf.private_key_pem.bytes())
 
     def client(self, user: str, groups: Sequence[str] = ()) -> CertificateFiles:
-        """Return a certificate by which an API server knows a user.
+        """Return a client certificate that authenticates a user to the API server.
 
         Args:
-            user: Name of the user; the files are called after it, and differ from call to call.
-            groups: The groups the user is in.
+            user: Name of the user; the file names contain it, and differ between calls.
+            groups: Groups of the user.
 
         Returns:
             The files.
@@ -88,10 +88,10 @@ class Authority:
         return self._store(re.sub(r"[^\w.-]", "-", user), certificate, leaf.private_key_pem.bytes())
 
     def signing_keys(self, name: str) -> CertificateFiles:
-        """Return a pair of plain keys, for tokens of service accounts.
+        """Return a key pair without certificate, which signs the tokens of service accounts.
 
         Args:
-            name: What its files are called.
+            name: Name of its files.
         """
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ec
@@ -114,9 +114,9 @@ class Authority:
         )
 
     def _renamed(self, leaf: LeafCert, subject: x509.Name) -> x509.Certificate:
-        """Sign a certificate again, for another subject.
+        """Sign a certificate again with another subject.
 
-        An API server reads each organization as a group, and trustme writes exactly one, its own if none is given.
+        The API server reads each organization as a group, but trustme always writes exactly one organization.
         """
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization
@@ -132,7 +132,7 @@ class Authority:
             .not_valid_after(issued.not_valid_after_utc)
         )
         for extension in issued.extensions:
-            # A client has no alternative names; Go refuses a critical extension that lists none.
+            # A client has no alternative names; Go rejects a critical extension with an empty list.
             if not isinstance(extension.value, x509.SubjectAlternativeName):
                 draft = draft.add_extension(extension.value, critical=extension.critical)
         key = serialization.load_pem_private_key(self._ca.private_key_pem.bytes(), password=None)
@@ -146,7 +146,7 @@ class Authority:
 
 
 def _subject(user: str, groups: Sequence[str]) -> x509.Name:
-    """Return a name as an API server reads it: the common name is the user, organizations are its groups."""
+    """Return a subject as the API server reads it: the common name is the user, organizations are its groups."""
     from cryptography import x509
 
     parts = [x509.NameAttribute(x509.NameOID.ORGANIZATION_NAME, group) for group in groups]

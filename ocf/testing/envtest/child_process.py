@@ -1,4 +1,4 @@
-"""`ChildProcess`: a program that runs in the background and ends with us, however we end."""
+"""`ChildProcess`: a program in the background that ends when this process ends, even if it is killed."""
 
 import os
 import subprocess
@@ -11,8 +11,8 @@ from ocf.testing.envtest import supervisor
 
 __all__ = ["ChildProcess"]
 
-_PATIENCE: Final = 10.0  # seconds the supervisor has to kill its program before it is killed itself
-_TAIL: Final = 64 * 1024  # bytes of a log that are looked at
+_STOP_TIMEOUT: Final = 10.0  # seconds the supervisor has to kill its program before it is killed itself
+_TAIL: Final = 64 * 1024  # bytes read from the end of a log
 
 
 class ChildProcess:
@@ -20,51 +20,51 @@ class ChildProcess:
 
     Args:
         command: The program and its arguments.
-        folder: What the supervisor removes if we disappear without a word; the log is written there, too.
-        log: The file for what the program prints; overwritten.
+        folder: Folder that the supervisor removes if this process ends without stopping it.
+        log: File for the output of the program; overwritten.
     """
 
     def __init__(self, command: Sequence[str], *, folder: Path, log: Path) -> None:
         self.log = log
         argv = [sys.executable, "-I", "-S", supervisor.__file__, str(os.getpid()), str(folder), *command]
         with log.open("wb") as output:
-            # A session of its own: the Ctrl-C of a terminal is for us, and we pass on what follows from it.
+            # In a new session, so that Ctrl-C in a terminal reaches only this process, which then stops the program.
             self._supervisor = subprocess.Popen(  # noqa: S603 (our own commands)
                 argv, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the program is running."""
         return self._supervisor.poll() is None
 
     @property
     def exit_code(self) -> int | None:
-        """What it ended with, by the shell's convention for signals; None while it is running."""
+        """Exit code of the program, by the shell's convention for signals; None while it is running."""
         return self._supervisor.poll()
 
     def stop(self) -> None:
-        """End it and wait for its end; may be called at any time, and again."""
+        """Stop the program and wait until it has ended; may be called repeatedly."""
         assert self._supervisor.stdin is not None  # noqa: S101 (it was opened with a pipe)
         try:
             self._supervisor.stdin.write(b".")
             self._supervisor.stdin.close()
-        except (BrokenPipeError, ValueError):  # it has ended by itself; it was stopped before
+        except (BrokenPipeError, ValueError):  # it ended on its own; it was stopped before
             self._supervisor.stdin.close()
         try:
-            self._supervisor.wait(_PATIENCE)
+            self._supervisor.wait(_STOP_TIMEOUT)
         except subprocess.TimeoutExpired:
             self._supervisor.kill()
             self._supervisor.wait()
 
     def tail(self, lines: int = 15) -> str:
-        """Return the last lines of what it printed.
+        """Return the last lines of the output.
 
         Args:
             lines: How many.
 
         Returns:
-            The lines, without a final line end; empty if there are none.
+            The lines, without a final line feed; empty if the program printed nothing.
         """
         with self.log.open("rb") as printed:
             printed.seek(max(0, self.log.stat().st_size - _TAIL))

@@ -1,4 +1,4 @@
-"""`python -m ocf.testing.envtest`, which is what `make envtest` runs: provide the programs, and say where they are."""
+"""Command `python -m ocf.testing.envtest`, also run by `make envtest`: install the programs, print their folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
     Args:
-        arguments: Of the command line; None takes those of the process.
+        arguments: The command-line arguments; None for those of the process.
 
     Returns:
         The exit code.
@@ -38,10 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     description = (
         f"Provide etcd {PINNED.etcd} and the kube-apiserver, kube-controller-manager and kubectl of Kubernetes "
         f"{PINNED.kubernetes}: those in the folder that {ASSETS} names, else those in the cache; "
-        f"else they are built with Go {PINNED.go} or newer and kept in the cache."
+        f"otherwise they are built with Go {PINNED.go} or newer and stored in the cache."
     )
     argparse.ArgumentParser(prog="python -m ocf.testing.envtest", description=description).parse_args(arguments)
-    signal.signal(signal.SIGTERM, _leave)  # so that a build ends in order
+    signal.signal(signal.SIGTERM, _exit)  # so that a build cleans up
     return provide(os.environ, Console(), Console(stderr=True))
 
 
@@ -49,9 +49,9 @@ def provide(environ: Mapping[str, str], console: Console, errors: Console) -> in
     """Find or build the programs.
 
     Args:
-        environ: The environment.
-        console: Where the work and the result are told.
-        errors: Where it is told what went wrong.
+        environ: The environment variables.
+        console: Displays the progress and the result.
+        errors: Displays errors.
 
     Returns:
         The exit code.
@@ -65,7 +65,7 @@ def provide(environ: Mapping[str, str], console: Console, errors: Console) -> in
         errors.print(f"envtest: {error}", markup=False, highlight=False, soft_wrap=True)
         return 1
     except KeyboardInterrupt:
-        errors.print("envtest: interrupted; what was unfinished is removed")
+        errors.print("envtest: interrupted; unfinished files are removed")
         return _INTERRUPTED
     console.print(_found(programs), markup=False, highlight=False, soft_wrap=True)
     return 0
@@ -74,9 +74,9 @@ def provide(environ: Mapping[str, str], console: Console, errors: Console) -> in
 def _found(programs: Programs) -> str:
     text = f"The programs of a control plane are in {programs.folder} ({programs.origin})."
     if programs.missing:
-        text += f" Not there: {', '.join(programs.missing)}; tests that need that are left out."
+        text += f" Missing: {', '.join(programs.missing)}; tests that need them are skipped."
     return text
 
 
-def _leave(number: int, _frame: FrameType | None) -> NoReturn:
+def _exit(number: int, _frame: FrameType | None) -> NoReturn:
     sys.exit(128 + number)

@@ -1,4 +1,4 @@
-"""Which controllers a controller manager can run."""
+"""Controllers of kube-controller-manager."""
 
 from enum import StrEnum
 
@@ -6,10 +6,10 @@ __all__ = ["ControllerName"]
 
 
 class ControllerName(StrEnum):
-    """A controller of kube-controller-manager, by the name it has there.
+    """A controller of kube-controller-manager, by its name.
 
-    These are the ones that tests of operators want most. Every other name that `kube-controller-manager --help` lists
-    is taken as well, as a text.
+    These are the ones that tests of operators need most often. Every other name that `kube-controller-manager --help`
+    lists is accepted as a string.
     """
 
     CLUSTER_ROLE_AGGREGATION = "clusterrole-aggregation-controller"

@@ -1,4 +1,4 @@
-"""`ControlPlane`: etcd and an API server of its own, for as long as a block runs."""
+"""`ControlPlane`: etcd and an API server that run for the duration of a block."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ _CREATED: Final = 201
 
 
 class ControlPlane:
-    """A control plane for tests: etcd and an API server, and on request controllers.
+    """A control plane for tests: etcd, an API server, and controllers on request.
 
-    Everything listens on loopback only, with certificates that are made for this one control plane. Authorization is
-    RBAC, and we come as an administrator. Nothing survives: files are in a temporary folder, and the programs end
-    with the block, or with our process, however that ends.
+    All servers listen on loopback only, with certificates issued for this control plane. Authorization is RBAC, and the
+    default user is an administrator. No state remains: files are in a temporary folder, and the programs end with the
+    block, or with this process, even if it is killed.
 
-    It is a context manager, and an asynchronous one. Starting takes a few seconds, so tests share one and use
-    namespaces of their own.
+    It is a context manager and an asynchronous context manager. Starting takes a few seconds, so tests should share one
+    control plane and use separate namespaces.
 
     Args:
-        programs: What to run; None looks for them, see `find_programs`.
-        feature_gates: Kubernetes features to switch on or off, in the API server and in controllers.
-        server_arguments: Flags of the API server, without dashes: in addition to ours, or in their place; None leaves
-            one of ours out.
-        seconds: How long each program may take to start.
-        ports: Where to listen.
+        programs: The programs; None for those of `find_programs`.
+        feature_gates: Kubernetes feature gates of the API server and the controllers.
+        server_arguments: Flags of the API server, without dashes, that are added or replace the defaults; None removes
+            a default.
+        seconds: Start timeout of each program.
+        ports: Returns a port to listen on.
 
     Raises:
-        ConfigError: On entering, if there are no programs, or one of them does not start.
+        ConfigError: On entering, if the programs are missing or one of them does not start.
 
     Example:
         >>> async def main() -> None:
@@ -92,7 +92,7 @@ class ControlPlane:
         except asyncio.CancelledError:
             self._given_up.set()
             await asyncio.wait([starting])
-            starting.exception()  # that it was given up is known here
+            starting.exception()  # retrieved, so that asyncio does not log it
             self.stop()
             raise
         return self
@@ -103,10 +103,10 @@ class ControlPlane:
         await asyncio.to_thread(self.stop)
 
     def start(self) -> None:
-        """Start the programs; what `with` does on entering.
+        """Start the programs, as entering the `with` block does.
 
         Raises:
-            ConfigError: If there are no programs, one does not start, or they are running already.
+            ConfigError: If the programs are missing, one does not start, or they are already running.
         """
         if self._now is not None:
             raise ConfigError("this control plane is running already")
@@ -122,14 +122,14 @@ class ControlPlane:
             self._stack = stack.pop_all()
 
     def stop(self) -> None:
-        """End the programs and remove their files; what `with` does on leaving. May be called again."""
+        """Stop the programs and remove their files, as leaving the `with` block does; may be called repeatedly."""
         self._now = None
         self._given_up.clear()
         self._stack.close()
 
     @property
     def programs(self) -> Programs:
-        """The programs that are run.
+        """The programs of this control plane.
 
         Raises:
             ConfigError: If none are found.
@@ -141,42 +141,42 @@ class ControlPlane:
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig for the administrator, a member of `system:masters`."""
+        """Kubeconfig of the administrator, a member of `system:masters`."""
         return self._plane.kubeconfig
 
     @property
     def url(self) -> str:
-        """Where the API server listens."""
+        """URL of the API server."""
         return self._plane.url
 
     @property
     def authority(self) -> Path:
-        """The file with the certificate of the authority, for clients that take no kubeconfig."""
+        """File with the certificate of the authority, for clients that do not use a kubeconfig."""
         return self._plane.base.authority.certificate
 
     def kubeconfig_for(self, user: str, *groups: str, namespace: str = "default") -> Path:
-        """Return a kubeconfig for somebody else, to whom RBAC applies.
+        """Return a kubeconfig for another user, whom RBAC restricts.
 
         Args:
             user: Name of the user, such as `system:serviceaccount:shop:operator`.
-            *groups: The groups the user is in.
-            namespace: Where the user works unless told otherwise.
+            *groups: Groups of the user.
+            namespace: Default namespace of the user.
 
         Returns:
-            A file, which ends with the control plane.
+            The file; it is removed with the control plane.
         """
         client = self._plane.base.authority.client(user, groups)
         return self._plane.write_kubeconfig(client.key.stem, client, namespace=namespace)
 
     def certificate_for(self, name: str, *hosts: str) -> CertificateFiles:
-        """Return a certificate for a server of your own on the loopback address, signed by `authority`.
+        """Return a server certificate for the loopback address, signed by `authority`.
 
         Args:
-            name: What its files are called.
-            *hosts: Names under which it is asked for, `hooks.shop.svc`, besides `localhost`.
+            name: Name of its files.
+            *hosts: Additional host names, such as `hooks.shop.svc`; `localhost` is always included.
 
         Returns:
-            Files, which end with the control plane.
+            The files; they are removed with the control plane.
         """
         return self._plane.base.authority.server(name, *hosts)
 
@@ -184,10 +184,10 @@ class ControlPlane:
         """Open a client in the running event loop.
 
         Args:
-            kubeconfig: Who we are; None for the administrator.
+            kubeconfig: Kubeconfig of the user; None for the administrator.
 
         Returns:
-            The cluster; to be closed, which `async with` does.
+            The cluster, which the caller must close, for example with `async with`.
         """
         from ocf.cluster.client import ApiServerCluster
 
@@ -195,57 +195,56 @@ class ControlPlane:
 
     @contextmanager
     def namespace(self, prefix: str = "test-") -> Iterator[str]:
-        """Make a namespace for the length of a block.
+        """Create a namespace for the duration of a block, and delete it afterwards.
 
-        It is deleted afterwards. What is in it goes only where the namespace controller runs; but its name is not
-        given to another one.
+        Only the namespace controller deletes the objects in it. The name is not reused for another namespace.
 
         Args:
-            prefix: What its name begins with.
+            prefix: Prefix of the generated name.
 
         Yields:
             The name.
 
         Raises:
-            ConfigError: If the API server refuses it.
+            ConfigError: If the API server rejects it.
         """
-        door = self._plane.server.door
-        code, answer = door.ask("POST", "/api/v1/namespaces", {"metadata": {"generateName": prefix}})
+        probe = self._plane.server.probe
+        code, answer = probe.ask("POST", "/api/v1/namespaces", {"metadata": {"generateName": prefix}})
         if code != _CREATED:
-            raise ConfigError(f"no namespace {prefix!r}: {answer.get('message', f'the API server said {code}')}")
+            raise ConfigError(f"namespace {prefix!r} not created: {answer.get('message', f'status code {code}')}")
         name: str = answer["metadata"]["name"]
         try:
             yield name
         finally:
             if self._now is not None:
-                door.ask("DELETE", f"/api/v1/namespaces/{name}")
+                probe.ask("DELETE", f"/api/v1/namespaces/{name}")
 
     def install_crds(self, *definitions: Manifest) -> None:
-        """Define kinds, or replace their definitions, and wait until they are served.
+        """Create or replace CRDs, and wait until the API server serves their kinds.
 
-        A definition that is `Established` is not served yet, and whoever asks too early is told 404 or 429.
+        Waiting for the condition `Established` is not enough: early requests still fail with 404 or 429.
 
         Args:
-            *definitions: CustomResourceDefinitions, as `ocf.runtime.crds.crd` writes them.
+            *definitions: CustomResourceDefinitions, as `ocf.runtime.crds.crd` returns them.
 
         Raises:
-            ConfigError: If the API server refuses one, or does not serve it in time.
+            ConfigError: If the API server rejects one, or does not serve its kind in time.
         """
-        install_crds(self._plane.server.door, *definitions, seconds=self._seconds)
+        install_crds(self._plane.server.probe, *definitions, seconds=self._seconds)
 
     def kubectl(self, *arguments: str, stdin: str = "", kubeconfig: Path | None = None) -> str:
-        """Run kubectl, and wait for it.
+        """Run kubectl and wait until it ends.
 
         Args:
-            *arguments: As on its command line.
-            stdin: What it reads, such as manifests for `apply --filename=-`.
-            kubeconfig: Who we are; None for the administrator.
+            *arguments: Its command-line arguments.
+            stdin: Its standard input, such as manifests for `apply --filename=-`.
+            kubeconfig: Kubeconfig of the user; None for the administrator.
 
         Returns:
-            What it printed.
+            Its standard output.
 
         Raises:
-            ConfigError: If it is not there or fails; with what it says about that.
+            ConfigError: If kubectl is missing or fails; contains its standard error.
         """
         program = self.programs.path(Program.KUBECTL)
         home = self._plane.base.folder / "kubectl"
@@ -258,21 +257,21 @@ class ControlPlane:
         hpa_sync_period: timedelta = timedelta(seconds=1),
         arguments: Mapping[str, str | None] | None = None,
     ) -> Iterator[None]:
-        """Run a controller manager for the length of a block.
+        """Run a controller manager for the duration of a block.
 
         Its controllers act in every namespace.
 
         Args:
-            *names: The controllers to run, see `Controller`; no other runs.
-            hpa_sync_period: How often autoscalers are looked at.
+            *names: The controllers to run, see `Controller`.
+            hpa_sync_period: Sync period of the HPA controller.
             arguments: Flags of the controller manager, as `server_arguments` of the class.
 
         Yields:
             When the controllers are running.
 
         Raises:
-            ConfigError: If no controller is named, the program is not there (`setup-envtest` brings none), or it does
-                not start.
+            ConfigError: If no controller is named, the program is missing (`setup-envtest` does not provide it), or it
+                does not start.
         """
         if not names:
             raise ConfigError("name at least one controller to run")

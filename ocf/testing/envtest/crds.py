@@ -1,9 +1,9 @@
-"""Defining kinds on an API server, and waiting until it serves them.
+"""Installation of CRDs on an API server, which waits until the kinds are served.
 
-A definition that is `Established` is not served yet: for a moment its kind is not found, and then every request is
-answered with 429, until the storage is ready. So what counts is that lists are answered, and that discovery, which the
-server keeps on its own, names the kind and its subresources. The first creates take two seconds even then: the server
-holds them back, for the sake of others beside it.
+The condition `Established` does not mean that a kind is served: requests first fail with 404, and then with 429 until
+the storage is ready. Therefore this waits until lists succeed, and until discovery, which the server updates
+separately, contains the kind and its subresources. Even then the first creates take two seconds, because the API server
+delays them to let other API servers notice the kind.
 """
 
 from __future__ import annotations
@@ -18,54 +18,54 @@ from ocf.testing.envtest.http_probe import HttpProbe
 __all__ = ["install_crds"]
 
 _PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_PAUSE: Final = 0.02  # seconds between two questions whether a kind is served
+_PAUSE: Final = 0.02  # seconds between two checks whether a kind is served
 _OK, _CREATED, _CONFLICT = 200, 201, 409
 
 
 def install_crds(
-    door: HttpProbe,
+    probe: HttpProbe,
     *definitions: Mapping[str, Any],
     seconds: float = 30.0,
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], object] = time.sleep,
 ) -> None:
-    """Define kinds, or replace their definitions, and wait until they are served.
+    """Create or replace CRDs, and wait until the API server serves their kinds.
 
     Args:
-        door: How to get in.
+        probe: Client of the API server.
         *definitions: CustomResourceDefinitions.
-        seconds: How long they may take, all together.
-        clock: Seconds that never go back.
-        pause: Waits for so many seconds.
+        seconds: Timeout for all definitions together.
+        clock: Monotonic clock in seconds.
+        pause: Sleeps for a number of seconds.
 
     Raises:
-        ConfigError: If the API server refuses a definition, or does not serve its kind in time.
+        ConfigError: If the API server rejects a definition, or does not serve its kind in time.
     """
     for definition in definitions:
-        _store(door, definition)
+        _store(probe, definition)
     deadline = clock() + seconds
-    for path, names in (question for definition in definitions for question in _questions(definition)):
-        while problem := _problem(*door.ask("GET", path), names):
+    for path, names in (check for definition in definitions for check in _checks(definition)):
+        while problem := _problem(*probe.ask("GET", path), names):
             if clock() > deadline:
                 raise ConfigError(f"{path} is not served after {seconds:g} s: {problem}")
             pause(_PAUSE)
 
 
-def _store(door: HttpProbe, definition: Mapping[str, Any]) -> None:
+def _store(probe: HttpProbe, definition: Mapping[str, Any]) -> None:
     name = definition["metadata"]["name"]
-    code, answer = door.ask("POST", _PATH, definition)
-    while code == _CONFLICT:  # it is there, or somebody wrote it while we did
-        _, live = door.ask("GET", f"{_PATH}/{name}")
+    code, answer = probe.ask("POST", _PATH, definition)
+    while code == _CONFLICT:  # it exists, or another client wrote it at the same time
+        _, live = probe.ask("GET", f"{_PATH}/{name}")
         metadata = {**definition["metadata"], "resourceVersion": live.get("metadata", {}).get("resourceVersion")}
-        code, answer = door.ask("PUT", f"{_PATH}/{name}", {**definition, "metadata": metadata})
+        code, answer = probe.ask("PUT", f"{_PATH}/{name}", {**definition, "metadata": metadata})
     if code not in (_OK, _CREATED):
-        raise ConfigError(f"no definition {name}: {answer.get('message', f'the API server said {code}')}")
+        raise ConfigError(f"CRD {name} not created: {answer.get('message', f'status code {code}')}")
 
 
-def _questions(definition: Mapping[str, Any]) -> Iterator[tuple[str, frozenset[str]]]:
-    """Return the paths that must be answered, and the resources that the answer must name.
+def _checks(definition: Mapping[str, Any]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the paths that must be served, and the resources that the response must contain.
 
-    They lead to the storage, to the cache in front of it, and to discovery.
+    They check the storage, the watch cache in front of it, and discovery.
     """
     spec = definition["spec"]
     plural = spec["names"]["plural"]
@@ -79,6 +79,6 @@ def _questions(definition: Mapping[str, Any]) -> Iterator[tuple[str, frozenset[s
 
 def _problem(code: int, answer: Mapping[str, Any], names: frozenset[str]) -> str:
     if code != _OK:
-        return answer.get("message") or f"the API server said {code}"
+        return answer.get("message") or f"status code {code}"
     missing = names - {resource["name"] for resource in answer.get("resources") or ()}
-    return f"discovery does not name {', '.join(sorted(missing))}" if missing else ""
+    return f"discovery does not list {', '.join(sorted(missing))}" if missing else ""

@@ -1,7 +1,7 @@
-"""Fixtures for pytest around a control plane; `ocf.testing.plugin` hands them on.
+"""Pytest fixtures for a control plane, exported by `ocf.testing.plugin`.
 
-The control plane is started once per run and belongs to no event loop: processes only. A client is opened for each
-test, in the loop of that test.
+The control plane is started once per test run. It consists of processes only and is independent of event loops. Each
+test gets a new client in the event loop of that test.
 """
 
 from __future__ import annotations
@@ -41,21 +41,24 @@ __all__ = [
 ]
 
 REQUIRE: Final = "OCF_REQUIRE"
-"""The variable that lists, separated by commas, what tests must not be left out for lack of; `envtest` is one."""
+"""The environment variable with a comma-separated list of prerequisites, such as `envtest`.
 
-_OURS: Final = "envtest: "  # how a reason to leave a test out begins
-_LEFT_OUT: Final = f"tests on a real API server are left out; {REMEDY} brings the programs that they need"
-_LONGEST: Final = 40  # characters of a test's name that go into the name of its namespace
+Tests without a listed prerequisite fail instead of being skipped.
+"""
+
+_PREFIX: Final = "envtest: "  # of the reasons for skipping a test
+_SKIPPED: Final = f"tests on a real API server are skipped; {REMEDY} installs the programs that they need"
+_LONGEST: Final = 40  # characters of a test's name in the name of its namespace
 
 
 @dataclass(frozen=True, slots=True)
 class Envtest:
-    """A namespace of one test on a control plane that tests share.
+    """The namespace of one test on the shared control plane.
 
     Args:
         plane: The control plane.
-        namespace: The test's own namespace.
-        kubeconfig: A kubeconfig for the administrator, whose namespace is this one.
+        namespace: The namespace of the test.
+        kubeconfig: Kubeconfig of the administrator with this namespace as the default.
     """
 
     plane: ControlPlane
@@ -66,20 +69,20 @@ class Envtest:
         """Run kubectl in the namespace.
 
         Args:
-            *arguments: As on its command line.
-            stdin: What it reads.
+            *arguments: Its command-line arguments.
+            stdin: Its standard input.
 
         Returns:
-            What it printed.
+            Its standard output.
 
         Raises:
-            ConfigError: If it is not there or fails.
+            ConfigError: If kubectl is missing or fails.
         """
         return self.plane.kubectl(*arguments, stdin=stdin, kubeconfig=self.kubeconfig)
 
 
 class RunControllers(Protocol):
-    """What the fixture `envtest_controllers` gives: runs controllers for the length of a block."""
+    """Type of the fixture `envtest_controllers`: runs controllers for the duration of a block."""
 
     def __call__(
         self,
@@ -87,54 +90,54 @@ class RunControllers(Protocol):
         hpa_sync_period: timedelta = ...,
         arguments: Mapping[str, str | None] | None = ...,
     ) -> AbstractContextManager[None]:
-        """Run them; as `ControlPlane.controllers`."""
+        """Run controllers; see `ControlPlane.controllers`."""
         ...
 
 
-def _leave_out(reason: str) -> NoReturn:
-    """Skip a test, or fail it where it must not be skipped."""
+def _skip(reason: str) -> NoReturn:
+    """Skip a test, or fail it if `OCF_REQUIRE` lists `envtest`."""
     if "envtest" in re.split(r"[,\s]+", os.environ.get(REQUIRE, "")):
-        pytest.fail(f"{reason} ({REQUIRE} says that they must run)", pytrace=False)
-    pytest.skip(f"{_OURS}{reason}")
+        pytest.fail(f"{reason} ({REQUIRE} requires them)", pytrace=False)
+    pytest.skip(f"{_PREFIX}{reason}")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tell one place for all tests that are left out for one reason, so that the summary has one line for them."""
+    """Report one location for all tests skipped for the same reason, so that the summary shows them in one line."""
     report = yield
-    if isinstance(report.longrepr, tuple) and report.longrepr[2].startswith(f"Skipped: {_OURS}"):
-        report.longrepr = (__file__, _leave_out.__code__.co_firstlineno, report.longrepr[2])
+    if isinstance(report.longrepr, tuple) and report.longrepr[2].startswith(f"Skipped: {_PREFIX}"):
+        report.longrepr = (__file__, _skip.__code__.co_firstlineno, report.longrepr[2])
     return report
 
 
 @pytest.fixture(scope="session")
 def envtest_programs() -> Programs:
-    """Give the programs of a control plane; leave the test out where there are none."""
+    """Return the programs of a control plane; skip the test if they are not installed."""
     try:
         programs, problem = find_programs(), ""
     except ConfigError as error:
         programs, problem = None, str(error)
     if problem:
         pytest.fail(problem, pytrace=False)
-    return programs or _leave_out(_LEFT_OUT)
+    return programs or _skip(_SKIPPED)
 
 
 @pytest.fixture(scope="session")
 def envtest_feature_gates() -> Mapping[str, bool]:
-    """Give the Kubernetes features to switch on or off; none, unless overridden."""
+    """Return the Kubernetes feature gates of the control plane; none unless overridden."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def envtest_plane(envtest_programs: Programs, envtest_feature_gates: Mapping[str, bool]) -> Iterator[ControlPlane]:
-    """Give the control plane that the tests of a run share."""
+    """Start the control plane that all tests of a run share."""
     with ControlPlane(envtest_programs, feature_gates=envtest_feature_gates) as plane:
         yield plane
 
 
 @pytest.fixture
 def envtest(envtest_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Envtest]:
-    """Give a namespace of the test's own on the control plane."""
+    """Create a namespace for the test on the control plane."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:_LONGEST].strip("-")
     with envtest_plane.namespace(f"{words or 'test'}-") as namespace:
         kubeconfig = envtest_plane.kubeconfig_for("tester", MASTERS, namespace=namespace)
@@ -142,7 +145,7 @@ def envtest(envtest_plane: ControlPlane, request: pytest.FixtureRequest) -> Iter
 
 
 def _asynchronous(function: Callable[[ControlPlane], AsyncIterator[Any]]) -> object:
-    """Make a fixture of a generator: pytest-asyncio's own, which its strict mode wants, else one for other plugins."""
+    """Return an asynchronous fixture: one of pytest-asyncio, which its strict mode requires, else a plain one."""
     try:
         from pytest_asyncio import fixture
     except ImportError:
@@ -152,14 +155,14 @@ def _asynchronous(function: Callable[[ControlPlane], AsyncIterator[Any]]) -> obj
 
 @_asynchronous
 async def envtest_cluster(envtest_plane: ControlPlane) -> AsyncIterator[ApiServerCluster]:
-    """Give a client of the control plane, opened in the test's event loop; needs pytest-asyncio or anyio's plugin."""
+    """Open a client of the control plane in the test's event loop; needs pytest-asyncio or anyio's plugin."""
     async with await envtest_plane.cluster() as cluster:
         yield cluster
 
 
 @_asynchronous
 async def metrics_stub(envtest_plane: ControlPlane) -> AsyncIterator[MetricsStub]:
-    """Give a server of metrics behind the control plane; needs pytest-asyncio or anyio's plugin."""
+    """Start a metrics server behind the control plane; needs pytest-asyncio or anyio's plugin."""
     from ocf.testing.metrics_stub import MetricsStub
 
     async with MetricsStub(envtest_plane) as stub:
@@ -168,9 +171,9 @@ async def metrics_stub(envtest_plane: ControlPlane) -> AsyncIterator[MetricsStub
 
 @pytest.fixture
 def envtest_controllers(envtest_programs: Programs, request: pytest.FixtureRequest) -> RunControllers:
-    """Give `ControlPlane.controllers`; leave the test out where there is no controller manager."""
+    """Return `ControlPlane.controllers`; skip the test if there is no controller manager."""
     if Program.CONTROLLER_MANAGER in envtest_programs.missing:
         where = f"{envtest_programs.folder} ({envtest_programs.origin})"
-        _leave_out(f"tests with controllers are left out: no {Program.CONTROLLER_MANAGER} in {where}")
-    plane: ControlPlane = request.getfixturevalue("envtest_plane")  # asked for late: it would be started for nothing
+        _skip(f"tests with controllers are skipped: no {Program.CONTROLLER_MANAGER} in {where}")
+    plane: ControlPlane = request.getfixturevalue("envtest_plane")  # requested late, so that a skip does not start it
     return plane.controllers

@@ -1,6 +1,6 @@
-"""The flags with which the programs are started; values in, values out.
+"""Flags of the programs. Pure functions.
 
-They are chosen for tests: everything on loopback and under one folder, nothing synced to disk, real authorization.
+They are chosen for tests: all servers on loopback, all files in one folder, no fsync, real authorization.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,17 +19,17 @@ def etcd(port: int, folder: Path, *, authority: Path, server: CertificateFiles) 
     """Return the flags of etcd.
 
     Args:
-        port: For clients.
-        folder: Of the control plane.
-        authority: Certificate of the authority; clients need a certificate by it.
-        server: Certificate of the server.
+        port: Client port.
+        folder: Folder of the control plane.
+        authority: Certificate of the authority that issues client certificates.
+        server: Server certificate.
     """
     url = f"https://{_HOST}:{port}"
     return {
         "data-dir": str(folder / "etcd"),
         "listen-client-urls": url,
         "advertise-client-urls": url,
-        "listen-peer-urls": f"http://{_HOST}:0",  # it insists on one, and there are no peers
+        "listen-peer-urls": f"http://{_HOST}:0",  # required, although there are no peers
         "client-cert-auth": "true",
         "trusted-ca-file": str(authority),
         "cert-file": str(server.certificate),
@@ -51,18 +51,18 @@ def api_server(
     """Return the flags of the API server.
 
     Args:
-        port: Where it listens.
-        etcd_port: Where etcd listens.
-        authority: Certificate of the authority, for etcd and for everybody's client certificate.
-        server: Certificate of the server.
-        client: Certificate for etcd.
-        tokens: Keys for the tokens of service accounts.
+        port: Port of the API server.
+        etcd_port: Port of etcd.
+        authority: Certificate of the authority of etcd and of all client certificates.
+        server: Server certificate.
+        client: Client certificate for etcd.
+        tokens: Keys that sign the tokens of service accounts.
     """
     return {
         "bind-address": _HOST,
         "secure-port": str(port),
-        # Without an address it looks for a network, which a sandbox may not have; without a reconciler it does not
-        # publish the address, which must not be a loopback one.
+        # Without an address it searches for a network interface, which a sandbox may not have. Without the endpoint
+        # reconciler it does not publish the address, which could not be a loopback address.
         "advertise-address": _HOST,
         "endpoint-reconciler-type": "none",
         "tls-cert-file": str(server.certificate),
@@ -78,7 +78,7 @@ def api_server(
         "service-account-signing-key-file": str(tokens.key),
         "service-cluster-ip-range": "10.0.0.0/24",
         "allow-privileged": "true",
-        # Nobody makes the accounts that it would demand of every pod.
+        # It requires a service account of every pod, but no controller creates them.
         "disable-admission-plugins": "ServiceAccount",
     }
 
@@ -94,11 +94,11 @@ def controller_manager(
     """Return the flags of the controller manager.
 
     Args:
-        port: Where it tells its health.
-        kubeconfig: How it gets into the API server.
-        server: Certificate of its own server.
-        controllers: The names of those that run; no other does.
-        hpa_sync_period: How often autoscalers are looked at.
+        port: Port of its health endpoint.
+        kubeconfig: Kubeconfig for the API server.
+        server: Server certificate.
+        controllers: Names of the controllers to run.
+        hpa_sync_period: Sync period of the HPA controller.
     """
     return {
         "bind-address": _HOST,
@@ -109,14 +109,14 @@ def controller_manager(
         "controllers": ",".join(controllers),
         "leader-elect": "false",
         "horizontal-pod-autoscaler-sync-period": f"{hpa_sync_period.total_seconds():f}s",
-        # It shall be as fast as the tests; a loopback server bears it.
+        # The default client-side rate limit would slow the tests down.
         "kube-api-qps": "500",
         "kube-api-burst": "1000",
     }
 
 
 def joined(values: Mapping[str, bool]) -> str:
-    """Return feature gates as a flag's value.
+    """Return feature gates as the value of a flag.
 
     Example:
         >>> joined({"HPAScaleToZero": True, "WatchList": False})
@@ -129,8 +129,8 @@ def arguments(flags: Mapping[str, str], changes: Mapping[str, str | None]) -> li
     """Return the arguments of a command.
 
     Args:
-        flags: Ours.
-        changes: The user's: they come in addition, or in the place of ours; None leaves a flag out.
+        flags: The default flags.
+        changes: Flags of the user that are added or replace defaults; None removes a flag.
 
     Example:
         >>> arguments({"a": "1", "b": "2"}, {"b": None, "c": "3"})

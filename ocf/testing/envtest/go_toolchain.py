@@ -1,4 +1,4 @@
-"""Running Go."""
+"""Go toolchain: version check and running commands."""
 
 import os
 import re
@@ -15,55 +15,55 @@ from ocf.errors import ConfigError
 __all__ = ["Go", "problem"]
 
 _TAIL: Final = 20  # lines of a failed command that are shown
-_SWITCHES: Final = (1, 21)  # the first Go that fetches a newer one when a module demands it
+_SWITCHES: Final = (1, 21)  # the first Go that downloads a newer toolchain if a module requires it
 _INSTEAD: Final = "install it from https://go.dev/dl, or let KUBEBUILDER_ASSETS name a folder that setup-envtest filled"
 
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """The Go toolchain, with an environment.
+    """The Go toolchain with an environment.
 
     Args:
-        environ: What it is run with.
-        program: Its command.
+        environ: Environment variables of its commands.
+        program: The `go` command.
     """
 
     environ: Mapping[str, str]
     program: str = "go"
 
-    def check(self, floor: str, folder: Path) -> None:
-        """Make sure that it is there and new enough.
+    def check(self, minimum: str, folder: Path) -> None:
+        """Check that Go is installed and new enough.
 
         Args:
-            floor: The oldest version that will do.
-            folder: Where to run it; outside of any module.
+            minimum: The oldest accepted version.
+            folder: Working directory, outside of any module.
 
         Raises:
-            ConfigError: If it is not.
+            ConfigError: If Go is missing or too old.
         """
         try:
             version, toolchain = self.run(["env", "GOVERSION", "GOTOOLCHAIN"], folder)
-        except ValueError as error:  # before 1.21 one of them is unknown, and empty lines are left out
+        except ValueError as error:  # Go before 1.21 prints an empty line for GOTOOLCHAIN, which `run` drops
             raise ConfigError(
-                f"the programs are built with Go {floor} or newer, and {self.program} is older"
+                f"the programs need Go {minimum} or newer to be built, and {self.program} is older"
             ) from error
-        found = problem(version, toolchain, floor)
+        found = problem(version, toolchain, minimum)
         if found:
             raise ConfigError(found)
 
     def run(self, arguments: Sequence[str], folder: Path, see: Callable[[str], None] = lambda _: None) -> list[str]:
-        """Run a command to its end.
+        """Run a command and wait until it ends.
 
         Args:
-            arguments: Of `go`.
-            folder: Where.
-            see: Told each line that is printed, as it comes.
+            arguments: Arguments of `go`.
+            folder: Working directory.
+            see: Called with each printed line immediately.
 
         Returns:
-            The lines that were printed, empty ones left out; what Go says about itself is not among them.
+            The printed lines, without empty lines and without Go's own messages (`go: ...`).
 
         Raises:
-            ConfigError: If there is no Go, or it fails; with the end of what it printed.
+            ConfigError: If Go is missing or fails; contains the end of its output.
         """
         lines, tail = [], deque[str](maxlen=_TAIL)
         try:
@@ -80,7 +80,7 @@ class Go:
             )
         except OSError as error:
             raise ConfigError(
-                f"the programs are built with Go, and `{self.program}` cannot be run; {_INSTEAD}"
+                f"the programs need Go to be built, and `{self.program}` cannot be run; {_INSTEAD}"
             ) from error
         assert process.stdout is not None  # noqa: S101 (it was opened with a pipe)
         try:
@@ -97,27 +97,28 @@ class Go:
         return lines
 
 
-def problem(version: str, toolchain: str, floor: str) -> str:
-    """Tell what is wrong with a Go.
+def problem(version: str, toolchain: str, minimum: str) -> str:
+    """Return why a Go version cannot build the programs.
 
     Args:
-        version: What it calls itself, `go1.26.8`.
-        toolchain: Its setting GOTOOLCHAIN; unless that is `local`, Go fetches a newer one by itself.
-        floor: The oldest version that will do.
+        version: The version that Go reports, such as `go1.26.8`.
+        toolchain: The setting GOTOOLCHAIN; unless it is `local`, Go downloads a newer version on its own.
+        minimum: The oldest accepted version.
 
     Returns:
-        A sentence; empty if nothing is wrong.
+        A sentence; empty if the version is accepted.
 
     Example:
         >>> problem("go1.26.8", "local", "1.26")
         ''
     """
     numbers = _numbers(version)
-    if not numbers or numbers >= _numbers(floor):  # no number: somebody built it, and knows
+    if not numbers or numbers >= _numbers(minimum):  # a custom build of Go may have no version number
         return ""
     if numbers >= _SWITCHES and toolchain != "local":
         return ""
-    return f"the programs are built with Go {floor} or newer, and this one is {version.removeprefix('go')}; {_INSTEAD}"
+    found = version.removeprefix("go")
+    return f"the programs need Go {minimum} or newer to be built, and this one is {found}; {_INSTEAD}"
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -126,7 +127,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End the command and the compilers that it has started, if we leave before it has ended."""
+    """Kill the command and its child processes if it is still running."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -1,6 +1,6 @@
-"""`HttpProbe`: a few blocking requests to a server of ours, with its own authority and our certificate.
+"""`HttpProbe`: blocking HTTPS requests to a server of the control plane, with a client certificate.
 
-For what happens outside of any event loop: asking whether a server is ready, and making a namespace.
+For code outside of event loops, such as readiness checks and the creation of namespaces.
 """
 
 import http.client
@@ -14,18 +14,18 @@ from ocf.testing.envtest.certificates import CertificateFiles
 
 __all__ = ["HttpProbe"]
 
-_GLANCE: Final = 1.0  # seconds; whoever needs longer is not ready, or is somebody else who has the port
-_PATIENCE: Final = 30.0  # seconds for a request that shall be answered
+_READY_TIMEOUT: Final = 1.0  # seconds; a slower server is not ready, or is another program on the same port
+_TIMEOUT: Final = 30.0  # seconds for other requests
 _OK: Final = 200
 
 
 class HttpProbe:
-    """Where a server listens on loopback, and how to get in.
+    """A client of one server on loopback.
 
     Args:
-        port: Of the server.
-        authority: The file with the certificate of the server's authority.
-        client: Our certificate.
+        port: Port of the server.
+        authority: File with the certificate of the server's authority.
+        client: Client certificate.
     """
 
     def __init__(self, port: int, authority: Path, client: CertificateFiles) -> None:
@@ -37,18 +37,18 @@ class HttpProbe:
         """Send one request.
 
         Args:
-            method: Of HTTP.
-            path: On the server.
-            body: Sent as JSON.
+            method: HTTP method.
+            path: Path of the URL.
+            body: Body, sent as JSON.
 
         Returns:
-            The status code and the object of the answer, empty if that is none.
+            The status code and the JSON object of the response; empty if the response is not a JSON object.
 
         Raises:
-            OSError: If nobody listens, or it is not our server.
-            http.client.HTTPException: If the answer is none of HTTP.
+            OSError: If no server listens, or its certificate has another authority.
+            http.client.HTTPException: If the response is not valid HTTP.
         """
-        code, text = self._send(method, path, body, _PATIENCE)
+        code, text = self._send(method, path, body, _TIMEOUT)
         try:
             answer = json.loads(text)
         except ValueError:
@@ -56,9 +56,9 @@ class HttpProbe:
         return code, answer if isinstance(answer, dict) else {}
 
     def is_open(self, path: str) -> bool:
-        """Tell whether the server says by this path that it is ready."""
+        """Return whether the server responds with 200 to a readiness path."""
         try:
-            return self._send("GET", path, None, _GLANCE)[0] == _OK
+            return self._send("GET", path, None, _READY_TIMEOUT)[0] == _OK
         except (OSError, http.client.HTTPException):
             return False
 

@@ -11,14 +11,14 @@ __all__ = ["write_kubeconfig"]
 def write_kubeconfig(
     file: Path, *, server: str, authority: Path, client: CertificateFiles, namespace: str = "default"
 ) -> Path:
-    """Write a kubeconfig. It is JSON, which every reader of YAML reads.
+    """Write a kubeconfig as JSON, which is also YAML.
 
     Args:
-        file: Where to.
+        file: The file to write.
         server: URL of the API server.
         authority: Certificate of its authority.
-        client: Certificate of the user.
-        namespace: Where the user works unless told otherwise.
+        client: Client certificate of the user.
+        namespace: Default namespace of the user.
 
     Returns:
         The file.

@@ -1,4 +1,4 @@
-"""Running kubectl, apart from what the user has at home."""
+"""Execution of kubectl, isolated from the user's home directory."""
 
 import os
 import subprocess
@@ -14,20 +14,20 @@ _SECONDS: Final = 120.0
 
 
 def kubectl(program: Path, arguments: Sequence[str], *, home: Path, kubeconfig: Path, stdin: str = "") -> str:
-    """Run kubectl and return what it prints.
+    """Run kubectl and return its output.
 
     Args:
-        program: The file.
-        arguments: As on its command line.
-        home: Where it keeps its cache, instead of in the user's home; the user's preferences are not read.
-        kubeconfig: Who we are.
-        stdin: What it reads.
+        program: The file of kubectl.
+        arguments: Its command-line arguments.
+        home: Its home directory, for its cache; the user's preferences are not read.
+        kubeconfig: Kubeconfig of the user.
+        stdin: Its standard input.
 
     Returns:
         Its standard output.
 
     Raises:
-        ConfigError: If it fails or takes longer than two minutes; with what it says.
+        ConfigError: If it fails or takes longer than two minutes; contains its standard error.
     """
     command = [str(program), *arguments]
     ours = {"HOME": str(home), "KUBECONFIG": str(kubeconfig), "KUBECACHEDIR": str(home / "cache"), "KUBERC": "off"}

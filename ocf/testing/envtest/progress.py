@@ -1,4 +1,4 @@
-"""What somebody who waits for a build sees: bars on a terminal, a line per step elsewhere."""
+"""Progress display of a build: bars on a terminal, one line per step elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,23 +12,23 @@ __all__ = ["Progress", "See", "shown_on"]
 
 
 See: TypeAlias = Callable[[str], None]
-"""Takes notice of a line that Go printed: a package that was compiled, or a download."""
+"""Called with a line that Go printed: a compiled package or a download."""
 
 
 class Progress(Protocol):
-    """Where the work is told."""
+    """Display of progress."""
 
     def step(self, what: str, packages: int = 0) -> AbstractContextManager[See]:
-        """Begin a step, which ends with the block; the block gets what takes notice of its lines.
+        """Begin a step that ends with the block; yields the function to call with each printed line.
 
         Args:
-            what: What is done.
-            packages: How many packages may be compiled; 0 if that is not known.
+            what: Description of the step.
+            packages: Maximum number of packages to compile; 0 if unknown.
         """
         ...
 
     def say(self, text: str) -> None:
-        """Tell something besides."""
+        """Display a message."""
         ...
 
 
@@ -70,5 +70,5 @@ class _Bars(_Lines):
                 shown.update(task, advance=0 if line.startswith("go: ") else 1, now=line.removeprefix("go: ")[:60])
 
             yield see
-            # What Go had compiled before is not printed; the step is complete all the same.
+            # Go does not print packages that it had compiled before; the step is complete nevertheless.
             shown.update(task, total=packages or 1, completed=packages or 1, now="")

@@ -1,7 +1,7 @@
-"""Starting a server on a free port, and waiting until it is ready.
+"""Startup of a server on a free port, including the wait until it is ready.
 
-A port that is free now may be taken a moment later. So a server that ends because of its port is started again on
-another one, and every other end is an error with the tail of its log.
+Another program may take a free port at any moment. A server that ends because its port is in use is therefore started
+again on another port; any other exit is an error with the end of the server's log.
 """
 
 import socket
@@ -19,29 +19,29 @@ from ocf.testing.envtest.http_probe import HttpProbe
 __all__ = ["Launch", "Ports", "RunningServer", "free_port", "start"]
 
 _ATTEMPTS: Final = 5
-_PAUSE: Final = 0.05  # seconds between two questions whether it is ready
+_PAUSE: Final = 0.05  # seconds between two readiness checks
 _TAKEN: Final = "address already in use"  # EADDRINUSE, as Go words it
 
 Ports = Callable[[], int]
-"""Gives a port to try."""
+"""Returns a port to try."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a server is started.
+    """Settings for starting a server.
 
     Args:
-        program: The file.
-        arguments: Its arguments, given the port.
-        door: How to get in, given the port.
-        ready: The path by which it tells that it is ready.
-        folder: Where it works, and leaves its log.
-        seconds: How long it may take.
+        program: File of the program.
+        arguments: Returns the arguments for a port.
+        probe: Returns the client for a port.
+        ready: Path of the readiness endpoint.
+        folder: Folder for its files and its log.
+        seconds: Start timeout.
     """
 
     program: Path
     arguments: Callable[[int], Sequence[str]]
-    door: Callable[[int], HttpProbe]
+    probe: Callable[[int], HttpProbe]
     ready: str
     folder: Path
     seconds: float
@@ -57,11 +57,11 @@ class RunningServer:
     """A server that is ready."""
 
     program: ChildProcess
-    door: HttpProbe
+    probe: HttpProbe
 
 
 def free_port() -> int:
-    """Return a port of the loopback address that nobody uses at this moment."""
+    """Return a port of the loopback address that is free at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -78,25 +78,25 @@ def start(
     """Start a server and wait until it is ready.
 
     Args:
-        launch: What to start.
-        ports: Where to try.
-        given_up: Set from another thread, it ends the waiting.
-        clock: Seconds that never go back.
+        launch: The settings.
+        ports: Returns a port to try.
+        given_up: Event that aborts waiting; may be set from another thread.
+        clock: Monotonic clock in seconds.
 
     Returns:
-        The server. On an error nothing is left running.
+        The server. On an error no process is left running.
 
     Raises:
-        ConfigError: If it ends, takes too long, finds no port, or was given up.
+        ConfigError: If the server ends, times out, finds no free port, or `given_up` is set.
     """
     given_up = given_up or threading.Event()
     for _ in range(_ATTEMPTS):
-        door = launch.door(ports())
-        command = [str(launch.program), *launch.arguments(door.port)]
+        probe = launch.probe(ports())
+        command = [str(launch.program), *launch.arguments(probe.port)]
         program = ChildProcess(command, folder=launch.folder, log=launch.folder / f"{launch.name}.log")
         try:
-            if _wait(program, door, launch, given_up, clock):
-                return RunningServer(program, door)
+            if _wait(program, probe, launch, given_up, clock):
+                return RunningServer(program, probe)
         except BaseException:
             program.stop()
             raise
@@ -108,23 +108,23 @@ def start(
 
 def _wait(
     program: ChildProcess,
-    door: HttpProbe,
+    probe: HttpProbe,
     launch: Launch,
     given_up: threading.Event,
     clock: Callable[[], float],
 ) -> bool:
-    """Wait for the server; tell whether it is ready, which it is not if it has ended."""
+    """Wait until the server is ready or has ended; return whether it is ready."""
     deadline = clock() + launch.seconds
     while program.running:
-        if door.is_open(launch.ready):
+        if probe.is_open(launch.ready):
             return True
         if clock() > deadline:
             raise ConfigError(_ended(launch.name, f"was not ready after {launch.seconds:g} s", program))
         if given_up.wait(_PAUSE):
-            raise ConfigError(f"{launch.name} was given up while it started")
+            raise ConfigError(f"the start of {launch.name} was aborted")
     return False
 
 
 def _ended(name: str, what: str, program: ChildProcess) -> str:
     tail = program.tail()
-    return f"{name} {what}; the end of its log:\n{tail}" if tail else f"{name} {what}, and printed nothing"
+    return f"{name} {what}; the end of its log:\n{tail}" if tail else f"{name} {what}; it printed nothing"

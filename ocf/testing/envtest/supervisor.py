@@ -1,15 +1,16 @@
-"""Runs one program and ends it when asked to, or when whoever asked for the program is gone.
+"""Supervisor process that runs one program and kills it on request, or when the parent process ends.
 
-This file is run as a script, `python keeper.py PARENT FOLDER PROGRAM ARGUMENT...`, one per program, and imports the
-standard library only. It stands between us and the program because a process that is killed cannot clean up, and
-nothing in the program does it: the keeper outlives its parent long enough to kill the program and to remove the folder.
+This file is run as a script, `python supervisor.py PARENT FOLDER PROGRAM ARGUMENT...`, once per program, and imports
+the standard library only. A killed process cannot clean up, and the program does not do it either. The supervisor
+outlives its parent long enough to kill the program and to remove the folder.
 
-How it learns that its parent is gone: the parent holds the other end of standard input, which closes with it; and,
-should a fork of the parent hold that end open, a keeper's parent changes when the real one dies. A byte on standard
-input before it closes means that the parent is well and cleans up by itself. On Linux the program also dies when its
-keeper is killed.
+It detects the end of its parent in two ways. The parent holds the other end of standard input, which is closed when the
+parent ends. If a fork of the parent keeps that end open, the parent process id of the supervisor changes. A byte on
+standard input before the end of file means that the parent is alive and cleans up the folder itself. On Linux the
+program also dies if its supervisor is killed.
 
-Programs are killed, not asked: what they keep is thrown away anyway, and a busy API server takes a minute to shut down.
+Programs are killed instead of terminated: their data is not needed any more, and a busy API server takes a minute to
+shut down.
 """
 
 import os
@@ -24,20 +25,20 @@ from typing import Final
 
 __all__ = ["main"]
 
-_LOOK: Final = 1.0  # seconds between two looks at who our parent is
-_ENDS: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+_POLL: Final = 1.0  # seconds between two checks of the parent process id
+_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 _PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a program until it ends, or until it has to.
+    """Run a program until it ends or must be killed.
 
     Args:
         arguments: The parent's process id, the folder to remove if the parent disappears, and the program with its
             arguments.
 
     Returns:
-        The program's exit code, 127 if it could not be started.
+        The exit code of the program; 127 if it could not be started.
     """
     parent, folder, *command = arguments
     woken = _wake_on_signals()
@@ -55,10 +56,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _wait(child: subprocess.Popen[bytes], parent: int, woken: int) -> bool:
-    """Wait until the child has ended or has to end; tell whether the parent is gone without a word."""
+    """Wait until the child has ended or must be killed; return whether the parent ended without a stop request."""
     while child.poll() is None:
-        readable, _, _ = select.select([0, woken], [], [], _LOOK)
-        if woken in readable and any(number in _ENDS for number in os.read(woken, 64)):
+        readable, _, _ = select.select([0, woken], [], [], _POLL)
+        if woken in readable and any(number in _STOP_SIGNALS for number in os.read(woken, 64)):
             return False
         if 0 in readable:
             return not os.read(0, 1)
@@ -68,21 +69,21 @@ def _wait(child: subprocess.Popen[bytes], parent: int, woken: int) -> bool:
 
 
 def _wake_on_signals() -> int:
-    """Make signals readable, the end of the child among them, and return where to read them."""
+    """Write signals, including SIGCHLD, to a pipe, and return its reading end."""
 
     def ignore(_number: int, _frame: FrameType | None) -> None:
-        """Do nothing: without a handler the signal would not be written to the pipe."""
+        """Do nothing; without a handler Python does not write the signal to the pipe."""
 
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing)
-    for number in (*_ENDS, signal.SIGCHLD):
+    for number in (*_STOP_SIGNALS, signal.SIGCHLD):
         signal.signal(number, ignore)
     return reading
 
 
 def _die_with_parent() -> Callable[[], None] | None:
-    """Return what a new process calls so that it dies with us, where the system can do that."""
+    """Return the function that makes a new process die with this one; None if the system does not support it."""
     if sys.platform != "linux":
         return None
     import ctypes

@@ -1,4 +1,4 @@
-"""Which versions the programs have, and what their folder in the cache is called."""
+"""Versions of the programs, and the names of their folders in the cache."""
 
 import platform
 import sys
@@ -16,7 +16,7 @@ _ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64"
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A system and a processor, in Go's words.
+    """A system and a processor, by Go's names.
 
     Args:
         system: Such as `linux` or `darwin`.
@@ -28,7 +28,7 @@ class Machine:
 
     @classmethod
     def here(cls) -> "Machine":
-        """Return the one we run on."""
+        """Return the current machine."""
         name = platform.machine().lower()
         return cls(sys.platform, _ARCHITECTURES.get(name, name))
 
@@ -40,7 +40,7 @@ class Release:
     Args:
         kubernetes: Version of Kubernetes, without `v`.
         etcd: Version of etcd, without `v`.
-        go: The oldest Go that builds them, as their modules demand.
+        go: The oldest Go that builds them, as their modules require.
 
     Example:
         >>> Release("1.36.3", "3.7.3", go="1.26").folder_name(Machine("linux", "amd64"))
@@ -57,17 +57,18 @@ class Release:
 
 
 PINNED: Final = Release(kubernetes=KUBERNETES_VERSION, etcd="3.7.3", go="1.26")
-"""What `make envtest` provides."""
+"""The release that `make envtest` installs."""
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
-    """Return the folder that holds one folder per release and machine.
+    """Return the cache folder, which contains one folder per release and machine.
 
     Args:
-        environ: The environment; `XDG_CACHE_HOME` counts if it is an absolute path, as the XDG specification has it.
+        environ: The environment variables; as the XDG specification requires, `XDG_CACHE_HOME` must be an absolute path
+            to be used.
 
     Returns:
-        The folder, which need not exist.
+        The folder; it may not exist yet.
 
     Example:
         >>> str(cache_folder({"XDG_CACHE_HOME": "/var/cache/me"}))

@@ -1,11 +1,11 @@
-"""The metrics APIs of a real control plane, answered by a test.
+"""Stub of the metrics APIs for a real control plane.
 
 A `MetricsStub` registers itself at the API server for `metrics.k8s.io`, `custom.metrics.k8s.io` and
 `external.metrics.k8s.io`, and responds with what the test set on its `FakeMetricsClient`: to the real HPA controller,
 to kubectl, and to any other client.
 """
 
-from ocf.testing.metrics_stub.handlers import Asked
+from ocf.testing.metrics_stub.handlers import MetricsQuery
 from ocf.testing.metrics_stub.server import MetricsStub
 
-__all__ = ["Asked", "MetricsStub"]
+__all__ = ["MetricsQuery", "MetricsStub"]

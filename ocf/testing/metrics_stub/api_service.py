@@ -1,4 +1,4 @@
-"""How a stub comes to be asked: the objects that register it at an API server."""
+"""Objects that register the stub at an API server."""
 
 from typing import Final
 
@@ -10,11 +10,11 @@ __all__ = ["HOST", "api_services", "service"]
 _HOME: Final = "kube-system"
 _NAME: Final = "ocf-metrics-stub"
 HOST: Final = f"{_NAME}.{_HOME}.svc"
-"""The name under which the API server expects the stub's certificate."""
+"""Host name in the certificate of the stub, as the API server expects it."""
 
 
 def service() -> Manifest:
-    """Return a Service that leads to this machine; an address of loopback cannot be an endpoint."""
+    """Return a Service that refers to this machine by name, because an endpoint cannot have a loopback address."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -27,8 +27,8 @@ def api_services(port: int, authority: str) -> list[Manifest]:
     """Return the objects that register the stub at an API server.
 
     Args:
-        port: Where the stub listens.
-        authority: The certificate that the stub's own is signed by, in base64.
+        port: Port of the stub.
+        authority: Certificate of the authority that signed the stub's certificate, in base64.
     """
     place = {"namespace": _HOME, "name": _NAME, "port": port}
     return [

@@ -1,4 +1,4 @@
-"""What the stub answers: the three metrics APIs and their discovery, over what a test has said."""
+"""HTTP handlers of the stub: the three metrics APIs and their discovery."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,23 +16,23 @@ from ocf.testing.fake_metrics import FakeMetricsClient
 if TYPE_CHECKING:
     from aiohttp import web
 
-__all__ = ["VERSIONS", "Asked", "MetricsHandlers", "make_app"]
+__all__ = ["VERSIONS", "MetricsHandlers", "MetricsQuery", "make_app"]
 
 VERSIONS: Final = {RESOURCE_METRICS: "v1beta1", CUSTOM_METRICS: "v1beta2", EXTERNAL_METRICS: "v1beta1"}
-"""The version of each API that is served."""
+"""The served version of each API group."""
 
 _PODS: Final = {"name": "pods", "singularName": "", "namespaced": True, "kind": "PodMetrics", "verbs": ["get", "list"]}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question for a measurement.
+class MetricsQuery:
+    """A request for metrics.
 
     Args:
-        at: When it came.
+        at: When it arrived.
         path: Its path.
-        query: Its parameters.
-        user: Who asked, as the API server says; empty if it does not.
+        query: Its query parameters.
+        user: The user, as the API server reports it; empty if it does not.
     """
 
     at: datetime
@@ -42,30 +42,30 @@ class Asked:
 
 
 class MetricsHandlers:
-    """Answers questions, and remembers them.
+    """Responds to requests for metrics, and records them.
 
     Args:
-        metrics: What a test has said.
-        plural_of: Returns what the API server calls the objects of a kind, `ingresses`, given group and kind.
-        clock: Tells when a question came.
+        metrics: The metrics that a test set.
+        plural_of: Returns the plural name of a kind, such as `ingresses`, for a group and a kind.
+        clock: Gives the time of a request.
     """
 
     def __init__(
         self, metrics: FakeMetricsClient, plural_of: Callable[[str, str], Awaitable[str]], clock: Clock
     ) -> None:
         self.metrics = metrics
-        self.asked: list[Asked] = []
+        self.queries: list[MetricsQuery] = []
         self.overrides: dict[str, tuple[int, bytes]] = {}
         self._plural_of = plural_of
         self._clock = clock
 
     async def answer(self, request: "web.Request") -> "web.Response":
-        """Answer a question for a measurement."""
+        """Respond to a request for metrics."""
         from aiohttp import web
 
         user = request.headers.get("X-Remote-User", "")
         query = tuple(sorted(request.query.items()))
-        self.asked.append(Asked(self._clock.now(), request.path, query, user))
+        self.queries.append(MetricsQuery(self._clock.now(), request.path, query, user))
         if request.path in self.overrides:
             status, body = self.overrides[request.path]
             kind = "application/json" if body.startswith(b"{") else "text/plain"
@@ -73,7 +73,7 @@ class MetricsHandlers:
         try:
             kind, items = await self._items(request)
         except ApiError as error:
-            return _refusal(error)
+            return _error_response(error)
         version = f"{request.match_info['group']}/{request.match_info['version']}"
         return web.json_response({"kind": kind, "apiVersion": version, "metadata": {}, "items": list(items)})
 
@@ -104,7 +104,7 @@ class MetricsHandlers:
         return ()
 
     async def _described(self, namespace: str, resource: str, name: str) -> Manifest:
-        """Return the object that is meant, among those that something was said of."""
+        """Return the object of a request, looked up among the objects that have metrics."""
         plural, _, group = resource.partition(".")
         for home, its_group, kind, its_name in self.metrics.described:
             if (home, its_group, its_name) == (namespace, group, name) and await self._plural_of(group, kind) == plural:
@@ -112,17 +112,17 @@ class MetricsHandlers:
         return {"kind": resource, "name": name}
 
 
-def make_app(desk: MetricsHandlers) -> "web.Application":
+def make_app(handlers: MetricsHandlers) -> "web.Application":
     """Return the application that serves the APIs.
 
     Args:
-        desk: Answers the questions.
+        handlers: Responds to the requests for metrics.
     """
     from aiohttp import web
 
     app = web.Application()
     app.router.add_get("/apis/{group}/{version}", _resources)
-    app.router.add_get("/apis/{group}/{version}/namespaces/{namespace}/{rest:.+}", desk.answer)
+    app.router.add_get("/apis/{group}/{version}/namespaces/{namespace}/{rest:.+}", handlers.answer)
     return app
 
 
@@ -138,8 +138,8 @@ async def _resources(request: "web.Request") -> "web.Response":
     )
 
 
-def _refusal(error: ApiError) -> "web.Response":
-    """Answer as the error says: with a Status where it has a reason, else with a text as a proxy does."""
+def _error_response(error: ApiError) -> "web.Response":
+    """Return the response for an error: a Status if it has a reason, else a plain text like that of a proxy."""
     from aiohttp import web
 
     code = error.code or HTTPStatus.INTERNAL_SERVER_ERROR

@@ -1,4 +1,4 @@
-"""`MetricsStub`: a server of metrics, registered at a real API server for as long as a block runs."""
+"""`MetricsStub`: a metrics server that is registered at a real API server for the duration of a block."""
 
 import asyncio
 import base64
@@ -14,7 +14,7 @@ from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.conditions import is_condition_true
 from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.metrics_stub.api_service import HOST, api_services, service
-from ocf.testing.metrics_stub.handlers import Asked, MetricsHandlers, make_app
+from ocf.testing.metrics_stub.handlers import MetricsHandlers, MetricsQuery, make_app
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 __all__ = ["MetricsStub"]
 
 _MANAGER: Final = "ocf-metrics-stub"
-_PAUSE: Final = 0.05  # seconds between two looks at whether the API server has found it
+_PAUSE: Final = 0.05  # seconds between two checks whether the API server has found it
 _ADDRESS: Final = "127.0.0.1"
 
 
 class MetricsStub:
-    """A server of the three metrics APIs behind a control plane, which answers what a test says.
+    """A server of the three metrics APIs behind a control plane; it returns the metrics that a test sets.
 
-    A control plane has one such server at most: what is registered holds for all namespaces. It answers in the event
-    loop of the test, so a test that blocks its loop keeps everybody waiting.
+    A control plane can have only one such server, because the registration applies to all namespaces. It runs in the
+    event loop of the test, so a test that blocks its loop also blocks all clients of the metrics.
 
     Args:
-        plane: The control plane, running.
-        metrics: What is answered; None starts with nothing.
-        clock: Tells when something was asked; None for the machine's.
+        plane: The running control plane.
+        metrics: The metrics; None for an empty `FakeMetricsClient`.
+        clock: Gives the time of requests; None for the system clock.
         seconds: How long the API server may take to find it.
 
     Raises:
@@ -61,12 +61,12 @@ class MetricsStub:
         seconds: float = 30.0,
     ) -> None:
         self.metrics = metrics or FakeMetricsClient()
-        """What is answered; a test may change it at any time."""
+        """The metrics; a test may change them at any time."""
         self._plane = plane
         self._clock = clock or SystemClock()
         self._seconds = seconds
         self._stack = AsyncExitStack()
-        self._desk: MetricsHandlers | None = None
+        self._handlers: MetricsHandlers | None = None
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -78,10 +78,10 @@ class MetricsStub:
                     return (await kinds.find(group, kind)).plural
                 return ""
 
-            self._desk = MetricsHandlers(self.metrics, plural_of, self._clock)
-            port = await self._serve(stack, self._desk)
+            self._handlers = MetricsHandlers(self.metrics, plural_of, self._clock)
+            port = await self._serve(stack, self._handlers)
             await self._register(stack, cluster, port)
-            self._desk.asked.clear()
+            self._handlers.queries.clear()
             self._stack = stack.pop_all()
         return self
 
@@ -91,17 +91,17 @@ class MetricsStub:
         await self._stack.aclose()
 
     @property
-    def asked(self) -> list[Asked]:
-        """What was asked so far, oldest first; questions of discovery are left out. May be cleared."""
-        return self._open.asked
+    def queries(self) -> list[MetricsQuery]:
+        """The requests for metrics, oldest first and without discovery requests; a test may clear the list."""
+        return self._open.queries
 
     def override(self, path: str, body: bytes | None, *, status: int = 200) -> None:
-        """Answer something else to one question, for example nonsense.
+        """Override the response to one path, for example with invalid JSON.
 
         Args:
-            path: The path of the question.
-            body: The answer, JSON if it begins with a brace; None to answer as before.
-            status: Its HTTP status.
+            path: Path of the request.
+            body: Body of the response, JSON if it begins with a brace; None removes the override.
+            status: HTTP status of the response.
         """
         self._open.overrides.pop(path, None)
         if body is not None:
@@ -109,19 +109,19 @@ class MetricsStub:
 
     @property
     def _open(self) -> MetricsHandlers:
-        if self._desk is None:
+        if self._handlers is None:
             raise ConfigError("this stub is not running; use it inside of its `async with` block")
-        return self._desk
+        return self._handlers
 
-    async def _serve(self, stack: AsyncExitStack, desk: MetricsHandlers) -> int:
+    async def _serve(self, stack: AsyncExitStack, handlers: MetricsHandlers) -> int:
         from aiohttp import web
 
         pair = self._plane.certificate_for(_MANAGER, HOST)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pair.certificate, pair.key)
-        runner = web.AppRunner(make_app(desk), access_log=None, shutdown_timeout=1.0)
+        runner = web.AppRunner(make_app(handlers), access_log=None, shutdown_timeout=1.0)
         await runner.setup()
-        stack.push_async_callback(_hang_up, runner)
+        stack.push_async_callback(_stop, runner)
         await web.TCPSite(runner, _ADDRESS, 0, ssl_context=context).start()
         port: int = runner.addresses[0][1]
         return port
@@ -131,7 +131,7 @@ class MetricsStub:
         registered = api_services(port, authority)
         for manifest in (service(), *registered):
             await cluster.apply(manifest, field_manager=_MANAGER, force=True)
-            stack.push_async_callback(_gone, cluster, ObjectKey.of(manifest))
+            stack.push_async_callback(_delete, cluster, ObjectKey.of(manifest))
         try:
             async with asyncio.timeout(self._seconds):
                 for manifest in registered:
@@ -141,28 +141,28 @@ class MetricsStub:
             raise ConfigError(f"the API server did not find the metrics stub within {self._seconds:g} s") from error
 
     async def _found(self, cluster: "ApiServerCluster", registered: Manifest, port: int) -> bool:
-        """Tell whether questions for an API come here.
+        """Return whether the API server sends requests for an API to this server.
 
-        That it is available is not enough: they may still go to where a stub before this one was.
+        The condition `Available` is not enough: requests may still go to the address of an earlier stub.
         """
         group, version = registered["spec"]["group"], registered["spec"]["version"]
         path = f"/apis/{group}/{version}/namespaces/default/port-{port}"
         with suppress(ApiError):
             await cluster.read_path(path)
-        here = any(asked.path == path for asked in self._open.asked)
+        here = any(query.path == path for query in self._open.queries)
         return here and _available(await cluster.get(ObjectKey.of(registered)))
 
 
-async def _hang_up(runner: "web.AppRunner") -> None:
-    """End the server and its connections: the API server keeps them open, and would be waited for to say goodbye."""
+async def _stop(runner: "web.AppRunner") -> None:
+    """Stop the server and abort its connections, which the API server would keep open."""
     for connection in [] if runner.server is None else runner.server.connections:
         if connection.transport is not None:
             connection.transport.abort()
     await runner.cleanup()
-    await asyncio.sleep(0)  # the loop closes what was aborted
+    await asyncio.sleep(0)  # lets the loop close the aborted connections
 
 
-async def _gone(cluster: "ApiServerCluster", key: ObjectKey) -> None:
+async def _delete(cluster: "ApiServerCluster", key: ObjectKey) -> None:
     with suppress(NotFoundError):
         await cluster.delete(key)
 

@@ -260,7 +260,7 @@ async def test_it_needs_exactly_the_rules_of_its_role(
         whole = RecordingForbidden(opened)
 
         async def complete() -> bool:
-            groups = {one.path.split("/")[2] for one in stub.asked if env.namespace in one.path}
+            groups = {one.path.split("/")[2] for one in stub.queries if env.namespace in one.path}
             return len(groups) == 3 and (not mode.writes or await env.done())
 
         await live(env, whole, mode, complete)

@@ -148,7 +148,7 @@ async def test_what_was_done_is_told_on_the_owner(operator: Operator) -> None:
 
 async def test_no_permission_to_tell_events_is_no_failure(operator: Operator, caplog: pytest.LogCaptureFixture) -> None:
     """The pass succeeds, the log says what is missing."""
-    forbidding = FaultyCluster(operator.cluster, [faults.refused(ForbiddenError("may not"), kind="Event", times=None)])
+    forbidding = FaultyCluster(operator.cluster, [faults.rejected(ForbiddenError("may not"), kind="Event", times=None)])
     async with broadcasting_events(forbidding, controller="example.com/shop", clock=operator.clock) as events:
         await operator.run(forbidding, events)
 

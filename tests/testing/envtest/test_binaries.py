@@ -101,5 +101,5 @@ def test_a_file_that_cannot_be_executed_is_missing(tmp_path: Path, make_programs
 
 def test_who_wants_a_controller_manager_is_told_how_to_get_one(tmp_path: Path, make_programs: MakePrograms) -> None:
     programs = Programs(make_programs(tmp_path, ASSETS), "KUBEBUILDER_ASSETS")
-    with pytest.raises(ConfigError, match=r"unset KUBEBUILDER_ASSETS and run `make envtest` \(.*\), which brings one"):
+    with pytest.raises(ConfigError, match=r"unset KUBEBUILDER_ASSETS and run `make envtest` \(.*\), which installs it"):
         programs.path(Program.CONTROLLER_MANAGER)

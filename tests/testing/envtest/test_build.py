@@ -102,7 +102,7 @@ def test_a_failing_build_leaves_nothing_and_shows_what_go_said(
 
 def test_a_program_that_does_not_run_is_not_kept(environ: dict[str, str], tmp_path: Path, fake_go: FakeGo) -> None:
     fake_go.write(build='while [ "$1" != -o ]; do shift; done; echo "not a program" > "$2"; exit 0')
-    with pytest.raises(ConfigError, match="etcd was built, and does not run"):
+    with pytest.raises(ConfigError, match="etcd was built, but does not run"):
         build_programs(environ, Told(), go=fake_go.command)
     assert content(tmp_path) <= {".lock"}
 
@@ -116,7 +116,7 @@ def test_what_a_killed_build_left_is_removed(environ: dict[str, str], tmp_path: 
 
 def test_a_go_that_is_too_old_is_told_before_anything_is_fetched(environ: dict[str, str], fake_go: FakeGo) -> None:
     fake_go.write(version="go1.25.1")
-    with pytest.raises(ConfigError, match=r"with Go 1\.26 or newer, and this one is 1\.25\.1"):
+    with pytest.raises(ConfigError, match=r"need Go 1\.26 or newer to be built, and this one is 1\.25\.1"):
         build_programs(environ, Told(), go=fake_go.command)
     assert [line.split()[0] for line in fake_go.asked] == ["env"]
 
@@ -163,5 +163,5 @@ def test_a_second_build_waits_for_the_first_and_keeps_others_out(
     cache.mkdir(parents=True)
     told = Watching(cache / ".lock")
     build_programs(environ, told, go=fake_go.command)
-    assert told.said == ["Another build is running; waiting for its end ..."]
+    assert told.said == ["Another build is running; waiting for it to finish ..."]
     assert told.steps

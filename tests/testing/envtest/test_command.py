@@ -37,13 +37,13 @@ def test_what_is_not_there_is_named(tmp_path: Path, make_programs: MakePrograms)
     make_programs(tmp_path, [Program.ETCD, Program.API_SERVER])
     run = Run({"KUBEBUILDER_ASSETS": str(tmp_path)})
     assert run.code == 0
-    assert "Not there: kube-controller-manager, kubectl; tests that need that are left out." in run.out
+    assert "Missing: kube-controller-manager, kubectl; tests that need them are skipped." in run.out
 
 
 def test_a_wrong_folder_is_one_line(tmp_path: Path) -> None:
     run = Run({"KUBEBUILDER_ASSETS": str(tmp_path)})
     assert run.code == 1
-    assert run.err.startswith(f"envtest: there is no etcd in {tmp_path} (KUBEBUILDER_ASSETS)")
+    assert run.err.startswith(f"envtest: etcd is missing in {tmp_path} (KUBEBUILDER_ASSETS)")
     assert run.err.count("\n") == 1
 
 
@@ -51,7 +51,7 @@ def test_no_go_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("PATH", str(tmp_path))
     run = Run({"HOME": str(tmp_path), "PATH": str(tmp_path)})
     assert run.code == 1
-    assert run.err.startswith("envtest: the programs are built with Go, and `go` cannot be run; install it")
+    assert run.err.startswith("envtest: the programs need Go to be built, and `go` cannot be run; install it")
     assert run.err.count("\n") == 1
 
 
@@ -61,7 +61,7 @@ def test_an_interruption_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("ocf.testing.envtest.build.build_programs", interrupted)
     run = Run({"HOME": str(tmp_path)})
-    assert (run.code, run.err) == (130, "envtest: interrupted; what was unfinished is removed\n")
+    assert (run.code, run.err) == (130, "envtest: interrupted; unfinished files are removed\n")
 
 
 def test_it_tells_its_versions(capsys: pytest.CaptureFixture[str]) -> None:

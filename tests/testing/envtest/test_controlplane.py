@@ -226,7 +226,7 @@ class TestUse:
             envtest.kubectl("get", "pod", "a")
 
     def test_a_name_that_no_namespace_can_have_is_refused(self, envtest_plane: ControlPlane) -> None:
-        with pytest.raises(ConfigError, match=r"no namespace 'A_': .*lowercase"), envtest_plane.namespace("A_"):
+        with pytest.raises(ConfigError, match=r"namespace 'A_' not created: .*lowercase"), envtest_plane.namespace("A_"):
             pass
 
 

@@ -103,12 +103,12 @@ def test_discovery_is_waited_for_too() -> None:
 
 def test_a_kind_that_discovery_does_not_name_in_time_is_told() -> None:
     script = Script(POST=[(201, {})], GET=[(200, {}), (200, {}), *[found("shops")] * 100])
-    with pytest.raises(ConfigError, match=r"v1 is not served after 1 s: discovery does not name shops/status"):
+    with pytest.raises(ConfigError, match=r"v1 is not served after 1 s: discovery does not list shops/status"):
         defined(script, definition())
 
 
 def test_a_definition_that_is_refused_is_told() -> None:
-    with pytest.raises(ConfigError, match=r"no definition shops.d.example.com: spec.scope: Required value"):
+    with pytest.raises(ConfigError, match=r"CRD shops.d.example.com not created: spec.scope: Required value"):
         defined(Script(POST=[(422, {"message": "spec.scope: Required value"})]), definition())
 
 

@@ -74,8 +74,8 @@ def test_without_programs_tests_are_left_out_and_one_line_says_so(project: pytes
     assert len(told) == 1
     assert told[0].startswith("SKIPPED [2] ")
     assert told[0].endswith(
-        "tests on a real API server are left out; `make envtest` (outside of a checkout "
-        "`python -m ocf.testing.envtest`) brings the programs that they need"
+        "tests on a real API server are skipped; `make envtest` (outside of a checkout "
+        "`python -m ocf.testing.envtest`) installs the programs that they need"
     )
 
 
@@ -87,7 +87,7 @@ def test_where_they_are_required_leaving_them_out_fails(
     project.makepyfile(SERVER_TESTS)
     result = run(project)
     result.assert_outcomes(passed=1, errors=2)
-    result.stdout.fnmatch_lines(["*(OCF_REQUIRE says that they must run)"])
+    result.stdout.fnmatch_lines(["*(OCF_REQUIRE requires them)"])
 
 
 def test_another_requirement_is_not_ours(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_a_wrong_folder_fails_and_is_not_left_out(project: pytest.Pytester, monk
     project.makepyfile(SERVER_TESTS)
     result = run(project)
     result.assert_outcomes(passed=1, errors=2)
-    result.stdout.fnmatch_lines([f"there is no etcd in {project.path} (KUBEBUILDER_ASSETS); *"])
+    result.stdout.fnmatch_lines([f"etcd is missing in {project.path} (KUBEBUILDER_ASSETS); *"])
     result.stdout.no_fnmatch_line("*During handling*")
 
 
@@ -148,5 +148,5 @@ def test_without_a_controller_manager_tests_with_controllers_are_left_out(
     result = run(project)
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(
-        [f"SKIPPED*tests with controllers are left out: no kube-controller-manager in {assets} (KUBEBUILDER_ASSETS)"]
+        [f"SKIPPED*tests with controllers are skipped: no kube-controller-manager in {assets} (KUBEBUILDER_ASSETS)"]
     )

@@ -52,7 +52,7 @@ def test_a_go_that_will_do(version: str, toolchain: str) -> None:
 )
 def test_a_go_that_is_too_old(version: str, toolchain: str) -> None:
     assert problem(version, toolchain, "1.26") == (
-        f"the programs are built with Go 1.26 or newer, and this one is {version.removeprefix('go')}; "
+        f"the programs need Go 1.26 or newer to be built, and this one is {version.removeprefix('go')}; "
         "install it from https://go.dev/dl, or let KUBEBUILDER_ASSETS name a folder that setup-envtest filled"
     )
 
@@ -65,7 +65,7 @@ def test_no_go(tmp_path: Path) -> None:
 
 
 def test_a_go_from_before_its_settings(go: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"or newer, and .* is older"):
+    with pytest.raises(ConfigError, match=r"or newer to be built, and .* is older"):
         script(go, "echo; echo").check("1.26", tmp_path)
 
 

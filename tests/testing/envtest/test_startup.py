@@ -54,7 +54,7 @@ def launch(tmp_path: Path) -> Launch:
     def arguments(port: int) -> Sequence[str]:
         return [str(port)]
 
-    return Launch(program=program, arguments=arguments, door=door, ready="/ready", folder=tmp_path, seconds=60)
+    return Launch(program=program, arguments=arguments, probe=door, ready="/ready", folder=tmp_path, seconds=60)
 
 
 def ports(*numbers: int) -> Callable[[], int]:
@@ -69,7 +69,7 @@ def tried(folder: Path) -> list[str]:
 def test_a_server_that_is_ready_is_returned(launch: Launch) -> None:
     server = start(launch, ports=ports(9))
     assert server.program.running
-    assert server.door.port == 9
+    assert server.probe.port == 9
     server.program.stop()
 
 
@@ -93,7 +93,7 @@ def test_another_end_is_not_tried_again_and_shows_the_log(launch: Launch, tmp_pa
 
 
 def test_an_end_without_a_word_says_so(launch: Launch) -> None:
-    with pytest.raises(ConfigError, match="server ended with code 3 instead of serving, and printed nothing"):
+    with pytest.raises(ConfigError, match="server ended with code 3 instead of serving; it printed nothing"):
         start(launch, ports=lambda: 4)
 
 
@@ -113,7 +113,7 @@ def test_a_server_that_is_never_ready_is_stopped_and_shows_the_log(
 def test_waiting_can_be_given_up_from_elsewhere(launch: Launch) -> None:
     given_up = threading.Event()
     given_up.set()
-    with pytest.raises(ConfigError, match="server was given up while it started"):
+    with pytest.raises(ConfigError, match="the start of server was aborted"):
         start(launch, ports=lambda: 3, given_up=given_up)
 
 

@@ -47,9 +47,9 @@ async def test_what_a_test_says_is_what_the_api_server_answers(
             ["db-0", "1000m", "0Mi"],
             ["web-0", "450m", "1024Mi"],
         ]
-        assert stub.asked[0].path == f"/apis/metrics.k8s.io/v1beta1/namespaces/{home}/pods"
-        assert stub.asked[0].user == "admin"
-        assert stub.asked[0].query == (("labelSelector", "app=web"),)
+        assert stub.queries[0].path == f"/apis/metrics.k8s.io/v1beta1/namespaces/{home}/pods"
+        assert stub.queries[0].user == "admin"
+        assert stub.queries[0].query == (("labelSelector", "app=web"),)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ async def test_one_question_may_be_answered_otherwise(
     metrics_stub.override(path, None)
 
     assert len(await served.external_metric(home, "queue")) == 1
-    assert len(metrics_stub.asked) == 3
+    assert len(metrics_stub.queries) == 3
 
 
 async def test_an_answer_that_is_too_long_is_none(
@@ -122,4 +122,4 @@ async def test_without_a_stub_there_are_no_metrics(envtest: Envtest, envtest_clu
 
 async def test_a_stub_that_is_not_running_cannot_be_asked(envtest: Envtest) -> None:
     with pytest.raises(ConfigError, match="not running"):
-        _ = MetricsStub(envtest.plane).asked
+        _ = MetricsStub(envtest.plane).queries
