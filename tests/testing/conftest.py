@@ -14,7 +14,7 @@ from ocf.testing import VirtualClock
 
 
 class Operator:
-    """What its author writes: how a cluster looks before it starts, and one pass."""
+    """An operator under test: the initial state of its cluster, and one reconcile."""
 
     shop = ObjectKey("example.com/v1", "Shop", "demo", "shop")
     web = ObjectKey("apps/v1", "Deployment", "web", "shop")

@@ -1,4 +1,4 @@
-"""A clock moves when it is told to, and never by itself."""
+"""Clock of a test: it changes only when the test advances it or jumps."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -11,14 +11,14 @@ from ocf.objects import ObjectKey
 from ocf.testing import VirtualClock
 
 
-def test_it_stands_still_and_is_a_clock() -> None:
+def test_the_clock_stands_still_and_implements_clock() -> None:
     virtual = VirtualClock()
     clock: Clock = virtual
     assert clock.now() == clock.now()
     assert clock.now().tzinfo is UTC
 
 
-def test_it_advances_by_what_it_is_told() -> None:
+def test_the_clock_advances_by_the_given_duration() -> None:
     clock = VirtualClock()
     start = clock.now()
     clock.advance(timedelta(seconds=90))
@@ -26,12 +26,12 @@ def test_it_advances_by_what_it_is_told() -> None:
     assert clock.now() - start == timedelta(seconds=90)
 
 
-def test_it_starts_where_it_is_told_and_shows_utc() -> None:
+def test_the_clock_starts_at_the_given_time_in_utc() -> None:
     clock = VirtualClock(datetime(2026, 1, 1, 2, 0, tzinfo=timezone(timedelta(hours=2))))
     assert clock.now().isoformat() == "2026-01-01T00:00:00+00:00"
 
 
-def test_it_jumps_both_ways() -> None:
+def test_jump_sets_an_earlier_or_a_later_time() -> None:
     clock = VirtualClock()
     earlier = clock.now() - timedelta(hours=1)
     clock.jump(earlier)
@@ -46,10 +46,10 @@ def test_advancing_by_a_negative_duration_is_rejected() -> None:
 @pytest.mark.parametrize("use", [VirtualClock, VirtualClock().jump], ids=["start", "jump"])
 def test_an_instant_needs_a_time_zone(use: type[VirtualClock]) -> None:
     with pytest.raises(ConfigError, match="needs a time zone"):
-        use(datetime(2026, 1, 1))  # noqa: DTZ001 (that is what is refused)
+        use(datetime(2026, 1, 1))  # noqa: DTZ001 (rejected for this reason)
 
 
-async def test_the_embedded_cluster_stamps_with_it() -> None:
+async def test_the_embedded_cluster_takes_timestamps_from_the_clock() -> None:
     clock = VirtualClock(datetime(2030, 5, 6, 7, 8, 9, tzinfo=UTC))
     found = await EmbeddedCluster(now=clock.now).get(ObjectKey("v1", "Namespace", "default"))
     assert found["metadata"]["creationTimestamp"] == "2030-05-06T07:08:09Z"

@@ -1,4 +1,4 @@
-"""Every rule of a condition, kept and broken."""
+"""Every rule of the condition linter, kept and broken."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ READY = {
 
 
 def condition(**changes: Any) -> dict[str, Any]:
-    """Make a condition; a field that is `...` is left out."""
+    """Return a condition; a field that is `...` is omitted."""
     return {field: value for field, value in {**READY, **changes}.items() if value is not ...}
 
 
@@ -74,7 +74,7 @@ def found(*conditions: Any, **options: Any) -> list[ConditionRule]:
             {"lastTransitionTime": "2026-01-31T12:00:00"}, ConditionRule.TIME_INVALID, id="a time without a zone"
         ),
         pytest.param(
-            {"lastTransitionTime": "2026-02-31T12:00:00Z"}, ConditionRule.TIME_INVALID, id="a day that is none"
+            {"lastTransitionTime": "2026-02-31T12:00:00Z"}, ConditionRule.TIME_INVALID, id="a day that does not exist"
         ),
         pytest.param({"observedGeneration": ...}, None, id="no generation"),
         pytest.param({"observedGeneration": 0}, None, id="the lowest generation"),
@@ -121,7 +121,7 @@ def test_the_generation_against_that_of_the_object(observed: int, rule: Conditio
         pytest.param({"type": "Other", "lastTransitionTime": LATER}, None, id="another type is another condition"),
     ],
 )
-def test_what_changed(changes: dict[str, Any], rule: ConditionRule | None) -> None:
+def test_changes_of_a_condition(changes: dict[str, Any], rule: ConditionRule | None) -> None:
     assert found(condition(**changes), previous=[READY]) == ([rule] if rule else [])
 
 
@@ -135,15 +135,15 @@ def test_a_type_occurs_once() -> None:
     assert found(READY, condition(type="Other"), READY) == [ConditionRule.TYPE_DUPLICATE]
 
 
-def test_what_is_no_condition() -> None:
+def test_an_item_that_is_not_a_map_is_a_finding() -> None:
     assert found("Ready", None) == [ConditionRule.NOT_A_CONDITION, ConditionRule.NOT_A_CONDITION]
 
 
-def test_no_condition_is_no_finding() -> None:
+def test_no_conditions_give_no_findings() -> None:
     assert lint_conditions([]) == ()
 
 
-def test_findings_say_where_what_and_how_bad() -> None:
+def test_a_finding_shows_severity_rule_path_and_problem() -> None:
     broken = condition(status="yes", reason="healthy")
     assert [
         str(finding) for finding in lint_conditions([READY, condition(type="Other"), {**broken, "type": "Third"}])
@@ -187,14 +187,14 @@ ANYTHING = st.recursive(
 
 
 @given(conditions=st.lists(ANYTHING, max_size=4), previous=st.lists(ANYTHING, max_size=4))
-def test_nothing_breaks_the_linter(conditions: list[Any], previous: list[Any]) -> None:
-    """Whatever stands in a status is judged, never an error."""
+def test_the_linter_never_raises(conditions: list[Any], previous: list[Any]) -> None:
+    """Any value of a status gives findings and never an error."""
     findings = lint_conditions(conditions, previous=previous, generation=1)
     assert all(str(finding) for finding in findings)
 
 
 @pytest.mark.promise("condition-rules")
-async def test_the_conditions_of_a_component_are_good(operator: Operator, cluster: EmbeddedCluster) -> None:
+async def test_the_conditions_of_a_component_have_no_findings(operator: Operator, cluster: EmbeddedCluster) -> None:
     await operator.reconcile(cluster)
     first = (await cluster.get(operator.shop))["status"]["conditions"]
     await operator.reconcile(cluster)

@@ -1,4 +1,4 @@
-"""Each write is disturbed once in each way; who does not end as undisturbed is named, and so is the write."""
+"""Crash matrix: each write is disturbed once in each way, and each different end state is reported with its write."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def exists(cluster: Cluster, manifest: Manifest) -> bool:
 
 
 async def controllers(cluster: Cluster) -> None:
-    """Do what the controllers of Deployment and autoscaler do: report that all is well."""
+    """Report a healthy status, as the controllers of Deployment and autoscaler do."""
     try:
         live = await cluster.get(WEB)
         counts = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas"), live["spec"]["replicas"])
@@ -61,7 +61,7 @@ async def report(cluster: Cluster, key: ObjectKey, status: Manifest) -> None:
 class TestComponents:
     @pytest.mark.promise("refused-write", runs="every write of a creation, each in 4 ways")
     @pytest.mark.promise("crash")
-    async def test_end_the_same_whatever_happens_to_a_write(
+    async def test_reach_the_same_state_after_every_disturbance(
         self, operator: Operator, new_cluster: Callable[[], Awaitable[Cluster]]
     ) -> None:
         report = await crash_at_each_write(new_cluster, operator.reconcile, others=controllers)
@@ -103,8 +103,8 @@ class TestComponents:
 
 
 class TestFindings:
-    async def test_an_object_that_is_made_twice(self, new_cluster: Callable[[], Awaitable[Cluster]]) -> None:
-        """Nothing but the operator's memory says that the object was made."""
+    async def test_an_object_that_is_created_twice(self, new_cluster: Callable[[], Awaitable[Cluster]]) -> None:
+        """Only the operator's memory knows that the object was created."""
         manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "run-", "namespace": "shop"}}
 
         async def forgetful(cluster: Cluster) -> None:
@@ -129,10 +129,10 @@ class TestFindings:
         assert "crash after write 1, create v1/ConfigMap/shop/run- by me: differs\n--- v1/ConfigMap/shop/run-" in text
         assert "was created 1 times, undisturbed 0 times" in text
 
-    async def test_a_step_that_is_never_made_up_for(
+    async def test_a_step_that_is_never_repeated(
         self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
     ) -> None:
-        """The last step is taken for proof of the first."""
+        """The operator takes the last step as proof of the first."""
 
         async def careless(cluster: Cluster) -> None:
             if not await exists(cluster, settings("marker")):
@@ -145,10 +145,10 @@ class TestFindings:
         assert "-  name: work" in row.problems[0].splitlines()
         assert row.problems[1:] == ("v1/ConfigMap/shop/work was created 0 times, undisturbed 1 times",)
 
-    async def test_an_object_that_is_made_anew(
+    async def test_an_object_that_is_deleted_and_recreated(
         self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
     ) -> None:
-        """The end is the same, and yet something was deleted on the way: only the counts tell."""
+        """The final state is the same, but an object was deleted on the way; only the counts show it."""
 
         async def nervous(cluster: Cluster) -> None:
             if not await exists(cluster, settings("a")):
@@ -166,7 +166,7 @@ class TestFindings:
             "v1/ConfigMap/shop/a was deleted 1 times, undisturbed 0 times",
         )
 
-    async def test_an_operator_that_never_gets_over_it(
+    async def test_an_operator_that_never_recovers(
         self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
     ) -> None:
         async def stuck(cluster: Cluster) -> None:
@@ -181,7 +181,7 @@ class TestFindings:
             "still not in sync after 3 reconciles, the last of which failed with AlreadyExistsError: "
         )
 
-    async def test_an_operator_that_does_something_else_each_time(
+    async def test_an_operator_that_writes_differently_in_each_run(
         self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
     ) -> None:
         names = iter("abcdefgh")
@@ -195,9 +195,7 @@ class TestFindings:
 
 
 class TestRuns:
-    async def test_each_starts_in_a_world_of_its_own(
-        self, operator: Operator, settings: Callable[..., Manifest]
-    ) -> None:
+    async def test_each_starts_in_a_new_cluster(self, operator: Operator, settings: Callable[..., Manifest]) -> None:
         made: list[EmbeddedCluster] = []
 
         async def new_cluster() -> Cluster:
@@ -211,10 +209,10 @@ class TestRuns:
         report = await crash_at_each_write(new_cluster, once)
         assert len(made) == 1 + len(report.rows) == 5
 
-    async def test_go_on_as_long_as_the_others_have_not_had_their_turn(
+    async def test_continue_until_the_other_actors_had_their_turn(
         self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
     ) -> None:
-        """An operator that waits for somebody else writes nothing at first."""
+        """An operator that waits for another actor writes nothing at first."""
 
         async def others(cluster: Cluster) -> None:
             await cluster.apply(settings("go"), field_manager="other")
@@ -227,14 +225,14 @@ class TestRuns:
         assert [write.name for write in report.writes] == ["a"]
         report.assert_same()
 
-    async def test_that_write_nothing_prove_nothing(self, new_cluster: Callable[[], Awaitable[Cluster]]) -> None:
+    async def test_without_writes_are_rejected(self, new_cluster: Callable[[], Awaitable[Cluster]]) -> None:
         async def idle(cluster: Cluster) -> None:
             await cluster.list("v1", "ConfigMap")
 
         with pytest.raises(ConfigError, match="sent no write"):
             await crash_at_each_write(new_cluster, idle)
 
-    async def test_that_never_rest_cannot_be_compared(
+    async def test_that_never_get_in_sync_are_rejected(
         self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
     ) -> None:
         async def restless(cluster: Cluster) -> None:
@@ -244,7 +242,7 @@ class TestRuns:
         with pytest.raises(ConfigError, match=problem):
             await crash_at_each_write(new_cluster, restless, max_reconciles=4)
 
-    async def test_an_error_of_the_undisturbed_one_is_the_authors(
+    async def test_an_error_of_the_undisturbed_run_is_raised(
         self, new_cluster: Callable[[], Awaitable[Cluster]]
     ) -> None:
         async def broken(_cluster: Cluster) -> None:
@@ -253,10 +251,10 @@ class TestRuns:
         with pytest.raises(LookupError, match="oops"):
             await crash_at_each_write(new_cluster, broken)
 
-    async def test_are_not_ended_by_their_own_cancellation(
+    async def test_a_cancellation_ends_the_run(
         self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
     ) -> None:
-        """Whoever cancels the test must get through, also while a disturbed run goes on."""
+        """A cancellation of the test takes effect even during a disturbed run."""
         calls, waiting = 0, asyncio.Event()
 
         async def slow(cluster: Cluster) -> None:
@@ -277,14 +275,14 @@ class TestRuns:
 
 class TestProcess:
     @pytest.fixture
-    def world(self, cluster: EmbeddedCluster) -> SimulatedCluster:
+    def simulation(self, cluster: EmbeddedCluster) -> SimulatedCluster:
         return SimulatedCluster(cluster)
 
-    async def test_a_dead_one_does_nothing_more(
-        self, world: SimulatedCluster, settings: Callable[..., Manifest]
+    async def test_a_crashed_process_sends_no_more_requests(
+        self, simulation: SimulatedCluster, settings: Callable[..., Manifest]
     ) -> None:
-        """Neither handlers nor cleaning up reach the cluster."""
-        process = SimulatedProcess(world, Disturbance.CRASH_BEFORE, 1)
+        """Requests of error handlers and cleanup code do not reach the cluster."""
+        process = SimulatedProcess(simulation, Disturbance.CRASH_BEFORE, 1)
 
         async def tidy() -> None:
             try:
@@ -298,7 +296,7 @@ class TestProcess:
             await tidy()
         with pytest.raises(SimulatedCrash):
             await process.get(WEB)
-        assert (await world.cluster.list("v1", "ConfigMap")).items == ()
+        assert (await simulation.cluster.list("v1", "ConfigMap")).items == ()
 
     async def test_a_crash_in_a_group_of_tasks_is_a_crash(
         self, operator: Operator, settings: Callable[..., Manifest]
@@ -317,28 +315,28 @@ class TestProcess:
         ("disturbance", "code", "done"),
         [(Disturbance.LOST_REPLY, 0, True), (Disturbance.REJECTED, 503, False)],
     )
-    async def test_a_living_one_gets_an_error(
+    async def test_a_process_that_does_not_crash_gets_an_error(
         self,
-        world: SimulatedCluster,
+        simulation: SimulatedCluster,
         settings: Callable[..., Manifest],
         disturbance: Disturbance,
         code: int,
         done: bool,
     ) -> None:
-        process = SimulatedProcess(world, disturbance, 2)
+        process = SimulatedProcess(simulation, disturbance, 2)
         await process.create(settings("a"), field_manager="me")
         with pytest.raises(ServerError) as failed:
             await process.create(settings("b"), field_manager="me")
         assert failed.value.code == code
         assert await exists(process, settings("b")) is done
 
-    async def test_every_one_has_a_memory_of_its_own(self, world: SimulatedCluster) -> None:
-        assert SimulatedProcess(world).apply_cache is not SimulatedProcess(world).apply_cache
+    async def test_every_process_has_its_own_apply_cache(self, simulation: SimulatedCluster) -> None:
+        assert SimulatedProcess(simulation).apply_cache is not SimulatedProcess(simulation).apply_cache
 
     async def test_creates_and_deletes_are_counted_once(
-        self, world: SimulatedCluster, settings: Callable[..., Manifest]
+        self, simulation: SimulatedCluster, settings: Callable[..., Manifest]
     ) -> None:
-        process = SimulatedProcess(world)
+        process = SimulatedProcess(simulation)
         held = settings("a")
         held["metadata"]["finalizers"] = ["example.com/hold"]
         for _ in range(2):
@@ -348,12 +346,12 @@ class TestProcess:
             await process.delete(ObjectKey.of(held))
         with pytest.raises(NotFoundError):
             await process.delete(ObjectKey.of(settings("b")))
-        assert dict(world.creates) == {"v1/ConfigMap/shop/a": 1}
-        assert dict(world.deletes) == {"v1/ConfigMap/shop/a": 1}
+        assert dict(simulation.creates) == {"v1/ConfigMap/shop/a": 1}
+        assert dict(simulation.deletes) == {"v1/ConfigMap/shop/a": 1}
 
-    async def test_what_the_server_refuses_by_itself_is_disturbed_like_any_write(
-        self, world: SimulatedCluster, settings: Callable[..., Manifest]
+    async def test_a_write_that_the_server_rejects_is_disturbed_like_any_other(
+        self, simulation: SimulatedCluster, settings: Callable[..., Manifest]
     ) -> None:
-        process = SimulatedProcess(world, Disturbance.CRASH_AFTER, 1)
+        process = SimulatedProcess(simulation, Disturbance.CRASH_AFTER, 1)
         with pytest.raises(SimulatedCrash):
             await process.delete(ObjectKey.of(settings()))

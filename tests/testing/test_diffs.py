@@ -1,4 +1,4 @@
-"""A diff shows every difference, with three lines around it."""
+"""Diffs show every difference with three lines of context."""
 
 import pytest
 
@@ -9,11 +9,11 @@ def diff(before: str, after: str) -> list[str]:
     return unified(before, after, before_name="a", after_name="b").splitlines()[2:]
 
 
-def test_equal_texts_have_none() -> None:
+def test_equal_texts_have_no_diff() -> None:
     assert diff("a: 1\n", "a: 1\n") == []
 
 
-def test_three_lines_of_context_and_no_more() -> None:
+def test_a_diff_has_three_lines_of_context() -> None:
     lines = [f"{number}\n" for number in range(9)]
     found = diff("".join(lines), "".join([*lines[:4], "x\n", *lines[5:]]))
     assert found == ["@@ -2,7 +2,7 @@", " 1", " 2", " 3", "-4", "+x", " 5", " 6", " 7"]
@@ -34,7 +34,7 @@ def test_every_difference_is_shown(before: str, after: str, shown: str) -> None:
     assert shown in found
 
 
-def test_a_line_is_what_ends_in_a_line_feed() -> None:
-    """Other separators may stand inside a value."""
+def test_lines_are_separated_by_line_feeds_only() -> None:
+    """Other separators may be part of a value."""
     assert diff("a\u2028b\n", "a\u2028b\n") == []
     assert "-a\x0bb" in unified("a\x0bb\n", "c\n", before_name="a", after_name="b").split("\n")

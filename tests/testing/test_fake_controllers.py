@@ -1,4 +1,4 @@
-"""Played rollouts: every workload says that its pods run, before and after a change, and nothing else is written."""
+"""Fake workload controllers report every workload as rolled out and write nothing else."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cluster() -> EmbeddedCluster:
 
 
 async def settled(cluster: EmbeddedCluster) -> None:
-    """Wait until nothing is written any more."""
+    """Wait until no more writes are sent."""
     version = ""
     while version != cluster.resource_version:
         version = cluster.resource_version
@@ -43,7 +43,7 @@ async def settled(cluster: EmbeddedCluster) -> None:
         pytest.param("DaemonSet", daemonset.Builder, {}, id="DaemonSet"),
     ],
 )
-async def test_a_workload_is_healthy_as_its_primitive_judges(
+async def test_a_workload_is_healthy_by_its_primitive(
     cluster: EmbeddedCluster, kind: str, builder: Any, more: dict[str, Any]
 ) -> None:
     resource = builder(workload(kind, **more)).build()
@@ -55,7 +55,7 @@ async def test_a_workload_is_healthy_as_its_primitive_judges(
     assert resource.alive_status(ApplyOperation.NONE, live).status is AliveStatus.HEALTHY
 
 
-async def test_it_goes_on_being_so_after_a_change_and_writes_nothing_without_one(cluster: EmbeddedCluster) -> None:
+async def test_a_change_is_reported_and_nothing_is_written_without_one(cluster: EmbeddedCluster) -> None:
     web = workload("Deployment", replicas=2)
     async with fake_workload_controllers(cluster):
         await cluster.create(web, field_manager="author")

@@ -1,4 +1,4 @@
-"""What was told is answered, to those whom it is about."""
+"""The fake metrics client returns the set values to the matching selectors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ async def test_usage_is_selected_by_the_labels_of_pods() -> None:
     assert await measured.pod_metrics("blog") == []
 
 
-async def test_what_is_told_again_replaces_what_was_told() -> None:
+async def test_a_value_that_is_set_again_replaces_the_earlier_one() -> None:
     clock = VirtualClock()
     measured = FakeMetricsClient(clock)
     measured.set_pods_metric("shop", "hits", {"web-0": "1", "web-1": "2"})
@@ -41,7 +41,7 @@ async def test_what_is_told_again_replaces_what_was_told() -> None:
     assert [each["timestamp"] for each in found] == ["2026-01-01T12:00:00Z", "2026-01-01T12:01:00Z"]
 
 
-async def test_series_of_other_labels_stay() -> None:
+async def test_series_with_other_labels_are_kept() -> None:
     measured = FakeMetricsClient()
     measured.set_external("shop", "queue", "1", "2", labels={"name": "mail"})
     measured.set_external("shop", "queue", "9", labels={"name": "post"})
@@ -51,7 +51,7 @@ async def test_series_of_other_labels_stay() -> None:
     assert [each["value"] for each in await measured.external_metric("shop", "queue", selector="name=mail")] == ["3"]
 
 
-async def test_an_object_is_meant_by_group_kind_and_name() -> None:
+async def test_an_object_is_identified_by_group_kind_and_name() -> None:
     measured = FakeMetricsClient()
     measured.set_object_metric("shop", SERVICE, "hits", "5", metric_labels={"verb": "get"})
 
@@ -61,7 +61,7 @@ async def test_an_object_is_meant_by_group_kind_and_name() -> None:
     assert await measured.object_metric("blog", SERVICE, "hits") == []
 
 
-async def test_a_pod_that_is_forgotten_is_measured_no_longer() -> None:
+async def test_a_removed_pod_has_no_metrics() -> None:
     measured = FakeMetricsClient()
     measured.set_usage("shop", "web-0", {"app": {"cpu": "1"}})
     measured.set_pods_metric("shop", "hits", {"web-0": "1"})
@@ -70,7 +70,7 @@ async def test_a_pod_that_is_forgotten_is_measured_no_longer() -> None:
     assert await measured.pod_metrics("shop") == await measured.pods_metric("shop", "hits") == []
 
 
-async def test_one_api_may_fail_while_others_answer() -> None:
+async def test_one_api_can_fail_while_the_others_work() -> None:
     measured = FakeMetricsClient()
     measured.fail(RESOURCE_METRICS, ServerError("down"))
     with pytest.raises(ServerError, match="down"):

@@ -1,4 +1,4 @@
-"""What is planned goes wrong, exactly as planned, and is on record."""
+"""Faults are injected exactly as planned and recorded."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def write(cluster: Cluster, value: str) -> None:
 
 
 class TestRefusals:
-    async def test_do_nothing_and_are_over_after_their_time(self, cluster: EmbeddedCluster) -> None:
+    async def test_have_no_effect_and_stop_after_their_number_of_times(self, cluster: EmbeddedCluster) -> None:
         faulty = FaultyCluster(cluster, [faults.server_error(503, verbs=[Verb.APPLY], times=2)])
         for _ in range(2):
             with pytest.raises(ServerError) as failed:
@@ -51,7 +51,7 @@ class TestRefusals:
         await write(faulty, "1")
         assert await data(cluster) == {"a": "1"}
 
-    async def test_say_how_long_to_wait(self, cluster: EmbeddedCluster) -> None:
+    async def test_carry_retry_after(self, cluster: EmbeddedCluster) -> None:
         faulty = FaultyCluster(cluster, [faults.too_many_requests(retry_after=5)])
         with pytest.raises(TooManyRequestsError) as refused:
             await faulty.list("v1", "ConfigMap")
@@ -66,7 +66,7 @@ class TestRefusals:
             errors.append(failed.value)
         assert errors[0] is not errors[1]
 
-    async def test_of_which_the_first_wins_and_all_count(self, cluster: EmbeddedCluster) -> None:
+    async def test_the_first_of_several_wins_and_all_count(self, cluster: EmbeddedCluster) -> None:
         faulty = FaultyCluster(cluster, [faults.conflict(), faults.timeout(first=2)])
         with pytest.raises(ConflictError):
             await write(faulty, "1")
@@ -74,7 +74,7 @@ class TestRefusals:
             await write(faulty, "1")
         await write(faulty, "1")
 
-    async def test_hit_a_watch_when_it_is_opened(self, cluster: EmbeddedCluster) -> None:
+    async def test_reject_a_watch_when_it_is_opened(self, cluster: EmbeddedCluster) -> None:
         faulty = FaultyCluster(cluster, [faults.expired()])
         watch = faulty.watch("v1", "ConfigMap", WatchOptions(resource_version=cluster.resource_version))
         with pytest.raises(ExpiredError):
@@ -95,9 +95,7 @@ async def test_a_lost_reply_is_lost_after_the_write(
 
 class TestStale:
     @pytest.mark.parametrize(("versions", "seen"), [(1, "3"), (2, "2"), (3, "1")])
-    async def test_reads_show_what_was_some_versions_ago(
-        self, cluster: EmbeddedCluster, versions: int, seen: str
-    ) -> None:
+    async def test_reads_return_an_older_version(self, cluster: EmbeddedCluster, versions: int, seen: str) -> None:
         faulty = FaultyCluster(cluster, [faults.stale(versions=versions)])
         for value in "1234":
             await write(faulty, value)
@@ -105,13 +103,13 @@ class TestStale:
         assert await data(faulty) == {"a": "4"}
         assert len(faulty.injected) == 1
 
-    async def test_faults_of_different_age_do_not_disturb_each_other(self, cluster: EmbeddedCluster) -> None:
+    async def test_faults_of_different_age_are_independent(self, cluster: EmbeddedCluster) -> None:
         faulty = FaultyCluster(cluster, [faults.stale(versions=3), faults.stale(versions=1, first=2)])
         for value in "1234":
             await write(faulty, value)
         assert [await data(faulty) for _ in range(3)] == [{"a": "1"}, {"a": "3"}, {"a": "4"}]
 
-    async def test_reads_do_not_see_what_did_not_exist_then(self, cluster: EmbeddedCluster) -> None:
+    async def test_reads_do_not_return_an_object_that_did_not_exist_then(self, cluster: EmbeddedCluster) -> None:
         faulty = FaultyCluster(cluster, [faults.stale(times=None)])
         await write(faulty, "1")
         with pytest.raises(NotFoundError) as missing:
@@ -119,7 +117,7 @@ class TestStale:
         assert (missing.value.code, missing.value.reason) == (404, "NotFound")
         assert (await faulty.list("v1", "ConfigMap", ListOptions(namespace="shop"))).items == ()
 
-    async def test_reads_still_see_what_was_deleted(self, cluster: EmbeddedCluster) -> None:
+    async def test_reads_still_return_a_deleted_object(self, cluster: EmbeddedCluster) -> None:
         faulty = FaultyCluster(cluster, [faults.stale()])
         await write(faulty, "1")
         await faulty.delete(SETTINGS)
@@ -127,7 +125,7 @@ class TestStale:
         with pytest.raises(NotFoundError):
             await data(faulty)
 
-    async def test_reads_know_what_somebody_else_wrote_as_far_as_it_was_seen(self, cluster: EmbeddedCluster) -> None:
+    async def test_reads_return_versions_of_other_clients_that_were_seen(self, cluster: EmbeddedCluster) -> None:
         faulty = FaultyCluster(cluster, [faults.stale(first=2)])
         await write(cluster, "1")
         assert await data(faulty) == {"a": "1"}
@@ -135,7 +133,7 @@ class TestStale:
         assert await data(faulty) == {"a": "1"}
         assert await data(faulty) == {"a": "2"}
 
-    async def test_an_object_without_an_older_version_is_shown_as_it_is_and_nothing_is_on_record(
+    async def test_an_object_without_an_older_version_is_returned_and_not_recorded(
         self, cluster: EmbeddedCluster
     ) -> None:
         await write(cluster, "1")
@@ -145,7 +143,7 @@ class TestStale:
         with pytest.raises(AssertionError, match="never happened"):
             faulty.assert_all_injected()
 
-    async def test_nothing_is_on_record_for_what_never_existed(self, cluster: EmbeddedCluster) -> None:
+    async def test_an_object_that_never_existed_is_not_recorded(self, cluster: EmbeddedCluster) -> None:
         faulty = FaultyCluster(cluster, [faults.stale()])
         with pytest.raises(NotFoundError):
             await data(faulty)
@@ -153,7 +151,7 @@ class TestStale:
             await faulty.list("example.com/v1", "Nothing")
         assert faulty.injected == []
 
-    async def test_lists_show_the_named_object_as_it_was(
+    async def test_lists_return_an_older_version_of_the_named_object(
         self, cluster: EmbeddedCluster, settings: Callable[..., Manifest]
     ) -> None:
         fault = faults.stale(verbs=[Verb.LIST], kind="ConfigMap", name="a", namespace="shop")
@@ -164,14 +162,14 @@ class TestStale:
         found = (await faulty.list("v1", "ConfigMap")).items
         assert [item["data"]["key"] for item in found] == ["1", "2"]
 
-    async def test_a_status_write_is_a_version_too(self, cluster: EmbeddedCluster, operator: Operator) -> None:
+    async def test_a_status_write_creates_a_version(self, cluster: EmbeddedCluster, operator: Operator) -> None:
         faulty = FaultyCluster(cluster, [faults.stale()])
         shop = await cluster.get(operator.shop)
         await faulty.update({**shop, "status": {"a": 1}}, field_manager="me", subresource=Subresource.STATUS)
         assert "status" not in await faulty.get(operator.shop)
         assert "status" in await faulty.get(operator.shop)
 
-    async def test_what_is_shown_belongs_to_the_caller(self, cluster: EmbeddedCluster) -> None:
+    async def test_returned_versions_are_copies(self, cluster: EmbeddedCluster) -> None:
         faulty = FaultyCluster(cluster, [faults.stale(times=None)])
         for value in "12":
             await write(faulty, value)
@@ -187,8 +185,10 @@ class TestStale:
         await faulty.patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="me"))
         assert "data" not in await faulty.get(key)
 
-    async def test_a_stale_owner_makes_no_second_object(self, cluster: EmbeddedCluster, operator: Operator) -> None:
-        """What is read may be old; what is written still converges."""
+    async def test_a_stale_owner_does_not_create_a_second_object(
+        self, cluster: EmbeddedCluster, operator: Operator
+    ) -> None:
+        """Reads may be stale; the writes still converge."""
         stale = faults.stale(verbs=[Verb.GET], first=3, times=20)
         faulty = FaultyCluster(cluster, [stale])
         for _ in range(5):
@@ -201,8 +201,8 @@ class TestStale:
 
 
 class TestMeanwhile:
-    async def test_somebody_else_writes_first(self, cluster: EmbeddedCluster, operator: Operator) -> None:
-        """An update of what was read before is refused, as on any server."""
+    async def test_another_client_writes_first(self, cluster: EmbeddedCluster, operator: Operator) -> None:
+        """An update of an outdated version is rejected, as on any server."""
 
         async def rival() -> None:
             patch = {"metadata": {"labels": {"rival": "yes"}}}
@@ -213,7 +213,7 @@ class TestMeanwhile:
         with pytest.raises(ConflictError):
             await faulty.update({**shop, "spec": {"size": 1}}, field_manager="me")
 
-    async def test_time_passes(self, cluster: EmbeddedCluster, clock: VirtualClock) -> None:
+    async def test_time_advances(self, cluster: EmbeddedCluster, clock: VirtualClock) -> None:
         async def wait() -> None:
             clock.advance(timedelta(seconds=30))
 
@@ -223,7 +223,7 @@ class TestMeanwhile:
 
 
 class TestDroppedEvents:
-    async def test_never_arrive_and_the_next_ones_do(
+    async def test_are_lost_and_the_next_ones_arrive(
         self, cluster: EmbeddedCluster, settings: Callable[..., Manifest]
     ) -> None:
         faulty = FaultyCluster(cluster, [faults.dropped_event(kind="ConfigMap", first=2)])
@@ -235,7 +235,7 @@ class TestDroppedEvents:
         assert names == ["a", "c"]
         assert str(faulty.injected[0]) == "DroppedEvent: watch v1/ConfigMap/shop/b"
 
-    async def test_are_no_bookmarks(self, operator: Operator, settings: Callable[..., Manifest]) -> None:
+    async def test_bookmarks_are_not_dropped(self, operator: Operator, settings: Callable[..., Manifest]) -> None:
         quick = EmbeddedCluster(namespaces=["shop"], now=operator.clock.now, bookmark_every=1)
         faulty = FaultyCluster(quick, [faults.dropped_event(times=None)])
         watch = faulty.watch("v1", "Secret", WatchOptions(resource_version=quick.resource_version))

@@ -98,12 +98,12 @@ def test_too_many_requests_says_how_long_to_wait() -> None:
         pytest.param(faults.Stale(0), [], "at least 1 version behind", id="not behind"),
     ],
 )
-def test_what_could_never_happen_is_refused(effect: faults.Effect, verbs: list[Verb], problem: str) -> None:
+def test_a_fault_that_could_never_happen_is_rejected(effect: faults.Effect, verbs: list[Verb], problem: str) -> None:
     with pytest.raises(BuildError, match=problem):
         Fault(effect=effect, verbs=verbs)
 
 
-def test_all_problems_are_told_together() -> None:
+def test_all_problems_are_reported_together() -> None:
     with pytest.raises(BuildError) as refused:
         faults.timeout(first=0, times=0, subresource="log")
     assert refused.value.problems == (
@@ -113,6 +113,6 @@ def test_all_problems_are_told_together() -> None:
     )
 
 
-def test_a_failure_of_the_server_has_a_status_of_one() -> None:
+def test_a_server_error_has_a_status_from_500_to_599() -> None:
     with pytest.raises(BuildError, match="from 500 to 599, got 404"):
         faults.server_error(404)

@@ -1,4 +1,4 @@
-"""A golden is what is rendered; a difference is shown, a missing file is explained, and updating writes it."""
+"""Golden files: comparison, diffs, missing files and updates."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class TestSerialize:
         assert list(documents) == subject.render()
         assert serialize(subject).count("---\n") == 1
 
-    def test_what_is_not_managed_is_left_out(self, web: deployment.Resource, hpa_base: Manifest) -> None:
+    def test_resources_that_are_not_managed_are_omitted(self, web: deployment.Resource, hpa_base: Manifest) -> None:
         scaler = hpa.Builder(hpa_base).build()
         builder = component.Builder("web", condition_type="WebReady")
         assert (
             serialize(builder.with_resource(web, read_only=True).with_resource(scaler, delete_when=True).build()) == ""
         )
 
-    def test_a_field_that_an_autoscaler_sets_is_left_out(self, web_base: Manifest, hpa_base: Manifest) -> None:
+    def test_a_field_that_an_autoscaler_sets_is_omitted(self, web_base: Manifest, hpa_base: Manifest) -> None:
         web_base["spec"]["replicas"] = 4
         web, scaler = deployment.Builder(web_base).build(), hpa.Builder(hpa_base).build()
         builder = component.Builder("web", condition_type="WebReady").with_resource(web)
@@ -70,7 +70,7 @@ class TestSerialize:
     def test_it_is_the_same_every_time(self, subject: Component) -> None:
         assert serialize(subject) == serialize(subject)
 
-    def test_what_says_nothing_is_left_out_at_the_top_only(self) -> None:
+    def test_empty_fields_are_omitted_at_the_top_level_only(self) -> None:
         nested = {"template": {"metadata": {"creationTimestamp": None}, "status": {}}}
         metadata = {"name": "a", "creationTimestamp": None}
         found = load_document(serialize(Plain({"kind": "X", "metadata": metadata, "spec": nested, "status": {}})))
@@ -97,21 +97,19 @@ class TestSerialize:
 
 
 class TestAssertGolden:
-    def test_updating_writes_file_and_folders_and_then_it_holds(self, tmp_path: Path, subject: Component) -> None:
+    def test_update_writes_file_and_folders_and_the_check_succeeds(self, tmp_path: Path, subject: Component) -> None:
         path = tmp_path / "deep" / "er" / "web.yaml"
         assert_golden(path, subject, update=True)
         assert path.read_text() == serialize(subject)
         assert_golden(path, subject)
         assert_golden(str(path), subject)
 
-    def test_a_missing_file_says_how_to_make_it(self, tmp_path: Path, subject: Component) -> None:
+    def test_a_missing_file_says_how_to_create_it(self, tmp_path: Path, subject: Component) -> None:
         with pytest.raises(AssertionError, match=r"web\.yaml does not exist; create it with `pytest --ocf-update-gold"):
             assert_golden(tmp_path / "web.yaml", subject)
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_difference_is_shown_from_the_golden_to_what_is_rendered(
-        self, tmp_path: Path, subject: Component
-    ) -> None:
+    def test_the_diff_leads_from_the_golden_file_to_the_rendered_text(self, tmp_path: Path, subject: Component) -> None:
         path = tmp_path / "web.yaml"
         golden = serialize(subject).replace("maxReplicas: 10", "maxReplicas: 11")
         path.write_text(golden)
@@ -124,13 +122,13 @@ class TestAssertGolden:
         assert len(lines) == 11
         assert path.read_text() == golden
 
-    def test_updating_replaces_what_was_there(self, tmp_path: Path, subject: Component) -> None:
+    def test_update_replaces_the_file(self, tmp_path: Path, subject: Component) -> None:
         path = tmp_path / "web.yaml"
         path.write_text("old")
         assert_golden(path, subject, update=True)
         assert_golden(path, subject)
 
-    def test_other_line_ends_are_a_difference(self, tmp_path: Path, subject: Component) -> None:
+    def test_other_line_endings_are_a_difference(self, tmp_path: Path, subject: Component) -> None:
         path = tmp_path / "web.yaml"
         path.write_bytes(serialize(subject).replace("\n", "\r\n").encode())
         with pytest.raises(AssertionError):

@@ -1,4 +1,4 @@
-"""Ten resyncs, no write; and whoever writes is named."""
+"""The no-write proof: ten reconciles without a write, or an error that lists the writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.testing.conftest import Operator
 
 
-async def test_a_component_at_rest_is_quiet(operator: Operator, cluster: EmbeddedCluster) -> None:
+async def test_a_component_that_is_in_sync_sends_no_write(operator: Operator, cluster: EmbeddedCluster) -> None:
     for _ in range(2):
         await operator.reconcile(cluster)
     cluster.requests.clear()
@@ -28,7 +28,7 @@ async def test_a_component_at_rest_is_quiet(operator: Operator, cluster: Embedde
     assert len(cluster.requests) == 30
 
 
-async def test_a_component_that_is_not_at_rest_yet_is_found_out(operator: Operator, cluster: EmbeddedCluster) -> None:
+async def test_a_component_that_is_not_in_sync_is_detected(operator: Operator, cluster: EmbeddedCluster) -> None:
     with pytest.raises(AssertionError) as failed:
         await assert_quiet(cluster, operator.reconcile, resyncs=3)
     uid = (await cluster.get(operator.shop))["metadata"]["uid"]
@@ -43,8 +43,8 @@ async def test_a_component_that_is_not_at_rest_yet_is_found_out(operator: Operat
     ]
 
 
-async def test_the_reasons_of_a_write_are_told(operator: Operator, cluster: EmbeddedCluster) -> None:
-    """Somebody undoes what the operator wants, between any two passes."""
+async def test_the_reasons_of_a_write_are_listed(operator: Operator, cluster: EmbeddedCluster) -> None:
+    """Another controller reverts the operator's changes between two reconciles."""
 
     async def fight(given: Cluster) -> list[Result]:
         undo = {"spec": {"maxReplicas": 99}}
@@ -58,7 +58,7 @@ async def test_the_reasons_of_a_write_are_told(operator: Operator, cluster: Embe
         await assert_quiet(cluster, fight)
 
 
-async def test_the_reasons_are_told_once_and_not_for_the_status(
+async def test_the_reasons_are_listed_once_and_not_for_the_status(
     operator: Operator, cluster: EmbeddedCluster, web_base: Manifest
 ) -> None:
     async def reconcile(given: Cluster) -> Result:
@@ -68,11 +68,11 @@ async def test_the_reasons_are_told_once_and_not_for_the_status(
 
     with pytest.raises(AssertionError) as failed:
         await assert_quiet(cluster, reconcile, resyncs=1)
-    told = [line.split()[0] for line in str(failed.value).splitlines()[1:]]
-    assert told == ["apply", "because", "apply", "because", "update", "apply"]
+    listed = [line.split()[0] for line in str(failed.value).splitlines()[1:]]
+    assert listed == ["apply", "because", "apply", "because", "update", "apply"]
 
 
-async def test_a_refused_write_is_a_write(cluster: EmbeddedCluster, settings: Callable[..., Manifest]) -> None:
+async def test_a_rejected_write_counts(cluster: EmbeddedCluster, settings: Callable[..., Manifest]) -> None:
     async def reconcile(given: Cluster) -> None:
         with pytest.raises(ConflictError):
             await given.apply(settings(), field_manager="me")
@@ -82,14 +82,14 @@ async def test_a_refused_write_is_a_write(cluster: EmbeddedCluster, settings: Ca
         await assert_quiet(faulty, reconcile, resyncs=1)
 
 
-async def test_a_dry_run_is_none(cluster: EmbeddedCluster, settings: Callable[..., Manifest]) -> None:
+async def test_a_dry_run_does_not_count(cluster: EmbeddedCluster, settings: Callable[..., Manifest]) -> None:
     async def reconcile(given: Cluster) -> None:
         await given.apply(settings(), field_manager="me", dry_run=True)
 
     await assert_quiet(cluster, reconcile)
 
 
-async def test_a_pass_over_another_cluster_proves_nothing(operator: Operator, cluster: EmbeddedCluster) -> None:
+async def test_a_reconcile_of_another_cluster_fails(operator: Operator, cluster: EmbeddedCluster) -> None:
     async def reconcile(_given: Cluster) -> None:
         await operator.reconcile(cluster)
 
@@ -97,6 +97,6 @@ async def test_a_pass_over_another_cluster_proves_nothing(operator: Operator, cl
         await assert_quiet(cluster, reconcile)
 
 
-async def test_no_resync_proves_nothing(operator: Operator, cluster: EmbeddedCluster) -> None:
+async def test_zero_resyncs_are_rejected(operator: Operator, cluster: EmbeddedCluster) -> None:
     with pytest.raises(ConfigError, match="at least 1, got 0"):
         await assert_quiet(cluster, operator.reconcile, resyncs=0)

@@ -1,4 +1,4 @@
-"""Every verb passes one place, and comes out as it went in."""
+"""Every verb of an intercepting cluster goes through one method and is otherwise unchanged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Spy(InterceptingCluster):
-    """Keeps every request."""
+    """A cluster that records every request."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -66,7 +66,7 @@ async def every_verb(cluster: Cluster, settings: Manifest) -> None:
     await cluster.update({**shop, "status": {"a": 1}}, field_manager="me", subresource=Subresource.STATUS)
 
 
-async def test_every_verb_passes_and_is_described_as_the_cluster_itself_does(
+async def test_every_verb_is_intercepted_and_described_as_by_the_cluster(
     spy: Spy, cluster: EmbeddedCluster, settings: Callable[..., Manifest]
 ) -> None:
     await every_verb(spy, settings(a="1"))
@@ -85,7 +85,7 @@ async def test_answers_and_errors_are_those_of_the_cluster(
         await spy.get(ObjectKey("v1", "ConfigMap", "other", "shop"))
 
 
-async def test_a_watch_passes_when_it_is_opened_and_can_be_closed(
+async def test_a_watch_is_intercepted_when_it_is_opened_and_can_be_closed(
     spy: Spy, cluster: EmbeddedCluster, settings: Callable[..., Manifest]
 ) -> None:
     events = spy.watch("v1", "ConfigMap", WatchOptions(resource_version=cluster.resource_version, namespace="shop"))
@@ -114,7 +114,7 @@ async def test_closing_a_watch_closes_that_of_the_cluster_at_once(cluster: Embed
     assert closed == [True]
 
 
-async def test_the_memory_is_shared_unless_another_one_is_given(cluster: EmbeddedCluster) -> None:
+async def test_the_apply_cache_is_shared_unless_another_one_is_given(cluster: EmbeddedCluster) -> None:
     own = ApplyCache()
     assert InterceptingCluster(cluster).apply_cache is cluster.apply_cache
     assert InterceptingCluster(cluster, apply_cache=own).apply_cache is own
@@ -128,7 +128,7 @@ async def test_wrappers_nest(operator: Operator, cluster: EmbeddedCluster) -> No
 
 
 def test_the_signatures_are_those_of_the_protocol() -> None:
-    """An option that is added to a verb must not be lost on its way through."""
+    """Options that are added to a verb must be forwarded."""
     for name in ("get", "list", "watch", "apply", "create", "update", "patch", "delete"):
         wanted = inspect.signature(getattr(Cluster, name)).parameters
         assert inspect.signature(getattr(InterceptingCluster, name)).parameters.keys() == wanted.keys()
@@ -146,11 +146,11 @@ def test_the_signatures_are_those_of_the_protocol() -> None:
         ),
     ],
 )
-def test_a_request_is_told_in_one_line(request_: Request, text: str) -> None:
+def test_a_request_is_described_in_one_line(request_: Request, text: str) -> None:
     assert describe(request_) == text
 
 
-def test_dry_runs_and_reads_are_no_writes() -> None:
+def test_dry_runs_and_reads_are_not_writes() -> None:
     assert is_write(Request(Verb.PATCH, "v1", "Pod"))
     assert not is_write(Request(Verb.PATCH, "v1", "Pod", dry_run=True))
     assert not is_write(Request(Verb.WATCH, "v1", "Pod"))

@@ -1,4 +1,4 @@
-"""Webhooks that are served on this machine are asked, by an embedded API server and by a real one, for a while."""
+"""Local webhooks are called by an embedded and by a real API server while their block runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def judge(new: Manifest, _old: Manifest | None, _operation: Operation) -> list[F
     return [invalid("metadata.labels.colour", colour, "is no colour")] if colour == "loud" else []
 
 
-# Of a kind that nobody else uses: a real server may ask a moment longer than there is an answer.
+# A kind that no other test uses: a real API server may call the webhooks for a moment after they have ended.
 WEBHOOK: Webhook[Manifest] = Webhook("", "v1", "PodTemplate", "podtemplates", defaulters=[default], validators=[judge])
 CONFIGURATION = ObjectKey("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "admitting", "")
 
@@ -52,7 +52,7 @@ def template(name: str, namespace: str, **labels: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata, "template": pod}
 
 
-async def test_they_are_asked_while_the_block_runs(place: tuple[Cluster, str]) -> None:
+async def test_webhooks_are_called_while_the_block_runs(place: tuple[Cluster, str]) -> None:
     cluster, namespace = place
     async with serve_webhooks(cluster, "admitting", [WEBHOOK]) as url:
         assert url.startswith("https://127.0.0.1:")
@@ -66,7 +66,7 @@ async def test_they_are_asked_while_the_block_runs(place: tuple[Cluster, str]) -
 
 
 async def first_asked(cluster: Cluster, namespace: str) -> Manifest:
-    """Return the first object about which the webhook was asked: a real server hears of it a moment later."""
+    """Return the first object with which the webhook was called; a real API server learns of it a moment later."""
     created: Manifest = {}
     for number in range(200):
         created = await cluster.create(template(f"asked-{number}", namespace), field_manager="me")
@@ -76,7 +76,7 @@ async def first_asked(cluster: Cluster, namespace: str) -> Manifest:
     return created
 
 
-async def test_nothing_is_done_for_none() -> None:
+async def test_nothing_is_served_without_webhooks() -> None:
     cluster = EmbeddedCluster()
     async with serve_webhooks(cluster, "admitting", []) as url:
         assert url == ""

@@ -1,4 +1,4 @@
-"""One golden per regime, fixtures that say what must fire, and no mutation forgotten."""
+"""Version matrix: one golden file per version range, expectations of fixtures, and no forgotten mutation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def mutation(name: str, gate: Gate | None = None) -> deployment.Mutation:
 
 @pytest.fixture
 def build(web_base: Manifest) -> Callable[[str, bool], deployment.Resource]:
-    """Build a Deployment; the spec says whether it has TLS."""
+    """Build a Deployment; the spec states whether it has TLS."""
 
     def make(version: str, tls: bool) -> deployment.Resource:
         return (
@@ -59,7 +59,7 @@ def matrix(tmp_path: Path, build: Callable[[str, bool], deployment.Resource]) ->
 
 
 def run(matrix: VersionMatrix[Any], *, update: bool = False) -> dict[str, list[str]]:
-    """Run all cases; return what is wrong."""
+    """Run all cases and return the problems."""
     found = {}
     for case in matrix.cases():
         try:
@@ -70,7 +70,7 @@ def run(matrix: VersionMatrix[Any], *, update: bool = False) -> dict[str, list[s
 
 
 class TestGoldens:
-    def test_there_is_one_per_regime_and_a_manifest(self, matrix: VersionMatrix[bool]) -> None:
+    def test_there_is_one_per_version_range_and_a_manifest(self, matrix: VersionMatrix[bool]) -> None:
         assert run(matrix, update=True) == {}
         root = Path(matrix.directory)
         assert sorted(str(path.relative_to(root)) for path in root.rglob("*.yaml")) == [
@@ -92,7 +92,7 @@ class TestGoldens:
         assert labels == {"legacy-port": "on", "tls": "on"}
         assert run(matrix) == {}
 
-    def test_missing_ones_are_told(self, matrix: VersionMatrix[bool]) -> None:
+    def test_missing_files_are_reported(self, matrix: VersionMatrix[bool]) -> None:
         found = run(matrix)
         assert list(found) == ["plain", "secure", "manifest.yaml"]
         assert len(found["secure"]) == 3
@@ -106,13 +106,13 @@ class TestGoldens:
         assert list(found) == ["secure"]
         assert "+    tls: 'on'" in found["secure"]
 
-    def test_a_version_that_changes_sides_shows_in_the_manifest(self, matrix: VersionMatrix[bool]) -> None:
+    def test_a_version_that_moves_to_another_range_shows_in_the_manifest(self, matrix: VersionMatrix[bool]) -> None:
         run(matrix, update=True)
         found = run(replace(matrix, versions=["1.8.0", "1.9.0", "1.9.5", "2.0.0", "2.1.0"]))
         assert list(found) == ["manifest.yaml"]
         assert "+    - 1.9.5" in found["manifest.yaml"]
 
-    def test_what_no_regime_or_fixture_writes_has_to_go(self, matrix: VersionMatrix[bool]) -> None:
+    def test_files_without_version_range_or_fixture_are_reported(self, matrix: VersionMatrix[bool]) -> None:
         run(matrix, update=True)
         root = Path(matrix.directory)
         (root / "plain" / "0.9.0.yaml").touch()
@@ -136,7 +136,7 @@ class TestGoldens:
     def test_several_components_are_serialized_together(
         self, matrix: VersionMatrix[bool], build: Callable[[str, bool], deployment.Resource]
     ) -> None:
-        """An operator is the components of one owner; a mutation of any of them parts the versions."""
+        """A mutation of any component of an owner separates the versions."""
 
         def both(version: str, tls: bool) -> list[Component]:
             builders = [component.Builder(name, condition_type=f"{name}Ready") for name in ("Front", "Back")]
@@ -152,9 +152,7 @@ class TestGoldens:
             ("2.0.0", "2.1.0"),
         ]
 
-    def test_data_is_there_while_a_case_runs_and_no_longer(
-        self, matrix: VersionMatrix[bool], web_base: Manifest
-    ) -> None:
+    def test_data_is_seeded_only_while_a_case_runs(self, matrix: VersionMatrix[bool], web_base: Manifest) -> None:
         zone = Data[str]("zone")
 
         def zoned(version: str, tls: bool) -> deployment.Resource:
@@ -171,7 +169,9 @@ class TestGoldens:
         assert "zone: north" in (Path(seeded.directory) / "plain" / "1.8.0.yaml").read_text(encoding="utf-8")
         assert not zone.is_set
 
-    def test_a_resource_without_mutations_is_one_regime(self, matrix: VersionMatrix[bool], web_base: Manifest) -> None:
+    def test_a_resource_without_mutations_has_one_version_range(
+        self, matrix: VersionMatrix[bool], web_base: Manifest
+    ) -> None:
         class Fixed:
             """A resource that cannot be inspected."""
 
@@ -195,7 +195,7 @@ class TestExpectations:
             'plain: "legacy-port" must fire at no version, and fires at 1.8.0, 1.9.0',
         ]
 
-    def test_every_mutation_is_accounted_for(self, matrix: VersionMatrix[bool]) -> None:
+    def test_every_mutation_is_required_or_excluded(self, matrix: VersionMatrix[bool]) -> None:
         fixtures = [Fixture(name="plain", spec=False, requires=["legacy-port"])]
         found = run(replace(matrix, fixtures=fixtures, exclude=["old"]), update=True)
         assert [line.split(":")[0] for line in found["every mutation"]] == [
@@ -213,7 +213,7 @@ def test_cases_have_names_and_build_nothing_yet(matrix: VersionMatrix[bool]) -> 
     assert names == ["plain", "secure", "manifest.yaml", "every mutation"]
 
 
-def test_an_error_says_where_it_happened(matrix: VersionMatrix[bool]) -> None:
+def test_an_error_names_fixture_and_version(matrix: VersionMatrix[bool]) -> None:
     def explode(_version: str, _tls: bool) -> deployment.Resource:
         raise LookupError("oops")
 
@@ -222,7 +222,7 @@ def test_an_error_says_where_it_happened(matrix: VersionMatrix[bool]) -> None:
     assert failed.value.__notes__ == ["while building fixture plain at version 1.8.0"]
 
 
-def test_all_mistakes_are_told_together(build: Callable[[str, bool], deployment.Resource]) -> None:
+def test_all_invalid_arguments_are_reported_together(build: Callable[[str, bool], deployment.Resource]) -> None:
     with pytest.raises(BuildError) as refused:
         VersionMatrix(
             directory="",
@@ -250,7 +250,7 @@ def test_all_mistakes_are_told_together(build: Callable[[str, bool], deployment.
     )
 
 
-def test_an_empty_matrix_is_refused() -> None:
+def test_an_empty_matrix_is_rejected() -> None:
     nothing: Any = None
     with pytest.raises(BuildError) as refused:
         VersionMatrix(directory="d", versions=[], fixtures=[], build=nothing)

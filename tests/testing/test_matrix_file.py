@@ -1,4 +1,4 @@
-"""A version matrix in a file says what one in code says, and every mistake in it is named with its place."""
+"""A version matrix from a file equals one from code, and every invalid value is reported with its place."""
 
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ def load(folder: Path, text: str = FILE, large: str = "maximum: 50") -> Any:
     return load_matrix(folder / "matrix.yaml", spec=Spec.model_validate, build=build)
 
 
-def test_it_is_what_it_would_be_in_code(tmp_path: Path) -> None:
+def test_a_matrix_file_equals_the_matrix_in_code(tmp_path: Path) -> None:
     matrix = load(tmp_path)
     assert (matrix.directory, tuple(matrix.versions)) == (tmp_path / "goldens", ("1.0.0", "2.0.0"))
     assert [fixture.spec for fixture in matrix.fixtures] == [Spec(), Spec(maximum=50)]
@@ -78,7 +78,7 @@ def test_it_is_what_it_would_be_in_code(tmp_path: Path) -> None:
         pytest.param("[]", "a map with keys is expected", id="no mapping"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, text: str, problem: str) -> None:
+def test_an_invalid_file_is_rejected_with_the_place(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(BuildError, match=problem):
         load(tmp_path, text)
 

@@ -1,4 +1,4 @@
-"""A server that changes what it is sent: a quiet operator bears it, a naive one fights it."""
+"""A server that changes the sent objects: a component gets in sync with it, a naive operator fights it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def mark(manifest: Manifest) -> None:
     manifest["data"] = {"marked": "yes"}
 
 
-async def test_what_is_sent_is_changed_and_the_callers_manifest_is_not(
+async def test_the_sent_object_is_changed_and_the_callers_manifest_is_not(
     cluster: EmbeddedCluster, settings: Callable[..., Manifest]
 ) -> None:
     rewriting = MutatingCluster(cluster, mark)
@@ -40,21 +40,21 @@ async def test_what_is_sent_is_changed_and_the_callers_manifest_is_not(
     assert (await rewriting.update(settings("a0", own="2"), field_manager="me"))["data"] == {"marked": "yes"}
 
 
-async def test_subresources_pass_as_they_are(cluster: EmbeddedCluster, operator: Operator) -> None:
+async def test_subresources_are_not_changed(cluster: EmbeddedCluster, operator: Operator) -> None:
     shop = await cluster.get(operator.shop)
     rewriting = MutatingCluster(cluster, lambda manifest: manifest.update(status={"spoilt": True}))
     await rewriting.update({**shop, "status": {"a": 1}}, field_manager="me", subresource=Subresource.STATUS)
     assert (await cluster.get(operator.shop))["status"] == {"a": 1}
 
 
-async def test_a_component_comes_to_rest_under_it(operator: Operator, cluster: EmbeddedCluster) -> None:
+async def test_a_component_gets_in_sync(operator: Operator, cluster: EmbeddedCluster) -> None:
     rewriting = MutatingCluster(cluster, use_mirror)
     for _ in range(2):
         await operator.reconcile(rewriting)
     await assert_quiet(rewriting, operator.reconcile)
 
 
-async def test_a_lost_memory_costs_one_write(operator: Operator, cluster: EmbeddedCluster) -> None:
+async def test_a_lost_apply_cache_costs_one_write(operator: Operator, cluster: EmbeddedCluster) -> None:
     await operator.reconcile(MutatingCluster(cluster, use_mirror))
     recorded = RecordingCluster(MutatingCluster(cluster, use_mirror, apply_cache=ApplyCache()))
     for _ in range(5):
@@ -63,7 +63,7 @@ async def test_a_lost_memory_costs_one_write(operator: Operator, cluster: Embedd
     assert len(applied) == 1
 
 
-async def test_an_operator_that_compares_with_what_is_stored_fights_for_ever(
+async def test_an_operator_that_compares_with_the_stored_object_fights_for_ever(
     cluster: EmbeddedCluster, settings: Callable[..., Manifest]
 ) -> None:
     async def naive(cluster: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""Which versions belong together, and what fixtures may say about them."""
+"""Grouping of versions, and the expectations of fixtures."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from ocf.testing.mutation_coverage import accounting_problems, expectation_probl
 FIRING = {"1.8": ["port"], "1.9": ["port", "tls"], "2.0": ["tls"]}
 
 
-class TestRegimes:
+class TestVersionRanges:
     def test_are_in_order_of_their_first_version_though_others_lie_between(self) -> None:
         found = version_ranges({"a": ["x"], "b": [], "c": ["x"]})
         assert [(one.representative, one.versions, one.firing) for one in found] == [
@@ -50,7 +50,7 @@ def test_expectations(requires: list[str | Firing], forbids: list[str | Firing],
     assert list(expectation_problems(fixture, FIRING)) == ([f"small: {problem}"] if problem else [])
 
 
-def test_every_expectation_that_fails_is_told() -> None:
+def test_every_unmet_expectation_is_reported() -> None:
     fixture = Fixture(name="small", spec=None, requires=["a", "b"], forbids=["tls"])
     assert len(list(expectation_problems(fixture, FIRING))) == 3
 

@@ -1,4 +1,4 @@
-"""The room costs its users nothing that they do not use."""
+"""Imports of `ocf.testing` load only what is needed."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ def test_importing_it_loads_neither_pytest_nor_api_models() -> None:
 
 
 def test_every_wrapper_is_a_cluster_around_any_cluster() -> None:
-    """The types say so; here they are put around each other."""
+    """The type checker verifies it; here the wrappers are nested."""
     inner: Cluster = EmbeddedCluster()
     for wrap in (InterceptingCluster, RecordingCluster):
         inner = wrap(inner)

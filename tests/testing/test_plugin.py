@@ -1,4 +1,4 @@
-"""The fixtures do what they say, in a run of pytest of their own."""
+"""The pytest plugin in separate pytest runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(project: pytest.Pytester, *options: str) -> pytest.RunResult:
     return project.runpytest_inprocess("-p", "no:randomly", "-p", "no:asyncio", "-q", *options)
 
 
-def test_clock_and_cluster_tell_the_same_time(project: pytest.Pytester) -> None:
+def test_clock_and_cluster_have_the_same_time(project: pytest.Pytester) -> None:
     project.makepyfile("""
         import asyncio
         from datetime import timedelta
@@ -135,6 +135,6 @@ def test_a_matrix_is_parametrized(project: pytest.Pytester) -> None:
     run(project, "-k", "manifest").assert_outcomes(passed=1, deselected=2)
 
 
-def test_without_the_plugin_there_is_nothing_of_it(pytester: pytest.Pytester) -> None:
+def test_without_the_plugin_its_fixtures_do_not_exist(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_it(golden): pass")
     run(pytester).assert_outcomes(errors=1)

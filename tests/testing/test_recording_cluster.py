@@ -1,4 +1,4 @@
-"""A recording cluster knows what was asked, whatever cluster it is around."""
+"""A recording cluster records the requests to any cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.testing.conftest import Operator
 
 
-async def test_it_keeps_what_the_embedded_cluster_keeps(operator: Operator, cluster: EmbeddedCluster) -> None:
+async def test_it_records_the_same_as_the_embedded_cluster(operator: Operator, cluster: EmbeddedCluster) -> None:
     cluster.requests.clear()
     recorded = RecordingCluster(cluster)
     await operator.reconcile(recorded)
@@ -26,7 +26,7 @@ async def test_it_keeps_what_the_embedded_cluster_keeps(operator: Operator, clus
     assert len(recorded.writes) == cluster.requests.writes == 3
 
 
-async def test_a_refused_request_is_kept_with_its_code(cluster: EmbeddedCluster) -> None:
+async def test_a_rejected_request_is_recorded_with_its_code(cluster: EmbeddedCluster) -> None:
     recorded = RecordingCluster(cluster)
     with pytest.raises(NotFoundError):
         await recorded.delete(ObjectKey("v1", "ConfigMap", "none", "shop"))
@@ -34,7 +34,7 @@ async def test_a_refused_request_is_kept_with_its_code(cluster: EmbeddedCluster)
     assert write.code == 404
 
 
-async def test_a_dry_run_is_no_write(cluster: EmbeddedCluster, settings: Callable[..., Manifest]) -> None:
+async def test_a_dry_run_is_not_a_write(cluster: EmbeddedCluster, settings: Callable[..., Manifest]) -> None:
     recorded = RecordingCluster(cluster)
     await recorded.apply(settings(), field_manager="me", dry_run=True)
     assert recorded.writes == ()

@@ -1,4 +1,4 @@
-"""Two runs that did the same have equal snapshots; two that did not, do not."""
+"""Equal runs have equal snapshots, different runs have different ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = [("apps/v1", "Deployment"), ("autoscaling/v2", "HorizontalPodAutoscaler"
 
 @pytest.fixture
 def run(operator: Operator) -> Callable[..., Awaitable[EmbeddedCluster]]:
-    """Run the operator in a cluster with other uids, versions and times."""
+    """Run the operator in a cluster with different uids, versions and times."""
 
     async def make(*, extra: int = 0) -> EmbeddedCluster:
         operator.clock.advance(timedelta(hours=extra))
@@ -37,7 +37,7 @@ def run(operator: Operator) -> Callable[..., Awaitable[EmbeddedCluster]]:
     return make
 
 
-async def test_uids_versions_and_times_make_no_difference(run: Callable[..., Awaitable[EmbeddedCluster]]) -> None:
+async def test_uids_versions_and_times_are_masked(run: Callable[..., Awaitable[EmbeddedCluster]]) -> None:
     one, other = await run(), await run(extra=3)
     web = ObjectKey("apps/v1", "Deployment", "web", "shop")
     assert (await one.get(web))["metadata"]["uid"] != (await other.get(web))["metadata"]["uid"]
@@ -53,7 +53,9 @@ async def test_every_object_of_the_kinds_is_in_it_and_no_other(run: Callable[...
     ]
 
 
-async def test_an_owner_is_named_wherever_its_uid_stands(run: Callable[..., Awaitable[EmbeddedCluster]]) -> None:
+async def test_a_uid_is_replaced_by_the_name_of_its_object_everywhere(
+    run: Callable[..., Awaitable[EmbeddedCluster]],
+) -> None:
     web = (await snapshot(await run(), KINDS))["apps/v1/Deployment/shop/web"]
     owner = "uid of example.com/v1/Shop/shop/demo"
     (entry,) = web["metadata"]["managedFields"]
@@ -62,7 +64,9 @@ async def test_an_owner_is_named_wherever_its_uid_stands(run: Callable[..., Awai
     assert f'k:{{"uid":"{owner}"}}' in entry["fieldsV1"]["f:metadata"]["f:ownerReferences"]
 
 
-async def test_a_uid_of_nobody_is_told_apart(cluster: EmbeddedCluster, settings: Callable[..., Manifest]) -> None:
+async def test_a_uid_of_an_unknown_object_is_masked_as_such(
+    cluster: EmbeddedCluster, settings: Callable[..., Manifest]
+) -> None:
     await cluster.create(settings(a="owned by 01234567-89ab-cdef-0123-456789abcdef"), field_manager="me")
     found = await snapshot(cluster, [("v1", "ConfigMap")])
     assert found["v1/ConfigMap/shop/settings"]["data"] == {"a": "owned by uid of nothing that was read"}
@@ -76,7 +80,7 @@ async def test_a_uid_of_nobody_is_told_apart(cluster: EmbeddedCluster, settings:
         pytest.param({"metadata": {"ownerReferences": None}}, "-  ownerReferences:", id="an owner"),
     ],
 )
-async def test_what_differs_is_shown(
+async def test_a_difference_is_shown(
     run: Callable[..., Awaitable[EmbeddedCluster]], patch: dict[str, Any], shown: str
 ) -> None:
     one, other = await run(), await run()
@@ -119,7 +123,7 @@ async def test_the_order_in_which_managers_and_keys_came_makes_no_difference(
     assert "+  c: '1'" in told
 
 
-async def test_no_secret_is_in_it(clock: VirtualClock) -> None:
+async def test_secrets_are_redacted(clock: VirtualClock) -> None:
     cluster = EmbeddedCluster(namespaces=["shop"], now=clock.now)
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "shop"}}
     await cluster.create({**secret, "stringData": {"token": "hunter2"}}, field_manager="me")

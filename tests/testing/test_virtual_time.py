@@ -1,4 +1,4 @@
-"""Virtual time: it passes while everybody waits, and only then."""
+"""Virtual time: it advances only while all tasks are waiting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ocf.testing import LoopClock, run_in_virtual_time
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def test_days_pass_at_once_and_in_order() -> None:
+def test_timers_fire_immediately_and_in_order() -> None:
     async def wait(hours: int) -> int:
         await asyncio.sleep(3600 * hours)
         return hours
@@ -28,7 +28,7 @@ def test_days_pass_at_once_and_in_order() -> None:
     assert time.monotonic() - began < 3600
 
 
-def test_time_stands_still_while_somebody_works() -> None:
+def test_time_stands_still_while_a_task_runs() -> None:
     async def main() -> float:
         for _ in range(1000):
             await asyncio.sleep(0)
@@ -37,7 +37,7 @@ def test_time_stands_still_while_somebody_works() -> None:
     assert run_in_virtual_time(main()) == 0
 
 
-def test_a_wait_that_nothing_can_end_is_told() -> None:
+def test_a_deadlock_is_an_error() -> None:
     async def main() -> None:
         await asyncio.get_running_loop().create_future()
 
@@ -45,7 +45,7 @@ def test_a_wait_that_nothing_can_end_is_told() -> None:
         run_in_virtual_time(main())
 
 
-def test_a_clock_goes_with_the_loop_and_may_be_wrong() -> None:
+def test_a_clock_follows_the_loop_and_may_be_skewed() -> None:
     async def main() -> None:
         right, wrong = LoopClock(START), LoopClock(START, skew=timedelta(seconds=-5))
         await asyncio.sleep(90)

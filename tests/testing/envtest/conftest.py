@@ -1,4 +1,4 @@
-"""Folders with programs that do nothing, a Go that builds such programs, and waiting for what other processes do."""
+"""Fake programs, a fake Go that builds them, and waiting for other processes."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ Eventually = Callable[[Callable[[], object]], None]
 MakePrograms = Callable[[Path, Iterable[Program]], Path]
 
 GO = """#!/bin/sh
-# Stands in for Go: answers what is asked of it, and writes what it is told to build.
+# Fake Go: responds to the commands of the build, and writes fake programs.
 echo "$1 $GOFLAGS" >> {folder}/asked
 case "$1 $2" in
   "env GOVERSION") printf '%s\\n' "{version}" "{toolchain}" ;;
@@ -37,7 +37,7 @@ def executable(file: Path, text: str = "#!/bin/sh\n") -> Path:
 
 @pytest.fixture
 def make_programs() -> MakePrograms:
-    """Give a function that fills a folder with programs, by default with all of them."""
+    """Return a function that fills a folder with fake programs."""
 
     def make(folder: Path, programs: Iterable[Program]) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ def make_programs() -> MakePrograms:
 
 
 class FakeGo:
-    """A script that is run in the place of Go."""
+    """A script that is run instead of Go."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -63,7 +63,7 @@ class FakeGo:
         executable(Path(self.command), text)
 
     @property
-    def asked(self) -> list[str]:
+    def commands(self) -> list[str]:
         """The verb and the flags of each run, in order."""
         file = self._folder / "asked"
         return file.read_text().splitlines() if file.exists() else []
@@ -76,7 +76,7 @@ def fake_go(tmp_path: Path) -> FakeGo:
 
 @pytest.fixture
 def eventually() -> Eventually:
-    """Give a function that waits until something holds, for what happens in other processes."""
+    """Return a function that waits until a condition holds in another process."""
 
     def wait(holds: Callable[[], object]) -> None:
         deadline = time.monotonic() + 30
@@ -89,7 +89,7 @@ def eventually() -> Eventually:
 
 @pytest.fixture
 def gone() -> Callable[[int], bool]:
-    """Give a function that tells whether a process has ended, or is only kept for its parent to notice."""
+    """Return a function that checks whether a process has ended or is a zombie."""
 
     def look(process: int) -> bool:
         try:

@@ -1,4 +1,4 @@
-"""The programs are those that the environment names, else those in the cache."""
+"""Programs are found in the folder that the environment names, else in the cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.testing.envtest.conftest import MakePrograms
 
 MACHINE = Machine("linux", "amd64")
-ASSETS = (Program.ETCD, Program.API_SERVER, Program.KUBECTL)  # what setup-envtest brings
+ASSETS = (Program.ETCD, Program.API_SERVER, Program.KUBECTL)  # the programs that setup-envtest installs
 
 
 @pytest.fixture
@@ -28,16 +28,16 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / ".cache" / "ocf" / "envtest" / PINNED.folder_name(MACHINE)
 
 
-def test_nowhere(environ: dict[str, str]) -> None:
+def test_no_programs_are_found(environ: dict[str, str]) -> None:
     assert find_programs(environ, machine=MACHINE) is None
 
 
-def test_in_the_cache(environ: dict[str, str], cache: Path, make_programs: MakePrograms) -> None:
+def test_programs_in_the_cache_are_found(environ: dict[str, str], cache: Path, make_programs: MakePrograms) -> None:
     make_programs(cache, Program)
     assert find_programs(environ, machine=MACHINE) == Programs(cache, "cache")
 
 
-def test_the_environment_goes_before_the_cache(
+def test_the_environment_has_precedence_over_the_cache(
     environ: dict[str, str], cache: Path, tmp_path: Path, make_programs: MakePrograms
 ) -> None:
     make_programs(cache, Program)
@@ -48,16 +48,16 @@ def test_the_environment_goes_before_the_cache(
     assert found.missing == (Program.CONTROLLER_MANAGER,)
 
 
-def test_an_empty_variable_is_none(environ: dict[str, str], cache: Path, make_programs: MakePrograms) -> None:
+def test_an_empty_variable_counts_as_unset(environ: dict[str, str], cache: Path, make_programs: MakePrograms) -> None:
     make_programs(cache, Program)
     found = find_programs({**environ, "KUBEBUILDER_ASSETS": ""}, machine=MACHINE)
     assert found == Programs(cache, "cache")
 
 
-def test_a_relative_folder_is_meant_from_here(
+def test_a_relative_folder_is_made_absolute(
     environ: dict[str, str], tmp_path: Path, make_programs: MakePrograms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A test may go elsewhere before it runs one of them."""
+    """A test may change the working directory before it runs a program."""
     make_programs(tmp_path / "named", ASSETS)
     monkeypatch.chdir(tmp_path)
     assert find_programs({**environ, "KUBEBUILDER_ASSETS": "named"}) == Programs(
@@ -66,14 +66,16 @@ def test_a_relative_folder_is_meant_from_here(
 
 
 @pytest.mark.parametrize("absent", list(Program))
-def test_a_cache_that_lacks_one_is_none(
+def test_a_cache_without_all_programs_is_not_used(
     absent: Program, environ: dict[str, str], cache: Path, make_programs: MakePrograms
 ) -> None:
     make_programs(cache, set(Program) - {absent})
     assert find_programs(environ, machine=MACHINE) is None
 
 
-def test_another_machines_cache_is_none(environ: dict[str, str], cache: Path, make_programs: MakePrograms) -> None:
+def test_the_cache_of_another_machine_is_not_used(
+    environ: dict[str, str], cache: Path, make_programs: MakePrograms
+) -> None:
     make_programs(cache, Program)
     assert find_programs(environ, machine=Machine("linux", "arm64")) is None
 
@@ -87,7 +89,7 @@ def test_a_named_folder_without_a_server_is_an_error_whatever_the_cache_has(
     with pytest.raises(ConfigError) as raised:
         find_programs({**environ, "KUBEBUILDER_ASSETS": str(named)}, machine=MACHINE)
     assert str(raised.value) == (
-        f"there is no {absent} in {named} (KUBEBUILDER_ASSETS); "
+        f"{absent} is missing in {named} (KUBEBUILDER_ASSETS); "
         "let KUBEBUILDER_ASSETS name a folder with etcd and kube-apiserver, or unset it and run "
         "`make envtest` (outside of a checkout `python -m ocf.testing.envtest`)"
     )
@@ -99,7 +101,7 @@ def test_a_file_that_cannot_be_executed_is_missing(tmp_path: Path, make_programs
     assert Programs(tmp_path, "cache").missing == (Program.KUBECTL,)
 
 
-def test_who_wants_a_controller_manager_is_told_how_to_get_one(tmp_path: Path, make_programs: MakePrograms) -> None:
+def test_a_missing_controller_manager_says_how_to_install_it(tmp_path: Path, make_programs: MakePrograms) -> None:
     programs = Programs(make_programs(tmp_path, ASSETS), "KUBEBUILDER_ASSETS")
     with pytest.raises(ConfigError, match=r"unset KUBEBUILDER_ASSETS and run `make envtest` \(.*\), which installs it"):
         programs.path(Program.CONTROLLER_MANAGER)

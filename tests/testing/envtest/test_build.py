@@ -1,4 +1,4 @@
-"""Programs come into the cache all at once or not at all."""
+"""Builds put all programs into the cache at once or none."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tests.testing.envtest.conftest import FakeGo
 
 
-class Told:
-    """Progress that keeps what it is told, and fails where it is told to."""
+class RecordedProgress:
+    """Progress that records its calls, and raises at a given step."""
 
     def __init__(self, fail_in: str = "") -> None:
         self.steps: list[tuple[str, int]] = []
@@ -43,43 +43,43 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 
 def content(home: Path) -> set[str]:
-    """Return what is in the cache, the lock left out."""
+    """Return the content of the cache without the lock."""
     return {file.name for file in (home / ".cache" / "ocf" / "envtest").glob("*")}
 
 
-def test_all_programs_are_built_where_they_are_looked_for(
+def test_all_programs_are_built_where_they_are_searched(
     environ: dict[str, str], tmp_path: Path, fake_go: FakeGo
 ) -> None:
-    told = Told()
-    programs = build_programs(environ, told, go=fake_go.command)
+    progress = RecordedProgress()
+    programs = build_programs(environ, progress, go=fake_go.command)
     assert programs.missing == ()
     assert find_programs(environ) == programs
     assert content(tmp_path) - {".lock"} == {programs.folder.name}
-    assert [what for what, _ in told.steps if "building" in what] == [
+    assert [what for what, _ in progress.steps if "building" in what] == [
         "etcd: building",
         "kube-apiserver: building",
         "kube-controller-manager: building",
         "kubectl: building",
     ]
-    assert ("kubectl: building", 2) in told.steps
+    assert ("kubectl: building", 2) in progress.steps
 
 
 def test_the_flags_of_the_user_do_not_reach_go(environ: dict[str, str], fake_go: FakeGo) -> None:
-    build_programs(environ, Told(), go=fake_go.command)
-    assert {line.split(" ", 1)[1] for line in fake_go.asked} == {"-buildvcs=false"}
+    build_programs(environ, RecordedProgress(), go=fake_go.command)
+    assert {line.split(" ", 1)[1] for line in fake_go.commands} == {"-buildvcs=false"}
 
 
-def test_what_is_there_is_not_built_again(environ: dict[str, str], fake_go: FakeGo) -> None:
-    build_programs(environ, Told(), go=fake_go.command)
-    before = fake_go.asked
-    build_programs(environ, Told(), go=fake_go.command)
-    assert fake_go.asked == before
+def test_existing_programs_are_not_built_again(environ: dict[str, str], fake_go: FakeGo) -> None:
+    build_programs(environ, RecordedProgress(), go=fake_go.command)
+    before = fake_go.commands
+    build_programs(environ, RecordedProgress(), go=fake_go.command)
+    assert fake_go.commands == before
 
 
 def test_a_folder_that_lost_a_program_is_replaced(environ: dict[str, str], fake_go: FakeGo) -> None:
-    programs = build_programs(environ, Told(), go=fake_go.command)
+    programs = build_programs(environ, RecordedProgress(), go=fake_go.command)
     programs.path(Program.ETCD).unlink()
-    assert build_programs(environ, Told(), go=fake_go.command).missing == ()
+    assert build_programs(environ, RecordedProgress(), go=fake_go.command).missing == ()
 
 
 @pytest.mark.parametrize("step", ["etcd: building", "kubectl: building", "kubectl: downloading its modules"])
@@ -87,56 +87,56 @@ def test_an_interrupted_build_leaves_nothing(
     step: str, environ: dict[str, str], tmp_path: Path, fake_go: FakeGo
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
-        build_programs(environ, Told(fail_in=step), go=fake_go.command)
+        build_programs(environ, RecordedProgress(fail_in=step), go=fake_go.command)
     assert content(tmp_path) <= {".lock"}
 
 
-def test_a_failing_build_leaves_nothing_and_shows_what_go_said(
+def test_a_failing_build_leaves_nothing_and_shows_the_output_of_go(
     environ: dict[str, str], tmp_path: Path, fake_go: FakeGo
 ) -> None:
     fake_go.write(build="echo 'a.go:1: no'; exit 1")
     with pytest.raises(ConfigError, match=r"go build failed with code 1:\na\.go:1: no"):
-        build_programs(environ, Told(), go=fake_go.command)
+        build_programs(environ, RecordedProgress(), go=fake_go.command)
     assert content(tmp_path) <= {".lock"}
 
 
 def test_a_program_that_does_not_run_is_not_kept(environ: dict[str, str], tmp_path: Path, fake_go: FakeGo) -> None:
     fake_go.write(build='while [ "$1" != -o ]; do shift; done; echo "not a program" > "$2"; exit 0')
     with pytest.raises(ConfigError, match="etcd was built, but does not run"):
-        build_programs(environ, Told(), go=fake_go.command)
+        build_programs(environ, RecordedProgress(), go=fake_go.command)
     assert content(tmp_path) <= {".lock"}
 
 
-def test_what_a_killed_build_left_is_removed(environ: dict[str, str], tmp_path: Path, fake_go: FakeGo) -> None:
+def test_files_of_a_killed_build_are_removed(environ: dict[str, str], tmp_path: Path, fake_go: FakeGo) -> None:
     left = tmp_path / ".cache" / "ocf" / "envtest" / ".building-killed"
     (left / "programs").mkdir(parents=True)
-    programs = build_programs(environ, Told(), go=fake_go.command)
+    programs = build_programs(environ, RecordedProgress(), go=fake_go.command)
     assert content(tmp_path) - {".lock"} == {programs.folder.name}
 
 
-def test_a_go_that_is_too_old_is_told_before_anything_is_fetched(environ: dict[str, str], fake_go: FakeGo) -> None:
+def test_a_go_that_is_too_old_is_rejected_before_any_download(environ: dict[str, str], fake_go: FakeGo) -> None:
     fake_go.write(version="go1.25.1")
     with pytest.raises(ConfigError, match=r"need Go 1\.26 or newer to be built, and this one is 1\.25\.1"):
-        build_programs(environ, Told(), go=fake_go.command)
-    assert [line.split()[0] for line in fake_go.asked] == ["env"]
+        build_programs(environ, RecordedProgress(), go=fake_go.command)
+    assert [line.split()[0] for line in fake_go.commands] == ["env"]
 
 
-def test_a_cache_that_cannot_be_made_is_told(tmp_path: Path, fake_go: FakeGo) -> None:
+def test_a_cache_that_cannot_be_created_is_an_error(tmp_path: Path, fake_go: FakeGo) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"file/.*: Not a directory"):
-        build_programs({"HOME": str(tmp_path / "file"), "PATH": "/bin"}, Told(), go=fake_go.command)
+        build_programs({"HOME": str(tmp_path / "file"), "PATH": "/bin"}, RecordedProgress(), go=fake_go.command)
 
 
-def test_a_system_that_cannot_run_them_is_told(
+def test_an_unsupported_system_is_an_error(
     environ: dict[str, str], fake_go: FakeGo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.platform", "win32")
     with pytest.raises(ConfigError, match="do not run on win32; use Linux or macOS"):
-        build_programs(environ, Told(), go=fake_go.command)
+        build_programs(environ, RecordedProgress(), go=fake_go.command)
 
 
-class Watching(Told):
-    """Progress of the second of two builds, which ends the first one as soon as it says that it waits for it."""
+class SecondBuild(RecordedProgress):
+    """Progress of the second of two builds, which ends the first one as soon as it reports that it waits."""
 
     def __init__(self, lock: Path) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ def test_a_second_build_waits_for_the_first_and_keeps_others_out(
 ) -> None:
     cache = tmp_path / ".cache" / "ocf" / "envtest"
     cache.mkdir(parents=True)
-    told = Watching(cache / ".lock")
-    build_programs(environ, told, go=fake_go.command)
-    assert told.said == ["Another build is running; waiting for it to finish ..."]
-    assert told.steps
+    progress = SecondBuild(cache / ".lock")
+    build_programs(environ, progress, go=fake_go.command)
+    assert progress.said == ["Another build is running; waiting for it to finish ..."]
+    assert progress.steps

@@ -1,4 +1,4 @@
-"""What is built, and from what: decided before anything is run."""
+"""The build plan is decided before any command runs."""
 
 import pytest
 
@@ -32,7 +32,7 @@ replace (
 """
 
 
-def test_every_staged_module_is_replaced_by_what_is_published_of_it() -> None:
+def test_every_staging_module_is_replaced_by_its_published_version() -> None:
     etcd, kubernetes = origins(RELEASE)
     assert kubernetes.go_mod(GO_MOD) == (
         "module build\n\ngo 1.26\n\nrequire k8s.io/kubernetes v1.36.3\n\n"
@@ -70,7 +70,7 @@ def test_nothing_else_is_replaced(line: str) -> None:
     assert staging_modules(line, "v1.36.3") == {}
 
 
-def test_a_kubernetes_whose_modules_are_published_otherwise_is_refused() -> None:
+def test_an_unknown_version_scheme_of_staging_modules_is_rejected() -> None:
     with pytest.raises(ConfigError, match=r"Kubernetes v2\.0\.0"):
         staging_modules(GO_MOD, "v2.0.0")
 
@@ -79,8 +79,8 @@ def test_all_programs_are_built() -> None:
     assert {build.program for origin in origins(RELEASE) for build in origin.builds} == set(Program)
 
 
-def test_a_program_of_kubernetes_knows_its_version() -> None:
-    """Without this it says v0.0.0, and clients that look at the version are led astray."""
+def test_kubernetes_programs_report_their_version() -> None:
+    """Without the linker flags it reports v0.0.0, which misleads clients that check the version."""
     _, kubernetes = origins(RELEASE)
     command = kubernetes.builds[0].command("/out/kube-apiserver")
     flags = command[command.index("-ldflags") + 1].split()
@@ -89,7 +89,7 @@ def test_a_program_of_kubernetes_knows_its_version() -> None:
     assert command[-3:] == ["-o", "/out/kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"]
 
 
-def test_what_the_user_has_set_for_other_work_does_not_count() -> None:
+def test_user_settings_that_affect_the_result_are_overridden() -> None:
     user = {"GOFLAGS": "-mod=vendor", "GOOS": "windows", "GOARCH": "arm", "GOWORK": "/w/go.work", "GO111MODULE": "off"}
     environ = build_environment({**user, "CGO_ENABLED": "1"}, Machine("linux", "amd64"))
     assert environ == {
@@ -102,6 +102,6 @@ def test_what_the_user_has_set_for_other_work_does_not_count() -> None:
     }
 
 
-def test_how_the_user_reaches_modules_does_count() -> None:
+def test_user_settings_of_proxies_are_kept() -> None:
     user = {"GOPROXY": "https://proxy.example.com", "GOMODCACHE": "/m", "GOCACHE": "/c", "PATH": "/bin"}
     assert build_environment(user, Machine("linux", "amd64")).items() >= user.items()

@@ -1,4 +1,4 @@
-"""Certificates say who somebody is, and that we say so."""
+"""Certificates identify users and servers, and are signed by the authority."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def test_a_user_is_the_common_name_and_groups_are_organizations(authority: Autho
     assert [part.value for part in subject.get_attributes_for_oid(x509.NameOID.ORGANIZATION_NAME)] == ["dev", "ops"]
 
 
-def test_a_user_without_groups_is_in_none(authority: Authority) -> None:
-    """An organization of the library's own would be a group."""
+def test_a_user_without_groups_has_no_organization(authority: Authority) -> None:
+    """An organization that the library adds would be a group."""
     subject = read(authority.client("me").certificate).subject
     assert subject.rfc4514_string() == "CN=me"
 
 
 def test_a_user_has_no_extension_for_other_names(authority: Authority) -> None:
-    """Go refuses a critical one that lists none."""
+    """Go rejects a critical extension with an empty list."""
     with pytest.raises(x509.ExtensionNotFound):
         read(authority.client("me").certificate).extensions.get_extension_for_class(x509.SubjectAlternativeName)
 
@@ -51,7 +51,7 @@ def test_certificates_of_servers_and_clients_are_valid_for_a_week(authority: Aut
         assert certificate.not_valid_after_utc - certificate.not_valid_before_utc == timedelta(days=7, hours=1)
 
 
-def test_a_server_may_be_asked_for_under_more_names(authority: Authority) -> None:
+def test_a_server_certificate_may_have_more_host_names(authority: Authority) -> None:
     names = read(authority.server("hooks", "hooks.shop.svc").certificate).extensions
     found = names.get_extension_for_class(x509.SubjectAlternativeName).value
     assert found.get_values_for_type(x509.DNSName) == ["localhost", "hooks.shop.svc"]
@@ -59,13 +59,13 @@ def test_a_server_may_be_asked_for_under_more_names(authority: Authority) -> Non
 
 
 def test_every_certificate_has_files_of_its_own(authority: Authority) -> None:
-    """Also where names differ in what file names cannot have, or somebody takes the administrator's."""
+    """Also if names differ only in characters that file names cannot have, or equal the administrator's."""
     pairs = [authority.client(user) for user in ("a:b", "a/b", "a-b", "a-b", "../a")]
     assert len({pair.key for pair in pairs} | {pair.certificate for pair in pairs}) == 10
     assert {pair.key.parent for pair in pairs} == {authority.certificate.parent}
 
 
-def test_keys_are_for_us_only(authority: Authority) -> None:
+def test_keys_are_readable_by_the_user_only(authority: Authority) -> None:
     keys = [authority.client("a").key, authority.server("b").key, authority.signing_keys("c").key]
     assert {key.stat().st_mode & 0o777 for key in keys} == {0o600}
 
@@ -96,7 +96,7 @@ def test_a_server_and_a_client_of_one_authority_accept_each_other_under_strict_r
     assert server.getpeercert() is not None
 
 
-def test_without_trustme_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_trustme_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
     def without(name: str, *rest: Any) -> Any:
@@ -109,7 +109,7 @@ def test_without_trustme_it_says_what_to_install(tmp_path: Path, monkeypatch: py
         Authority(tmp_path)
 
 
-def test_importing_the_room_loads_nothing_that_only_a_start_needs() -> None:
+def test_importing_the_package_loads_nothing_that_only_a_start_needs() -> None:
     heavy = {"pytest", "cryptography", "trustme", "kubernetes", "rich.progress"}
     program = f"import ocf.testing.envtest, sys; print({heavy} & sys.modules.keys() or 'none')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603 (ours)

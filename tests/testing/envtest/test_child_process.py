@@ -1,4 +1,4 @@
-"""A program ends when it is stopped, and when we are gone, whatever ended us."""
+"""A child process ends when it is stopped, and when its parent ends for any reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Gone = Callable[[int], bool]
 
-# Writes its process id, and stays; it is deaf to polite requests.
+# Writes its process id and keeps running; ignores SIGTERM.
 SLEEPER = """
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -29,7 +29,7 @@ os.rename(sys.argv[1] + ".new", sys.argv[1])
 time.sleep(600)
 """
 
-# A process that has a program, and is killed; it may have forked before, as multiprocessing does.
+# A process with a child process that is killed; it may have forked before, as multiprocessing does.
 PARENT = """
 import os, signal, sys, time
 from pathlib import Path
@@ -49,7 +49,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Sleeper:
-    """A program to be kept, and where it says which process it is."""
+    """A program to run as a child process, and the file with its process id."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "work"
@@ -82,7 +82,9 @@ def keep(folder: Path, code: str) -> ChildProcess:
     return ChildProcess([sys.executable, "-c", code], folder=folder, log=folder / "log")
 
 
-def test_stopping_it_ends_it_at_once_and_leaves_its_files(sleeper: Sleeper, eventually: Eventually, gone: Gone) -> None:
+def test_stop_ends_the_program_immediately_and_keeps_its_files(
+    sleeper: Sleeper, eventually: Eventually, gone: Gone
+) -> None:
     program = sleeper.keep()
     eventually(lambda: sleeper.running)
     assert program.running
@@ -93,13 +95,13 @@ def test_stopping_it_ends_it_at_once_and_leaves_its_files(sleeper: Sleeper, even
     assert program.log.exists()
 
 
-def test_stopping_it_again_is_nothing(sleeper: Sleeper) -> None:
+def test_stop_may_be_called_again(sleeper: Sleeper) -> None:
     program = sleeper.keep()
     program.stop()
     program.stop()
 
 
-def test_what_has_ended_by_itself_can_be_stopped(tmp_path: Path, eventually: Eventually) -> None:
+def test_a_program_that_has_ended_can_be_stopped(tmp_path: Path, eventually: Eventually) -> None:
     program = keep(tmp_path, "raise SystemExit(7)")
     eventually(lambda: not program.running)
     assert program.exit_code == 7
@@ -107,10 +109,10 @@ def test_what_has_ended_by_itself_can_be_stopped(tmp_path: Path, eventually: Eve
 
 
 @pytest.mark.parametrize("forks", ["forks", "does not fork"])
-def test_when_we_are_killed_it_dies_and_its_folder_goes(
+def test_a_killed_parent_ends_the_program_and_removes_its_folder(
     forks: str, sleeper: Sleeper, eventually: Eventually, gone: Gone
 ) -> None:
-    """A fork of ours holds our end of the keeper's input; that must not keep the program alive."""
+    """A fork holds the parent's end of the supervisor's input; that must not keep the program alive."""
     command = [sys.executable, "-c", PARENT, str(sleeper.folder), forks, *sleeper.command]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:  # noqa: S603 (ours)
         assert parent.stdout is not None
@@ -125,7 +127,7 @@ def test_when_we_are_killed_it_dies_and_its_folder_goes(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
-def test_when_its_keeper_is_killed_it_dies(sleeper: Sleeper, eventually: Eventually, gone: Gone) -> None:
+def test_a_killed_supervisor_ends_the_program(sleeper: Sleeper, eventually: Eventually, gone: Gone) -> None:
     program = sleeper.keep()
     eventually(lambda: sleeper.running)
     program._supervisor.kill()
@@ -134,7 +136,7 @@ def test_when_its_keeper_is_killed_it_dies(sleeper: Sleeper, eventually: Eventua
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_when_its_keeper_is_asked_to_end_it_dies(
+def test_a_terminated_supervisor_ends_the_program(
     number: signal.Signals, sleeper: Sleeper, eventually: Eventually, gone: Gone
 ) -> None:
     program = sleeper.keep()
@@ -144,14 +146,14 @@ def test_when_its_keeper_is_asked_to_end_it_dies(
     program.stop()
 
 
-def test_the_tail_is_the_end_of_what_it_printed(tmp_path: Path, eventually: Eventually) -> None:
+def test_the_tail_is_the_end_of_the_output(tmp_path: Path, eventually: Eventually) -> None:
     program = keep(tmp_path, "import sys; print('a\\nb\\nc'); sys.stdout.flush(); print('d\\n', file=sys.stderr)")
     eventually(lambda: not program.running)
     assert program.tail(lines=2) == "c\nd"
     program.stop()
 
 
-def test_what_cannot_be_run_says_why(tmp_path: Path, eventually: Eventually) -> None:
+def test_a_program_that_cannot_be_started_says_why(tmp_path: Path, eventually: Eventually) -> None:
     program = ChildProcess([str(tmp_path / "absent")], folder=tmp_path, log=tmp_path / "log")
     eventually(lambda: not program.running)
     assert (program.exit_code, program.tail()) == (127, f"{tmp_path / 'absent'}: No such file or directory")

@@ -1,4 +1,4 @@
-"""What `make envtest` says, and how it ends."""
+"""Output and exit codes of `make envtest`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """One run of the command, and what it wrote."""
+    """One run of the command and its output."""
 
     def __init__(self, environ: dict[str, str]) -> None:
         out, err = StringIO(), StringIO()
@@ -26,14 +26,14 @@ class Run:
         self.out, self.err = out.getvalue(), err.getvalue()
 
 
-def test_what_is_cached_is_named(tmp_path: Path, make_programs: MakePrograms) -> None:
+def test_the_folder_in_the_cache_is_printed(tmp_path: Path, make_programs: MakePrograms) -> None:
     cache = tmp_path / ".cache" / "ocf" / "envtest" / PINNED.folder_name(Machine.here())
     make_programs(cache, Program)
     run = Run({"HOME": str(tmp_path)})
     assert (run.code, run.out, run.err) == (0, f"The programs of a control plane are in {cache} (cache).\n", "")
 
 
-def test_what_is_not_there_is_named(tmp_path: Path, make_programs: MakePrograms) -> None:
+def test_missing_programs_are_printed(tmp_path: Path, make_programs: MakePrograms) -> None:
     make_programs(tmp_path, [Program.ETCD, Program.API_SERVER])
     run = Run({"KUBEBUILDER_ASSETS": str(tmp_path)})
     assert run.code == 0
@@ -64,7 +64,7 @@ def test_an_interruption_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (run.code, run.err) == (130, "envtest: interrupted; unfinished files are removed\n")
 
 
-def test_it_tells_its_versions(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_shows_the_versions(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as raised:
         main(["--help"])
     assert raised.value.code == 0

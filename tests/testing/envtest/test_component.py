@@ -1,4 +1,4 @@
-"""A component with a Deployment and its autoscaler is quiet on a real API server, in every state of its life."""
+"""A component with a Deployment and its autoscaler sends no needless write to a real API server."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def custom_resource_definition() -> Manifest:
 
 
 def backend(namespace: str) -> Manifest:
-    """Return a Deployment with much of what a server fills in or writes in another way."""
+    """Return a Deployment with many fields that a server defaults or normalizes."""
     container = {
         "name": "app",
         "image": "app:1",
@@ -83,7 +83,7 @@ def autoscaler(namespace: str) -> Manifest:
 
 @dataclass(frozen=True)
 class Shop:
-    """An operator's view of one owner."""
+    """An owner and its component."""
 
     cluster: Cluster
     owner: ObjectKey
@@ -100,9 +100,9 @@ class Shop:
             return await self.web(scaled=scaled, suspended=suspended).reconcile(context)
 
     async def settle(self, *, scaled: bool = True, suspended: bool = False) -> int:
-        """Bring the cluster to a state, prove that nothing is written there, and return the count of its pods."""
+        """Reconcile until in sync, check that no write follows, and return the replicas."""
         there = partial(self.reconcile, scaled=scaled, suspended=suspended)
-        for _ in range(2):  # the second pass reports what the first one has brought about
+        for _ in range(2):  # the second reconcile reports the result of the first
             await there(self.cluster)
         await assert_quiet(self.cluster, there, resyncs=3)
         return await self.count()
@@ -112,7 +112,7 @@ class Shop:
         return count
 
     async def scale(self, count: int) -> None:
-        """Do what an autoscaler does."""
+        """Scale as an autoscaler does."""
         await self.cluster.patch(
             self.backend,
             {"spec": {"replicas": count}},
@@ -142,7 +142,7 @@ async def shop(envtest: Envtest, envtest_cluster: ApiServerCluster) -> Shop:
     return Shop(envtest_cluster, ObjectKey.of(manifest))
 
 
-async def test_a_life_with_an_autoscaler_writes_only_where_something_changes(shop: Shop) -> None:
+async def test_a_lifecycle_with_an_autoscaler_writes_only_what_changes(shop: Shop) -> None:
     """A fixed count, an autoscaler in addition, suspended and resumed twice, and the count taken back."""
     assert await shop.settle(scaled=False) == 4
     assert await shop.settle() == 4

@@ -1,4 +1,4 @@
-"""A control plane is there within its block, ready, ours alone, and gone afterwards."""
+"""A control plane runs inside its block only, is ready, and is private to its process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
     from tests.testing.envtest.conftest import Eventually
 
-# Starts a control plane with a controller manager, tells where its files are, and is killed.
+# Starts a control plane with a controller manager, prints the folder of its files, and is killed.
 KILLED = """
 import os, signal
 from ocf.testing.envtest import ControlPlane, ControllerName
@@ -82,7 +82,7 @@ def workload(name: str, namespace: str) -> Manifest:
 
 
 class TestLife:
-    async def test_it_is_ready_inside_of_its_block_and_gone_after_it(
+    async def test_it_is_ready_inside_its_block_and_ended_after_it(
         self, envtest_programs: Programs, eventually: Eventually
     ) -> None:
         async with ControlPlane(envtest_programs, feature_gates={"HPAScaleToZero": True}) as plane:
@@ -115,7 +115,7 @@ class TestLife:
             _ = plane.url
 
     @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
-    def test_when_we_are_killed_nothing_is_left(self, envtest_programs: Programs, eventually: Eventually) -> None:
+    def test_a_killed_process_leaves_nothing_behind(self, envtest_programs: Programs, eventually: Eventually) -> None:
         if envtest_programs.missing:
             pytest.skip("needs all programs")
         done = subprocess.run(  # noqa: S603 (ours)
@@ -127,7 +127,7 @@ class TestLife:
         eventually(lambda: not of_folder(folder))
         eventually(lambda: not folder.exists())
 
-    def test_a_port_in_use_is_passed_over(self, envtest_programs: Programs) -> None:
+    def test_a_port_in_use_is_skipped(self, envtest_programs: Programs) -> None:
         """Etcd finds the first port taken, and the API server the third."""
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
@@ -143,7 +143,7 @@ class TestLife:
                 assert len(asked) == 4
                 assert plane.url == f"https://127.0.0.1:{asked[3]}"
 
-    def test_a_server_that_refuses_its_flags_says_so_and_nothing_is_left(
+    def test_a_server_that_rejects_its_flags_is_an_error_and_leaves_nothing(
         self, envtest_programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -155,7 +155,7 @@ class TestLife:
         assert left_in(tmp_path) == []
         assert of_folder(tmp_path) == []
 
-    async def test_giving_up_while_it_starts_leaves_nothing(
+    async def test_a_cancelled_start_leaves_nothing(
         self, envtest_programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -178,7 +178,7 @@ class TestLife:
         with pytest.raises(ConfigError, match="running already"):
             envtest_plane.start()
 
-    def test_without_programs_it_says_what_to_do(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_programs_the_error_says_what_to_do(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
         with pytest.raises(ConfigError, match=r"no control plane is installed: run `make envtest` \(.*\), or set KUBE"):
@@ -186,7 +186,7 @@ class TestLife:
 
 
 class TestUse:
-    async def test_somebody_else_may_do_what_rbac_says(self, envtest: Envtest) -> None:
+    async def test_another_user_may_do_what_rbac_permits(self, envtest: Envtest) -> None:
         kubeconfig = envtest.plane.kubeconfig_for("jane", "dev", namespace=envtest.namespace)
         key = ObjectKey("v1", "ConfigMap", "absent", envtest.namespace)
         async with await envtest.plane.cluster(kubeconfig) as cluster:
@@ -196,24 +196,24 @@ class TestUse:
             envtest.kubectl("create", "rolebinding", "view", "--role=view", "--group=dev")
 
             async def allowed() -> bool:
-                """Tell whether the authorizer, which watches roles, has seen it."""
+                """Return whether the authorizer, which watches roles, has seen the role."""
                 return await _fails(cluster.get(key)) is NotFoundError
 
             await _until(allowed)
 
-    def test_an_impostor_named_as_the_administrator_is_none(self, envtest: Envtest) -> None:
+    def test_a_user_with_the_administrators_name_is_not_an_administrator(self, envtest: Envtest) -> None:
         envtest.plane.kubeconfig_for("admin")
         assert "yes" in envtest.plane.kubectl("auth", "can-i", "*", "*")
 
-    def test_kubectl_works_in_the_namespace_and_reads_what_it_is_given(self, envtest: Envtest) -> None:
+    def test_kubectl_works_in_the_namespace_and_reads_stdin(self, envtest: Envtest) -> None:
         manifest = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}'
         assert envtest.kubectl("apply", "--filename=-", stdin=manifest) == "configmap/a created\n"
         assert f"namespace: {envtest.namespace}" in envtest.kubectl("get", "configmap", "a", "--output=yaml")
 
-    def test_kubectl_does_not_look_at_the_users_home(
+    def test_kubectl_does_not_read_the_users_home(
         self, envtest: Envtest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Preferences there would change what it prints, and its cache would go there."""
+        """Preferences there would change its output, and its cache would be written there."""
         (tmp_path / ".kube").mkdir()
         (tmp_path / ".kube" / "kuberc").write_text(PREFERENCES)
         monkeypatch.setenv("HOME", str(tmp_path))
@@ -221,12 +221,15 @@ class TestUse:
         assert envtest.kubectl("get", "namespace", "default").startswith("NAME")
         assert [file.name for file in tmp_path.rglob("*")] == [".kube", "kuberc"]
 
-    def test_a_kubectl_that_fails_says_what_kubectl_says(self, envtest: Envtest) -> None:
+    def test_a_failing_kubectl_raises_its_standard_error(self, envtest: Envtest) -> None:
         with pytest.raises(ConfigError, match=r'kubectl get pod a: code 1: .*pods "a" not found'):
             envtest.kubectl("get", "pod", "a")
 
-    def test_a_name_that_no_namespace_can_have_is_refused(self, envtest_plane: ControlPlane) -> None:
-        with pytest.raises(ConfigError, match=r"namespace 'A_' not created: .*lowercase"), envtest_plane.namespace("A_"):
+    def test_an_invalid_name_of_a_namespace_is_rejected(self, envtest_plane: ControlPlane) -> None:
+        with (
+            pytest.raises(ConfigError, match=r"namespace 'A_' not created: .*lowercase"),
+            envtest_plane.namespace("A_"),
+        ):
             pass
 
 
@@ -239,7 +242,7 @@ class TestControllers:
             pods = await _items(envtest_cluster, "v1", "Pod", envtest.namespace, count=2)
         assert {pod["metadata"]["ownerReferences"][0]["kind"] for pod in pods} == {"ReplicaSet"}
 
-    async def test_what_a_deleted_object_owned_is_collected(
+    async def test_objects_of_a_deleted_owner_are_collected(
         self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
     ) -> None:
         owner = await envtest_cluster.create(_config_map("owner", envtest.namespace), field_manager="test")
@@ -252,7 +255,7 @@ class TestControllers:
         with envtest_controllers(ControllerName.GARBAGE_COLLECTOR):
             await _items(envtest_cluster, "v1", "ConfigMap", envtest.namespace, count=0)
 
-    async def test_a_namespace_goes_with_what_is_in_it(
+    async def test_a_namespace_is_deleted_with_its_objects(
         self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
     ) -> None:
         with envtest_controllers(ControllerName.NAMESPACE):
@@ -265,10 +268,10 @@ class TestControllers:
 
             await _until(gone)
 
-    async def test_an_autoscaler_is_looked_at(
+    async def test_an_autoscaler_is_reconciled(
         self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
     ) -> None:
-        """Nobody serves metrics, so it says that it has none, and brings the count into its range."""
+        """No metrics are served, so the controller reports that, and scales into the allowed range."""
         await envtest_cluster.create(workload("web", envtest.namespace), field_manager="test")
         hpa = {
             "apiVersion": "autoscaling/v2",
@@ -290,14 +293,14 @@ class TestControllers:
 
             await _until(scaled)
 
-    def test_a_controller_that_does_not_exist_is_told(self, envtest_controllers: RunControllers) -> None:
+    def test_a_controller_that_does_not_exist_is_an_error(self, envtest_controllers: RunControllers) -> None:
         with (
             pytest.raises(ConfigError, match=r"kube-controller-manager ended (.*\n)*.*no-such-controller"),
             envtest_controllers("no-such-controller"),
         ):
             pass
 
-    def test_none_at_all_is_refused(self, envtest_controllers: RunControllers) -> None:
+    def test_naming_no_controller_is_rejected(self, envtest_controllers: RunControllers) -> None:
         with pytest.raises(ConfigError, match="name at least one controller"), envtest_controllers():
             pass
 
@@ -307,7 +310,7 @@ def _config_map(name: str, namespace: str) -> Manifest:
 
 
 async def _items(cluster: ApiServerCluster, version: str, kind: str, namespace: str, *, count: int) -> Any:
-    """Return the objects of a kind as soon as there are so many."""
+    """Return the objects of a kind as soon as `count` of them exist."""
 
     async def listed() -> Any:
         items = (await cluster.list(version, kind, ListOptions(namespace=namespace))).items
@@ -317,7 +320,7 @@ async def _items(cluster: ApiServerCluster, version: str, kind: str, namespace: 
 
 
 async def _until(look: Callable[[], Awaitable[Any]], holds: Callable[[Any], bool] = bool) -> Any:
-    """Wait for what a server does by itself, and return what was seen of it."""
+    """Wait until a server has acted, and return the observed value."""
     async with asyncio.timeout(60):
         while not holds(seen := await look()):  # noqa: ASYNC110 (the event happens in another process)
             await asyncio.sleep(0.05)
@@ -325,7 +328,7 @@ async def _until(look: Callable[[], Awaitable[Any]], holds: Callable[[Any], bool
 
 
 async def _fails(request: Awaitable[object]) -> type[ApiError] | None:
-    """Return the class of the error that a request ends in."""
+    """Return the class of a request's error."""
     try:
         await request
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""Kinds are defined when the block goes on: the first request is answered."""
+"""Installed kinds are served when the call returns."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def definition(plural: str = "shops", *, served: bool = True) -> Manifest:
 
 
 class Script:
-    """A door behind which the answers are known."""
+    """A fake `HttpProbe` with scripted responses."""
 
     def __init__(self, **answers: list[tuple[int, Any]]) -> None:
         self.answers: dict[str, Iterator[tuple[int, Any]]] = {verb: iter(found) for verb, found in answers.items()}
-        self.asked: list[tuple[str, str, Any]] = []
+        self.requests: list[tuple[str, str, Any]] = []
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        self.asked.append((method, path, body))
+        self.requests.append((method, path, body))
         return next(self.answers[method])
 
 
-class Hands:
-    """A clock that moves by what is waited."""
+class FakeTime:
+    """A clock that advances by the waited time."""
 
     now = 0.0
 
@@ -71,54 +71,54 @@ class Hands:
         self.now += seconds
 
 
-def defined(script: Script, *definitions: Manifest) -> Hands:
-    clock = Hands()
+def defined(script: Script, *definitions: Manifest) -> FakeTime:
+    clock = FakeTime()
     install_crds(cast("HttpProbe", script), *definitions, seconds=1, clock=clock, pause=clock.wait)
     return clock
 
 
-def test_what_is_not_found_or_not_ready_is_asked_again() -> None:
+def test_a_kind_that_is_not_found_or_not_ready_is_polled() -> None:
     script = Script(POST=[(201, {})], GET=[(404, {}), (429, {}), (200, {}), (429, {}), (200, {}), SERVED])
     clock = defined(script, definition(served=False))
-    assert [path for _, path, _ in script.asked[1:]] == [*LISTS[:1] * 3, *LISTS[1:] * 2, GROUP]
+    assert [path for _, path, _ in script.requests[1:]] == [*LISTS[:1] * 3, *LISTS[1:] * 2, GROUP]
     assert clock.now == pytest.approx(0.06)
 
 
-def test_what_is_there_is_replaced_whoever_else_writes_it() -> None:
+def test_an_existing_definition_is_replaced_despite_conflicts() -> None:
     live = [(200, {"metadata": {"resourceVersion": version}}) for version in ("1", "2")]
     script = Script(POST=[(409, {})], PUT=[(409, {}), (200, {})], GET=[*live, (200, {}), (200, {}), SERVED])
     defined(script, definition())
-    versions = [body["metadata"]["resourceVersion"] for verb, _, body in script.asked if verb == "PUT"]
+    versions = [body["metadata"]["resourceVersion"] for verb, _, body in script.requests if verb == "PUT"]
     assert versions == ["1", "2"]
 
 
-def test_discovery_is_waited_for_too() -> None:
-    """It is kept apart from the storage, and clients find a kind by it."""
+def test_installation_waits_for_discovery() -> None:
+    """The API server updates it separately from the storage, and clients use it to find a kind."""
     late = [(404, {}), found(), found("shops"), SERVED]
     script = Script(POST=[(201, {})], GET=[(200, {}), (200, {}), *late])
     clock = defined(script, definition())
-    assert [path for _, path, _ in script.asked[1:]] == [*LISTS, *[GROUP] * 4]
+    assert [path for _, path, _ in script.requests[1:]] == [*LISTS, *[GROUP] * 4]
     assert clock.now == pytest.approx(0.06)
 
 
-def test_a_kind_that_discovery_does_not_name_in_time_is_told() -> None:
+def test_a_kind_that_discovery_does_not_list_in_time_is_an_error() -> None:
     script = Script(POST=[(201, {})], GET=[(200, {}), (200, {}), *[found("shops")] * 100])
     with pytest.raises(ConfigError, match=r"v1 is not served after 1 s: discovery does not list shops/status"):
         defined(script, definition())
 
 
-def test_a_definition_that_is_refused_is_told() -> None:
+def test_a_rejected_definition_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"CRD shops.d.example.com not created: spec.scope: Required value"):
         defined(Script(POST=[(422, {"message": "spec.scope: Required value"})]), definition())
 
 
-def test_a_kind_that_is_not_served_in_time_is_told() -> None:
+def test_a_kind_that_is_not_served_in_time_is_an_error() -> None:
     script = Script(POST=[(201, {})], GET=[(429, {"message": "storage is (re)initializing"})] * 100)
     with pytest.raises(ConfigError, match=r"shops\?limit=1 is not served after 1 s: storage is"):
         defined(script, definition())
 
 
-async def test_a_kind_that_was_defined_can_be_used_at_once(
+async def test_an_installed_kind_can_be_used_immediately(
     envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster
 ) -> None:
     plurals = [f"shops{letter}" for letter in "ab"]

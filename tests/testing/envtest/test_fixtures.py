@@ -1,4 +1,4 @@
-"""The fixtures give each test a namespace and a client on one control plane, or say that they cannot."""
+"""Fixtures give each test a namespace and a client on one control plane, or skip it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_other():
 
 
 class TestOnTheServer:
-    """Two tests that would get in each other's way in one namespace, and one event loop for both."""
+    """Two tests that would conflict in one namespace, and one event loop for both."""
 
     @pytest.mark.parametrize("number", [1, 2])
     async def test_each_test_has_its_own_namespace_and_client(
@@ -47,14 +47,14 @@ class TestOnTheServer:
         assert envtest.namespace.startswith("test-each-test-has-its-own-namespace-and")
 
     @pytest.mark.parametrize("text", [pytest.param("x", id="ß-Ä_1")])
-    def test_a_name_is_made_fit_for_a_namespace(self, text: str, envtest: Envtest) -> None:
+    def test_a_test_name_becomes_a_valid_namespace_name(self, text: str, envtest: Envtest) -> None:
         assert text
         assert envtest.namespace.startswith("test-a-name-is-made-fit-for-a-namespace-")
 
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A project of a user's, on a machine with nothing installed."""
+    """A user's project on a machine without the programs."""
     monkeypatch.delenv("OCF_REQUIRE", raising=False)
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(pytester.path / "cache"))
@@ -66,21 +66,21 @@ def run(project: pytest.Pytester) -> pytest.RunResult:
     return project.runpytest_inprocess("-p", "no:randomly", "-p", "no:asyncio", "-q", "-rsE")
 
 
-def test_without_programs_tests_are_left_out_and_one_line_says_so(project: pytest.Pytester) -> None:
+def test_without_programs_tests_are_skipped_with_one_line_in_the_summary(project: pytest.Pytester) -> None:
     project.makepyfile(SERVER_TESTS)
     result = run(project)
     result.assert_outcomes(passed=1, skipped=2)
-    told = [line for line in result.outlines if "envtest" in line and line.startswith("SKIPPED")]
-    assert len(told) == 1
-    assert told[0].startswith("SKIPPED [2] ")
-    assert told[0].endswith(
+    skipped = [line for line in result.outlines if "envtest" in line and line.startswith("SKIPPED")]
+    assert len(skipped) == 1
+    assert skipped[0].startswith("SKIPPED [2] ")
+    assert skipped[0].endswith(
         "tests on a real API server are skipped; `make envtest` (outside of a checkout "
         "`python -m ocf.testing.envtest`) installs the programs that they need"
     )
 
 
 @pytest.mark.parametrize("words", ["envtest", "other,envtest", "other envtest"])
-def test_where_they_are_required_leaving_them_out_fails(
+def test_required_tests_fail_instead_of_being_skipped(
     words: str, project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OCF_REQUIRE", words)
@@ -90,13 +90,13 @@ def test_where_they_are_required_leaving_them_out_fails(
     result.stdout.fnmatch_lines(["*(OCF_REQUIRE requires them)"])
 
 
-def test_another_requirement_is_not_ours(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_requirement_has_no_effect(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCF_REQUIRE", "noenvtest")
     project.makepyfile(SERVER_TESTS)
     run(project).assert_outcomes(passed=1, skipped=2)
 
 
-def test_a_wrong_folder_fails_and_is_not_left_out(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_folder_fails_instead_of_skipping(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(project.path))
     project.makepyfile(SERVER_TESTS)
     result = run(project)
@@ -105,16 +105,16 @@ def test_a_wrong_folder_fails_and_is_not_left_out(project: pytest.Pytester, monk
     result.stdout.no_fnmatch_line("*During handling*")
 
 
-def test_another_skip_keeps_its_place(project: pytest.Pytester) -> None:
+def test_another_skip_keeps_its_location(project: pytest.Pytester) -> None:
     project.makepyfile("import pytest\n\ndef test_it():\n    pytest.skip('because')\n")
     result = run(project)
-    result.stdout.fnmatch_lines(["SKIPPED [[]1[]] test_another_skip_keeps_its_place.py:4: because"])
+    result.stdout.fnmatch_lines(["SKIPPED [[]1[]] test_another_skip_keeps_its_location.py:4: because"])
 
 
-def test_features_are_switched_and_the_event_loop_is_each_tests_own(
+def test_feature_gates_are_set_and_each_test_has_its_own_event_loop(
     project: pytest.Pytester, envtest_programs: Programs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the strict mode of pytest-asyncio, which other projects have."""
+    """In the strict mode of pytest-asyncio, which other projects use."""
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(envtest_programs.folder))
     project.makepyfile("""
         import pytest
@@ -138,10 +138,10 @@ def test_features_are_switched_and_the_event_loop_is_each_tests_own(
     result.assert_outcomes(passed=3)
 
 
-def test_without_a_controller_manager_tests_with_controllers_are_left_out(
+def test_without_a_controller_manager_tests_with_controllers_are_skipped(
     project: pytest.Pytester, make_programs: MakePrograms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where setup-envtest brought the programs; nothing is started for them."""
+    """As with programs of setup-envtest; no control plane is started."""
     assets = make_programs(project.path / "assets", [Program.ETCD, Program.API_SERVER, Program.KUBECTL])
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
     project.makepyfile("def test_it(envtest_controllers): pass\n")

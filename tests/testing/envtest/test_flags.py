@@ -1,4 +1,4 @@
-"""What the user asks for goes before what we would choose."""
+"""Flags of the user have precedence over the defaults."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_everything_listens_on_loopback_only() -> None:
     assert all("//127.0.0.1:" in value for name, value in etcd.items() if name.endswith("-urls"))
 
 
-def test_nobody_without_a_certificate_gets_into_etcd() -> None:
+def test_etcd_requires_client_certificates() -> None:
     etcd = flags.etcd(2, Path("/f"), authority=CA, server=PAIR)
     assert (etcd["client-cert-auth"], etcd["trusted-ca-file"]) == ("true", str(CA))
 
@@ -30,13 +30,13 @@ def test_nobody_without_a_certificate_gets_into_etcd() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        pytest.param({}, ["--a=1", "--b=2"], id="ours"),
-        pytest.param({"b": "3"}, ["--a=1", "--b=3"], id="in the place of ours"),
+        pytest.param({}, ["--a=1", "--b=2"], id="defaults"),
+        pytest.param({"b": "3"}, ["--a=1", "--b=3"], id="replaced default"),
         pytest.param({"c": "3"}, ["--a=1", "--b=2", "--c=3"], id="in addition"),
-        pytest.param({"a": None}, ["--b=2"], id="without one of ours"),
+        pytest.param({"a": None}, ["--b=2"], id="removed default"),
     ],
 )
-def test_the_user_has_the_last_word(changes: dict[str, str | None], expected: list[str]) -> None:
+def test_flags_of_the_user_have_precedence(changes: dict[str, str | None], expected: list[str]) -> None:
     assert flags.arguments({"a": "1", "b": "2"}, changes) == expected
 
 
@@ -47,7 +47,7 @@ def test_the_user_has_the_last_word(changes: dict[str, str | None], expected: li
         pytest.param(timedelta(minutes=2), "120.000000s", id="minutes"),
     ],
 )
-def test_the_period_of_autoscaling_is_in_go_s_words(period: timedelta, expected: str) -> None:
+def test_the_sync_period_is_a_go_duration(period: timedelta, expected: str) -> None:
     manager = flags.controller_manager(3, kubeconfig=CA, server=PAIR, controllers=["a", "b"], hpa_sync_period=period)
     assert manager["horizontal-pod-autoscaler-sync-period"] == expected
     assert manager["controllers"] == "a,b"

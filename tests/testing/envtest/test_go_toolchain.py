@@ -1,4 +1,4 @@
-"""Go is there and new enough, or one line says what to do; what it prints is seen, and kept if it fails."""
+"""Checks of the Go version, and running Go."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def script(file: Path, text: str) -> Go:
         pytest.param("go1.26.8 X:nocoverageredesign", "local", id="with experiments"),
         pytest.param("go2.0.1", "local", id="a higher major"),
         pytest.param("devel +abc", "local", id="built by its user"),
-        pytest.param("go1.25.3", "auto", id="older, but fetches a newer one"),
-        pytest.param("go1.21.0", "go1.21.0+auto", id="the oldest that fetches"),
+        pytest.param("go1.25.3", "auto", id="older, but downloads a newer one"),
+        pytest.param("go1.21.0", "go1.21.0+auto", id="the oldest that downloads"),
     ],
 )
-def test_a_go_that_will_do(version: str, toolchain: str) -> None:
+def test_an_accepted_go(version: str, toolchain: str) -> None:
     assert problem(version, toolchain, "1.26") == ""
 
 
@@ -47,7 +47,7 @@ def test_a_go_that_will_do(version: str, toolchain: str) -> None:
     [
         pytest.param("go1.25.9", "local", id="older"),
         pytest.param("go1.9.7", "local", id="older, compared as numbers"),
-        pytest.param("go1.20.4", "auto", id="too old to fetch"),
+        pytest.param("go1.20.4", "auto", id="too old to download"),
     ],
 )
 def test_a_go_that_is_too_old(version: str, toolchain: str) -> None:
@@ -64,28 +64,28 @@ def test_no_go(tmp_path: Path) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_a_go_from_before_its_settings(go: Path, tmp_path: Path) -> None:
+def test_a_go_without_the_setting_gotoolchain(go: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"or newer to be built, and .* is older"):
         script(go, "echo; echo").check("1.26", tmp_path)
 
 
-def test_the_lines_of_a_run_are_seen_as_they_come_and_returned_without_gos_own(go: Path, tmp_path: Path) -> None:
+def test_lines_are_reported_immediately_and_returned_without_gos_messages(go: Path, tmp_path: Path) -> None:
     seen: list[str] = []
     lines = script(go, "echo fmt; echo; echo 'go: downloading a v1' >&2; echo io").run([], tmp_path, seen.append)
     assert lines == ["fmt", "io"]
     assert seen == ["fmt", "go: downloading a v1", "io"]
 
 
-def test_a_failure_shows_the_end_of_what_was_printed(go: Path, tmp_path: Path) -> None:
+def test_a_failure_shows_the_end_of_the_output(go: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as raised:
         script(go, "for i in $(seq 100); do echo line $i; done; exit 3").run(["build", "x"], tmp_path)
     assert str(raised.value).splitlines() == ["go build failed with code 3:", *(f"line {i}" for i in range(81, 101))]
 
 
-def test_leaving_early_ends_the_compilers_too(
+def test_an_interruption_ends_the_compilers_too(
     go: Path, tmp_path: Path, eventually: Eventually, gone: Callable[[int], bool]
 ) -> None:
-    """A compiler that goes on after its build was interrupted would keep the machine busy."""
+    """A compiler that continues after its build was interrupted would keep the machine busy."""
 
     def interrupt(_: str) -> None:
         raise KeyboardInterrupt

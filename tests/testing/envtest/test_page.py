@@ -26,7 +26,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "envtest.md"
 
 @pytest.fixture
 def page() -> dict[str, Any]:
-    """What the blocks of the page define."""
+    """Return the names that the code blocks of the page define."""
     document = Sybil(parsers=[PythonCodeBlockParser()]).parse(PAGE)
     for example in document.examples():
         example.evaluate()
@@ -57,9 +57,9 @@ async def test_the_example_with_metrics(
 
 
 async def test_the_example_without_pytest(page: dict[str, Any], envtest_programs: Programs) -> None:
-    told = json.loads(await page["main"]())
+    version = json.loads(await page["main"]())
     if envtest_programs.origin == "cache":
-        assert told["serverVersion"]["gitVersion"] == f"v{PINNED.kubernetes}"
+        assert version["serverVersion"]["gitVersion"] == f"v{PINNED.kubernetes}"
 
 
 def test_the_page_names_the_versions_and_the_folder() -> None:

@@ -1,4 +1,4 @@
-"""A build can be followed on a terminal, and leaves readable lines elsewhere."""
+"""Progress of a build: bars on a terminal, readable lines elsewhere."""
 
 from io import StringIO
 
@@ -8,7 +8,7 @@ from rich.console import Console
 from ocf.testing.envtest.progress import shown_on
 
 
-def test_elsewhere_there_is_a_line_when_a_step_begins_and_one_when_it_ends() -> None:
+def test_without_a_terminal_a_step_prints_a_line_at_its_start_and_end() -> None:
     out = StringIO()
     progress = shown_on(Console(file=out))
     with progress.step("etcd: building", 3) as see:
@@ -35,14 +35,14 @@ def test_on_a_terminal_packages_are_counted_and_downloads_are_not() -> None:
 
 
 def test_on_a_terminal_a_step_is_complete_in_the_end() -> None:
-    """What Go had compiled before is not counted while it builds."""
+    """Go does not print packages that it had compiled before."""
     out = StringIO()
     with shown_on(Console(file=out, force_terminal=True, width=120, color_system=None)).step("etcd: building", 3):
         pass
     assert "3/3" in out.getvalue()
 
 
-def test_a_step_that_fails_does_not_claim_to_be_done() -> None:
+def test_a_failed_step_is_not_reported_as_done() -> None:
     out = StringIO()
     with pytest.raises(KeyboardInterrupt), shown_on(Console(file=out)).step("etcd: building"):
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""A server gets a port that it can have, or one error says why it does not serve, and nothing is left running."""
+"""A server is started on a free port, or an error says why it is not ready, and no process is left."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ocf.testing.envtest.startup import Launch, free_port, start
 if TYPE_CHECKING:
     from ocf.testing.envtest.http_probe import HttpProbe
 
-# Serves on a port by leaving a file there; ends, as Go's servers do, where the port is in use.
+# Fake server: writes a file named by its port; exits like a Go server if the port is in use.
 SERVER = """#!/bin/sh
 echo $1 >> $(dirname $0)/tried
 case "$1" in
@@ -30,8 +30,8 @@ exec sleep 600
 """
 
 
-class FakeDoor:
-    """Open as soon as the server has left its file."""
+class FakeProbe:
+    """A fake `HttpProbe` that is ready as soon as the server has written its file."""
 
     def __init__(self, port: int, folder: Path) -> None:
         self.port = port
@@ -48,13 +48,13 @@ def launch(tmp_path: Path) -> Launch:
     program.write_text(SERVER)
     program.chmod(0o755)
 
-    def door(port: int) -> HttpProbe:
-        return FakeDoor(port, tmp_path)  # type: ignore[return-value]  # stands in for one
+    def probe(port: int) -> HttpProbe:
+        return FakeProbe(port, tmp_path)  # type: ignore[return-value]  # stands in for one
 
     def arguments(port: int) -> Sequence[str]:
         return [str(port)]
 
-    return Launch(program=program, arguments=arguments, probe=door, ready="/ready", folder=tmp_path, seconds=60)
+    return Launch(program=program, arguments=arguments, probe=probe, ready="/ready", folder=tmp_path, seconds=60)
 
 
 def ports(*numbers: int) -> Callable[[], int]:
@@ -73,7 +73,7 @@ def test_a_server_that_is_ready_is_returned(launch: Launch) -> None:
     server.program.stop()
 
 
-def test_a_port_in_use_is_tried_no_longer(launch: Launch, tmp_path: Path) -> None:
+def test_a_port_in_use_is_not_tried_again(launch: Launch, tmp_path: Path) -> None:
     server = start(launch, ports=ports(1, 1, 9))
     assert tried(tmp_path) == ["1", "1", "9"]
     server.program.stop()
@@ -85,14 +85,14 @@ def test_ports_in_use_are_not_tried_for_ever(launch: Launch, tmp_path: Path) -> 
     assert len(tried(tmp_path)) == 5
 
 
-def test_another_end_is_not_tried_again_and_shows_the_log(launch: Launch, tmp_path: Path) -> None:
+def test_another_exit_is_not_retried_and_shows_the_log(launch: Launch, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as raised:
         start(launch, ports=lambda: 2)
     assert str(raised.value) == "server ended with code 2 instead of serving; the end of its log:\nunknown flag: --x"
     assert tried(tmp_path) == ["2"]
 
 
-def test_an_end_without_a_word_says_so(launch: Launch) -> None:
+def test_an_exit_without_output_says_so(launch: Launch) -> None:
     with pytest.raises(ConfigError, match="server ended with code 3 instead of serving; it printed nothing"):
         start(launch, ports=lambda: 4)
 
@@ -101,7 +101,7 @@ def test_a_server_that_is_never_ready_is_stopped_and_shows_the_log(
     launch: Launch, tmp_path: Path, gone: Callable[[int], bool]
 ) -> None:
     def clock() -> float:
-        """Stand still until the server runs, then be late."""
+        """Return 0 until the server runs, then a time after the deadline."""
         return 61 if (tmp_path / "pid").exists() else 0
 
     with pytest.raises(ConfigError) as raised:
@@ -110,7 +110,7 @@ def test_a_server_that_is_never_ready_is_stopped_and_shows_the_log(
     assert gone(int((tmp_path / "pid").read_text()))
 
 
-def test_waiting_can_be_given_up_from_elsewhere(launch: Launch) -> None:
+def test_waiting_can_be_aborted_from_another_thread(launch: Launch) -> None:
     given_up = threading.Event()
     given_up.set()
     with pytest.raises(ConfigError, match="the start of server was aborted"):

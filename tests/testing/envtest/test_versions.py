@@ -1,4 +1,4 @@
-"""Where the cache is, and what a release's folder in it is called."""
+"""The cache folder, and the folder name of a release."""
 
 from pathlib import Path
 
@@ -11,11 +11,9 @@ from ocf.testing.envtest.versions import PINNED, Machine, Release, cache_folder
     ("environ", "expected"),
     [
         pytest.param({"HOME": "/home/me"}, "/home/me/.cache/ocf/envtest", id="below the home"),
-        pytest.param({"HOME": "/home/me", "XDG_CACHE_HOME": "/c"}, "/c/ocf/envtest", id="where XDG_CACHE_HOME says"),
+        pytest.param({"HOME": "/home/me", "XDG_CACHE_HOME": "/c"}, "/c/ocf/envtest", id="in XDG_CACHE_HOME"),
         pytest.param({"HOME": "/home/me", "XDG_CACHE_HOME": ""}, "/home/me/.cache/ocf/envtest", id="empty is unset"),
-        pytest.param(
-            {"HOME": "/h", "XDG_CACHE_HOME": "c"}, "/h/.cache/ocf/envtest", id="a relative one does not count"
-        ),
+        pytest.param({"HOME": "/h", "XDG_CACHE_HOME": "c"}, "/h/.cache/ocf/envtest", id="a relative path is ignored"),
     ],
 )
 def test_the_cache_is_outside_the_checkout(environ: dict[str, str], expected: str) -> None:

@@ -1,4 +1,4 @@
-"""The stub is registered at a real API server, and answers whoever asks there."""
+"""The stub is registered at a real API server and responds to its clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ocf.testing.plugin import Envtest
 
 
-async def test_what_a_test_says_is_what_the_api_server_answers(
+async def test_the_api_server_returns_the_metrics_of_the_test(
     envtest: Envtest, envtest_cluster: ApiServerCluster
 ) -> None:
     home = envtest.namespace
@@ -69,7 +69,7 @@ async def test_what_a_test_says_is_what_the_api_server_answers(
         ),
     ],
 )
-async def test_a_failure_is_told_as_the_controllers_client_tells_it(
+async def test_a_failure_has_the_message_of_the_controllers_client(
     envtest: Envtest, envtest_cluster: ApiServerCluster, error: ServerError, message: str
 ) -> None:
     async with MetricsStub(envtest.plane) as stub:
@@ -80,7 +80,7 @@ async def test_a_failure_is_told_as_the_controllers_client_tells_it(
         assert caught.value.message == message
 
 
-async def test_one_question_may_be_answered_otherwise(
+async def test_one_response_can_be_overridden(
     envtest: Envtest, envtest_cluster: ApiServerCluster, metrics_stub: MetricsStub
 ) -> None:
     served, home = RESTMetricsClient(envtest_cluster), envtest.namespace
@@ -98,7 +98,7 @@ async def test_one_question_may_be_answered_otherwise(
     assert len(metrics_stub.queries) == 3
 
 
-async def test_an_answer_that_is_too_long_is_none(
+async def test_a_response_that_is_too_long_is_an_error(
     envtest: Envtest, envtest_cluster: ApiServerCluster, metrics_stub: MetricsStub
 ) -> None:
     for number in range(50):
@@ -120,6 +120,6 @@ async def test_without_a_stub_there_are_no_metrics(envtest: Envtest, envtest_clu
     assert custom.value.message == f"no custom metrics API ({CUSTOM_METRICS}) registered"
 
 
-async def test_a_stub_that_is_not_running_cannot_be_asked(envtest: Envtest) -> None:
+async def test_a_stub_that_is_not_running_has_no_queries(envtest: Envtest) -> None:
     with pytest.raises(ConfigError, match="not running"):
         _ = MetricsStub(envtest.plane).queries
