@@ -1,8 +1,8 @@
 """Write the table by which the embedded API server reads bodies in protobuf.
 
 Clients written in Go send built-in kinds in protobuf. Which number is which field stands in the `.proto` files beside
-the Go sources of the API types; that a field is no field of the JSON object, but a part whose fields are the object's
-own, stands in the OpenAPI schemas that `scripts/generate_openapi.py` has written.
+the Go sources of the API types; whether a field is inlined into the JSON object
+stands in the OpenAPI schemas that `scripts/generate_openapi.py` has written.
 
     python scripts/generate_protobuf.py $GOMOD/k8s.io/api@v0.36.3 $GOMOD/k8s.io/apimachinery@v0.36.3 \
         $GOMOD/k8s.io/apiextensions-apiserver@v0.36.3

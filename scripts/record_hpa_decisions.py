@@ -260,7 +260,7 @@ class Maker:
         return {"type": "Cheese"}, "Cheese", {}
 
     def total_target(self, unit: int, kind: str) -> dict[str, Any]:
-        """Return a target of a metric that is no sum over pods."""
+        """Return a target of a metric that is not a sum over pods."""
         if self.often(0.02):
             return {"type": kind}
         field = "averageValue" if kind == "AverageValue" else "value"

@@ -93,7 +93,7 @@ async def _report(cluster: Cluster, workload: Manifest) -> None:
     wanted = rolled_out(workload)
     if wanted.items() <= workload.get("status", {}).items():
         return
-    with suppress(NotFoundError, ConflictError):  # its next event tells what it is like now
+    with suppress(NotFoundError, ConflictError):  # its next event has the new state
         await cluster.patch(
             ObjectKey.of(workload),
             {"status": wanted},

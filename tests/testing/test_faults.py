@@ -33,7 +33,7 @@ async def nothing() -> None:
         pytest.param(faults.lost_reply(), {APPLY, STATUS}, id="a reply is lost to writes"),
         pytest.param(faults.stale(), {READ, LIST}, id="reads are stale"),
         pytest.param(faults.expired(), {WATCH}, id="a watch expires"),
-        pytest.param(faults.expired(verbs=[Verb.LIST]), {LIST}, id="and a list if told"),
+        pytest.param(faults.expired(verbs=[Verb.LIST]), {LIST}, id="a list if its verb is given"),
         pytest.param(faults.dropped_event(), {WATCH}, id="a watch loses events"),
         pytest.param(faults.timeout(), {APPLY, STATUS, READ, LIST, WATCH}, id="anything times out"),
         pytest.param(faults.meanwhile(nothing, verbs=[Verb.GET]), {READ}, id="by verb"),

@@ -75,8 +75,8 @@ class TestSerialize:
         metadata = {"name": "a", "creationTimestamp": None}
         found = load_document(serialize(Plain({"kind": "X", "metadata": metadata, "spec": nested, "status": {}})))
         assert found == {"kind": "X", "metadata": {"name": "a"}, "spec": nested}
-        told = {"kind": "X", "metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "status": {"a": 1}}
-        assert load_document(serialize(Plain(told))) == told
+        shown = {"kind": "X", "metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "status": {"a": 1}}
+        assert load_document(serialize(Plain(shown))) == shown
 
     @pytest.mark.promise("secrets")
     def test_secrets_are_redacted(self) -> None:

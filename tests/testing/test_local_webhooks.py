@@ -27,7 +27,7 @@ def default(template: Manifest) -> None:
 
 def judge(new: Manifest, _old: Manifest | None, _operation: Operation) -> list[FieldError]:
     colour = new["metadata"].get("labels", {}).get("colour")
-    return [invalid("metadata.labels.colour", colour, "is no colour")] if colour == "loud" else []
+    return [invalid("metadata.labels.colour", colour, "is not a colour")] if colour == "loud" else []
 
 
 # A kind that no other test uses: a real API server may call the webhooks for a moment after they have ended.
@@ -57,7 +57,7 @@ async def test_webhooks_are_called_while_the_block_runs(place: tuple[Cluster, st
     async with serve_webhooks(cluster, "admitting", [WEBHOOK]) as url:
         assert url.startswith("https://127.0.0.1:")
         created = await first_asked(cluster, namespace)
-        with pytest.raises(InvalidError, match=r'metadata.labels.colour: Invalid value: "loud": is no colour'):
+        with pytest.raises(InvalidError, match=r'metadata.labels.colour: Invalid value: "loud": is not a colour'):
             await cluster.create(template("loud", namespace, colour="loud"), field_manager="me")
 
     assert created["metadata"]["labels"] == {"colour": "red"}

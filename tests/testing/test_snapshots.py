@@ -87,17 +87,17 @@ async def test_a_difference_is_shown(
     web = ObjectKey("apps/v1", "Deployment", "web", "shop")
     await other.patch(web, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="rival"))
     before, after = await snapshot(one, KINDS), await snapshot(other, KINDS)
-    told = differences(before, after, before_name="one", after_name="other")
-    assert told.splitlines()[:2] == [f"--- {web} (one)", f"+++ {web} (other)"]
-    assert shown in told.splitlines()
+    diff = differences(before, after, before_name="one", after_name="other")
+    assert diff.splitlines()[:2] == [f"--- {web} (one)", f"+++ {web} (other)"]
+    assert shown in diff.splitlines()
 
 
 async def test_a_missing_object_is_shown(run: Callable[..., Awaitable[EmbeddedCluster]]) -> None:
     one, other = await run(), await run()
     await other.delete(ObjectKey("apps/v1", "Deployment", "web", "shop"))
-    told = differences(await snapshot(one, KINDS), await snapshot(other, KINDS), before_name="one", after_name="other")
-    assert "-kind: Deployment" in told.splitlines()
-    assert "Shop" not in told.split("\n@@")[0]
+    diff = differences(await snapshot(one, KINDS), await snapshot(other, KINDS), before_name="one", after_name="other")
+    assert "-kind: Deployment" in diff.splitlines()
+    assert "Shop" not in diff.split("\n@@")[0]
 
 
 async def test_equal_snapshots_have_no_difference(run: Callable[..., Awaitable[EmbeddedCluster]]) -> None:
@@ -118,9 +118,9 @@ async def test_the_order_in_which_managers_and_keys_came_makes_no_difference(
             ObjectKey.of(settings()), {"data": extra}, PatchOptions(patch_type=PatchType.MERGE, field_manager="c")
         )
         found.append(await snapshot(cluster, [("v1", "ConfigMap")]))
-    told = differences(*found, before_name="one", after_name="other").splitlines()
-    assert [line for line in told if line.startswith("-")] == ["--- v1/ConfigMap/shop/settings (one)"]
-    assert "+  c: '1'" in told
+    diff = differences(*found, before_name="one", after_name="other").splitlines()
+    assert [line for line in diff if line.startswith("-")] == ["--- v1/ConfigMap/shop/settings (one)"]
+    assert "+  c: '1'" in diff
 
 
 async def test_secrets_are_redacted(clock: VirtualClock) -> None:

@@ -126,7 +126,7 @@ def test_a_killed_parent_ends_the_program_and_removes_its_folder(
     assert parent.returncode == -signal.SIGKILL
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has died")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals a process that its parent has died")
 def test_a_killed_supervisor_ends_the_program(sleeper: Sleeper, eventually: Eventually, gone: Gone) -> None:
     program = sleeper.keep()
     eventually(lambda: sleeper.running)
