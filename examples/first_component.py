@@ -1,7 +1,8 @@
 """A first component, from its first rendering to its resumption, on the embedded cluster.
 
-Read it from top to bottom: first what an operator's author writes, then the cluster and the controllers that the demo
-has to play, last the story. The script checks what it claims, and ends with an error if a fact does not hold.
+Read it from top to bottom: first the code that an operator's author writes, then the cluster and the controllers that
+the demo simulates, and last the demo itself. The script checks every claim that it prints, and ends with an error if
+one does not hold.
 """
 
 import asyncio
@@ -58,7 +59,7 @@ spec: {version: 2.3.1, suspended: false}
 
 
 def aggressive_scaling(version: str) -> hpa.Mutation:
-    """Scale further and let go sooner, which the product can bear from 2.0.0 on."""
+    """Return the mutation that scales to more replicas and scales down sooner, which the product supports since 2.0.0."""
 
     def mutate(m: hpa.Mutator) -> None:
         @m.edit_hpa_spec
@@ -74,12 +75,12 @@ def aggressive_scaling(version: str) -> hpa.Mutation:
 
 
 def autoscaler(version: str) -> hpa.Resource:
-    """Describe the autoscaler of a version of the product."""
+    """Return the autoscaler for a version of the product."""
     return hpa.Builder(AUTOSCALER).with_mutation(aggressive_scaling(version)).build()
 
 
 def web(version: str, *, suspended: bool) -> Component:
-    """Describe the feature: a Deployment and its autoscaler, reported as one condition."""
+    """Return the component: a Deployment and its autoscaler, reported as one condition."""
     return (
         component.Builder("web", condition_type="WebReady")
         .with_resource(deployment.Builder(DEPLOYMENT).build())
@@ -89,7 +90,7 @@ def web(version: str, *, suspended: bool) -> Component:
     )
 
 
-# --- The cluster, and the controllers that are not in it. ---
+# --- The cluster, and the controllers that the embedded cluster does not run. ---
 
 OWNER: Final = ObjectKey.of(yaml.safe_load(SHOP))
 TARGET: Final = ObjectKey("apps/v1", "Deployment", "backend", "shop")
@@ -106,7 +107,7 @@ class Shop:
         self.cluster = EmbeddedCluster(kinds=kinds, namespaces=["shop"], now=self.clock.now)
 
     async def reconcile(self) -> Result:
-        """Do what an operator does for an event; print what it wrote and concluded."""
+        """Reconcile the shop, as an operator does for an event; print the writes and the condition."""
         owner = await self.cluster.get(OWNER)
         feature = web(owner["spec"]["version"], suspended=owner["spec"]["suspended"])
         self.cluster.requests.clear()
@@ -118,16 +119,16 @@ class Shop:
         return result
 
     def writes(self) -> list[str]:
-        """Tell which writes the last reconcile sent."""
+        """Return the writes that the last reconcile sent."""
         sent = [request for request in self.cluster.requests if not request.verb.is_read]
         return [f"{request.verb} {request.kind} {request.subresource or ''}".strip() for request in sent]
 
     async def replicas(self) -> int:
-        """Tell how many replicas the Deployment asks for."""
+        """Return the replica count in the spec of the Deployment."""
         return int((await self.cluster.get(TARGET))["spec"]["replicas"])
 
     async def patch(self, key: ObjectKey, patch: Manifest, part: Subresource | None = None) -> None:
-        """Change something as somebody who is not the operator."""
+        """Patch an object as a field manager other than the operator."""
         await self.cluster.patch(
             key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="other", subresource=part)
         )
@@ -156,7 +157,7 @@ def say(text: str, style: str = "", *, mark: str = "   ") -> None:
 
 
 def fact(claim: str, *, holds: bool) -> None:
-    """Print a fact, and end the demo with an error if it is none."""
+    """Print a claim; end the demo with an error if it does not hold."""
     if not holds:
         raise SystemExit(f"this should hold, and does not: {claim}")
     say(claim, "green", mark="   ok  ")
@@ -169,11 +170,11 @@ def difference(before: Manifest, after: Manifest) -> None:
         console.print(Text(f"   {line}", {"+": "green", "-": "red", "@": "dim"}.get(line[0], "")))
 
 
-# --- The story. ---
+# --- The demo. ---
 
 
 async def main() -> None:
-    """Tell it."""
+    """Run the demo."""
     say("1. Render the autoscaler for two versions of the product", "bold", mark="")
     old, new = autoscaler("1.9.0"), autoscaler("2.3.1")
     difference(old.render(), new.render())
@@ -214,8 +215,8 @@ async def main() -> None:
     await shop.reconcile()
     fact("the autoscaler went first", holds=shop.writes()[0] == "delete HorizontalPodAutoscaler")
     await shop.rollout_finishes()
-    asleep = await shop.reconcile()
-    fact(f"replicas: {await shop.replicas()}", holds=asleep.condition.status and await shop.replicas() == 0)
+    suspended = await shop.reconcile()
+    fact(f"replicas: {await shop.replicas()}", holds=suspended.condition.status and await shop.replicas() == 0)
 
     say("7. Resume: the autoscaler is back, and so is the live count", "bold", mark="\n")
     await shop.patch(OWNER, {"spec": {"suspended": False}})
@@ -223,8 +224,8 @@ async def main() -> None:
     fact(f"replicas at once: {await shop.replicas()}", holds=await shop.replicas() == LIVE)
     await shop.rollout_finishes()
     await shop.autoscaler_reports("True", "the replica count was computed")
-    awake = await shop.reconcile()
-    fact("the component is healthy again", holds=awake.condition.status)
+    resumed = await shop.reconcile()
+    fact("the component is healthy again", holds=resumed.condition.status)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""An operator for Memcached: a cache with its autoscaler, its service and everything around them."""
+"""An operator for Memcached: a Deployment with its autoscaler, Service and related objects for each cache."""

@@ -1,7 +1,7 @@
-"""The operator as a program of its own: `python -m examples.memcached`.
+"""The operator as a process: `python -m examples.memcached`.
 
-It works on the cluster of the kubeconfig, or of its pod, until it is told to stop; `examples.memcached.settings` says
-what the environment may say.
+It runs on the cluster of the kubeconfig, or of its pod, until it receives a stop signal. `examples.memcached.settings`
+lists the environment variables that configure it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The webhooks: what is added to a cache, and what is refused, before it is stored."""
+"""The webhooks: defaulting and validation of a cache before it is stored."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def webhooks(*, strict: bool = False) -> Webhooks:
     """Return the webhooks of the operator.
 
     Args:
-        strict: Whether a count beside autoscaling, and scaling by cpu utilization without a request for cpu, are
-            refused; otherwise the user is warned.
+        strict: Whether to reject a replica count together with autoscaling, and scaling by cpu utilization without a
+            request for cpu; otherwise the user gets a warning.
     """
-    judge = _strictly if strict else _leniently
-    return Webhooks(NAME, [Webhook.of(definition(), Memcached, defaulters=[default], validators=[judge])])
+    validator = _strictly if strict else _leniently
+    return Webhooks(NAME, [Webhook.of(definition(), Memcached, defaulters=[default], validators=[validator])])
 
 
 def _strictly(new: Memcached, _old: Memcached | None, _operation: Operation) -> Iterable[FieldError]:

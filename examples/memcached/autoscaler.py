@@ -1,6 +1,6 @@
-"""The HorizontalPodAutoscaler: what the user wrote, copied field by field, with the Deployment as its target.
+"""The HorizontalPodAutoscaler: the user's autoscaling section, with the Deployment as its target.
 
-It adds nothing of its own: defaults come from the webhook, so what a user reads in the cache is what is scaled by.
+No defaults are added here. The webhook sets them, so the cache always shows the settings that are in effect.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = ["autoscaler", "manifest", "wanted"]
 
 
 def wanted(cache: Memcached) -> Gate:
-    """Return the gate: it is open only if autoscaling is there, and enabled."""
+    """Return the gate, which is open only if the autoscaling section exists and is enabled."""
     return BooleanGate(cache.autoscaled)
 
 
 def autoscaler(cache: Memcached) -> hpa.Resource:
-    """Describe the autoscaler.
+    """Return the autoscaler.
 
     Args:
         cache: The owner.
@@ -36,10 +36,10 @@ def autoscaler(cache: Memcached) -> hpa.Resource:
 
 
 def manifest(cache: Memcached) -> Manifest:
-    """Return the autoscaler that a cache asks for; what the cache leaves out is left out.
+    """Return the manifest of the autoscaler; fields that the cache does not set are omitted.
 
     Args:
-        cache: The owner. Without an upper limit the API server refuses what is returned, and says why.
+        cache: The owner. Without `maxReplicas` the API server rejects the returned manifest with a reason.
     """
     scaling = cache.spec.autoscaling or Autoscaling()
     given = {

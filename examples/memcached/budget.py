@@ -1,4 +1,4 @@
-"""The PodDisruptionBudget: how many pods a drain may take away at a time."""
+"""The PodDisruptionBudget of a cache."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def protected(cache: Memcached) -> Gate:
 
 
 def budget(cache: Memcached) -> Resource:
-    """Describe the budget.
+    """Return the PodDisruptionBudget.
 
     Args:
         cache: The owner.
@@ -37,7 +37,7 @@ def budget(cache: Memcached) -> Resource:
 
 
 def _limit(given: DisruptionBudget) -> dict[str, int | str]:
-    """Return one of the two counts, which exclude each other; without any, one pod stays."""
+    """Return one of the two mutually exclusive limits; `minAvailable: 1` if neither is set."""
     if given.min_available is None and given.max_unavailable is not None:
         return {"maxUnavailable": given.max_unavailable}
     return {"minAvailable": 1 if given.min_available is None else given.min_available}

@@ -1,6 +1,6 @@
-"""The component: the objects of a cache, in the order in which they are made.
+"""The component: the objects of a cache, in the order in which they are applied.
 
-`memcached` is a plain function of the owner, without a cluster: tests, goldens and `ocf preview` call it, too.
+`memcached` is a plain function of the owner, without a cluster: tests, golden files and `ocf preview` call it as well.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ NAME: Final = "memcached"
 
 
 def memcached(cache: Memcached) -> component.Component:
-    """Describe a cache.
+    """Return the component of a cache.
 
-    Its condition stays unpublished: users know the four of `examples.memcached.conditions`.
+    Its condition is not published: the operator publishes the four of `examples.memcached.conditions` instead.
 
     Args:
         cache: The owner.
@@ -41,7 +41,7 @@ def memcached(cache: Memcached) -> component.Component:
         builder.with_resource(secret, read_only=True, ignore_if_absent=True)
     return (
         builder.with_resource(server(cache, cells))
-        # The autoscaler says itself what it scales, so the count of the Deployment is left to it from now on.
+        # The component finds the Deployment in scaleTargetRef and ignores its replica count from here on.
         .with_resource(autoscaler(cache), gated_by=wanted(cache))
         .with_resource(service(cache))
         .with_resource(budget(cache), gated_by=protected(cache))
@@ -53,7 +53,7 @@ def memcached(cache: Memcached) -> component.Component:
 
 
 def every_state() -> Iterator[component.Component]:
-    """Yield the component in every state: with all that can be switched on, without, and asleep."""
+    """Yield the component in every state: with all features enabled and with none, each running and suspended."""
     for sample in (samples.EVERYTHING, samples.PLAIN):
         cache = Memcached.model_validate(load_document(sample))
         yield memcached(cache)

@@ -1,6 +1,6 @@
-"""What a cache reports of itself: four conditions, from what was seen of it. Pure functions.
+"""The four conditions of a cache, derived from its observed state by pure functions.
 
-Reasons and sentences are what users of the operator grep for, so they are spelt out here and nowhere else.
+Users of the operator search for these reasons and messages, so all of them are written here and nowhere else.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 __all__ = ["TYPES", "Pods", "Sentence", "View", "conditions", "view"]
 
 TYPES: Final = ("Available", "Progressing", "Degraded", "Ready")
-"""In the order in which they are written."""
+"""Condition types, in the order in which they are written."""
 
 _WAITING: Final = "Waiting for deployment to be created"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pods:
-    """What a Deployment reports of its pods.
+    """Pod counts in the status of a Deployment.
 
     Args:
-        total: How many there are.
-        updated: How many of them are made from the newest template.
-        ready: How many serve.
+        total: Number of pods.
+        updated: Number of pods with the newest template.
+        ready: Number of ready pods.
     """
 
     total: int = 0
@@ -37,12 +37,13 @@ class Pods:
 
     @classmethod
     def of(cls, deployment: Manifest) -> Pods:
-        """Read the status of a Deployment; a count that is absent is zero.
+        """Read the counts from the status of a Deployment; an absent count is zero.
 
-        Until its controller has looked at the newest spec, nobody knows of an updated pod.
+        Until its controller has observed the newest generation, the number of updated pods is unknown and counts as
+        zero.
 
         Args:
-            deployment: As read from the cluster.
+            deployment: The manifest as read from the cluster.
         """
         status = deployment.get("status") or {}
         generation = deployment["metadata"].get("generation", 0)
@@ -56,14 +57,14 @@ class Pods:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """All that the conditions are about.
+    """Observed state of a cache, from which its conditions are derived.
 
     Args:
-        pods: What the Deployment reports; None while there is none.
-        desired: How many pods there should be.
-        scaled: Whether an autoscaler says so.
-        missing: Names of the Secrets that the pods need and that are not there.
-        failure: Why the pass failed; empty if it did not.
+        pods: Pod counts of the Deployment; None if it does not exist.
+        desired: Desired number of pods.
+        scaled: Whether an autoscaler sets the desired number.
+        missing: Names of the Secrets that the pods need and that do not exist.
+        failure: Error message of the reconcile; empty if it succeeded.
     """
 
     pods: Pods | None
@@ -74,7 +75,7 @@ class View:
 
 
 class Sentence(NamedTuple):
-    """A condition without its type: whether it holds (`True`, `False`), one word, and a sentence."""
+    """Status (`True` or `False`), reason and message of a condition."""
 
     status: str
     reason: str
@@ -82,40 +83,40 @@ class Sentence(NamedTuple):
 
 
 def view(cache: Memcached, deployment: Manifest | None, *, missing: Sequence[str] = (), failure: str = "") -> View:
-    """Look at a cache.
+    """Return the observed state of a cache.
 
-    While an autoscaler sets the count, what is desired is what the Deployment has: so a count that was raised this very
-    moment is seen once the first of its pods is there. A cache that is asleep desires nothing, and nobody scales it.
+    While an autoscaler sets the count, the desired number is the number of pods in the status of the Deployment: an
+    increased count becomes visible once the first new pod exists. A suspended cache desires no pods and is not scaled.
 
     Args:
         cache: The owner.
-        deployment: Its Deployment, None while there is none.
-        missing: Names of Secrets that are not there.
-        failure: Why the pass failed.
+        deployment: Its Deployment; None if it does not exist.
+        missing: Names of Secrets that do not exist.
+        failure: Error message of the reconcile; empty if it succeeded.
     """
     pods = None if deployment is None else Pods.of(deployment)
-    asleep = cache.spec.suspended
-    scaled = cache.autoscaled and not asleep
-    desired = 0 if asleep else pods.total if scaled and pods is not None else cache.replicas
+    suspended = cache.spec.suspended
+    scaled = cache.autoscaled and not suspended
+    desired = 0 if suspended else pods.total if scaled and pods is not None else cache.replicas
     return View(pods=pods, desired=desired, scaled=scaled, missing=missing, failure=failure)
 
 
 def conditions(seen: View) -> Mapping[str, Sentence]:
-    """Say how a cache is.
+    """Return the conditions of a cache.
 
     Args:
-        seen: What is known of it.
+        seen: The observed state.
 
     Returns:
-        Type of each condition to what it says, in the order of `TYPES`.
+        Condition type to status, reason and message, in the order of `TYPES`.
 
     Example:
         >>> found = conditions(View(pods=Pods(total=5, updated=5, ready=3), desired=5, scaled=True))
         >>> found["Available"].message, found["Degraded"].message
         ('3/5 replicas are ready (HPA-managed)', 'Only 3/5 replicas are ready')
     """
-    told = (_available(seen), _progressing(seen), _degraded(seen), _ready(seen))
-    return dict(zip(TYPES, told, strict=True))
+    found = (_available(seen), _progressing(seen), _degraded(seen), _ready(seen))
+    return dict(zip(TYPES, found, strict=True))
 
 
 def _available(seen: View) -> Sentence:

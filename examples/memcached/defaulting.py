@@ -1,6 +1,7 @@
-"""What the defaulting webhook adds: `default`, a pure function.
+"""Defaults that the mutating webhook sets: `default`, a pure function.
 
-It adds what the schema cannot, because it depends on other fields. It never overwrites, and a second run adds nothing.
+These defaults depend on other fields, so the schema cannot express them. `default` never overwrites a value, and it is
+idempotent.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ __all__ = ["CPU_UTILIZATION", "SCALE_DOWN_WINDOW_SECONDS", "default"]
 
 CPU_UTILIZATION: Final = 80
 SCALE_DOWN_WINDOW_SECONDS: Final = 300
-"""A cache that shrinks at once sends its clients to the database together, and grows again."""
+"""Without a window, scaling down quickly causes many cache misses at once, and then scaling up again."""
 
 
 def default(cache: Memcached) -> Memcached:
-    """Fill in what a user left to the operator.
+    """Return a cache with its defaults set.
 
     Args:
-        cache: What the user wrote; it is not changed.
+        cache: The cache as the user wrote it; it is not changed.
 
     Returns:
-        The same with a count (only while nobody scales it), settings of the server, and, while autoscaling is enabled,
-        a metric and a behavior.
+        A copy with a replica count (only without autoscaling), server settings, and, while autoscaling is enabled, a
+        metric and a behavior.
 
     Example:
         >>> from examples.memcached.model import Autoscaling, Memcached, MemcachedSpec
@@ -55,7 +56,7 @@ def default(cache: Memcached) -> Memcached:
 
 
 def _scaling(given: Autoscaling) -> Autoscaling:
-    """Scale by cpu, and down slowly. A behavior that says anything at all is the user's own, and left as it is."""
+    """Return the section with cpu as its metric and slow scaling down; an existing behavior is never changed."""
     added: dict[str, object] = {}
     if not given.metrics:
         added["metrics"] = [metrics.cpu(average_utilization=CPU_UTILIZATION)]

@@ -1,4 +1,4 @@
-"""The definition of the kind, for the API server: `python -m examples.memcached.definition` prints it."""
+"""The CustomResourceDefinition of Memcached: `python -m examples.memcached.definition` prints it."""
 
 from __future__ import annotations
 

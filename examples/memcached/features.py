@@ -1,6 +1,6 @@
-"""What a user may switch on: mutations of the Deployment, each with a name and a gate of its own.
+"""Optional features of a cache: mutations of the Deployment, each with its name and gate.
 
-Tests, `ocf preview` and `ocf explain` call them by these names.
+Tests, `ocf preview` and `ocf explain` refer to the features by these names.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ def image_tag(image: str) -> str:
     """Return the tag of an image.
 
     Args:
-        image: A reference to an image; the port of a registry is no tag, and a digest is none.
+        image: A reference to an image; the port of a registry and a digest are not tags.
 
     Returns:
-        The tag; empty where there is none, or it cannot be the value of a label.
+        The tag; empty if the reference has none, or if the tag is not a valid label value.
 
     Example:
         >>> image_tag("memcached:1.6"), image_tag("registry:5000/memcached"), image_tag("memcached@sha256:0a1b")
@@ -76,7 +76,7 @@ def image_tag(image: str) -> str:
 
 
 def version_label(cache: Memcached) -> deployment.Mutation:
-    """Label Deployment and pods with the version of the image; selectors do not look at it."""
+    """Return the mutation that labels the Deployment and its pods with the image version; selectors do not use it."""
     tag = image_tag(cache.spec.image)
 
     def mutate(m: deployment.Mutator) -> None:
@@ -87,7 +87,7 @@ def version_label(cache: Memcached) -> deployment.Mutation:
 
 
 def placement(cache: Memcached) -> deployment.Mutation:
-    """Keep the pods of a cache on different nodes, and spread them as the user says."""
+    """Return the mutation that sets pod anti-affinity and the user's topology spread constraints."""
 
     def mutate(m: deployment.Mutator) -> None:
         @m.edit_pod_spec
@@ -108,7 +108,7 @@ def _apart(cache: Memcached) -> V1PodAntiAffinity:
 
 
 def graceful_shutdown(cache: Memcached) -> deployment.Mutation:
-    """Go on serving for a while after the pod has left its Service: clients learn of that later."""
+    """Return the mutation that delays shutdown, because clients notice the removal from the Service with a delay."""
     wait = {"preStop": {"exec": {"command": ["sleep", str(cache.shutdown.pre_stop_delay_seconds)]}}}
 
     def mutate(m: deployment.Mutator) -> None:
@@ -124,7 +124,7 @@ def graceful_shutdown(cache: Memcached) -> deployment.Mutation:
 
 
 def sasl(cache: Memcached) -> deployment.Mutation:
-    """Ask clients for a password of the user's Secret."""
+    """Return the mutation that requires clients to log in with a password from the user's Secret."""
 
     def mutate(m: deployment.Mutator) -> None:
         _mount(m, "sasl-credentials", _SASL, cache.sasl.credentials_secret_ref.name, ["password-file"])
@@ -134,7 +134,7 @@ def sasl(cache: Memcached) -> deployment.Mutation:
 
 
 def tls(cache: Memcached) -> deployment.Mutation:
-    """Encrypt connections with the certificate of the user's Secret."""
+    """Return the mutation that encrypts connections with the certificate from the user's Secret."""
     files = {"ssl_chain_cert": "tls.crt", "ssl_key": "tls.key"}
     if cache.tls.enable_client_cert:
         files["ssl_ca_cert"] = "ca.crt"
@@ -151,13 +151,13 @@ def tls(cache: Memcached) -> deployment.Mutation:
 
 
 def extra_arguments(cache: Memcached) -> deployment.Mutation:
-    """Add what the user wants to tell memcached besides."""
+    """Return the mutation that appends the user's extra arguments for memcached."""
     more = cache.server.extra_args or []
     return deployment.Mutation("extra-arguments", lambda m: _append(m, *more), feature=BooleanGate(bool(more)))
 
 
 def exporter(cache: Memcached) -> deployment.Mutation:
-    """Run the exporter beside memcached."""
+    """Return the mutation that runs the exporter beside memcached."""
     port = V1ContainerPort(name="metrics", container_port=METRICS_PORT, protocol="TCP")
     container = V1Container(name=EXPORTER, image=cache.monitoring.exporter_image, ports=[port])
     container.resources = cache.monitoring.exporter_resources
@@ -167,7 +167,7 @@ def exporter(cache: Memcached) -> deployment.Mutation:
 
 
 def hardening(cache: Memcached) -> deployment.Mutation:
-    """Take rights from the pods and from all containers in them."""
+    """Return the mutation that sets the security contexts of the pods and all their containers."""
     pods, containers = cache.security.pod_security_context, cache.security.container_security_context
 
     def mutate(m: deployment.Mutator) -> None:
@@ -181,7 +181,7 @@ def hardening(cache: Memcached) -> deployment.Mutation:
 
 
 def restart(cache: Memcached) -> deployment.Mutation:
-    """Copy the trigger of the cache into its pods, so that a new value replaces them."""
+    """Return the mutation that copies the restart trigger into the pods, so that a new value replaces them."""
     trigger = (cache.metadata.annotations or {}).get(RESTART_TRIGGER, "")
 
     def mutate(m: deployment.Mutator) -> None:
@@ -193,7 +193,7 @@ def restart(cache: Memcached) -> deployment.Mutation:
 
 
 def _append(m: deployment.Mutator, *more: str) -> None:
-    """Record arguments of memcached as they are: a flag such as `-o` may stand there more than once."""
+    """Append arguments of memcached without deduplication: a flag such as `-o` may occur more than once."""
 
     @m.edit_containers(container_named(MEMCACHED))
     def _(container: ContainerEditor) -> None:
@@ -201,7 +201,7 @@ def _append(m: deployment.Mutator, *more: str) -> None:
 
 
 def _mount(m: deployment.Mutator, volume: str, path: str, secret: str, keys: Sequence[str]) -> None:
-    """Record that memcached sees some keys of a Secret as files."""
+    """Mount some keys of a Secret as files into the memcached container."""
     source = V1SecretVolumeSource(secret_name=secret, items=[V1KeyToPath(key=key, path=key) for key in keys])
 
     @m.edit_pod_spec

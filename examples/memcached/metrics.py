@@ -1,6 +1,7 @@
-"""What the operator counts, under the names that its users' dashboards know: `memcached_operator_...`.
+"""Prometheus metrics of the operator, with names that start with `memcached_operator_`.
 
-It is a recorder like any other: a pass tells it what was tried. What it is told about a cache goes when the cache goes.
+They are collected by a recorder, which receives every attempt of a reconcile. The series of a cache are removed when
+the cache is deleted.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ class Metrics:
     """The operator's metrics.
 
     Args:
-        registry: Where they are registered; one of their own by default.
-        clock: Measures how long passes take; the one that the operator is run with.
+        registry: The registry of the metrics; a new one by default.
+        clock: Measures the duration of reconciles; must be the clock of the operator.
 
     Attributes:
-        registry: Where they are registered.
+        registry: The registry of the metrics.
 
     Example:
         >>> from datetime import timedelta
         >>> from ocf.objects import ObjectKey
         >>> metrics, cache = Metrics(), ObjectKey("memcached.c5c3.io/v1alpha1", "Memcached", "my-cache", "default")
-        >>> metrics.passed(cache, since=timedelta(0))
+        >>> metrics.reconciled(cache, since=timedelta(0))
         >>> metrics.registry.get_sample_value(
         ...     "memcached_operator_reconcile_total",
         ...     {"name": "my-cache", "namespace": "default", "result": "success"})
@@ -54,63 +55,65 @@ class Metrics:
         self._images: dict[ObjectKey, str] = {}
         self._resources = Counter(
             f"{_PREFIX}_reconcile_resource_total",
-            "Objects brought to their desired state, or not.",
+            "Attempts to bring an object to its desired state.",
             ("resource_kind", "result"),
             registry=self.registry,
         )
-        self._passes = Counter(
-            f"{_PREFIX}_reconcile_total", "Passes over a cache.", (*_OWNER, "result"), registry=self.registry
+        self._reconciles = Counter(
+            f"{_PREFIX}_reconcile_total", "Reconciles of a cache.", (*_OWNER, "result"), registry=self.registry
         )
         self._duration = Histogram(
-            f"{_PREFIX}_reconcile_duration_seconds", "How long a pass took.", _OWNER, registry=self.registry
+            f"{_PREFIX}_reconcile_duration_seconds", "Duration of a reconcile.", _OWNER, registry=self.registry
         )
         self._info = Gauge(f"{_PREFIX}_instance_info", "Caches.", (*_OWNER, "image"), registry=self.registry)
         self._desired = Gauge(
-            f"{_PREFIX}_instance_replicas_desired", "How many pods there should be.", _OWNER, registry=self.registry
+            f"{_PREFIX}_instance_replicas_desired", "Desired number of pods.", _OWNER, registry=self.registry
         )
-        self._ready = Gauge(f"{_PREFIX}_instance_replicas_ready", "How many serve.", _OWNER, registry=self.registry)
+        self._ready = Gauge(
+            f"{_PREFIX}_instance_replicas_ready", "Number of ready pods.", _OWNER, registry=self.registry
+        )
 
     def attempted(self, attempt: Attempt) -> None:
-        """Count an object that was brought to its desired state, or was not.
+        """Count an attempt to bring an object to its desired state.
 
         Args:
-            attempt: What was tried.
+            attempt: The attempt, successful or not.
         """
         self._resources.labels(attempt.resource.kind, _result(failed=attempt.operation is None)).inc()
 
     def happened(self, event: Event) -> None:
-        """Take an event, which is counted as an attempt already.
+        """Ignore an event: its attempt is counted already.
 
         Args:
-            event: What was done.
+            event: The event.
         """
 
     def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
-        """Take conditions, which `ocf.runtime.PrometheusRecorder` shows better.
+        """Ignore the conditions: `ocf.runtime.PrometheusRecorder` exports them.
 
         Args:
             owner: The owner.
-            conditions: All of them.
+            conditions: All conditions of the owner.
         """
 
-    def passed(self, owner: ObjectKey, *, since: timedelta, failed: bool = False) -> None:
-        """Count a pass.
+    def reconciled(self, owner: ObjectKey, *, since: timedelta, failed: bool = False) -> None:
+        """Count a reconcile and its duration.
 
         Args:
             owner: The cache.
-            since: When it began, on the clock that nobody sets.
+            since: Its start, as elapsed time of the monotonic clock.
             failed: Whether it failed.
         """
-        self._passes.labels(owner.name, owner.namespace, _result(failed=failed)).inc()
+        self._reconciles.labels(owner.name, owner.namespace, _result(failed=failed)).inc()
         self._duration.labels(owner.name, owner.namespace).observe((self._clock.elapsed() - since).total_seconds())
 
     def seen(self, owner: ObjectKey, cache: Memcached, view: View) -> None:
-        """Show what is known of a cache.
+        """Export the image and the replica counts of a cache.
 
         Args:
-            owner: The cache.
-            cache: The same, as it was read.
-            view: What was seen of it.
+            owner: The key of the cache.
+            cache: The cache as it was read.
+            view: The observed state.
         """
         image, before = cache.spec.image, self._images.get(owner)
         if before not in {None, image}:
@@ -121,14 +124,14 @@ class Metrics:
         self._ready.labels(owner.name, owner.namespace).set(view.pods.ready if view.pods else 0)
 
     def forget(self, owner: ObjectKey) -> None:
-        """Drop all series of a cache that is gone.
+        """Remove all series of a deleted cache.
 
         Args:
             owner: The cache.
         """
         series: tuple[tuple[Counter | Gauge | Histogram, tuple[str, ...]], ...] = (
-            (self._passes, (_result(failed=False),)),
-            (self._passes, (_result(failed=True),)),
+            (self._reconciles, (_result(failed=False),)),
+            (self._reconciles, (_result(failed=True),)),
             (self._duration, ()),
             (self._info, (self._images.pop(owner, ""),)),
             (self._desired, ()),

@@ -1,8 +1,8 @@
-"""What a user writes: the custom resource Memcached, as Python reads it and as the API server holds users to it.
+"""Models of the custom resource Memcached, for Python and for the schema of the API server.
 
-`ocf.runtime.crds` makes the definition of these models, so types, bounds, patterns, defaults and descriptions are said
-once. Every section is frozen: defaulting makes new ones. Only what every cluster has to know is a default here; what
-depends on other fields is added by `examples.memcached.defaulting`.
+`ocf.runtime.crds` generates the CustomResourceDefinition from these models, so types, bounds, patterns, defaults and
+descriptions are written once. Every section is frozen: defaulting creates new ones. Only constant defaults are declared
+here; `examples.memcached.defaulting` sets those that depend on other fields.
 """
 
 from typing import Annotated, Final, Literal, TypeAlias
@@ -49,19 +49,19 @@ GROUP: Final = "memcached.c5c3.io"
 IMAGE: Final = "memcached:1.6"
 EXPORTER_IMAGE: Final = "prom/memcached-exporter:v0.15.4"
 
-# As in the API: counts are integers of 32 bits, and a server refuses larger ones in the objects made of them.
+# Counts are 32-bit integers in the API; the API server rejects larger ones in the generated objects.
 Count: TypeAlias = Annotated[int, Field(json_schema_extra={"format": "int32"})]
 _MOST: Final = 2**31 - 1
 
 
 class _Section(BaseModel):
-    """Spelt as in the API, and never changed."""
+    """Immutable model whose fields have the names of the API (camel case)."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
 
 class ServerSettings(_Section):
-    """How memcached is started."""
+    """Command-line settings of memcached."""
 
     max_memory_mb: Count = Field(
         default=64, ge=16, le=65536, alias="maxMemoryMB", description="Memory for items, in MB (-m)."
@@ -76,7 +76,7 @@ class ServerSettings(_Section):
 
 
 class DisruptionBudget(_Section):
-    """How many pods a drain may take away at a time: one of the two counts, or else one pod stays."""
+    """The PodDisruptionBudget: at most one of the two limits; without either, one pod stays available."""
 
     enabled: bool = Field(default=False, description="Whether there is a PodDisruptionBudget.")
     min_available: int | str | None = Field(default=None, description="How many pods stay: a count, or `50%`.")
@@ -84,7 +84,7 @@ class DisruptionBudget(_Section):
 
 
 class GracefulShutdown(_Section):
-    """How a pod takes its leave."""
+    """Delayed termination of a pod."""
 
     enabled: bool = Field(default=False, description="Whether connections are given time to go elsewhere.")
     pre_stop_delay_seconds: Count = Field(default=10, ge=1, le=300, description="How long memcached goes on serving.")
@@ -98,7 +98,7 @@ class GracefulShutdown(_Section):
 
 
 class HighAvailability(_Section):
-    """What keeps the cache alive when a node is not."""
+    """Settings that keep the cache available when a node fails or is drained."""
 
     anti_affinity_preset: Literal["soft", "hard"] = Field(
         default="soft", description="Whether pods should (soft) or must (hard) run on different nodes."
@@ -111,7 +111,7 @@ class HighAvailability(_Section):
 
 
 class ServiceMonitorSettings(_Section):
-    """How Prometheus finds the exporter."""
+    """The ServiceMonitor, which makes Prometheus scrape the exporter."""
 
     additional_labels: dict[str, str] | None = Field(default=None, description="Labels by which Prometheus selects it.")
     interval: str = Field(default="30s", description="How often it is scraped.")
@@ -136,7 +136,7 @@ class SecretReference(_Section):
 
 
 class Sasl(_Section):
-    """Passwords."""
+    """Authentication with passwords."""
 
     enabled: bool = Field(default=False, description="Whether clients have to log in.")
     credentials_secret_ref: SecretReference = Field(
@@ -145,7 +145,7 @@ class Sasl(_Section):
 
 
 class Tls(_Section):
-    """Encryption."""
+    """Encryption of connections."""
 
     enabled: bool = Field(default=False, description="Whether memcached speaks TLS.")
     certificate_secret_ref: SecretReference = Field(
@@ -157,7 +157,7 @@ class Tls(_Section):
 
 
 class NetworkAccess(_Section):
-    """Who may connect."""
+    """The NetworkPolicy."""
 
     enabled: bool = Field(default=False, description="Whether there is a NetworkPolicy.")
     allowed_sources: list[V1NetworkPolicyPeer] | None = Field(
@@ -166,7 +166,7 @@ class NetworkAccess(_Section):
 
 
 class Security(_Section):
-    """Who may do what."""
+    """Security contexts, authentication, encryption and network access."""
 
     pod_security_context: V1PodSecurityContext | None = None
     container_security_context: V1SecurityContext | None = None
@@ -176,7 +176,7 @@ class Security(_Section):
 
 
 class Autoscaling(_Section):
-    """The HorizontalPodAutoscaler; while it is on, it owns the count of the Deployment."""
+    """The HorizontalPodAutoscaler; while it is enabled, it owns the replica count of the Deployment."""
 
     enabled: bool = Field(default=False, description="Whether there is a HorizontalPodAutoscaler.")
     min_replicas: Count | None = Field(default=None, ge=1, le=_MOST, description="The lowest count; 1 if absent.")
@@ -198,10 +198,10 @@ class ServiceSettings(_Section):
 
 
 class MemcachedSpec(_Section):
-    """What the cache should be."""
+    """Desired state of the cache."""
 
     replicas: Count | None = Field(
-        default=None, ge=0, le=64, description="How many pods there are while nobody scales them."
+        default=None, ge=0, le=64, description="Number of pods while autoscaling is not enabled."
     )
     image: str = Field(default=IMAGE, description="The image of memcached.")
     resources: V1ResourceRequirements | None = None
@@ -211,11 +211,11 @@ class MemcachedSpec(_Section):
     security: Security | None = None
     autoscaling: Autoscaling | None = None
     service: ServiceSettings | None = None
-    suspended: bool = Field(default=False, description="Whether the cache is put to sleep: no pods, and no autoscaler.")
+    suspended: bool = Field(default=False, description="Whether the cache is suspended: no pods, and no autoscaler.")
 
 
 class MemcachedStatus(_Section):
-    """What became of it."""
+    """Observed state of the cache."""
 
     conditions: Annotated[list[V1Condition], ListMap("type")] | None = None
     ready_replicas: Count | None = Field(default=None, description="How many pods serve.")
@@ -230,7 +230,7 @@ class MemcachedStatus(_Section):
 
 
 class Metadata(_Section):
-    """What the operator reads of an object's metadata."""
+    """Metadata fields that the operator reads."""
 
     name: str = ""
     namespace: str = ""
@@ -239,7 +239,7 @@ class Metadata(_Section):
 
 
 class Memcached(_Section):
-    """A cache, as far as the operator reads it."""
+    """A cache, with the fields that the operator reads."""
 
     api_version: str = f"{GROUP}/v1alpha1"
     kind: str = "Memcached"
@@ -249,34 +249,34 @@ class Memcached(_Section):
 
     @property
     def autoscaled(self) -> bool:
-        """Whether the count belongs to the autoscaler: only if the section is there, and enabled."""
+        """Whether the autoscaler owns the replica count: only if the section exists and is enabled."""
         return self.spec.autoscaling is not None and self.spec.autoscaling.enabled
 
     @property
     def replicas(self) -> int:
-        """The count while nobody scales it."""
+        """The replica count without autoscaling."""
         return 1 if self.spec.replicas is None else self.spec.replicas
 
-    # Every section may be absent, which is the same as one in which nothing is switched on.
+    # Every section is optional; an absent section is the same as one with nothing enabled.
 
     @property
     def server(self) -> ServerSettings:
-        """How memcached is started."""
+        """Command-line settings of memcached."""
         return self.spec.memcached or ServerSettings()
 
     @property
     def availability(self) -> HighAvailability:
-        """What keeps the cache alive."""
+        """Settings for high availability."""
         return self.spec.high_availability or HighAvailability()
 
     @property
     def budget(self) -> DisruptionBudget:
-        """How many pods a drain may take away."""
+        """Settings of the PodDisruptionBudget."""
         return self.availability.pod_disruption_budget or DisruptionBudget()
 
     @property
     def shutdown(self) -> GracefulShutdown:
-        """How a pod takes its leave."""
+        """Delayed termination of a pod."""
         return self.availability.graceful_shutdown or GracefulShutdown()
 
     @property
@@ -286,20 +286,20 @@ class Memcached(_Section):
 
     @property
     def security(self) -> Security:
-        """Who may do what."""
+        """Security contexts, authentication, encryption and network access."""
         return self.spec.security or Security()
 
     @property
     def sasl(self) -> Sasl:
-        """Passwords."""
+        """Authentication with passwords."""
         return self.security.sasl or Sasl()
 
     @property
     def tls(self) -> Tls:
-        """Encryption."""
+        """Encryption of connections."""
         return self.security.tls or Tls()
 
     @property
     def access(self) -> NetworkAccess:
-        """Who may connect."""
+        """The NetworkPolicy."""
         return self.security.network_policy or NetworkAccess()

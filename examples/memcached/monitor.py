@@ -1,4 +1,4 @@
-"""The ServiceMonitor, by which Prometheus finds the exporter: a kind that not every cluster has."""
+"""The ServiceMonitor, which makes Prometheus scrape the exporter; not every cluster has this kind."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ DEFINITION: Final[Manifest] = {
         ],
     },
 }
-"""What the kind is called and where it lives, for privileges and for trying things out; Prometheus brings the rest."""
+"""Names and scope of the kind, for policy rules and embedded clusters; the Prometheus operator installs its own."""
 
 
 def monitored(cache: Memcached) -> Gate:
-    """Return the gate of the monitor: there has to be an exporter, and the user has to ask for it."""
+    """Return the gate of the monitor, which is open if the exporter is enabled and `serviceMonitor` is set."""
     return BooleanGate(cache.monitoring.enabled).when(cache.monitoring.service_monitor is not None)
 
 
 def monitor(cache: Memcached) -> Resource:
-    """Describe what is scraped, and how often.
+    """Return the ServiceMonitor: the endpoint that is scraped, and the interval.
 
     Args:
         cache: The owner.

@@ -1,4 +1,4 @@
-"""What the objects of a cache are called, and by what they are found."""
+"""Names, labels and ports of the objects of a cache."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ METRICS_PORT: Final = 9150
 
 
 def labels(cache: Memcached) -> dict[str, str]:
-    """Return the labels of all objects of a cache, by which its pods are selected: nothing in them ever changes.
+    """Return the labels of all objects of a cache; they select its pods, so they never change.
 
     Args:
         cache: The owner.
@@ -40,11 +40,11 @@ def labels(cache: Memcached) -> dict[str, str]:
 
 
 def named(cache: Memcached, more: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the metadata of an object of a cache: all are called as the cache is, and live where it lives.
+    """Return the metadata of an object of a cache, with the name and namespace of the cache.
 
     Args:
         cache: The owner.
-        more: Labels besides those of every object, which win.
+        more: Additional labels; the labels of `labels` take precedence.
     """
     metadata = {"name": cache.metadata.name, "namespace": cache.metadata.namespace}
     return {**metadata, "labels": {**(more or {}), **labels(cache)}}

@@ -1,4 +1,4 @@
-"""How a cache is reached: its Service, and the NetworkPolicy that says from where."""
+"""The Service of a cache, and the NetworkPolicy that restricts its clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["access", "restricted", "service"]
 
 
 def service(cache: Memcached) -> Resource:
-    """Describe the name under which clients find all pods at once: they choose among them themselves.
+    """Return the headless Service: clients resolve all pods and choose among them.
 
     Args:
         cache: The owner.
@@ -49,7 +49,7 @@ def restricted(cache: Memcached) -> Gate:
 
 
 def access(cache: Memcached) -> Resource:
-    """Describe who may connect, and to what.
+    """Return the NetworkPolicy: the allowed clients, and the ports they may connect to.
 
     Args:
         cache: The owner.

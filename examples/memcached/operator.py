@@ -1,7 +1,7 @@
-"""The operator: whose objects it makes, from which component, what it reports, and in which words it tells of it.
+"""Declaration of the operator: its owner type, component, status report, webhooks and event texts.
 
-A declaration does nothing by itself. `python -m examples.memcached` runs it in a cluster, `ocf dev examples.memcached`
-on your machine.
+The declaration does not run anything. `python -m examples.memcached` runs the operator in a cluster,
+`ocf dev examples.memcached` runs it on your machine.
 """
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ def operator(metrics: Metrics | None = None, *, strict: bool = False) -> Operato
     """Declare the operator.
 
     Args:
-        metrics: What it counts in; None counts nothing but what every operator counts.
-        strict: Whether its webhooks refuse what is most likely a mistake, see `examples.memcached.validation`.
+        metrics: The additional metrics; None exports only the metrics that every operator has.
+        strict: Whether the webhooks also reject valid but probably unintended specs, see
+            `examples.memcached.validation`.
     """
     return Operator(
         name=NAME,
         owner=OwnerType.of(definition(), Memcached),
         components=memcached,
         report=partial(_report, metrics=metrics),
-        # What a pass reads by name is watched as well: the Secrets, above all, that a cache names.
+        # Objects that a reconcile reads by name are watched as well, above all the Secrets that a cache references.
         owns=[
             ("apps/v1", "Deployment"),
             ("autoscaling/v2", "HorizontalPodAutoscaler"),
@@ -61,10 +62,10 @@ def operator(metrics: Metrics | None = None, *, strict: bool = False) -> Operato
 
 
 def words(event: Event) -> Event | None:
-    """Tell of what was created and updated, in the words that users of the operator know, and of nothing else.
+    """Return the event that is published: one for each created or updated object, and None for all other actions.
 
     Args:
-        event: As the component tells it.
+        event: The event of the component.
     """
     reason = _REASONS.get(event.action)
     if reason is None:
@@ -75,21 +76,21 @@ def words(event: Event) -> Event | None:
 
 
 def privileges() -> Iterable[PolicyRule]:
-    """Return what the operator needs of a cluster, without a lease."""
+    """Return the policy rules that the operator needs in a cluster, without those for a lease."""
     return memcached_operator.policy_rules(every_state())
 
 
 async def _report(
     context: ReconcileContext, cache: Memcached, outcome: ReconcileOutcome, *, metrics: Metrics | None
 ) -> None:
-    """Report a pass, whatever became of it."""
+    """Report the status and the metrics of a reconcile, whether it succeeded or failed."""
     seen = await observe(cache, context.cluster, outcome.error)
     report(context, cache, seen)
     if metrics is not None:
         owner = context.owned_by.key
-        metrics.passed(owner, since=context.elapsed, failed=outcome.error is not None)
+        metrics.reconciled(owner, since=context.elapsed, failed=outcome.error is not None)
         metrics.seen(owner, cache, seen)
 
 
 memcached_operator: Final = operator()
-"""What `ocf dev` and tests find in this module."""
+"""The instance that `ocf dev` and tests import."""

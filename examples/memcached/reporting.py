@@ -1,7 +1,7 @@
-"""The status of a cache: its conditions, its counts, and where clients find it.
+"""The status of a cache: its conditions, its replica counts, and its address for clients.
 
-It is told from what the cluster says, not from what the pass did. So a pass that failed half-way reports as well, and
-says why.
+The status is derived from the objects in the cluster, not from the actions of the reconcile. So a failed reconcile is
+reported as well, with its reason.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["observe", "report"]
 
 
 async def observe(cache: Memcached, cluster: Cluster, failure: BaseException | None = None) -> View:
-    """Look at a cache; with a watch cache that costs no request.
+    """Return the observed state of a cache; with a cached cluster this sends no request.
 
     Args:
         cache: The owner.
-        cluster: Where it lives.
-        failure: Why the pass failed; None if it did not.
+        cluster: The cluster that the cache is in.
+        failure: The error of the reconcile; None if it succeeded.
     """
     namespace = cache.metadata.namespace
     deployment = await _found(cluster, ObjectKey("apps/v1", "Deployment", cache.metadata.name, namespace))
@@ -39,20 +39,20 @@ async def observe(cache: Memcached, cluster: Cluster, failure: BaseException | N
 
 
 def report(context: ReconcileContext, cache: Memcached, seen: View) -> None:
-    """Stage the status of a cache; it is written on the way out of the pass, if anything in it changed.
+    """Stage the status of a cache; it is written at the end of the reconcile if it changed.
 
     Args:
-        context: The pass.
+        context: The context of the reconcile.
         cache: The owner.
-        seen: What is known of it.
+        seen: The observed state.
     """
-    told = conditions(seen)
-    for name, sentence in told.items():
+    reported = conditions(seen)
+    for name, sentence in reported.items():
         context.set_condition(name, status=sentence.status, reason=sentence.reason, message=sentence.message)
     context.status["readyReplicas"] = seen.pods.ready if seen.pods else 0
     context.status["observedGeneration"] = cache.metadata.generation
     context.status.pop("serverList", None)
-    if told["Ready"].status == "True":
+    if reported["Ready"].status == "True":
         context.status["serverList"] = [f"{cache.metadata.name}.{cache.metadata.namespace}:{PORT}"]
 
 

@@ -1,6 +1,6 @@
-"""Caches as users write them: the two of the autoscaling guide, a plain one, and one with everything.
+"""Sample caches: the two of the autoscaling guide, a plain one, and one with every feature enabled.
 
-Tests, goldens and the documentation share them.
+Tests, golden files and the documentation share them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The Secrets that the pods read, and the hash that replaces the pods when one of them changes.
+"""The Secrets that the pods read, and the hash annotation that replaces the pods when one of them changes.
 
-The operator never writes a Secret: each is a resource that is only read, and hands a hash of what it holds to the
-Deployment through a data cell. One that is missing hands over nothing, and stops nothing: the pods wait for it, and
-the conditions say so.
+The operator never writes a Secret: each one is a read-only resource whose content reaches the Deployment through a data
+cell. A missing Secret leaves its cell empty and does not stop the reconcile: the pods wait for it, and the conditions
+report it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["SECRET_HASH", "Entries", "reading", "rolling", "secret_hash", "used_
 SECRET_HASH: Final = f"{GROUP}/secret-hash"
 
 Entries = dict[str, bytes]
-"""What a Secret holds, decoded."""
+"""Decoded content of a Secret."""
 
 
 def used_secrets(cache: Memcached) -> tuple[str, ...]:
@@ -44,10 +44,10 @@ def used_secrets(cache: Memcached) -> tuple[str, ...]:
 
 
 def secret_hash(secrets: Mapping[str, Entries]) -> str:
-    """Return one hash of what several Secrets hold; in which order they were found makes no difference.
+    """Return one hash of the content of several Secrets, independent of their order.
 
     Args:
-        secrets: What each holds, by its name.
+        secrets: Content of each Secret by its name.
 
     Returns:
         A SHA-256, in hexadecimal digits.
@@ -67,20 +67,20 @@ def secret_hash(secrets: Mapping[str, Entries]) -> str:
 
 
 def reading(cache: Memcached, cells: Mapping[str, Data[Entries]]) -> list[secret.Resource]:
-    """Describe the Secrets, each of which fills its cell.
+    """Return the read-only Secrets, each of which fills its cell.
 
     Args:
         cache: The owner.
-        cells: A cell for each, by its name.
+        cells: The cell of each Secret by its name.
     """
     return [_secret(cache, name).extract_into(cell, _entries).build() for name, cell in cells.items()]
 
 
 def rolling(cells: Mapping[str, Data[Entries]]) -> deployment.Mutation:
-    """Replace the pods when what they read has changed.
+    """Return the mutation that replaces the pods when the content of a Secret changes.
 
     Args:
-        cells: What the Secrets hold, by their names; those that are missing are left out.
+        cells: The cell of each Secret by its name; empty cells of missing Secrets are skipped.
     """
 
     def mutate(m: deployment.Mutator) -> None:

@@ -1,4 +1,4 @@
-"""The Deployment: memcached as every cache runs it, and what a user may switch on, each as one mutation."""
+"""The Deployment: a baseline for every cache, and one mutation for each optional feature."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["arguments", "server"]
 
 
 def server(cache: Memcached, cells: Mapping[str, Data[secrets.Entries]]) -> deployment.Resource:
-    """Describe the pods.
+    """Return the Deployment.
 
     Args:
         cache: The owner.
-        cells: What the Secrets hold that the pods read.
+        cells: Content of the Secrets that the pods read, by name.
     """
     return (
         deployment.Builder(_base(cache))
@@ -35,7 +35,7 @@ def server(cache: Memcached, cells: Mapping[str, Data[secrets.Entries]]) -> depl
             features.graceful_shutdown(cache),
             features.sasl(cache),
             features.tls(cache),
-            features.extra_arguments(cache),  # after all that add arguments: a user has the last word
+            features.extra_arguments(cache),  # after all that add arguments: the user's come last
             features.exporter(cache),
             features.hardening(cache),  # after all that add containers
             features.restart(cache),
@@ -46,10 +46,10 @@ def server(cache: Memcached, cells: Mapping[str, Data[secrets.Entries]]) -> depl
 
 
 def arguments(settings: ServerSettings) -> list[str]:
-    """Return the arguments with which memcached is started.
+    """Return the command-line arguments of memcached.
 
     Args:
-        settings: What the user wants.
+        settings: The user's settings.
 
     Example:
         >>> arguments(ServerSettings(verbosity=1))
@@ -66,7 +66,7 @@ def arguments(settings: ServerSettings) -> list[str]:
 
 
 def _base(cache: Memcached) -> dict[str, Any]:
-    """Write what every cache has. The count is not sent while an autoscaler owns it: the component sees to that."""
+    """Return the baseline of every cache; the component omits the replica count while an autoscaler owns it."""
     rolling = {"maxSurge": 1, "maxUnavailable": 0}
     return {
         "apiVersion": "apps/v1",

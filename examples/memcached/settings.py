@@ -1,4 +1,4 @@
-"""How the operator is run in a cluster: read from the environment, where the manifest of its Deployment says it."""
+"""Settings of the operator in a cluster, read from environment variables of its Deployment."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ _SWITCH: Final = {"true": True, "false": False, "": False}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How the operator is run.
+    """Settings of the operator.
 
     Args:
-        namespace: Where it runs itself (`POD_NAMESPACE`): there are its lease and the Secret with its certificate.
-            Empty works without either.
-        namespaces: Where it looks for caches (`WATCH_NAMESPACES`, separated by commas); empty for everywhere.
-        port: Where metrics and probes are served (`PORT`).
-        webhook_service: The Service in front of its webhooks (`WEBHOOK_SERVICE`); empty serves none.
-        webhook_port: Where they are served (`WEBHOOK_PORT`).
-        strict: Whether they refuse what is most likely a mistake (`STRICT_VALIDATION`, `true` or `false`).
+        namespace: Namespace of the operator (`POD_NAMESPACE`), which contains its lease and the Secret with its
+            certificate. If empty, the operator uses neither.
+        namespaces: Namespaces in which it watches caches (`WATCH_NAMESPACES`, separated by commas); empty for all.
+        port: Port of the metrics and probes (`PORT`).
+        webhook_service: Name of the Service of the webhooks (`WEBHOOK_SERVICE`); if empty, no webhooks are served.
+        webhook_port: Port of the webhooks (`WEBHOOK_PORT`).
+        strict: Whether the webhooks also reject valid but probably unintended specs (`STRICT_VALIDATION`, `true` or
+            `false`).
     """
 
     namespace: str = ""
@@ -44,13 +45,13 @@ class Settings:
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Self:
-        """Read them.
+        """Read the settings from environment variables.
 
         Args:
             environment: Usually `os.environ`.
 
         Raises:
-            ConfigError: If a value is none of those that are allowed, or there is no place for a certificate.
+            ConfigError: If a value is not allowed, or `WEBHOOK_SERVICE` is set without `POD_NAMESPACE`.
 
         Example:
             >>> Settings.of({"WATCH_NAMESPACES": "shop, town", "STRICT_VALIDATION": "true"}).namespaces
@@ -66,14 +67,14 @@ class Settings:
             strict=_switch(environment, "STRICT_VALIDATION"),
         )
         if found.webhook_service and not found.namespace:
-            raise ConfigError("WEBHOOK_SERVICE needs POD_NAMESPACE, which is where the certificate is kept")
+            raise ConfigError("WEBHOOK_SERVICE needs POD_NAMESPACE, the namespace of the Secret with the certificate")
         return found
 
     def options(self, registry: CollectorRegistry | None = None) -> ManagerOptions:
-        """Return how the process is run.
+        """Return the options of the manager.
 
         Args:
-            registry: Where all metrics are.
+            registry: The registry of all metrics.
         """
         address = Service(self.webhook_service, self.namespace)
         return ManagerOptions(

@@ -1,6 +1,7 @@
-"""What the validating webhook refuses: `validate`, a pure function that finds everything at once.
+"""Rules of the validating webhook: `validate`, a pure function that returns all errors at once.
 
-It says, when a user applies a cache, what would otherwise be found out by a controller later, or by nobody at all.
+The user learns of these errors when applying a cache; otherwise they would show up later in a controller, or not at
+all.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ if TYPE_CHECKING:
 __all__ = ["OVERHEAD_MB", "regrettable", "validate"]
 
 OVERHEAD_MB: Final = 32
-"""What memcached needs besides the memory for items: connections, threads, hash table."""
+"""Memory that memcached needs in addition to the items: connections, threads, hash table."""
 _MIB: Final = 1024 * 1024
 
 
 def validate(cache: Memcached, *, strict: bool = False) -> tuple[FieldError, ...]:
-    """Find what is wrong with a cache, after defaulting.
+    """Return the errors in a cache, after defaulting.
 
     Args:
-        cache: What is to be stored.
+        cache: The cache that is to be stored.
         strict: Whether autoscaling excludes `spec.replicas`, and scaling by cpu utilization needs a request for cpu.
-            Without it `spec.replicas` is the count that returns when autoscaling ends.
+            If False, `spec.replicas` is the count that is restored when autoscaling is disabled.
 
     Returns:
-        Every finding, in order of the fields; none if all is well.
+        All errors, in the order of the fields; empty if the cache is valid.
 
     Example:
         >>> from examples.memcached.model import Autoscaling, Memcached, MemcachedSpec
@@ -52,7 +53,7 @@ def validate(cache: Memcached, *, strict: bool = False) -> tuple[FieldError, ...
 
 
 def _memory(cache: Memcached) -> Iterator[FieldError]:
-    """Refuse a limit at which memcached is killed before its memory is full."""
+    """Reject a memory limit at which memcached would be killed before its item memory is full."""
     limit = ((cache.spec.resources and cache.spec.resources.limits) or {}).get("memory")
     if limit is None or cache.spec.memcached is None:
         return
@@ -75,11 +76,11 @@ def _disruption_budget(cache: Memcached) -> Iterator[FieldError]:
         yield invalid(field, _plain(budget), "minAvailable and maxUnavailable are mutually exclusive")
     if budget.min_available is None and budget.max_unavailable is None:
         yield required(field, "one of minAvailable and maxUnavailable must be given")
-    yield from _leaves_something(budget, cache.spec.replicas, f"{field}.minAvailable")
+    yield from _allows_drain(budget, cache.spec.replicas, f"{field}.minAvailable")
 
 
-def _leaves_something(budget: DisruptionBudget, replicas: int | None, field: str) -> Iterator[FieldError]:
-    """Refuse a budget that no drain could ever respect. A count that nobody knows, or a percentage, says nothing."""
+def _allows_drain(budget: DisruptionBudget, replicas: int | None, field: str) -> Iterator[FieldError]:
+    """Reject a budget that blocks every drain; an unknown replica count or a percentage is not checked."""
     kept = budget.min_available
     if isinstance(kept, int) and replicas is not None and kept >= replicas:
         yield invalid(field, kept, f"minAvailable ({kept}) must be less than replicas ({replicas})")
@@ -105,7 +106,7 @@ def _secrets(cache: Memcached) -> Iterator[FieldError]:
 
 
 def _autoscaling(cache: Memcached) -> Iterator[FieldError]:
-    """Say what the API server would say of the autoscaler, while there is somebody to hear it."""
+    """Report the errors that the API server would report for the autoscaler, while the user can still see them."""
     scaling = cache.spec.autoscaling
     if scaling is None or not scaling.enabled:
         return
@@ -121,15 +122,15 @@ def _autoscaling(cache: Memcached) -> Iterator[FieldError]:
             yield FieldError(f"spec.autoscaling.{field}", error.type, error.value, error.detail, error.as_json)
 
 
-# Of these the autoscaler's fields are copied as they are; the counts have rules of their own above.
+# These fields are copied to the autoscaler unchanged; the counts have their own rules above.
 _COPIED: Final = frozenset({"metrics", "behavior"})
 
 
 def regrettable(cache: Memcached) -> Iterator[FieldError]:
-    """Find what works, and is most likely not what the user means; `strict` refuses it.
+    """Return the errors of a valid but probably unintended spec; only `strict` rejects it.
 
     Args:
-        cache: What is to be stored.
+        cache: The cache that is to be stored.
     """
     if not cache.autoscaled:
         return

@@ -1,6 +1,6 @@
-"""The operator in a process of kopf: `kopf run -m examples.memcached.with_kopf`.
+"""The operator in a kopf process: `kopf run -m examples.memcached.with_kopf`.
 
-kopf watches the caches and answers its liveness probe; the work, the metrics and the webhooks are the same.
+kopf watches the caches and answers its liveness probe; reconciles, metrics and webhooks are the same.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["install"]
 
 
 def install(settings: Settings, registry: kopf.OperatorRegistry | None = None) -> None:
-    """Have kopf run the operator.
+    """Register the operator with kopf.
 
     Args:
-        settings: How.
-        registry: Where kopf's handlers are registered; its default one by default.
+        settings: The settings of the operator.
+        registry: The registry of kopf's handlers; kopf's default registry by default.
     """
     metrics = Metrics()
     attach(operator(metrics, strict=settings.strict), options=settings.options(metrics.registry), registry=registry)

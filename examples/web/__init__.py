@@ -1,1 +1,1 @@
-"""An operator for a web shop: a database, an application that waits for it, an optional exporter, an autoscaler."""
+"""An operator for a web shop: a database, an application that depends on it, an optional exporter, an autoscaler."""

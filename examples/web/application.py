@@ -1,8 +1,8 @@
-"""The application: a Deployment that finds the database by the data of another component, and its autoscaler.
+"""The application: a Deployment that uses the connection data of the database component, and its autoscaler.
 
-It waits for the database's condition, and reads the database's ConfigMap for what it has to know. The two components
-share names, not values: a data cell is a key whose value belongs to one component's pass, so the application fills the
-cells anew from what is in the cluster.
+The component depends on the database's condition and reads the connection data from the database's ConfigMap. The two
+components share data cells, not values: a cell is a key whose value belongs to one reconcile of one component, so the
+application fills the cells from the cluster.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CONDITION: Final = "ApplicationReady"
 
 
 def application(shop: Shop) -> component.Component:
-    """Describe the application of a shop.
+    """Return the application component of a shop.
 
     Args:
         shop: The owner.
@@ -46,7 +46,7 @@ def application(shop: Shop) -> component.Component:
         .with_resource(server(shop))
         .with_resource(autoscaler(shop))
         .with_resource(
-            # The shop is open whether or not somebody measures it, and the exporter needs nothing of the others.
+            # The shop works without the exporter, and the exporter does not depend on the other resources.
             exporter(shop),
             gated_by=wanted(shop),
             participation=Participation.AUXILIARY,
@@ -59,7 +59,7 @@ def application(shop: Shop) -> component.Component:
 
 
 def connection(shop: Shop) -> Resource:
-    """Describe the database's ConfigMap, which this component only reads."""
+    """Return the read-only ConfigMap of the database."""
     base = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": shop.named(Part.DATABASE)}
     return (
         configmap.Builder(base)
@@ -70,7 +70,7 @@ def connection(shop: Shop) -> Resource:
 
 
 def service(shop: Shop) -> Resource:
-    """Describe the name under which the application is found."""
+    """Return the Service of the application."""
     base = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -79,7 +79,7 @@ def service(shop: Shop) -> Resource:
             "selector": shop.labels(Part.WEB),
             "ports": [
                 {"name": "http", "port": 80, "targetPort": "http"},
-                {"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"},  # leads nowhere without exporter
+                {"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"},  # unused without the exporter
             ],
         },
     }
@@ -87,7 +87,7 @@ def service(shop: Shop) -> Resource:
 
 
 def server(shop: Shop) -> deployment.Resource:
-    """Describe the servers, as the newest version of the product wants them; the autoscaler says how many."""
+    """Return the Deployment; its baseline is for the newest version, and the autoscaler sets the replica count."""
     labels = shop.labels(Part.WEB)
     container = {
         "name": "web",
@@ -111,7 +111,7 @@ def server(shop: Shop) -> deployment.Resource:
         .with_data_guard(database.HOST, database.PASSWORD_SECRET)
         .with_mutation(
             database_access(),
-            database_url(version),  # after `database_access`, of which it takes back the half
+            database_url(version),  # after `database_access`: it removes two of its variables
             health_path(version),
             metrics(shop),
         )
@@ -120,7 +120,7 @@ def server(shop: Shop) -> deployment.Resource:
 
 
 def database_access() -> deployment.Mutation:
-    """Tell the servers where the database is, and let Kubernetes hand them the password."""
+    """Return the mutation that sets the host and port of the database, and the password from the Secret."""
 
     def mutate(m: deployment.Mutator) -> None:
         @m.edit_containers(container_named("web"))
@@ -136,9 +136,9 @@ def database_access() -> deployment.Mutation:
 
 
 def database_url(version: str) -> deployment.Mutation:
-    """Tell 1.x the same in one variable, the only one it reads.
+    """Return the mutation for 1.x, which reads the connection data from a single variable.
 
-    Kubernetes puts the password in, as it is: one that a URL cannot hold needs 2.0.
+    Kubernetes inserts the password without URL encoding: a password with reserved characters needs 2.0.
     """
 
     def mutate(m: deployment.Mutator) -> None:
@@ -152,7 +152,7 @@ def database_url(version: str) -> deployment.Mutation:
 
 
 def health_path(version: str) -> deployment.Mutation:
-    """Ask versions before 2.3 at `/`: they know no `/ready`."""
+    """Return the mutation that probes versions before 2.3 at `/`: they do not serve `/ready`."""
 
     def mutate(m: deployment.Mutator) -> None:
         @m.edit_containers(container_named("web"))
@@ -165,7 +165,7 @@ def health_path(version: str) -> deployment.Mutation:
 
 
 def autoscaler(shop: Shop) -> hpa.Resource:
-    """Describe how many servers there are: as many as their processors and their memory need."""
+    """Return the autoscaler, which scales by cpu and memory utilization."""
     base = {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
@@ -181,7 +181,7 @@ def autoscaler(shop: Shop) -> hpa.Resource:
 
 
 def cpu_only(version: str) -> hpa.Mutation:
-    """Scale versions before 2.3 by their processors alone: their memory only ever grows."""
+    """Return the mutation that scales versions before 2.3 by cpu only: their memory usage never decreases."""
 
     def mutate(m: hpa.Mutator) -> None:
         @m.edit_hpa_spec

@@ -1,6 +1,6 @@
-"""The operator's pass: what is called for every event of a Shop.
+"""The reconcile function of the operator, called for every event of a Shop.
 
-`components` is a plain function of the owner, without a cluster: tests, goldens and `ocf preview` call it, too.
+`components` is a plain function of the owner, without a cluster: tests, golden files and `ocf preview` call it as well.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ CONDITION: Final = "Ready"
 
 
 def components(shop: Shop) -> tuple[Component, ...]:
-    """Describe a shop.
+    """Return the components of a shop.
 
     Args:
         shop: The owner.
 
     Returns:
-        Its components; one that waits for another stands behind it.
+        The components; each one follows the component that it depends on.
     """
     return database(shop), application(shop)
 
@@ -39,22 +39,22 @@ def components(shop: Shop) -> tuple[Component, ...]:
 async def reconcile(
     owner: Manifest, cluster: Cluster, *, clock: Clock | None = None, recorder: Recorder | None = None
 ) -> Sequence[Result]:
-    """Make one pass over a shop.
+    """Reconcile a shop.
 
     Args:
         owner: The shop as read from the cluster.
-        cluster: Where the objects live.
-        clock: Tells the instant of the pass.
-        recorder: Is told what the pass does.
+        cluster: The cluster that the objects are in.
+        clock: The clock of the reconcile.
+        recorder: Receives the events and attempts of the reconcile.
 
     Returns:
-        What was done to each component; none if the shop is being deleted. Come back after the shortest
-        `requeue_after`.
+        The result of each component; empty if the shop is being deleted. The caller reconciles again after the
+        shortest `requeue_after`.
     """
     parts = components(Shop.model_validate(owner))
     async with reconciling(owner, cluster, clock=clock, recorder=recorder) as context:
-        # Nothing of a shop needs a finalizer so far. A shop that is being deleted is left to the garbage collector:
-        # what it collects must not be made anew.
+        # No object of a shop needs a finalizer so far. A shop that is being deleted is left to the garbage collector,
+        # and the objects that it deletes must not be created again.
         if await finalize(context, *parts) is not None:
             return ()
         try:

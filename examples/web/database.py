@@ -1,7 +1,7 @@
-"""The database: a StatefulSet, its Service, and a ConfigMap that tells others how to reach it.
+"""The database: a StatefulSet, its Service, and a ConfigMap with its connection data.
 
-The password is the user's: a Secret that is read and never written. Only names of it travel in data cells, never what
-is in it.
+The user creates the Secret with the password; the operator reads it and never writes it. Data cells hold only its name
+and the names of its keys, never their values.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ PASSWORD_KEY: Final = "password"  # noqa: S105 (a key, no password)
 HOST_ENTRY: Final = "host"
 SECRET_ENTRY: Final = "passwordSecret"  # noqa: S105 (a key, no password)
 
-# Cells are keys: their values belong to one pass of one component, so they are constants of the module.
+# A cell is a key: its value belongs to one reconcile of one component, so the cell itself can be a module constant.
 HOST: Final = Data[str]("database-host")
 PASSWORD_SECRET: Final = Data[str]("password-secret")
 PASSWORD_KEYS: Final = Data[list[str]]("password-keys")
 
 
 def database(shop: Shop) -> component.Component:
-    """Describe the database of a shop.
+    """Return the database component of a shop.
 
     Args:
         shop: The owner.
@@ -55,7 +55,7 @@ def database(shop: Shop) -> component.Component:
 
 
 def password(shop: Shop) -> Resource:
-    """Describe the Secret that the user makes."""
+    """Return the read-only Secret that the user creates."""
     metadata = {"name": shop.spec.password_secret, "namespace": shop.metadata.namespace}
     return (
         secret.Builder({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
@@ -66,7 +66,7 @@ def password(shop: Shop) -> Resource:
 
 
 def service(shop: Shop) -> Resource:
-    """Describe the name under which the database is found."""
+    """Return the Service of the database."""
     base = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -77,7 +77,7 @@ def service(shop: Shop) -> Resource:
 
 
 def connection(shop: Shop) -> Resource:
-    """Describe what others may know about the database."""
+    """Return the ConfigMap with the connection data of the database."""
 
     def mutate(m: configmap.Mutator) -> None:
         @m.edit_data
@@ -86,12 +86,12 @@ def connection(shop: Shop) -> Resource:
             data.ensure_entry(SECRET_ENTRY, PASSWORD_SECRET.require())
 
     base = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": shop.named(Part.DATABASE)}
-    told = configmap.Mutation("connection", mutate)
-    return configmap.Builder(base).with_data_guard(HOST, PASSWORD_SECRET).with_mutation(told).build()
+    mutation = configmap.Mutation("connection", mutate)
+    return configmap.Builder(base).with_data_guard(HOST, PASSWORD_SECRET).with_mutation(mutation).build()
 
 
 def server(shop: Shop) -> statefulset.Resource:
-    """Describe the server itself, as the newest version of the product wants it."""
+    """Return the StatefulSet of the database; its baseline is for the newest version of the product."""
     labels = shop.labels(Part.DATABASE)
     password_key = {"name": shop.spec.password_secret, "key": PASSWORD_KEY}
     container = {
@@ -131,7 +131,7 @@ def server(shop: Shop) -> statefulset.Resource:
 
 
 def few_connections(version: str) -> statefulset.Mutation:
-    """Ask for fewer connections before 2.0, where the application kept a pool of them."""
+    """Return the mutation that allows fewer connections before 2.0, where the application uses a connection pool."""
 
     def mutate(m: statefulset.Mutator) -> None:
         @m.edit_containers(container_named("postgres"))
@@ -143,7 +143,7 @@ def few_connections(version: str) -> statefulset.Mutation:
 
 
 def _password_is_there(_base: V1StatefulSet) -> StatusReport[GuardStatus]:
-    """Wait for a Secret that can be used: without its key no pod would start."""
+    """Block until the Secret contains the password: without that key no pod would start."""
     if PASSWORD_KEY in PASSWORD_KEYS.require():
         return StatusReport(GuardStatus.UNBLOCKED)
     return StatusReport(GuardStatus.BLOCKED, f'Waiting for a Secret with the key "{PASSWORD_KEY}"')

@@ -1,6 +1,6 @@
-"""The exporter: metrics of the application, if the user asks for them.
+"""The optional exporter: metrics of the application.
 
-One gate switches two things: a Deployment of its own, and the port of the application that it reads.
+One gate controls two things: the exporter's Deployment, and the port of the application that the exporter reads.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ METRICS_PORT: Final = 9100
 
 
 def wanted(shop: Shop) -> Gate:
-    """Return the gate: it is open if the user asks for the exporter."""
+    """Return the gate of the exporter, which is open if the user enables it."""
     return BooleanGate(shop.spec.exporter)
 
 
 def exporter(shop: Shop) -> deployment.Resource:
-    """Describe the exporter, as the newest version of the product wants it."""
+    """Return the Deployment of the exporter; its baseline is for the newest version of the product."""
     labels = shop.labels(Part.EXPORTER)
     container = {
         "name": "exporter",
@@ -46,7 +46,7 @@ def exporter(shop: Shop) -> deployment.Resource:
 
 
 def stats_path(version: str) -> deployment.Mutation:
-    """Read the metrics of 1.x where they are: at `/stats`."""
+    """Return the mutation that reads the metrics of 1.x from `/stats`."""
 
     def mutate(m: deployment.Mutator) -> None:
         @m.edit_containers(container_named("exporter"))
@@ -58,7 +58,7 @@ def stats_path(version: str) -> deployment.Mutation:
 
 
 def metrics(shop: Shop) -> deployment.Mutation:
-    """Let the application count, and open the port for it; a mutation of the application's Deployment."""
+    """Return the mutation of the application's Deployment that enables metrics and opens their port."""
 
     def mutate(m: deployment.Mutator) -> None:
         @m.edit_containers(container_named("web"))

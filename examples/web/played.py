@@ -1,6 +1,6 @@
-"""A cluster to try the operator in, and the controllers of Kubernetes, played: an embedded cluster has none.
+"""An embedded cluster for the operator, and simulated Kubernetes controllers: an embedded cluster runs none.
 
-The demo and the tests use it; an operator in production has no such module.
+The demo and the tests use this module; an operator in production does not need one.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ __all__ = [
     "new_cluster",
     "open_shop",
     "reconcile_shop",
+    "reconcile_until_in_sync",
     "report",
     "scale",
-    "settle",
 ]
 
 NEWEST: Final = "2.3.0"
@@ -59,12 +59,12 @@ HPA: Final = "HorizontalPodAutoscaler"
 
 
 async def new_cluster(clock: VirtualClock, *, version: str = NEWEST, exporter: bool = False) -> EmbeddedCluster:
-    """Make a cluster with a shop in it, and nothing else.
+    """Return a cluster that contains a shop and nothing else.
 
     Args:
-        clock: Tells the time.
+        clock: Clock of the cluster.
         version: Version of the product.
-        exporter: Whether the exporter is asked for.
+        exporter: Whether the exporter is enabled.
     """
     kinds = [CustomKind("example.com", "v1", "Shop")]
     cluster = EmbeddedCluster(kinds=kinds, namespaces=[NAMESPACE], now=clock.now)
@@ -73,12 +73,12 @@ async def new_cluster(clock: VirtualClock, *, version: str = NEWEST, exporter: b
 
 
 async def open_shop(cluster: Cluster, *, version: str = NEWEST, exporter: bool = False) -> None:
-    """Make a shop, as the user does.
+    """Create a shop, as the user does.
 
     Args:
         cluster: The cluster.
         version: Version of the product.
-        exporter: Whether the exporter is asked for.
+        exporter: Whether the exporter is enabled.
     """
     shop: Manifest = {
         "apiVersion": SHOP.api_version,
@@ -92,38 +92,38 @@ async def open_shop(cluster: Cluster, *, version: str = NEWEST, exporter: bool =
 async def healthy_cluster(
     clock: VirtualClock, *, version: str = NEWEST, exporter: bool = False, replicas: int = 5
 ) -> EmbeddedCluster:
-    """Make a cluster with a shop in which all is well.
+    """Return a cluster with a shop whose components are all healthy.
 
     Args:
-        clock: Tells the time.
+        clock: Clock of the cluster.
         version: Version of the product.
-        exporter: Whether the exporter is asked for.
-        replicas: What the autoscaler has made of the application.
+        exporter: Whether the exporter is enabled.
+        replicas: Replica count that the autoscaler has set on the application.
     """
     cluster = await new_cluster(clock, version=version, exporter=exporter)
     await give_password(cluster)
-    await settle(cluster, clock)
+    await reconcile_until_in_sync(cluster, clock)
     await scale(cluster, replicas)
-    await settle(cluster, clock)
+    await reconcile_until_in_sync(cluster, clock)
     return cluster
 
 
 async def reconcile_shop(cluster: Cluster, clock: VirtualClock) -> Sequence[Result]:
-    """Do what an operator does for an event.
+    """Reconcile the shop, as an operator does for an event.
 
     Args:
         cluster: The cluster.
-        clock: Tells the instant of the pass.
+        clock: Clock of the reconcile.
     """
     return await reconcile(await cluster.get(SHOP), cluster, clock=clock)
 
 
-async def settle(cluster: Cluster, clock: VirtualClock) -> None:
-    """Let the operator and the controllers work until nothing is left to do.
+async def reconcile_until_in_sync(cluster: Cluster, clock: VirtualClock) -> None:
+    """Run the operator and the controllers until nothing changes any more.
 
     Args:
         cluster: The cluster.
-        clock: Tells the instant of the passes.
+        clock: Clock of the reconciles.
     """
     before: Manifest = {}
     while True:
@@ -136,11 +136,11 @@ async def settle(cluster: Cluster, clock: VirtualClock) -> None:
 
 
 async def give_password(cluster: Cluster, name: str = SECRET.name) -> None:
-    """Make the Secret, as the user does.
+    """Create the Secret, as the user does.
 
     Args:
         cluster: The cluster.
-        name: What the Secret is called.
+        name: Name of the Secret.
     """
     secret = {
         "apiVersion": "v1",
@@ -152,32 +152,32 @@ async def give_password(cluster: Cluster, name: str = SECRET.name) -> None:
 
 
 async def change(cluster: Cluster, **spec: object) -> None:
-    """Change the shop, as the user does.
+    """Change the spec of the shop, as the user does.
 
     Args:
         cluster: The cluster.
-        spec: Fields of its spec.
+        spec: Fields of the spec to set.
     """
     await cluster.patch(SHOP, {"spec": spec}, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
 
 
 async def scale(cluster: Cluster, replicas: int) -> None:
     """Scale the application, as the autoscaler does."""
-    wish = {"spec": {"replicas": replicas}}
+    desired = {"spec": {"replicas": replicas}}
     part = Subresource.SCALE
     await cluster.patch(
-        WEB, wish, PatchOptions(patch_type=PatchType.MERGE, field_manager="autoscaler", subresource=part)
+        WEB, desired, PatchOptions(patch_type=PatchType.MERGE, field_manager="autoscaler", subresource=part)
     )
 
 
 async def controllers(cluster: Cluster) -> None:
-    """Report that all is well, as all controllers do in the end."""
+    """Report every object as healthy, as the controllers of Kubernetes eventually do."""
     for kind in (STATEFUL_SET, DEPLOYMENT, HPA):
         await report(cluster, kind)
 
 
 async def report(cluster: Cluster, kind: str) -> None:
-    """Report that all is well with the objects of a kind, as its controller does.
+    """Report the objects of a kind as healthy, as its controller does.
 
     Args:
         cluster: The cluster.

@@ -1,7 +1,7 @@
-"""What a user writes: the spec of a Shop, the custom resource that the components belong to.
+"""The custom resource Shop, which owns the objects of the components.
 
-Only what the operator reads is named here. The manifest as read from the cluster is what a pass works on, so fields
-that these models do not know are never lost.
+The models declare only the fields that the operator reads. A reconcile works on the manifest that was read from the
+cluster, so fields that these models do not declare are never lost.
 """
 
 from enum import StrEnum
@@ -13,7 +13,7 @@ __all__ = ["Part", "Scaling", "Shop", "ShopSpec"]
 
 
 class Part(StrEnum):
-    """What an object of a shop is for; its name and its labels say so."""
+    """Purpose of an object of a shop; part of its name and its labels."""
 
     DATABASE = "db"
     WEB = "web"
@@ -21,27 +21,27 @@ class Part(StrEnum):
 
 
 class _Model(BaseModel):
-    """Spelt as in the API, and never changed."""
+    """Immutable model whose fields have the names of the API (camel case)."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
 
 class Scaling(_Model):
-    """Between which counts the application is scaled."""
+    """Range in which the application is scaled."""
 
     min_replicas: int = Field(default=2, ge=1)
     max_replicas: int = Field(default=6, ge=1)
 
 
 class ShopSpec(_Model):
-    """What a user asks for.
+    """Desired state of a shop.
 
     Attributes:
-        version: Version of the product, `2.3.0`; every version gate asks it.
-        password_secret: Name of a Secret with the key `password`. The user makes it, the operator only reads it.
-        suspended: Whether the shop is asleep.
-        exporter: Whether the exporter of metrics runs beside the application.
-        scaling: Between which counts the application is scaled.
+        version: Version of the product, `2.3.0`; every version gate evaluates it.
+        password_secret: Name of a Secret with the key `password`. The user creates it, the operator only reads it.
+        suspended: Whether the shop is suspended.
+        exporter: Whether the metrics exporter runs beside the application.
+        scaling: Range in which the application is scaled.
     """
 
     version: str
@@ -57,7 +57,7 @@ class _Metadata(_Model):
 
 
 class Shop(_Model):
-    """A shop, as far as the operator reads it."""
+    """A shop, with the fields that the operator reads."""
 
     metadata: _Metadata
     spec: ShopSpec
@@ -66,16 +66,16 @@ class Shop(_Model):
         """Return name and namespace of an object of the shop.
 
         Args:
-            part: What the object is for.
+            part: Purpose of the object.
         """
         return {"name": f"{self.metadata.name}-{part}", "namespace": self.metadata.namespace}
 
     def labels(self, part: Part) -> dict[str, str]:
-        """Return the labels by which the pods of a part are selected.
+        """Return the labels that select the pods of a part.
 
-        A selector can never be changed, so nothing that changes belongs here: no version, above all.
+        A selector is immutable, so these labels must never change; above all they must not contain the version.
 
         Args:
-            part: What the pods are for.
+            part: Purpose of the pods.
         """
         return {"app.kubernetes.io/instance": self.metadata.name, "app.kubernetes.io/component": str(part)}

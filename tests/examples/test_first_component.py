@@ -1,4 +1,4 @@
-"""The demo keeps its word: it runs, its output is plain when piped, and it ends with an error if a fact is none."""
+"""Tests of the demo: it runs, its piped output is plain text, and it fails if a claim does not hold."""
 
 import os
 import runpy
@@ -48,10 +48,10 @@ def test_it_prints_the_same_every_time(piped: subprocess.CompletedProcess[str], 
         pytest.param("   +  maxReplicas: 20", id="the diff of two versions"),
         pytest.param("   WebReady=False OperationFailing", id="a failing autoscaler shows"),
         pytest.param("   WebReady=True Healthy", id="healthy in the end"),
-        pytest.param("   ok  write requests: 0", id="quiet"),
+        pytest.param("   ok  write requests: 0", id="no write without a change"),
         pytest.param("   ok  replicas after three reconciles: 6", id="the autoscaler's count survives"),
         pytest.param("   ok  the autoscaler went first", id="scaler before target"),
-        pytest.param("   ok  replicas: 0", id="asleep"),
+        pytest.param("   ok  replicas: 0", id="suspended"),
         pytest.param("   ok  replicas at once: 6", id="the live count is back"),
     ],
 )
@@ -59,7 +59,7 @@ def test_it_shows(piped: subprocess.CompletedProcess[str], line: str) -> None:
     assert line in piped.stdout.splitlines()
 
 
-def test_a_fact_that_does_not_hold_ends_it_with_an_error() -> None:
+def test_a_claim_that_does_not_hold_ends_the_demo_with_an_error() -> None:
     fact = runpy.run_path(str(SCRIPT))["fact"]
 
     with pytest.raises(SystemExit, match="this should hold, and does not: water is dry"):

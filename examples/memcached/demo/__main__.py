@@ -1,4 +1,4 @@
-"""The story: `python -m examples.memcached.demo`. It checks what it claims, and fails if a fact does not hold."""
+"""The steps of the demo; every printed claim is checked, and the demo fails if one does not hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from examples.memcached.demo.played import ROUND
+from examples.memcached.demo.played import PERIOD
 from examples.memcached.demo.stage import AUTOSCALER, CACHE, DEPLOYMENT, SERVICE, Stage, staged
 from ocf.errors import InvalidError
 from ocf.objects import Manifest, dump_document
@@ -32,10 +32,10 @@ WRITTEN: Final[Manifest] = {
 }
 
 TRAFFIC: Final = {0: 150, 4: 400, 12: 900, 24: 120}
-"""How much cpu the clients want, in thousandths, from which round on."""
+"""Number of an HPA period to the cpu demand of the clients from then on, in millicores."""
 
-ROUNDS: Final = 46
-QUIET: Final = 40
+PERIODS: Final = 46
+IDLE_PERIODS: Final = 40
 
 # --- What is printed: plain text when piped, colours in a terminal. ---
 
@@ -59,20 +59,20 @@ def show(manifest: Manifest) -> None:
 
 
 def fact(claim: str, *, holds: bool) -> None:
-    """Print a fact, and end the demo with an error if it is none."""
+    """Print a claim; end the demo with an error if it does not hold."""
     if not holds:
         raise SystemExit(f"this should hold, and does not: {claim}")
     say(claim, "green", mark="   ok  ")
 
 
-async def tell_conditions(stage: Stage) -> None:
-    """Print what the cache reports."""
+async def print_conditions(stage: Stage) -> None:
+    """Print the conditions of the cache."""
     for one in await stage.conditions():
         say(f"{one['type']:<12} {one['status']:<6} {one['message']}", "cyan", mark="     ")
 
 
-async def tell_events(stage: Stage, *notes: str) -> None:
-    """Wait for events on the cache, and print them: they are posted a little later than they happen."""
+async def print_events(stage: Stage, *notes: str) -> None:
+    """Wait for events about the cache, and print them: they are posted with a short delay."""
 
     async def are_there() -> bool:
         return {*notes} <= {event["note"] for event in await stage.events()}
@@ -83,24 +83,24 @@ async def tell_events(stage: Stage, *notes: str) -> None:
             say(f"event: {event['type']} {event['reason']}: {event['note']}", "magenta", mark="     ")
 
 
-# --- The story. ---
+# --- The steps. ---
 
 
 async def main() -> None:
-    """Tell it."""
+    """Run the demo."""
     async with staged() as stage:
-        await birth(stage)
-        await refusal(stage)
-        await work(stage)
+        await create(stage)
+        await reject(stage)
+        await scale(stage)
         await repair(stage)
-        await hand_over(stage)
-        await sleep(stage)
-        await rest(stage)
-        await end(stage)
+        await toggle_autoscaling(stage)
+        await suspend(stage)
+        await idle(stage)
+        await delete(stage)
 
 
-async def birth(stage: Stage) -> None:
-    """A user applies a cache."""
+async def create(stage: Stage) -> None:
+    """Create a cache, as a user does."""
     chapter("1. A user applies a cache that scales between 2 and 10 pods")
     await stage.apply(WRITTEN)
     scaling = (await stage.cluster.get(CACHE))["spec"]["autoscaling"]
@@ -112,16 +112,16 @@ async def birth(stage: Stage) -> None:
 
     await stage.until(are_made)
     say("The operator makes three objects:")
-    await tell_events(stage, *(f"Created {key.kind} {key.name}" for key in (DEPLOYMENT, AUTOSCALER, SERVICE)))
+    await print_events(stage, *(f"Created {key.kind} {key.name}" for key in (DEPLOYMENT, AUTOSCALER, SERVICE)))
     stage.world.load = TRAFFIC[0]
     await stage.rollout()
-    await tell_conditions(stage)
-    fact("the cache is ready", holds="Ready" in await stage.true_ones())
+    await print_conditions(stage)
+    fact("the cache is ready", holds="Ready" in await stage.true_conditions())
 
 
-async def refusal(stage: Stage) -> None:
-    """A user errs."""
-    chapter("2. What cannot be is refused, every mistake at once")
+async def reject(stage: Stage) -> None:
+    """Apply an invalid cache, which the webhook rejects."""
+    chapter("2. The webhook rejects an invalid cache, with all errors at once")
     wrong = deepcopy(WRITTEN)
     wrong["spec"]["autoscaling"]["minReplicas"] = 12
     wrong["spec"]["security"] = {"sasl": {"enabled": True}}
@@ -132,21 +132,21 @@ async def refusal(stage: Stage) -> None:
             say(f"{cause.field}: {cause.message}", "red", mark="     ")
         fact("nothing was stored", holds=len(error.causes) > 1)
     else:
-        fact("the webhook refuses it", holds=False)
+        fact("the webhook rejects it", holds=False)
 
 
-async def work(stage: Stage) -> None:
-    """Clients come and go."""
-    chapter("3. Clients come and go; the HPA algorithm scales, every 15 seconds")
-    say("time   wanted    cpu  replicas  ready  conditions that hold", "bold")
+async def scale(stage: Stage) -> None:
+    """Let the HPA controller scale a varying load."""
+    chapter("3. The load changes; the HPA algorithm scales, every 15 seconds")
+    say("time   wanted    cpu  replicas  ready  true conditions", "bold")
     before: Row | None = None
-    for number in range(ROUNDS):
+    for number in range(PERIODS):
         stage.world.load = TRAFFIC.get(number, stage.world.load)
-        told = await stage.round()
-        row = Row(stage.world.load, await stage.replicas(), stage.world.ready, await stage.true_ones())
+        events = await stage.sync()
+        row = Row(stage.world.load, await stage.replicas(), stage.world.ready, await stage.true_conditions())
         if row != before:
-            tell_row(number, row, stage.world.used)
-        for event in told:
+            print_row(number, row, stage.world.used)
+        for event in events:
             say(f"hpa: {event.message}", "magenta", mark="     ")
         before = row
     highest, last = max(stage.counts), stage.counts[-1]
@@ -154,37 +154,37 @@ async def work(stage: Stage) -> None:
 
 
 class Row(NamedTuple):
-    """What the table shows of a round."""
+    """Row of the table: the state after one HPA period."""
 
     load: int
     replicas: int
     ready: int
-    true_ones: list[str]
+    true_conditions: list[str]
 
 
-def tell_row(number: int, row: Row, used: int) -> None:
+def print_row(number: int, row: Row, used: int) -> None:
     """Print a row of the table."""
-    minutes, seconds = divmod(number * ROUND.seconds, 60)
+    minutes, seconds = divmod(number * PERIOD.seconds, 60)
     shares = f"{row.load:>5}m  {used:>4}%  {row.replicas:>8}  {row.ready:>5}"
-    say(f"{minutes:02}:{seconds:02}  {shares}  {', '.join(row.true_ones)}")
+    say(f"{minutes:02}:{seconds:02}  {shares}  {', '.join(row.true_conditions)}")
 
 
 async def repair(stage: Stage) -> None:
-    """Somebody edits what the operator made."""
-    chapter("4. Somebody sets maxReplicas of the autoscaler to 3, by hand")
+    """Edit the autoscaler by hand, which the operator reverts."""
+    chapter("4. A user sets maxReplicas of the autoscaler to 3, by hand")
     await stage.change(AUTOSCALER, maxReplicas=3)
 
     async def is_repaired() -> bool:
         return bool((await stage.cluster.get(AUTOSCALER))["spec"]["maxReplicas"] == HIGHEST)
 
     await stage.until(is_repaired)
-    await tell_events(stage, f"Updated {AUTOSCALER.kind} {AUTOSCALER.name}")
-    fact("it is 10 again, as the cache says", holds=await is_repaired())
+    await print_events(stage, f"Updated {AUTOSCALER.kind} {AUTOSCALER.name}")
+    fact("the operator sets it to 10 again, as in the cache", holds=await is_repaired())
 
 
-async def hand_over(stage: Stage) -> None:
-    """The count changes hands, twice."""
-    chapter("5. Autoscaling off, and on again")
+async def toggle_autoscaling(stage: Stage) -> None:
+    """Disable autoscaling and enable it again."""
+    chapter("5. Autoscaling is disabled, and enabled again")
     await stage.change(CACHE, autoscaling={"enabled": False})
 
     async def is_manual() -> bool:
@@ -192,8 +192,8 @@ async def hand_over(stage: Stage) -> None:
 
     await stage.until(is_manual)
     await stage.rollout()
-    await tell_conditions(stage)
-    fact("off: no autoscaler, and 3 replicas, as the cache says", holds=await is_manual())
+    await print_conditions(stage)
+    fact("disabled: no autoscaler, and 3 replicas, as in the cache", holds=await is_manual())
 
     counts = len(stage.counts)
     await stage.change(CACHE, autoscaling={"enabled": True})
@@ -202,51 +202,51 @@ async def hand_over(stage: Stage) -> None:
         return await stage.get(AUTOSCALER) is not None
 
     await stage.until(is_scaled)
-    await stage.settle()
-    fact("on: the autoscaler takes over at 3", holds=stage.counts[counts:] == [])
+    await stage.in_sync()
+    fact("enabled: the autoscaler starts at 3", holds=stage.counts[counts:] == [])
     stage.world.load = 300
     await stage.rollout()
     fact(f"and scales from there: {await stage.replicas()} replicas", holds=stage.counts[counts:] == [MORE])
 
 
-async def sleep(stage: Stage) -> None:
-    """The cache is put to sleep, and woken."""
-    chapter("6. Suspend: the autoscaler goes, then the pods; resume: both are back")
+async def suspend(stage: Stage) -> None:
+    """Suspend the cache and resume it."""
+    chapter("6. Suspend: first the autoscaler is deleted, then the pods; and resume")
     live = await stage.replicas()
     await stage.change(CACHE, suspended=True)
 
-    async def is_asleep() -> bool:
+    async def is_suspended() -> bool:
         return await stage.get(AUTOSCALER) is None and await stage.replicas() == 0
 
-    await stage.until(is_asleep)
+    await stage.until(is_suspended)
     await stage.rollout()
-    await tell_conditions(stage)
-    fact("no autoscaler, no pods", holds=await is_asleep())
+    await print_conditions(stage)
+    fact("no autoscaler, no pods", holds=await is_suspended())
 
     counts = len(stage.counts)
     await stage.change(CACHE, suspended=False)
 
-    async def is_awake() -> bool:
+    async def is_resumed() -> bool:
         return await stage.get(AUTOSCALER) is not None and await stage.replicas() > 0
 
-    await stage.until(is_awake)
+    await stage.until(is_resumed)
     await stage.rollout()
     fact(f"{live} replicas at once, as before", holds=stage.counts[counts] == live)
-    fact("the cache is ready", holds="Ready" in await stage.true_ones())
+    fact("the cache is ready", holds="Ready" in await stage.true_conditions())
 
 
-async def rest(stage: Stage) -> None:
-    """Nothing happens."""
-    chapter("7. Ten minutes in which nothing changes")
+async def idle(stage: Stage) -> None:
+    """Let time pass without a change."""
+    chapter("7. Ten minutes without a change")
     before = stage.writes_of_operator()
-    for _ in range(QUIET):
-        await stage.round()
+    for _ in range(IDLE_PERIODS):
+        await stage.sync()
     written = stage.writes_of_operator() - before
     fact(f"writes of the operator: {written}", holds=written == 0)
 
 
-async def end(stage: Stage) -> None:
-    """The cache is deleted."""
+async def delete(stage: Stage) -> None:
+    """Delete the cache."""
     chapter("8. The user deletes the cache")
     await stage.cluster.delete(CACHE)
 
@@ -254,7 +254,7 @@ async def end(stage: Stage) -> None:
         return all([await stage.get(key) is None for key in (CACHE, DEPLOYMENT, AUTOSCALER, SERVICE)])
 
     await stage.until(is_gone)
-    fact("nothing of it is left", holds=await is_gone())
+    fact("its objects are deleted as well", holds=await is_gone())
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What is not in the embedded cluster, played for the demo: clients, pods, and the HPA controller of Kubernetes.
+"""Simulated clients, pods and HPA controller, which the embedded cluster does not have.
 
-The algorithm is the controller's own, `ocf.autoscaling.algorithm`; what is played is its loop, once every 15 seconds
-of a clock that the demo moves.
+The HPA algorithm is that of Kubernetes, `ocf.autoscaling.algorithm`; only its loop is simulated, with a period of 15
+seconds on a clock that the demo advances.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
     from ocf.objects import Manifest, ObjectKey
     from ocf.testing import VirtualClock
 
-__all__ = ["CONTROLLERS", "ROUND", "Played"]
+__all__ = ["CONTROLLERS", "PERIOD", "Played"]
 
 CONTROLLERS: Final = "kube-controller-manager"
-"""Who writes what is played."""
+"""Field manager of the simulated controllers."""
 
-ROUND: Final = timedelta(seconds=15)
+PERIOD: Final = timedelta(seconds=15)
 _READY_AFTER: Final = timedelta(seconds=30)
 _WINDOW: Final = timedelta(seconds=30)
 _MOST: Final = 300
-"""How much cpu a pod can use, in thousandths."""
+"""Maximum cpu usage of a pod, in millicores."""
 
 
 class Played:
     """Pods of one cache, their clients, and their autoscaler's controller.
 
     Args:
-        cluster: Where the cache is.
-        clock: What time it is.
-        deployment: The Deployment whose pods they are.
-        autoscaler: Their autoscaler, where there is one.
+        cluster: The cluster that the cache is in.
+        clock: Clock of the demo.
+        deployment: The Deployment that owns the pods.
+        autoscaler: Its autoscaler, which may not exist.
 
     Attributes:
-        load: How much cpu all clients together want the pods to use, in thousandths.
+        load: Total cpu demand of all clients, in millicores.
     """
 
     def __init__(self, cluster: Cluster, clock: VirtualClock, deployment: ObjectKey, autoscaler: ObjectKey) -> None:
@@ -58,16 +58,16 @@ class Played:
 
     @property
     def ready(self) -> int:
-        """How many pods serve."""
+        """Number of ready pods."""
         return len(self._serving())
 
     @property
     def used(self) -> int:
-        """How much cpu a pod that serves uses, in thousandths."""
+        """Cpu usage of a ready pod, in millicores."""
         return min(_MOST, self.load // self.ready) if self.ready else 0
 
-    async def round(self) -> Sequence[HpaEvent]:
-        """Let the Deployment's controller work, then the autoscaler's; return what that one tells."""
+    async def sync(self) -> Sequence[HpaEvent]:
+        """Run the Deployment's controller, then the HPA controller; return the events of the latter."""
         await self.roll_out()
         autoscaler = await self._found(self._autoscaler)
         if autoscaler is None:
@@ -76,7 +76,7 @@ class Played:
         return await self._scale(autoscaler)
 
     async def roll_out(self) -> None:
-        """Start and stop pods, and report them, as the Deployment's controller would."""
+        """Start and stop pods, and write the status, as the Deployment's controller would."""
         live = await self._found(self._deployment)
         if live is None:
             return

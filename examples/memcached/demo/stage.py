@@ -1,4 +1,4 @@
-"""The stage: an API server, the operator at work on it, and what is played around it."""
+"""Environment of the demo: an API server, the running operator, and the simulated pods and controllers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from examples.memcached.conditions import conditions
 from examples.memcached.definition import definition
-from examples.memcached.demo.played import CONTROLLERS, ROUND, Played
+from examples.memcached.demo.played import CONTROLLERS, PERIOD, Played
 from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
 from examples.memcached.reporting import observe
@@ -41,20 +41,20 @@ SERVICE: Final = ObjectKey("v1", "Service", _NAME, _NAMESPACE)
 
 _USER: Final = "kubectl"
 _HOST: Final = "127.0.0.1"
-_PATIENCE: Final = 60.0
-"""How many seconds the operator has for anything; it takes some hundredths of one."""
+_TIMEOUT: Final = 60.0
+"""Timeout of every wait, in seconds; the operator usually needs some hundredths of a second."""
 
 
 @dataclass
 class Stage:
-    """Everything there is.
+    """Environment of the demo.
 
     Args:
         cluster: The API server, over HTTP.
-        world: Pods, clients and the HPA controller.
-        embedded: What is behind the API server, for those who count its requests.
-        clock: Stands still until it is moved.
-        counts: How many replicas the Deployment has asked for, one after another.
+        world: Simulated pods, clients and HPA controller.
+        embedded: The embedded cluster behind the API server, which records its requests.
+        clock: A clock that advances only when the demo advances it.
+        counts: All replica counts of the Deployment, in order.
     """
 
     cluster: Cluster
@@ -64,7 +64,7 @@ class Stage:
     counts: list[int] = field(default_factory=list)
 
     async def get(self, key: ObjectKey) -> Manifest | None:
-        """Return an object; None if there is none."""
+        """Return an object; None if it does not exist."""
         try:
             return await self.cluster.get(key)
         except NotFoundError:
@@ -79,66 +79,66 @@ class Stage:
         await self.cluster.patch(key, {"spec": spec}, PatchOptions(patch_type=PatchType.MERGE, field_manager=_USER))
 
     async def replicas(self) -> int:
-        """Tell how many replicas the Deployment asks for."""
+        """Return the replica count in the spec of the Deployment."""
         return int((await self.cluster.get(DEPLOYMENT))["spec"]["replicas"])
 
     async def conditions(self) -> list[Manifest]:
-        """Return what the cache reports."""
+        """Return the conditions of the cache."""
         found: list[Manifest] = ((await self.cluster.get(CACHE)).get("status") or {}).get("conditions") or []
         return found
 
-    async def true_ones(self) -> list[str]:
-        """Return the types of the conditions that hold."""
+    async def true_conditions(self) -> list[str]:
+        """Return the types of the conditions with status True."""
         return [one["type"] for one in await self.conditions() if one["status"] == "True"]
 
     async def events(self) -> list[Manifest]:
-        """Return the events on the cache, in the order in which they came."""
+        """Return the events about the cache, in the order of their resource versions."""
         found = await self.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=CACHE.namespace))
-        told = [event for event in found.items if event["regarding"]["kind"] == CACHE.kind]
-        return sorted(told, key=lambda event: int(event["metadata"]["resourceVersion"]))
+        own = [event for event in found.items if event["regarding"]["kind"] == CACHE.kind]
+        return sorted(own, key=lambda event: int(event["metadata"]["resourceVersion"]))
 
     def writes_of_operator(self) -> int:
-        """Count what the operator has written so far."""
+        """Return the number of writes that the operator has sent so far."""
         others = {_USER, CONTROLLERS}
         return sum(not one.verb.is_read and one.field_manager not in others for one in self.embedded.requests)
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        """Wait for the operator: its work begins when an event reaches it, and nobody knows when that is."""
-        async with asyncio.timeout(_PATIENCE):
-            while not await holds():  # noqa: ASYNC110 (it is another process that could set an event)
+        """Wait until a condition holds: when the operator receives an event is not known in advance."""
+        async with asyncio.timeout(_TIMEOUT):
+            while not await holds():  # noqa: ASYNC110 (the operator offers no event to wait for)
                 await asyncio.sleep(0.005)
 
-    async def settle(self) -> None:
-        """Wait until the cache reports what there is to be seen."""
-        await self.until(self._reports_what_is)
+    async def in_sync(self) -> None:
+        """Wait until the conditions of the cache match the objects in the cluster."""
+        await self.until(self._is_in_sync)
 
-    async def _reports_what_is(self) -> bool:
+    async def _is_in_sync(self) -> bool:
         owner = await self.cluster.get(CACHE)
         seen = conditions(await observe(Memcached.model_validate(owner), self.cluster))
-        told = {one["type"]: one for one in await self.conditions()}
+        reported = {one["type"]: one for one in await self.conditions()}
         generation = owner["metadata"]["generation"]
-        return told.keys() == seen.keys() and all(
-            (told[name]["status"], told[name]["reason"], told[name]["message"]) == sentence
-            and told[name]["observedGeneration"] == generation
+        return reported.keys() == seen.keys() and all(
+            (reported[name]["status"], reported[name]["reason"], reported[name]["message"]) == sentence
+            and reported[name]["observedGeneration"] == generation
             for name, sentence in seen.items()
         )
 
-    async def round(self) -> tuple[HpaEvent, ...]:
-        """Let 15 seconds pass; return what the HPA controller tells."""
-        self.clock.advance(ROUND)
-        told = await self.world.round()
-        await self.settle()
-        return tuple(told)
+    async def sync(self) -> tuple[HpaEvent, ...]:
+        """Advance the clock by one HPA period (15 seconds); return the events of the HPA controller."""
+        self.clock.advance(PERIOD)
+        events = await self.world.sync()
+        await self.in_sync()
+        return tuple(events)
 
     async def rollout(self) -> None:
-        """Let a minute pass, in which pods start and stop."""
+        """Advance the clock by a minute, in which pods start and stop."""
         for _ in range(4):
-            await self.round()
+            await self.sync()
 
 
 @asynccontextmanager
 async def staged() -> AsyncIterator[Stage]:
-    """Start the API server, and the operator on it."""
+    """Start the API server and the operator."""
     clock = VirtualClock()
     embedded = EmbeddedCluster(now=clock.now)
     await embedded.create(definition(), field_manager=_USER)
@@ -161,7 +161,7 @@ async def staged() -> AsyncIterator[Stage]:
 
 
 async def _count(stage: Stage) -> None:
-    """Note every count that the Deployment has asked for."""
+    """Record every replica count of the Deployment."""
     version = stage.embedded.resource_version
     async for event in stage.embedded.watch(
         DEPLOYMENT.api_version, DEPLOYMENT.kind, WatchOptions(resource_version=version)

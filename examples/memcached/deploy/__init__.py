@@ -1,7 +1,7 @@
-"""What a cluster has to know of the operator, as far as the operator itself says it.
+"""Manifests for the deployment of the operator that are generated from its declaration.
 
-`python -m examples.memcached.deploy` writes these manifests into `base`, next to those that people write; a test holds
-them to what the operator says today.
+`python -m examples.memcached.deploy` writes these manifests into `base`, next to the manifests that are maintained by
+hand; a test checks that they are up to date.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _OPTIONS: Final = ManagerOptions(lease=Lease(NAME, _NAMESPACE), admission=_ADMIS
 
 
 def needed() -> frozenset[PolicyRule]:
-    """Return all that a process of the operator needs: for caches, its lease, and the certificate of its webhooks."""
+    """Return all rules that the operator needs: for caches, its lease, and the certificate of its webhooks."""
     return frozenset(privileges()) | _OPTIONS.policy_rules(memcached_operator)
 
 
 def generated() -> dict[str, list[Manifest]]:
-    """Return the manifests that the operator says itself, by the names of their files."""
+    """Return the generated manifests by file name."""
     return {
         "definition.yaml": [definition()],
         "roles.yaml": roles(needed(), name=NAME, account=ACCOUNT),

@@ -1,4 +1,4 @@
-"""The demo keeps its word: it tells the same story every time, fits a terminal, and is plain when piped."""
+"""Tests of the demo: its output is the same every time, fits a terminal, and is plain text when piped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from examples.memcached.demo.__main__ import fact
 
 ROOT: Final = Path(__file__).parents[3]
-STORY: Final = Path(__file__).parent / "demo.txt"
+RECORDED: Final = Path(__file__).parent / "demo.txt"
 TERMINAL_SETTINGS: Final = frozenset({"COLUMNS", "FORCE_COLOR", "PYTHONIOENCODING", "TTY_COMPATIBLE"})
 
 
@@ -30,9 +30,9 @@ def test_every_fact_holds(piped: subprocess.CompletedProcess[str]) -> None:
     assert (piped.returncode, piped.stderr) == (0, "")
 
 
-def test_it_tells_the_story(piped: subprocess.CompletedProcess[str]) -> None:
-    """The story is looked at by people: write it with `python -m examples.memcached.demo > demo.txt`."""
-    assert piped.stdout == STORY.read_text(encoding="ascii")
+def test_the_output_matches_the_recorded_one(piped: subprocess.CompletedProcess[str]) -> None:
+    """Update the recorded output with `python -m examples.memcached.demo > demo.txt`, and review the change."""
+    assert piped.stdout == RECORDED.read_text(encoding="ascii")
 
 
 def test_the_output_fits_a_terminal_of_80_columns(piped: subprocess.CompletedProcess[str]) -> None:
@@ -43,6 +43,6 @@ def test_piped_output_has_no_control_characters(piped: subprocess.CompletedProce
     assert not {character for character in piped.stdout if not character.isprintable()} - {"\n"}
 
 
-def test_a_fact_that_does_not_hold_ends_it_with_an_error() -> None:
+def test_a_claim_that_does_not_hold_ends_the_demo_with_an_error() -> None:
     with pytest.raises(SystemExit, match="this should hold, and does not: water is dry"):
         fact("water is dry", holds=False)

@@ -65,12 +65,12 @@ async def test_a_real_server_takes_it_all(
     with pytest.raises(InvalidError, match=r"spec\.version"):
         await played.change(real, version="latest")
     await played.give_password(real)
-    await played.settle(real, clock)
+    await played.reconcile_until_in_sync(real, clock)
     await played.scale(real, 5)
     counts = []
     for change in ({}, {"suspended": True}, {"suspended": False, "version": "2.0.3"}, {"version": "2.3.0"}):
         await played.change(real, **change)
-        await played.settle(real, clock)
+        await played.reconcile_until_in_sync(real, clock)
         counts.append((await real.get(played.WEB))["spec"]["replicas"])
 
     assert counts == [5, 0, 5, 5]

@@ -1,4 +1,4 @@
-"""The story of the example is true: every fact in it holds, and it reads well when piped."""
+"""Tests of the demo: every claim holds, and its piped output is plain text."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ def test_the_output_fits_a_terminal_of_80_columns(story: subprocess.CompletedPro
     assert max(map(len, story.stdout.splitlines())) <= 80
 
 
-def test_it_tells_the_same_every_time(story: subprocess.CompletedProcess[str]) -> None:
+def test_it_prints_the_same_every_time(story: subprocess.CompletedProcess[str]) -> None:
     assert run().stdout == story.stdout
 
 
@@ -40,7 +40,7 @@ def test_it_tells_the_same_every_time(story: subprocess.CompletedProcess[str]) -
         pytest.param("   DatabaseReady=False Blocked: waiting for v1/Secret/shop/corner-password", id="no Secret"),
         pytest.param("     Created HorizontalPodAutoscaler corner-web", id="the autoscaler"),
         pytest.param("     DATABASE_URL=...@corner-db.shop.svc:5432/postgres", id="data of the database"),
-        pytest.param("     Deleted HorizontalPodAutoscaler corner-web", id="asleep"),
+        pytest.param("     Deleted HorizontalPodAutoscaler corner-web", id="suspended"),
         pytest.param("   ok  5 replicas at once", id="the live count is back"),
         pytest.param("     variables DB_PASSWORD, DB_HOST, DB_PORT", id="the upgrade"),
         pytest.param("     Deleted Deployment corner-exporter", id="the exporter goes"),

@@ -118,7 +118,7 @@ class TestData:
         cluster = await played.healthy_cluster(clock)
         await played.give_password(cluster, "other-password")
         await played.change(cluster, passwordSecret="other-password")
-        await played.settle(cluster, clock)
+        await played.reconcile_until_in_sync(cluster, clock)
 
         password = (await container(cluster))["env"][0]
         assert password["valueFrom"]["secretKeyRef"]["name"] == "other-password"
@@ -137,7 +137,7 @@ class TestExporter:
         seen = []
         for wanted in (True, False):
             await played.change(cluster, exporter=wanted)
-            await played.settle(cluster, clock)
+            await played.reconcile_until_in_sync(cluster, clock)
             ports = [port["name"] for port in (await container(cluster))["ports"]]
             seen.append((await exists(cluster, played.EXPORTER), ports))
 
@@ -173,7 +173,7 @@ class TestSleep:
     async def test_all_goes_to_zero_and_the_autoscaler_goes(self, clock: VirtualClock) -> None:
         cluster = await played.healthy_cluster(clock, exporter=True)
         await played.change(cluster, suspended=True)
-        await played.settle(cluster, clock)
+        await played.reconcile_until_in_sync(cluster, clock)
 
         assert set((await conditions(cluster)).values()) == {("True", "Suspended")}
         assert [await replicas(cluster, key) for key in (played.DATABASE, played.WEB, played.EXPORTER)] == [0, 0, 0]
@@ -182,7 +182,7 @@ class TestSleep:
     async def test_the_live_count_is_back_at_once(self, clock: VirtualClock) -> None:
         cluster = await played.healthy_cluster(clock, replicas=4)
         await played.change(cluster, suspended=True)
-        await played.settle(cluster, clock)
+        await played.reconcile_until_in_sync(cluster, clock)
         await played.change(cluster, suspended=False)
         await played.reconcile_shop(cluster, clock)
 
@@ -192,10 +192,10 @@ class TestSleep:
     async def test_a_shop_that_is_born_asleep_wakes_up(self, clock: VirtualClock) -> None:
         cluster = await born(clock)
         await played.change(cluster, suspended=True)
-        await played.settle(cluster, clock)
+        await played.reconcile_until_in_sync(cluster, clock)
         asleep = set((await conditions(cluster)).values())
         await played.change(cluster, suspended=False)
-        await played.settle(cluster, clock)
+        await played.reconcile_until_in_sync(cluster, clock)
 
         assert asleep == {("True", "Suspended")}
         assert await conditions(cluster) == ALL_HEALTHY
@@ -206,7 +206,7 @@ class TestUpgrade:
         cluster = await played.healthy_cluster(clock, version="1.4.2", replicas=4)
         before = await container(cluster)
         await played.change(cluster, version="2.3.0")
-        await played.settle(cluster, clock)
+        await played.reconcile_until_in_sync(cluster, clock)
         after = await container(cluster)
 
         assert [one["name"] for one in before["env"]] == ["DB_PASSWORD", "DATABASE_URL"]
@@ -270,7 +270,7 @@ async def falling_asleep(clock: VirtualClock) -> EmbeddedCluster:
 
 async def waking_up(clock: VirtualClock) -> EmbeddedCluster:
     cluster = await falling_asleep(clock)
-    await played.settle(cluster, clock)
+    await played.reconcile_until_in_sync(cluster, clock)
     await played.change(cluster, suspended=False)
     return cluster
 
@@ -300,7 +300,7 @@ STEPS: Final = [
 class TestEveryStep:
     async def test_ends_quietly(self, step: MakeCluster, clock: VirtualClock) -> None:
         cluster = await step(clock)
-        await played.settle(cluster, clock)
+        await played.reconcile_until_in_sync(cluster, clock)
 
         await assert_quiet(cluster, lambda seen: played.reconcile_shop(seen, clock))
 

@@ -102,7 +102,7 @@ async def test_what_is_left_of_a_suspended_shop(clock: VirtualClock, version: st
     """A component renders what it applies while it is awake; what sleeps is looked at where it sleeps."""
     cluster = await played.healthy_cluster(clock, version=version, exporter=True)
     await played.change(cluster, suspended=True)
-    await played.settle(cluster, clock)
+    await played.reconcile_until_in_sync(cluster, clock)
     text = "---\n".join([dump_document(in_order(declared(each))) for each in await workloads(cluster)])
     path = GOLDENS / "suspended" / f"{version}.yaml"
     if update_goldens:
