@@ -90,7 +90,7 @@ def suite() -> Iterator[Suite]:
             against="deciding.round",
         ),
         Case(
-            name="deciding.levers",
+            name="deciding.thresholds",
             what="the second, and what would have to change, as `ocf explain` finds it",
             measure=each_call(lambda: explain(growing, _HISTORY, now=_NOW)),
             against="deciding.scaling",
