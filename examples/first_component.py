@@ -59,7 +59,7 @@ spec: {version: 2.3.1, suspended: false}
 
 
 def aggressive_scaling(version: str) -> hpa.Mutation:
-    """Return the mutation that scales to more replicas and scales down sooner, which the product supports since 2.0.0."""
+    """Return the mutation that scales to more replicas and scales down sooner, as supported since 2.0.0."""
 
     def mutate(m: hpa.Mutator) -> None:
         @m.edit_hpa_spec

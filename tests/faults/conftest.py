@@ -1,9 +1,9 @@
-"""The operator that everything goes wrong for: a shop with one component of six resources.
+"""The operator of the fault tests: a shop with one component of six resources.
 
-A ConfigMap whose data the Deployment waits for, a Deployment and its autoscaler, a Service, a disruption budget that a
-switch deletes, and a cluster-scoped role that no garbage collector would ever find. All of it depends on the owner's
-spec, so that a change of the spec is a change of the world. Four of the kinds are declared here, as a user declares
-them; around them play the controllers of Kubernetes.
+The resources are a ConfigMap whose data the Deployment needs, a Deployment and its autoscaler, a Service, a disruption
+budget that the spec can delete, and a cluster-scoped role, which the garbage collector never deletes. All of them
+depend on the owner's spec. Four of the kinds are declared here, as a user declares them; the controllers of Kubernetes
+are simulated.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from ocf.testing import ConditionSeverity, RecordingCluster, VirtualClock, lint_
 if TYPE_CHECKING:
     from kubernetes.client import V1ClusterRole, V1ConfigMap, V1PodDisruptionBudget, V1Service
 
-# What the autoscaler finds right for the load of the day.
+# Replica count that the simulated autoscaler sets.
 BUSY: Final = 5
 
 MODE: Final = Data[str]("mode")
 
 
 class SettingsMutator(BaseMutator):
-    """Records edits of a ConfigMap, whose content lies at the top."""
+    """Records edits of a ConfigMap, whose data is a top-level field."""
 
     edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
     edit_data = Edits(Editor["V1ConfigMap"], "")
@@ -149,10 +149,10 @@ def _role(key: ObjectKey) -> Resource:
 
 
 class Told(NullRecorder):
-    """Keeps the events that passes tell.
+    """Recorder that counts the events of reconciles.
 
     Attributes:
-        events: How often each was told, by object and reason.
+        events: Number of events by object and reason.
     """
 
     def __init__(self) -> None:
@@ -164,16 +164,16 @@ class Told(NullRecorder):
 
 
 class Operator:
-    """What its author writes: how a cluster looks before it starts, and one pass.
+    """The operator under test: its initial cluster, its reconcile, and simulated controllers.
 
     Args:
-        clock: Tells the instant of a pass.
-        finalizes: Whether it puts a finalizer on the owner, without which nobody deletes the cluster-scoped role.
-        options: More options of a resource, by its kind.
-        namespace: Where the shop is.
+        clock: Clock of the reconciles.
+        finalizes: Whether it adds a finalizer to the owner; without one the cluster-scoped role is never deleted.
+        options: Additional resource options by kind.
+        namespace: Namespace of the shop.
 
     Attributes:
-        told: What passes told.
+        told: The recorder of all reconciles.
     """
 
     busy = BUSY
@@ -201,18 +201,18 @@ class Operator:
         self._seen: WeakKeyDictionary[Cluster, Manifest] = WeakKeyDictionary()
 
     async def new_cluster(self, **spec: Any) -> EmbeddedCluster:
-        """Make a cluster with nothing but the owner in it; keywords change its spec."""
+        """Return a cluster that contains only the owner; keywords change its spec."""
         kinds = [CustomKind("example.com", "v1", "Shop")]
         cluster = EmbeddedCluster(kinds=kinds, namespaces=[self.owner.namespace], now=self.clock.now)
         await self.open(cluster, **spec)
         return cluster
 
     async def open(self, cluster: Cluster, **spec: Any) -> None:
-        """Make the owner; keywords change its spec."""
+        """Create the owner; keywords change its spec."""
         await cluster.create(_named(self.owner, spec={**SPEC, **spec}), field_manager="user")
 
     def component(self, spec: Manifest) -> Component:
-        """Build the component that a spec asks for."""
+        """Return the component for a spec."""
         switches: dict[str, ResourceOptions] = {
             self.scaler.kind: {"gated_by": BooleanGate(spec["scaled"])},
             self.budget.kind: {"delete_when": not spec["protected"]},
@@ -224,7 +224,7 @@ class Operator:
         return builder.suspend(spec["suspended"]).build()
 
     def scaled_web(self, version: str) -> Component:
-        """Build a component of nothing but the Deployment and its autoscaler, whose condition is kept to itself."""
+        """Return a component of only the Deployment and its autoscaler, with an unpublished condition."""
         spec = {**SPEC, "version": version}
         scaled = component.Builder("web", condition_type="WebReady")
         for made in (_web(self.web, spec, follows=False), _scaler(self.scaler, self.web, spec)):
@@ -240,7 +240,7 @@ class Operator:
         yield _role(self.role)
 
     async def reconcile(self, cluster: Cluster) -> Result | None:
-        """Make one pass; None where the owner is gone, or going."""
+        """Reconcile the owner; return None if it is deleted or being deleted."""
         try:
             owner = await cluster.get(self.owner)
         except NotFoundError:
@@ -252,7 +252,7 @@ class Operator:
             return await made.reconcile(context)
 
     async def controllers(self, cluster: Cluster) -> None:
-        """Do what the controllers of Kubernetes do, and look at the owner's conditions as a user does."""
+        """Run the simulated controllers of Kubernetes, and check the owner's conditions."""
         await self.autoscale(cluster)
         await self._roll_out(cluster)
         for key in (self.scaler, self.budget):
@@ -262,14 +262,14 @@ class Operator:
         await self.look(cluster)
 
     async def autoscale(self, cluster: Cluster) -> None:
-        """Set the count as the autoscaler does; it is off while there is none, or while the count is 0."""
+        """Set the replica count as the autoscaler does; without an autoscaler, or at 0 replicas, do nothing."""
         live = await self.read(cluster, self.web)
         scaler = await self.read(cluster, self.scaler)
         if live and scaler and live["spec"]["replicas"] not in (0, BUSY):
             await self.scale(cluster, BUSY)
 
     async def scale(self, cluster: Cluster, count: int) -> None:
-        """Set the count through the Scale subresource."""
+        """Set the replica count through the Scale subresource."""
         await cluster.patch(
             self.web,
             {"spec": {"replicas": count}},
@@ -295,14 +295,14 @@ class Operator:
         )
 
     async def read(self, cluster: Cluster, key: ObjectKey) -> Manifest | None:
-        """Read an object; None while there is none."""
+        """Return an object; None if it does not exist."""
         try:
             return await cluster.get(key)
         except NotFoundError:
             return None
 
     async def look(self, cluster: Cluster) -> None:
-        """Demand of the owner's conditions what holds for conditions, also against how they were before."""
+        """Check the owner's conditions against the rules for conditions and against their previous state."""
         live = await self.read(cluster, self.owner)
         if live is None:
             return
@@ -313,16 +313,16 @@ class Operator:
         self._seen[cluster] = live
 
     async def change(self, cluster: Cluster, key: ObjectKey | None = None, **patch: Any) -> None:
-        """Change an object, the owner if none is named, as somebody does with `kubectl`."""
+        """Patch an object (by default the owner), as a user does with `kubectl`."""
         await cluster.patch(key or self.owner, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl"))
 
     async def settle(self, cluster: Cluster, through: Cluster | None = None, *, passes: int = 20) -> list[Result]:
-        """Make passes until one after a round of the controllers sends no write; after an error the next one follows.
+        """Reconcile and run the controllers in turn until a reconcile sends no write; errors are retried.
 
         Args:
             cluster: The cluster.
-            through: What the operator sees of it.
-            passes: When to give up.
+            through: The cluster that the operator uses; by default the same.
+            passes: Maximum number of reconciles.
         """
         results: list[Result] = []
         for made in range(passes):
@@ -341,10 +341,10 @@ class Operator:
             await self.controllers(cluster)
             if through is not None:
                 await arrived()
-        raise AssertionError(f"not at rest after {passes} passes")
+        raise AssertionError(f"still writing after {passes} reconciles")
 
     async def at_rest(self, **spec: Any) -> EmbeddedCluster:
-        """Make a cluster in which the component is up, healthy, and scaled by the autoscaler."""
+        """Return a cluster in which the component is healthy and scaled by the autoscaler."""
         cluster = await self.new_cluster(**spec)
         await self.settle(cluster)
         cluster.requests.clear()
@@ -356,18 +356,18 @@ class Operator:
         return found
 
     async def state(self, cluster: Cluster) -> dict[str, Manifest]:
-        """Return everything, masked so that two runs can be compared."""
+        """Return all objects, masked so that two runs can be compared."""
         return await snapshot(cluster, {(key.api_version, key.kind) for key in (self.owner, *self.keys)})
 
 
 async def arrived() -> None:
-    """Let the events of watches arrive."""
+    """Yield to the event loop until the events of watches have arrived."""
     for _ in range(30):
         await asyncio.sleep(0)
 
 
 def observed(live: Manifest) -> Manifest:
-    """Return the status that an autoscaler or a disruption budget gets from its controller."""
+    """Return the status that the controller writes to an autoscaler or a disruption budget."""
     if live["kind"] == "PodDisruptionBudget":
         return {"observedGeneration": live["metadata"]["generation"]}
     return {"conditions": [{"type": "ScalingActive", "status": "True", "reason": "ValidMetricFound", "message": ""}]}
@@ -385,5 +385,5 @@ def operator(clock: VirtualClock) -> Operator:
 
 @pytest.fixture
 def new_operator(clock: VirtualClock) -> Callable[..., Operator]:
-    """Make another operator by the same clock."""
+    """Return a factory of operators with the same clock."""
     return lambda given=clock, **options: Operator(given, **options)

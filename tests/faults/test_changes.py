@@ -1,4 +1,4 @@
-"""The spec changes, and changes back before the first change is through."""
+"""Faults: the spec changes, and changes back before the first change is fully applied."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.faults.conftest import Operator
 
 WRITES: Final = [verb for verb in Verb if not verb.is_read]
-# Each field of the owner's spec with two values.
+# Two values of each field of the owner's spec.
 FIELDS: Final[dict[str, tuple[Any, Any]]] = {
     "version": ("1.4.0", "2.0.0"),
     "mode": ("plain", "fancy"),
@@ -28,42 +28,42 @@ FIELDS: Final[dict[str, tuple[Any, Any]]] = {
 AT_MOST: Final = 20
 
 
-@pytest.mark.promise("set-revert", runs="6 fields of a spec, both ways, turned back before each write and after")
+@pytest.mark.promise("set-revert", runs="6 fields of a spec, both ways, reverted before each write and after")
 @pytest.mark.parametrize("forth", [True, False], ids=["there and back", "back and there"])
 @pytest.mark.parametrize("field", FIELDS)
-async def test_a_change_that_is_taken_back_leaves_nothing(operator: Operator, field: str, forth: bool) -> None:
-    """However far the change has come, what is there in the end is what was there before it."""
+async def test_a_reverted_change_leaves_no_trace(operator: Operator, field: str, forth: bool) -> None:
+    """The final state equals the initial one, no matter how many writes of the change were sent."""
     before, after = FIELDS[field] if forth else FIELDS[field][::-1]
     cluster = await operator.at_rest()
     await operator.change(cluster, spec={field: before})
     await operator.settle(cluster)
     wanted = await content(operator, cluster)
-    turned = 0
+    reverted = 0
     for number in range(1, AT_MOST):
         await operator.change(cluster, spec={field: after})
 
-        async def turn_back() -> None:
+        async def revert() -> None:
             await operator.change(cluster, spec={field: before})
 
-        faulty = FaultyCluster(cluster, [faults.meanwhile(turn_back, verbs=WRITES, first=number)])
+        faulty = FaultyCluster(cluster, [faults.meanwhile(revert, verbs=WRITES, first=number)])
         await operator.settle(cluster, faulty)
         done = bool(faulty.not_injected)
         if done:
             assert await content(operator, cluster) != wanted
-            await turn_back()
+            await revert()
             await operator.settle(cluster)
-        turned += 1
+        reverted += 1
         found = await content(operator, cluster)
-        assert not differences(wanted, found, before_name="before", after_name=f"turned back before write {number}")
+        assert not differences(wanted, found, before_name="before", after_name=f"reverted before write {number}")
         await assert_quiet(cluster, operator.reconcile, resyncs=2)
         if done:
             break
-    # At the least: before the write of an object, before that of the status, and once all was through.
-    assert 3 <= turned < AT_MOST
+    # At least: before the write of an object, before that of the status, and after all writes.
+    assert 3 <= reverted < AT_MOST
 
 
 async def content(operator: Operator, cluster: EmbeddedCluster) -> dict[str, Manifest]:
-    """Return everything but what counts changes, and who has written them."""
+    """Return the state without generations and managed fields."""
     found = await operator.state(cluster)
     for manifest in found.values():
         for path in ("generation", "managedFields"):

@@ -1,4 +1,4 @@
-"""The clock is set: an hour ahead, an hour back, and over both ends of summer time."""
+"""Faults: the wall clock jumps by an hour forwards or backwards, or by the begin or end of summer time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WINTER: Final = timezone(timedelta(hours=1), "CET")
 SUMMER: Final = timezone(timedelta(hours=2), "CEST")
 HOUR: Final = timedelta(hours=1)
-# Where the clock stands, and what it then shows. The hands of a local clock move by an hour; the instant does not.
+# Time before and after the jump. At the begin and end of summer time the local time changes, but not the instant.
 JUMPS: Final = {
     "an hour ahead": (datetime(2026, 1, 1, 12, 0, tzinfo=UTC), datetime(2026, 1, 1, 13, 0, tzinfo=UTC)),
     "an hour back": (datetime(2026, 1, 1, 12, 0, tzinfo=UTC), datetime(2026, 1, 1, 11, 0, tzinfo=UTC)),
@@ -33,7 +33,7 @@ SECOND: Final = timedelta(seconds=1)
 @pytest.mark.parametrize("jump", JUMPS)
 class TestJumps:
     @pytest.mark.promise("clock-quiet", runs="4 jumps: an hour ahead, an hour back, both ends of summer time")
-    async def test_what_is_at_rest_stays_at_rest(self, new_operator: Callable[..., Operator], jump: str) -> None:
+    async def test_a_clock_jump_causes_no_write(self, new_operator: Callable[..., Operator], jump: str) -> None:
         start, shown = JUMPS[jump]
         clock = VirtualClock(start)
         operator = new_operator(clock)
@@ -43,11 +43,13 @@ class TestJumps:
         await assert_quiet(cluster, operator.reconcile)
         assert await operator.state(cluster) == before
 
-    @pytest.mark.promise("clock-grace", runs="4 jumps in the middle of a grace period, 6 passes around its end each")
-    async def test_a_grace_period_is_time_on_the_wall_since_the_stored_transition(
+    @pytest.mark.promise(
+        "clock-grace", runs="4 jumps in the middle of a grace period, 6 reconciles around its end each"
+    )
+    async def test_a_grace_period_is_wall_clock_time_since_the_stored_transition(
         self, new_operator: Callable[..., Operator], jump: str
     ) -> None:
-        """A jump may move the verdict, by as much as it is; it writes no object and deletes none."""
+        """A jump shifts the end of the grace period by its length; it writes no object and deletes none."""
         start, shown = JUMPS[jump]
         clock = VirtualClock(start)
         operator = new_operator(clock)
@@ -71,9 +73,11 @@ class TestJumps:
         assert {request.kind for request in cluster.requests if not request.verb.is_read} == {"Shop"}
         assert not cluster.requests.of(Verb.DELETE, Verb.APPLY)
 
-    @pytest.mark.promise("clock-back-off", runs="4 jumps in the middle of a back-off")
-    async def test_a_back_off_is_time_that_has_passed(self, new_operator: Callable[..., Operator], jump: str) -> None:
-        """Somebody undoes what we write until we wait; no jump makes the wait shorter or longer."""
+    @pytest.mark.promise("clock-back-off", runs="4 jumps in the middle of a backoff")
+    async def test_a_backoff_is_measured_by_the_monotonic_clock(
+        self, new_operator: Callable[..., Operator], jump: str
+    ) -> None:
+        """Another controller reverts the writes until the backoff starts; a jump does not change its duration."""
         start, shown = JUMPS[jump]
         clock = VirtualClock(start)
         operator = new_operator(clock)

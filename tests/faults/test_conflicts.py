@@ -1,4 +1,4 @@
-"""Somebody else writes what we write: the owner's status, a field of an object, a whole object of our name."""
+"""Faults: another writer changes the owner's status, a field of an object, or creates an object of the same name."""
 
 from __future__ import annotations
 
@@ -29,13 +29,11 @@ POLICIES: Final[dict[str, ResourceOptions]] = {
 class TestStatus:
     @pytest.mark.promise("status-conflict", runs="1, 2 … 5 conflicts in a row")
     @pytest.mark.parametrize("conflicts", range(1, 6))
-    async def test_a_status_that_others_write_too_ends_with_all_they_wrote(
-        self, operator: Operator, conflicts: int
-    ) -> None:
+    async def test_a_status_keeps_the_fields_of_other_writers(self, operator: Operator, conflicts: int) -> None:
         cluster = await operator.new_cluster()
         written = 0
 
-        async def somebody_is_faster() -> None:
+        async def write_first() -> None:
             nonlocal written
             written += 1
             live = await cluster.get(operator.owner)
@@ -51,7 +49,7 @@ class TestStatus:
             changed = {**live, "status": {**status, "instalments": written, "conditions": [*kept, paid]}}
             await cluster.update(changed, field_manager="bank", subresource=Subresource.STATUS)
 
-        hook = faults.meanwhile(somebody_is_faster, kind="Shop", subresource="status", times=conflicts)
+        hook = faults.meanwhile(write_first, kind="Shop", subresource="status", times=conflicts)
         faulty = FaultyCluster(cluster, [hook])
         await operator.settle(cluster, faulty)
 
@@ -94,7 +92,7 @@ async def _apply(cluster: Cluster, web: ObjectKey, manager: str, container: Mani
 
 
 CONTAINER: Final = ("spec", "template", "spec", "containers")
-# Who writes; which field of ours, what we and they say of it; what else they set, as paths within the container.
+# For each writer: its function and field manager; the declared field that it changes, with our value and its value.
 MANAGERS: Final[dict[str, tuple[Any, str, str, Any, Any]]] = {
     "HPA": (by_autoscaler, "kube-controller-manager", ".spec.replicas", 3, 7),
     "kubectl": (
@@ -126,7 +124,7 @@ def value(live: Manifest, manager: str) -> Any:
 
 
 class TestFields:
-    """Nobody scales in this component, so the count is ours like everything else that it declares."""
+    """Fields that another manager changes; without an autoscaler the component also declares the replica count."""
 
     @pytest.fixture
     def met(self, new_operator: Callable[..., Operator]) -> Callable[[str], Operator]:
@@ -134,7 +132,9 @@ class TestFields:
 
     @pytest.mark.promise("conflict-take", runs="an autoscaler, kubectl and a vertical autoscaler")
     @pytest.mark.parametrize("manager", MANAGERS)
-    async def test_taking_takes_exactly_what_we_declare(self, met: Callable[[str], Operator], manager: str) -> None:
+    async def test_the_default_policy_takes_over_exactly_the_declared_fields(
+        self, met: Callable[[str], Operator], manager: str
+    ) -> None:
         operator = met("take")
         cluster = await operator.at_rest(scaled=False)
         write, name, _, ours, theirs = MANAGERS[manager]
@@ -155,7 +155,7 @@ class TestFields:
 
     @pytest.mark.promise("conflict-fail", runs="an autoscaler, kubectl and a vertical autoscaler")
     @pytest.mark.parametrize("manager", MANAGERS)
-    async def test_failing_names_manager_and_field_and_leaves_the_object(
+    async def test_the_fail_policy_names_manager_and_field_and_keeps_the_object(
         self, met: Callable[[str], Operator], manager: str
     ) -> None:
         operator = met("fail")
@@ -164,24 +164,24 @@ class TestFields:
         await write(cluster, operator.web)
         left = await cluster.get(operator.web)
 
-        with pytest.raises(ReconcileError) as refused:
+        with pytest.raises(ReconcileError) as raised:
             await operator.reconcile(cluster)
         assert await cluster.get(operator.web) == left
-        cause = refused.value.__cause__
+        cause = raised.value.__cause__
         assert isinstance(cause, ConflictError)
         assert [(one.field, f'"{name}"' in one.message) for one in cause.causes] == [(field, True)]
         condition = await operator.condition(cluster)
         assert (condition["status"], condition["reason"]) == ("False", "Error")
-        for said in (str(refused.value), condition["message"]):
+        for said in (str(raised.value), condition["message"]):
             assert f'"{name}"' in said
             assert field in said
 
     @pytest.mark.promise("conflict-block", runs="an autoscaler, kubectl and a vertical autoscaler")
     @pytest.mark.parametrize("manager", MANAGERS)
-    async def test_blocking_leaves_what_another_owner_controls(
+    async def test_the_block_policy_keeps_an_object_that_another_owner_controls(
         self, met: Callable[[str], Operator], manager: str
     ) -> None:
-        """Whoever wrote: while another owner controls the object, not a byte of it changes."""
+        """While another owner controls the object, it does not change at all, whichever manager wrote to it."""
         operator = met("block")
         cluster = await operator.at_rest(scaled=False)
         reference = await another_owner(cluster, operator)
@@ -196,7 +196,7 @@ class TestFields:
 
 
 class TestObjects:
-    """An object of our name was there before us."""
+    """An object with the name of a resource already exists."""
 
     @pytest.mark.promise(
         "foreign-object", runs="3 policies, each with an object that has a controller, and one without"
@@ -204,15 +204,15 @@ class TestObjects:
     @pytest.mark.parametrize(
         ("policy", "controlled", "reason"),
         [
-            pytest.param("take", False, "Updating", id="take adopts what nobody controls"),
-            pytest.param("take", True, "Error", id="take does not steal from a controller"),
-            pytest.param("fail", False, "Error", id="fail leaves fields that differ"),
-            pytest.param("fail", True, "Error", id="fail leaves what is controlled"),
-            pytest.param("block", False, "Updating", id="block adopts what nobody controls"),
-            pytest.param("block", True, "Blocked", id="block waits for a controller to let go"),
+            pytest.param("take", False, "Updating", id="take adopts an object without a controller"),
+            pytest.param("take", True, "Error", id="take keeps an object with a controller"),
+            pytest.param("fail", False, "Error", id="fail keeps an object whose fields differ"),
+            pytest.param("fail", True, "Error", id="fail keeps an object with a controller"),
+            pytest.param("block", False, "Updating", id="block adopts an object without a controller"),
+            pytest.param("block", True, "Blocked", id="block waits while the object has a controller"),
         ],
     )
-    async def test_is_adopted_by_policy_only(
+    async def test_is_adopted_only_if_the_policy_allows_it(
         self, new_operator: Callable[..., Operator], policy: str, controlled: bool, reason: str
     ) -> None:
         operator = new_operator(options={"Deployment": POLICIES[policy]})
@@ -240,7 +240,7 @@ class TestObjects:
 
 
 async def another_owner(cluster: EmbeddedCluster, operator: Operator) -> Manifest:
-    """Make another owner, and return a controller reference to it."""
+    """Create another owner, and return a controller reference to it."""
     metadata = {"name": "other", "namespace": operator.owner.namespace}
     shop = {"apiVersion": operator.owner.api_version, "kind": operator.owner.kind, "metadata": metadata}
     uid = (await cluster.create(shop, field_manager="user"))["metadata"]["uid"]
@@ -249,7 +249,7 @@ async def another_owner(cluster: EmbeddedCluster, operator: Operator) -> Manifes
 
 
 def foreign(key: ObjectKey, references: list[Manifest]) -> Manifest:
-    """A Deployment that somebody else has made: another image, and paused."""
+    """Return a Deployment of another creator: with another image, and paused."""
     container = {"name": "web", "image": "theirs:1"}
     template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}}
     return {

@@ -1,4 +1,4 @@
-"""Whatever happens to a write: the process dies before or after it, its answer is lost, it is refused."""
+"""Faults: the process crashes before or after a write, or the response of a write is lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.faults.conftest import Operator
 
 CREATED: Final = ["ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Service", "PodDisruptionBudget", "ClusterRole"]
-# What is written in each scenario, as verb and kind, the owner's status included.
+# The writes of each scenario, as verb and kind, including the owner's status.
 SCENARIOS: Final = {
     "create": [*(f"apply {kind}" for kind in CREATED), "update Shop", "update Shop"],
     "upgrade": ["apply Deployment", "apply HorizontalPodAutoscaler", "update Shop", "update Shop"],
@@ -29,7 +29,7 @@ CRASHES: Final = [Disturbance.CRASH_BEFORE, Disturbance.CRASH_AFTER]
 
 @pytest.fixture
 def start(operator: Operator) -> Callable[[str], Callable[[], Awaitable[Cluster]]]:
-    """Return what makes the cluster in which a scenario begins."""
+    """Return a function that returns the factory of a scenario's initial cluster."""
 
     def beginning(scenario: str) -> Callable[[], Awaitable[Cluster]]:
         async def make() -> Cluster:
@@ -49,16 +49,16 @@ def start(operator: Operator) -> Callable[[str], Callable[[], Awaitable[Cluster]
 def disturb(
     operator: Operator, start: Callable[[str], Callable[[], Awaitable[Cluster]]]
 ) -> Callable[..., Awaitable[DisturbanceReport]]:
-    """Disturb each write of a scenario; every cluster that comes to rest has to be quiet, and no event told twice."""
+    """Return a function that disturbs each write of a scenario; afterwards no write and no second event may follow."""
 
     async def run(scenario: str, *disturbances: Disturbance) -> DisturbanceReport:
         made: list[Cluster] = []
-        told: list[Counter[tuple[ObjectKey, str]]] = []
+        recorded: list[Counter[tuple[ObjectKey, str]]] = []
 
         async def make() -> Cluster:
             made.append(await start(scenario)())
             operator.told.events = Counter()
-            told.append(operator.told.events)
+            recorded.append(operator.told.events)
             return made[-1]
 
         report = await crash_at_each_write(
@@ -67,18 +67,18 @@ def disturb(
         assert [f"{write.verb} {write.kind}" for write in report.writes] == SCENARIOS[scenario]
         for cluster in made:
             await assert_quiet(cluster, operator.reconcile)
-        # The first run is the undisturbed one: everything that it tells, it tells once.
-        assert set(told[0].values()) == {1}
-        assert all(events <= told[0] for events in told)
+        # The first run is the undisturbed one, which records every event once.
+        assert set(recorded[0].values()) == {1}
+        assert all(events <= recorded[0] for events in recorded)
         return report
 
     return run
 
 
-@pytest.mark.promise("condition-rules", runs="after every pass of 32 runs that crash")
+@pytest.mark.promise("condition-rules", runs="after every reconcile of 32 runs with a crash")
 @pytest.mark.promise("crash", runs="every write of a creation, an upgrade and a suspension: 32 crashes")
 @pytest.mark.parametrize("scenario", SCENARIOS)
-async def test_the_next_process_finishes_what_a_crash_left(
+async def test_the_next_process_completes_an_interrupted_reconcile(
     disturb: Callable[..., Awaitable[DisturbanceReport]], scenario: str
 ) -> None:
     report = await disturb(scenario, *CRASHES)
@@ -89,10 +89,10 @@ async def test_the_next_process_finishes_what_a_crash_left(
 @pytest.mark.promise("crash-status", runs="every status write of a creation, an upgrade and a suspension: 6 crashes")
 @pytest.mark.parametrize("nth", [1, 2])
 @pytest.mark.parametrize("scenario", SCENARIOS)
-async def test_conditions_are_right_after_a_crash_before_they_were_stored(
+async def test_conditions_are_correct_after_a_crash_before_the_status_write(
     operator: Operator, start: Callable[[str], Callable[[], Awaitable[Cluster]]], scenario: str, nth: int
 ) -> None:
-    """One pass of the next process says what the undisturbed one has said, and no more than that."""
+    """One reconcile of the next process reports the condition of the undisturbed process, or a part of its message."""
     writes = SCENARIOS[scenario]
     number = [place for place, write in enumerate(writes, 1) if write == "update Shop"][nth - 1]
     twin, world = SimulatedCluster(await start(scenario)()), SimulatedCluster(await start(scenario)())
@@ -109,7 +109,7 @@ async def test_conditions_are_right_after_a_crash_before_they_were_stored(
             await operator.controllers(world.cluster)
 
     wanted, found = await operator.condition(twin.cluster), await operator.condition(world.cluster)
-    # That something is new, only the pass can have known that made it: the next one says less, and nothing else.
+    # Only the reconcile that created an object knows that it is new: the next one reports an update instead.
     for said in (wanted, found):
         said["reason"] = "Updating" if said["reason"] == "Creating" else said["reason"]
     assert found.pop("message") in wanted.pop("message")
@@ -118,7 +118,7 @@ async def test_conditions_are_right_after_a_crash_before_they_were_stored(
 
 @pytest.mark.promise("lost-reply", runs="every write of a creation, an upgrade and a suspension, once each")
 @pytest.mark.parametrize("scenario", SCENARIOS)
-async def test_a_write_that_was_done_without_an_answer_is_not_done_twice(
+async def test_a_write_whose_response_was_lost_is_not_repeated(
     disturb: Callable[..., Awaitable[DisturbanceReport]], scenario: str
 ) -> None:
     report = await disturb(scenario, Disturbance.LOST_REPLY)

@@ -1,4 +1,4 @@
-"""The owner is deleted while a pass is on its way."""
+"""Faults: the owner is deleted during a reconcile."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from tests.faults.conftest import Operator
 
 WRITES: Final = [verb for verb in Verb if not verb.is_read]
-# How many requests a first pass sends: with the finalizer one more.
+# Number of writes of the first reconcile, including the finalizer.
 CREATING: Final = 8
-# And one that upgrades, at rest before.
+# Number of writes of a reconcile that upgrades.
 UPGRADING: Final = 3
 
 
@@ -48,10 +48,10 @@ def steps(creating: int, upgrading: int) -> list[Any]:
 
 @pytest.mark.promise("owner-deleted", runs="before each of 11 writes of a creation and an upgrade")
 @pytest.mark.parametrize(("step", "number"), steps(CREATING, UPGRADING))
-async def test_nothing_outlives_an_owner_and_nothing_comes_back(
+async def test_all_objects_are_deleted_with_the_owner_and_none_is_created_again(
     new_operator: Callable[..., Operator], beginning: Callable[..., Any], step: str, number: int
 ) -> None:
-    """With the finalizer the cluster-scoped role goes, too, and no pass after the deletion creates anything."""
+    """The finalizer also deletes the cluster-scoped role, and no reconcile after the deletion creates an object."""
     operator = new_operator(finalizes=True)
     cluster = await beginning(operator, step)
 
@@ -74,10 +74,10 @@ async def test_nothing_outlives_an_owner_and_nothing_comes_back(
 
 @pytest.mark.promise("owner-gone", runs="before each of 10 writes of a creation and an upgrade")
 @pytest.mark.parametrize(("step", "number"), steps(CREATING - 1, UPGRADING))
-async def test_without_a_finalizer_only_what_has_no_namespace_is_left(
+async def test_without_a_finalizer_only_cluster_scoped_objects_are_left(
     operator: Operator, beginning: Callable[..., Any], step: str, number: int
 ) -> None:
-    """The owner is gone at once, the pass goes on: what it still makes is collected, and no pass makes it again."""
+    """The running reconcile goes on: the objects that it still creates are garbage-collected and not created again."""
     cluster = await beginning(operator, step)
 
     async def delete_owner() -> None:
@@ -94,8 +94,10 @@ async def test_without_a_finalizer_only_what_has_no_namespace_is_left(
     assert set(await operator.state(cluster)) <= {str(operator.role)}
 
 
-async def test_an_owner_that_goes_before_it_is_held_leaves_nothing(new_operator: Callable[..., Operator]) -> None:
-    """Somebody deletes the owner between our read and the first write of all, the finalizer: nothing may be made."""
+async def test_an_owner_deleted_before_it_has_a_finalizer_leaves_no_object(
+    new_operator: Callable[..., Operator],
+) -> None:
+    """The user deletes the owner between the read and the first write, the finalizer: no object may be created."""
     operator = new_operator(finalizes=True)
     cluster = await operator.new_cluster()
 

@@ -1,4 +1,4 @@
-"""Two leaders at once: one of them has lost its lease and does not know it."""
+"""Faults: two leaders at once; one has lost its lease and has not noticed it yet."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ RUNS: Final = 50
 
 
 class Apart(InterceptingCluster):
-    """The cluster as one of two leaders sees it: slowly, and the old one with the owner as it was.
+    """The cluster as seen by one of two leaders: with random delays, and for the old leader with a stale owner.
 
     Args:
         cluster: The cluster.
-        chance: How slowly.
-        owner: The owner as it was, for as long as it is seen so.
+        rng: Source of the random delays.
+        owner: The stale owner; None to read the current one.
     """
 
-    def __init__(self, cluster: Cluster, chance: random.Random, owner: Manifest | None = None) -> None:
+    def __init__(self, cluster: Cluster, rng: random.Random, owner: Manifest | None = None) -> None:
         super().__init__(cluster)
-        self._chance = chance
+        self._rng = rng
         self._owner = owner
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
-        for _ in range(self._chance.randrange(4)):
+        for _ in range(self._rng.randrange(4)):
             await asyncio.sleep(0)
         if self._owner is not None and (request.verb, request.kind) == (Verb.GET, self._owner["kind"]):
             return copy_json(self._owner)
@@ -56,8 +56,8 @@ async def lead(operator: Operator, cluster: Cluster, passes: int) -> None:
 
 
 @pytest.mark.promise("two-leaders", runs="50 random interleavings of an old leader and a new one")
-async def test_two_leaders_end_where_one_would(operator: Operator) -> None:
-    """Both write, the old one what was wanted before; once it is gone, nothing is left of it, nothing is doubled."""
+async def test_two_leaders_reach_the_same_state_as_one(operator: Operator) -> None:
+    """The old leader writes the old desired state; after it stops, no trace of it is left and nothing is doubled."""
     twin = SimulatedCluster(await operator.new_cluster())
     await operator.settle(twin.cluster, SimulatedProcess(twin))
     await operator.change(twin.cluster, spec={"version": "2.0.0"})
@@ -65,13 +65,13 @@ async def test_two_leaders_end_where_one_would(operator: Operator) -> None:
     wanted = await without_counts(operator, twin.cluster)
     met = 0
     for run in range(RUNS):
-        chance = random.Random(run)  # noqa: S311 (a schedule, no secret; each run another one)
+        rng = random.Random(run)  # noqa: S311 (a deterministic schedule, not a secret)
         world = SimulatedCluster(await operator.new_cluster())
         stale = await world.cluster.get(operator.owner)
         await operator.change(world.cluster, spec={"version": "2.0.0"})
-        old = Apart(SimulatedProcess(world), chance, stale)
+        old = Apart(SimulatedProcess(world), rng, stale)
         new = SimulatedProcess(world)
-        await asyncio.gather(lead(operator, old, 2), lead(operator, Apart(new, chance), 2))
+        await asyncio.gather(lead(operator, old, 2), lead(operator, Apart(new, rng), 2))
         managers = [write.kind for write in world.writes]
         met += managers.count("Deployment") > 1
         await operator.settle(world.cluster, new)
@@ -84,7 +84,7 @@ async def test_two_leaders_end_where_one_would(operator: Operator) -> None:
 
 
 async def without_counts(operator: Operator, cluster: Cluster) -> dict[str, Manifest]:
-    """Return everything but how often it was changed."""
+    """Return the state without generations."""
     found = await operator.state(cluster)
     for manifest in found.values():
         manifest["metadata"].pop("generation", None)

@@ -1,4 +1,4 @@
-"""Nothing has changed, so nothing is sent; something has, so exactly that is mended."""
+"""Faults: without a change no request is sent; a change by another actor is reverted by exactly one write."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 RECORDED: Final = json.loads((Path(__file__).parent / "recorded" / "defaults.json").read_text())
 KINDS: Final = ["ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Service", "PodDisruptionBudget", "ClusterRole"]
-# What somebody may do to each object by hand: to a field of ours, and to one that we do not declare.
+# Manual edits of each object: of a field that the component declares, and of fields that it does not declare.
 OURS: Final[dict[str, Manifest]] = {
     "ConfigMap": {"data": {"greeting": "go away"}},
     "Deployment": {"spec": {"template": {"spec": {"containers": [{"name": "web", "image": "evil:1"}]}}}},
@@ -44,12 +44,12 @@ def keys(operator: Operator) -> dict[str, ObjectKey]:
 
 
 class TestNothingChanges:
-    @pytest.mark.promise("no-write", runs="1 020 passes over 34 owners with 204 objects")
-    @pytest.mark.promise("no-read", runs="1 020 passes over 34 owners with 204 objects")
-    async def test_a_thousand_passes_over_two_hundred_objects_ask_nothing(
+    @pytest.mark.promise("no-write", runs="1 020 reconciles of 34 owners with 204 objects")
+    @pytest.mark.promise("no-read", runs="1 020 reconciles of 34 owners with 204 objects")
+    async def test_a_thousand_reconciles_of_two_hundred_objects_send_no_request(
         self, new_operator: Callable[..., Operator]
     ) -> None:
-        """The passes take turns over the owners, through a cache."""
+        """The reconciles alternate between the owners and read from a cache."""
         shops = [new_operator(namespace=f"shop-{number}") for number in range(34)]
         cluster = await shops[0].new_cluster()
         for shop in shops[1:]:
@@ -68,9 +68,9 @@ class TestNothingChanges:
                     await shop.reconcile(cached)
             assert (cluster.requests.reads, cluster.requests.writes, stored) == (0, 0, 204)
 
-    @pytest.mark.promise("no-write", runs="200 passes over six objects, each by a new process")
-    async def test_a_process_without_memory_writes_as_little(self, operator: Operator) -> None:
-        """What an operator knows by heart saves it no write that its successor would have to send."""
+    @pytest.mark.promise("no-write", runs="200 reconciles of six objects, each by a new process")
+    async def test_a_new_process_sends_no_write_either(self, operator: Operator) -> None:
+        """An empty apply cache after a restart causes no additional write."""
         cluster = await operator.at_rest()
         for _ in range(200):
             await operator.reconcile(RecordingCluster(cluster, apply_cache=ApplyCache()))
@@ -78,7 +78,7 @@ class TestNothingChanges:
 
 
 class Recorded(InterceptingCluster):
-    """A cluster that has one object as a real API server stored it."""
+    """A cluster that returns one object as a real API server stored it."""
 
     def __init__(self, cluster: Cluster, stored: Manifest) -> None:
         super().__init__(cluster, apply_cache=ApplyCache())
@@ -92,13 +92,13 @@ class Recorded(InterceptingCluster):
 
 class TestDefaults:
     @pytest.mark.promise(
-        "defaults", runs="Deployment and HorizontalPodAutoscaler, as a 1.36 API server stored them, 10 passes each"
+        "defaults", runs="Deployment and HorizontalPodAutoscaler, as a 1.36 API server stored them, 10 reconciles each"
     )
     @pytest.mark.parametrize("row", [pytest.param(row, id=row["title"]) for row in RECORDED])
-    async def test_what_a_server_adds_or_spells_differently_is_no_change(
+    async def test_defaults_and_normalized_values_of_a_server_are_not_a_change(
         self, operator: Operator, row: Manifest
     ) -> None:
-        """What was sent and what a real server made of it is recorded; no pass finds a difference between the two."""
+        """The recording contains the applied and the stored object; no reconcile finds a difference between the two."""
         cluster = await operator.new_cluster()
         uid = (await cluster.get(operator.owner))["metadata"]["uid"]
         stored: Manifest = copy_json(row["stored"])
@@ -111,7 +111,7 @@ class TestDefaults:
             async with reconciling(await seen.get(operator.owner), seen) as context:
                 return await alone.build().reconcile(context)
 
-        # What is defaulted inside a value that the server only keeps whole is learnt from one answer.
+        # Defaults inside an atomic value are learnt from one response.
         recorded = Recorded(cluster, stored)
         assert (await reconcile(recorded)).writes == row["learns"]
         await assert_quiet(recorded, reconcile)
@@ -123,10 +123,10 @@ class TestDefaults:
             await assert_quiet(Recorded(cluster, stored), reconcile)
 
 
-class TestSomebodyInterferes:
+class TestManualChanges:
     @pytest.mark.promise("deleted-by-hand", runs="each of six resources")
     @pytest.mark.parametrize("kind", KINDS)
-    async def test_what_was_deleted_by_hand_is_back_after_one_pass(
+    async def test_an_object_deleted_by_hand_is_created_by_one_reconcile(
         self, operator: Operator, keys: dict[str, ObjectKey], kind: str
     ) -> None:
         cluster = await operator.at_rest()
@@ -152,10 +152,10 @@ class TestSomebodyInterferes:
 
     @pytest.mark.promise("edited-by-hand", runs="each of six resources")
     @pytest.mark.parametrize("kind", KINDS)
-    async def test_what_was_edited_by_hand_is_repaired_by_one_write(
+    async def test_a_field_edited_by_hand_is_reverted_by_one_write(
         self, operator: Operator, keys: dict[str, ObjectKey], kind: str
     ) -> None:
-        """What belongs to others, or to nobody, stays as they have left it."""
+        """Fields of other managers, and fields without a manager, stay unchanged."""
         cluster = await operator.at_rest()
         await operator.change(cluster, keys[kind], **THEIRS)
         before = content(await cluster.get(keys[kind]))
@@ -181,7 +181,7 @@ def built(manifest: Manifest) -> Resource:
 
 
 def content(manifest: Manifest) -> Manifest:
-    """Return an object without what the server counts, and without who owns what."""
+    """Return an object without generation, resource version, managed fields and status."""
     ignored = ("generation", "managedFields", "resourceVersion")
     metadata = {key: value for key, value in manifest["metadata"].items() if key not in ignored}
     return {**manifest, "metadata": metadata, "status": None}

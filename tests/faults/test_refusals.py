@@ -1,4 +1,4 @@
-"""The server refuses one of six objects, or the spec is wrong in itself."""
+"""Faults: the server rejects one of six objects, or the owner's spec is invalid."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from tests.faults.conftest import Operator
 
 KINDS: Final = ["ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Service", "PodDisruptionBudget", "ClusterRole"]
-# The Deployment waits for data of the ConfigMap; the others wait for nothing.
+# The Deployment depends on data of the ConfigMap; the others are independent.
 INDEPENDENT: Final = KINDS[2:]
-REFUSAL: Final = "spec.size: Invalid value: 0: must be greater than 0"
+REJECTION: Final = "spec.size: Invalid value: 0: must be greater than 0"
 
 
 async def existing(operator: Operator, cluster: EmbeddedCluster) -> list[str]:
@@ -35,48 +35,48 @@ def key_of(operator: Operator, kind: str) -> ObjectKey:
 
 class TestOneOfSix:
     @pytest.fixture
-    def refuse(self) -> Callable[[EmbeddedCluster, str], FaultyCluster]:
-        """Let the server refuse every write of a kind."""
+    def rejecting(self) -> Callable[[EmbeddedCluster, str], FaultyCluster]:
+        """Return a function that wraps a cluster so that it rejects every write of a kind."""
 
         def make(cluster: EmbeddedCluster, kind: str) -> FaultyCluster:
-            error = api_error(REFUSAL, code=422, reason="Invalid")
-            return FaultyCluster(cluster, [faults.rejected(error, verbs=[Verb.APPLY], kind=kind, times=None)])
+            error = api_error(REJECTION, code=422, reason="Invalid")
+            return FaultyCluster(cluster, [faults.refused(error, verbs=[Verb.APPLY], kind=kind, times=None)])
 
         return make
 
-    @pytest.mark.promise("partial-failure", runs="each of six resources is refused (422)")
+    @pytest.mark.promise("partial-failure", runs="each of six resources is rejected (422)")
     @pytest.mark.parametrize("index", range(6))
-    async def test_the_first_refused_resource_stops_the_later_ones_and_is_named(
-        self, operator: Operator, refuse: Callable[[EmbeddedCluster, str], FaultyCluster], index: int
+    async def test_the_first_rejected_resource_stops_the_later_ones_and_is_named(
+        self, operator: Operator, rejecting: Callable[[EmbeddedCluster, str], FaultyCluster], index: int
     ) -> None:
         cluster = await operator.new_cluster()
-        faulty = refuse(cluster, KINDS[index])
+        faulty = rejecting(cluster, KINDS[index])
         identity = str(key_of(operator, KINDS[index]))
-        with pytest.raises(ReconcileError) as refused:
+        with pytest.raises(ReconcileError) as rejected:
             await operator.reconcile(faulty)
-        assert refused.value.resource == identity
+        assert rejected.value.resource == identity
         assert not {request.kind for request in cluster.requests} & set(KINDS[index + 1 :])
         assert await existing(operator, cluster) == KINDS[:index]
         condition = await operator.condition(cluster)
         assert (condition["status"], condition["reason"]) == ("False", "Error")
-        assert condition["message"] == f"failed to apply resource {identity}: {REFUSAL}"
-        await self._mended(operator, cluster)
+        assert condition["message"] == f"failed to apply resource {identity}: {REJECTION}"
+        await self._recovers(operator, cluster)
 
-    @pytest.mark.promise("independent", runs="each of six resources is refused (422), four of them independent")
+    @pytest.mark.promise("independent", runs="each of six resources is rejected (422), four of them independent")
     @pytest.mark.parametrize("index", range(6))
-    async def test_independent_resources_are_applied_all_the_same(
+    async def test_independent_resources_are_applied_after_a_rejected_one(
         self,
         new_operator: Callable[..., Operator],
-        refuse: Callable[[EmbeddedCluster, str], FaultyCluster],
+        rejecting: Callable[[EmbeddedCluster, str], FaultyCluster],
         index: int,
     ) -> None:
         independent: ResourceOptions = {"independent": True}
         operator = new_operator(options=dict.fromkeys(INDEPENDENT, independent))
         cluster = await operator.new_cluster()
         identity = str(key_of(operator, KINDS[index]))
-        with pytest.raises(ReconcileError) as refused:
-            await operator.reconcile(refuse(cluster, KINDS[index]))
-        assert refused.value.resource == identity
+        with pytest.raises(ReconcileError) as rejected:
+            await operator.reconcile(rejecting(cluster, KINDS[index]))
+        assert rejected.value.resource == identity
         ordered = KINDS[: min(index, 2)]
         assert await existing(operator, cluster) == [
             *ordered,
@@ -84,50 +84,50 @@ class TestOneOfSix:
         ]
         condition = await operator.condition(cluster)
         assert (condition["status"], condition["reason"]) == ("False", "Error")
-        assert condition["message"] == f"failed to apply resource {identity}: {REFUSAL}"
-        await self._mended(operator, cluster)
+        assert condition["message"] == f"failed to apply resource {identity}: {REJECTION}"
+        await self._recovers(operator, cluster)
 
-    async def _mended(self, operator: Operator, cluster: EmbeddedCluster) -> None:
-        """Once nothing is refused any more, one pass makes what is missing, and the end is the usual one."""
+    async def _recovers(self, operator: Operator, cluster: EmbeddedCluster) -> None:
+        """Check that one reconcile without rejections creates the missing objects and leads to the normal state."""
         result = await operator.reconcile(cluster)
         assert result is not None
         assert await existing(operator, cluster) == KINDS
         await operator.settle(cluster)
         wanted = await operator.state(await operator.at_rest())
-        assert not differences(wanted, await operator.state(cluster), before_name="undisturbed", after_name="mended")
+        assert not differences(wanted, await operator.state(cluster), before_name="undisturbed", after_name="fixed")
         await assert_quiet(cluster, operator.reconcile)
 
 
 class TestWrongSpec:
-    """A field of the owner's spec is wrong; nothing is half done, and mending it mends everything."""
+    """A field of the owner's spec is invalid: nothing is applied partially, and fixing it restores everything."""
 
-    # What is wrong; the resource that is named, none where not even the component can be built; what else is said; how
-    # many resources come before it and are made.
+    # The invalid field; the kind named in the error (empty if the component cannot be built) and another part of the
+    # message; the number of resources that are applied before it.
     ROWS: Final = [
-        pytest.param({"version": "latest"}, ("HorizontalPodAutoscaler", "latest"), 0, id="a version that is none"),
-        pytest.param({"mode": 7}, ("ConfigMap", "data"), 0, id="a number where the API has a text"),
-        pytest.param({"mode": None}, ("ConfigMap", "data"), 0, id="nothing where a text is needed"),
-        pytest.param({"most": 1}, ("HorizontalPodAutoscaler", "spec.maxReplicas"), 2, id="bounds that cross"),
-        pytest.param({"most": 0}, ("HorizontalPodAutoscaler", "spec.maxReplicas"), 2, id="a bound below one"),
-        pytest.param({"most": "many"}, ("", "maxReplicas"), 0, id="a text where the API has a number"),
+        pytest.param({"version": "latest"}, ("HorizontalPodAutoscaler", "latest"), 0, id="an invalid version"),
+        pytest.param({"mode": 7}, ("ConfigMap", "data"), 0, id="a number instead of a string"),
+        pytest.param({"mode": None}, ("ConfigMap", "data"), 0, id="null instead of a string"),
+        pytest.param({"most": 1}, ("HorizontalPodAutoscaler", "spec.maxReplicas"), 2, id="maximum below minimum"),
+        pytest.param({"most": 0}, ("HorizontalPodAutoscaler", "spec.maxReplicas"), 2, id="a maximum below one"),
+        pytest.param({"most": "many"}, ("", "maxReplicas"), 0, id="a string instead of a number"),
     ]
 
-    @pytest.mark.promise("invalid-spec", runs="6 ways in which a spec is wrong, from the start and later")
-    @pytest.mark.parametrize("fresh", [True, False], ids=["from the start", "later"])
-    @pytest.mark.parametrize(("wrong", "told_of", "made"), ROWS)
-    async def test_is_told_and_does_no_harm(
-        self, operator: Operator, wrong: dict[str, Any], told_of: tuple[str, str], made: int, fresh: bool
+    @pytest.mark.promise("invalid-spec", runs="6 invalid specs, each from the start and after a change")
+    @pytest.mark.parametrize("fresh", [True, False], ids=["from the start", "after a change"])
+    @pytest.mark.parametrize(("wrong", "reported", "made"), ROWS)
+    async def test_is_reported_and_leaves_later_resources_unchanged(
+        self, operator: Operator, wrong: dict[str, Any], reported: tuple[str, str], made: int, fresh: bool
     ) -> None:
-        kind, said = told_of
+        kind, said = reported
         cluster = await operator.new_cluster(**wrong) if fresh else await operator.at_rest()
         if not fresh:
             await operator.change(cluster, spec=wrong)
         before = await operator.state(cluster)
         for _ in range(3):
-            with pytest.raises((ReconcileError, BuildError)) as told:
+            with pytest.raises((ReconcileError, BuildError)) as raised:
                 await operator.reconcile(cluster)
-            assert said in str(told.value)
-        # What comes before the resource that cannot be made is there; nothing of it, or after it, was touched.
+            assert said in str(raised.value)
+        # Resources before the invalid one exist; the invalid one and those after it are unchanged.
         after = await operator.state(cluster)
         changed = [key.kind for key in operator.keys if after.get(str(key)) != before.get(str(key))]
         assert changed == (KINDS[:made] if fresh else [])
@@ -144,8 +144,8 @@ class TestWrongSpec:
         wanted = await operator.state(await operator.at_rest())
         found = await operator.state(cluster)
         for manifest in (wanted[str(operator.owner)], found[str(operator.owner)]):
-            # The owner's own spec was changed once or twice more.
+            # The spec of this owner was changed once or twice more.
             del manifest["metadata"]["generation"], manifest["metadata"]["managedFields"]
             del manifest["status"]["conditions"][0]["observedGeneration"]
-        assert not differences(wanted, found, before_name="never wrong", after_name="mended")
+        assert not differences(wanted, found, before_name="always valid", after_name="fixed")
         await assert_quiet(cluster, operator.reconcile)

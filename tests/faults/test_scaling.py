@@ -1,4 +1,4 @@
-"""The count belongs to the autoscaler: whenever it writes, whatever we do meanwhile, asleep or awake."""
+"""Faults: the autoscaler writes the replica count at any time; the operator never overwrites it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHOICES: Final = 10_000
 
 
 class Watched(InterceptingCluster):
-    """A cluster that notes which counts we send, and which are live after each of our writes."""
+    """A cluster that records the replica counts that are sent, and the live count after each write."""
 
     def __init__(self, cluster: Cluster, operator: Operator, *, apply_cache: ApplyCache | None = None) -> None:
         super().__init__(cluster, apply_cache=apply_cache)
@@ -46,7 +46,7 @@ class Watched(InterceptingCluster):
 
 
 class Interleaved(InterceptingCluster):
-    """A cluster on which somebody else may have his turn before each of our requests for an object."""
+    """A cluster on which another actor may change something before each request of the operator for an object."""
 
     def __init__(self, cluster: Cluster, turn: Callable[[], Awaitable[object]]) -> None:
         super().__init__(cluster)
@@ -59,10 +59,10 @@ class Interleaved(InterceptingCluster):
 
 
 class TestInterleavings:
-    @pytest.mark.promise("count-left", runs="10 000 random choices of what others do between two of our requests")
-    async def test_no_pass_ever_sets_the_count_of_the_autoscaler(self, operator: Operator) -> None:
-        """Whatever autoscaler, user, upgrade or restart do meanwhile: no count that we send or leave is ours."""
-        chance = random.Random(9)  # noqa: S311 (a schedule, no secret; always the same)
+    @pytest.mark.promise("count-left", runs="10 000 random changes by other actors between two requests")
+    async def test_no_reconcile_sets_the_count_of_the_autoscaler(self, operator: Operator) -> None:
+        """Autoscaler, user, upgrades and restarts interleave: the operator sends no count, and the live one is kept."""
+        rng = random.Random(9)  # noqa: S311 (a deterministic schedule, not a secret)
         cluster = await operator.new_cluster()
         components = [operator.scaled_web(version) for version in ("1.4.0", "2.0.0")]
         owner = await cluster.get(operator.owner)
@@ -71,18 +71,18 @@ class TestInterleavings:
 
         async def autoscale() -> None:
             nonlocal count
-            count = chance.randint(2, 10)
+            count = rng.randint(2, 10)
             await operator.scale(cluster, count)
 
         async def touch() -> None:
-            await operator.change(cluster, operator.web, metadata={"annotations": {"a": str(chance.random())}})
+            await operator.change(cluster, operator.web, metadata={"annotations": {"a": str(rng.random())}})
 
         async def interfere() -> None:
-            await operator.change(cluster, operator.scaler, spec={"maxReplicas": chance.randint(10, 20)})
+            await operator.change(cluster, operator.scaler, spec={"maxReplicas": rng.randint(10, 20)})
 
         async def upgrade() -> None:
             nonlocal chosen
-            chosen = chance.choice(components)
+            chosen = rng.choice(components)
 
         async def restart() -> None:
             nonlocal apply_cache
@@ -96,7 +96,7 @@ class TestInterleavings:
         async def turn() -> None:
             nonlocal made
             made += 1
-            await chance.choice(what)()
+            await rng.choice(what)()
 
         async with reconciling(owner, cluster, clock=operator.clock) as context:
             await chosen.reconcile(context)
@@ -109,21 +109,21 @@ class TestInterleavings:
             assert (await cluster.get(operator.web))["spec"]["replicas"] == count
 
 
-class TestSleep:
-    """The spec changes its mind while a pass is on its way: before each of its writes, in both directions."""
+class TestSuspension:
+    """The user reverts a suspension or resumption before each write of the reconcile."""
 
-    # The writes of a pass that suspends, and of one that resumes: resources first, the status last.
+    # Number of writes of a reconcile that suspends, and of one that resumes: resources first, the status last.
     STEPS: Final = {"suspend": 3, "resume": 4}
 
     @pytest.mark.promise("suspend-resume", runs="before each of 7 writes, in both directions")
     @pytest.mark.parametrize(
         ("step", "number"), [(step, number) for step, writes in STEPS.items() for number in range(1, writes + 1)]
     )
-    async def test_turning_back_at_any_step_brings_count_and_autoscaler_back(
+    async def test_reverting_at_any_write_restores_count_and_autoscaler(
         self, operator: Operator, step: str, number: int
     ) -> None:
         cluster = await operator.at_rest()
-        awake = await content(operator, cluster)
+        running = await content(operator, cluster)
         if step == "resume":
             await self._turn(operator, cluster, suspended=True)
             await operator.settle(cluster)
@@ -131,11 +131,11 @@ class TestSleep:
         await self._turn(operator, cluster, suspended=there)
         watched = Watched(cluster, operator)
 
-        async def turn_back() -> None:
+        async def revert() -> None:
             await self._turn(operator, cluster, suspended=back)
 
         writes = [verb for verb in Verb if not verb.is_read]
-        faulty = FaultyCluster(watched, [faults.meanwhile(turn_back, verbs=writes, first=number)])
+        faulty = FaultyCluster(watched, [faults.meanwhile(revert, verbs=writes, first=number)])
         await operator.settle(cluster, faulty)
         faulty.assert_all_injected()
         if back:
@@ -144,10 +144,10 @@ class TestSleep:
             await operator.settle(cluster, faulty)
 
         found = await content(operator, cluster)
-        assert not differences(awake, found, before_name="before", after_name="after")
+        assert not differences(running, found, before_name="before", after_name="after")
         assert (await cluster.get(operator.web))["spec"]["replicas"] == operator.busy
         assert await operator.read(cluster, operator.scaler) is not None
-        # No third count in between, and none that comes back: the count flips once per change of mind.
+        # No other count in between, and the count changes only once for each change of the spec.
         assert set(watched.live) <= {0, operator.busy}
         flips = sum(before != after for before, after in zip(watched.live, watched.live[1:], strict=False))
         assert flips <= 3
@@ -158,7 +158,7 @@ class TestSleep:
 
 
 async def content(operator: Operator, cluster: EmbeddedCluster) -> dict[str, Manifest]:
-    """Return everything but what counts changes, and by which of our two managers a field was left."""
+    """Return the state without generations and managed fields."""
     found = await operator.state(cluster)
     for manifest in found.values():
         for path in ("generation", "managedFields"):

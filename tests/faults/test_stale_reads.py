@@ -1,4 +1,4 @@
-"""What is read is old: by some versions of others, or because events of the cluster have not arrived yet."""
+"""Faults: reads are stale by several versions, or because watch events have not arrived yet."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from ocf.objects import Manifest
     from tests.faults.conftest import Operator
 
-# One change that applies two objects and deletes two others.
+# A change of the spec that applies two objects and deletes two others.
 CHANGE: Final[Manifest] = {"version": "2.0.0", "mode": "fancy", "scaled": False, "protected": False}
 PASSES: Final = 3
 
 
 class Late(InterceptingCluster):
-    """A cluster whose first reads of some objects show what they once were.
+    """A cluster whose first reads of some objects return an old version.
 
     Args:
         cluster: The cluster.
-        once: What they were.
-        times: How many reads of each are old.
+        once: The old versions.
+        times: Number of stale reads of each object.
     """
 
     def __init__(self, cluster: Cluster, once: Sequence[Manifest], times: int) -> None:
@@ -48,15 +48,15 @@ class Late(InterceptingCluster):
 
 
 async def others(operator: Operator, cluster: Cluster, versions: int) -> None:
-    """Write so many versions of an object that is going to change, and one of an object that is going to be deleted."""
+    """Write several versions of the Deployment, which will change, and one of the autoscaler, which will be deleted."""
     for key, count in ((operator.web, versions), (operator.scaler, 1)):
         for left in range(count, 0, -1):
             await operator.change(cluster, key, metadata={"annotations": {"example.com/seen": str(left)}})
 
 
 @pytest.mark.promise("stale-read", runs="reads that are 1, 2, 3 … 50 versions old")
-async def test_what_is_read_some_versions_too_late_costs_no_create_and_no_delete(operator: Operator) -> None:
-    """All reads of the first passes after a change are old; the end is that of an operator that sees everything."""
+async def test_stale_reads_cause_no_additional_create_or_delete(operator: Operator) -> None:
+    """All reads of the first reconciles after a change are stale; the final state is the same as with current reads."""
     twin = SimulatedCluster(await operator.at_rest())
     await others(operator, twin.cluster, 1)
     await operator.change(twin.cluster, spec=CHANGE)
@@ -78,7 +78,7 @@ async def test_what_is_read_some_versions_too_late_costs_no_create_and_no_delete
 
 
 async def ungenerated(operator: Operator, cluster: Cluster) -> dict[str, Manifest]:
-    """Return everything but generations: while a delete is late, the autoscaler goes on scaling, and we with it."""
+    """Return the state without generations: until the late delete the autoscaler goes on scaling."""
     found = await operator.state(cluster)
     for manifest in found.values():
         manifest["metadata"].pop("generation", None)
@@ -87,7 +87,7 @@ async def ungenerated(operator: Operator, cluster: Cluster) -> dict[str, Manifes
 
 
 class Held(InterceptingCluster):
-    """A cluster whose watches stand still after some events, until they are let go."""
+    """A cluster whose watches stop after a number of events, until they are released."""
 
     def __init__(self, cluster: Cluster, events: int) -> None:
         super().__init__(cluster)
@@ -111,10 +111,10 @@ class Held(InterceptingCluster):
             await events.aclose()
 
 
-@pytest.mark.promise("own-writes", runs="watches that stand still after 0, 1, 2 … 7 events")
+@pytest.mark.promise("own-writes", runs="watches that stop after 0, 1, 2 … 7 events")
 @pytest.mark.parametrize("events", range(8))
-async def test_what_we_wrote_is_seen_at_once_however_late_its_event_is(operator: Operator, events: int) -> None:
-    """The cache stands still, the operator goes on: it repeats no write, and ends where it would have ended."""
+async def test_own_writes_are_visible_before_their_watch_events_arrive(operator: Operator, events: int) -> None:
+    """The operator goes on while its cache gets no events: it repeats no write, and the final state is the same."""
     twin, world = SimulatedCluster(await operator.new_cluster()), SimulatedCluster(await operator.new_cluster())
     await operator.settle(twin.cluster, SimulatedProcess(twin))
     held = Held(SimulatedProcess(world), events)

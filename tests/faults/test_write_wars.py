@@ -1,4 +1,4 @@
-"""Somebody insists on another value: a webhook that rewrites what is sent, a controller that changes it back."""
+"""Faults: a webhook rewrites applied objects, or another controller reverts them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 HOUR: Final = timedelta(hours=1)
 MINUTE: Final = timedelta(minutes=1)
 RESYNC: Final = timedelta(seconds=30)
-SETTLED: Final = 5
+EVERY: Final = 5
 
 
 @pytest.fixture
 def hour(operator: Operator) -> Callable[..., Awaitable[list[Any]]]:
-    """Let an hour pass, with a pass every minute, each followed by what somebody does."""
+    """Return a function that reconciles every minute for an hour, each time followed by another actor's change."""
 
     async def run(
         seen: Cluster,
@@ -39,8 +39,8 @@ def hour(operator: Operator) -> Callable[..., Awaitable[list[Any]]]:
             results.append(await operator.reconcile(seen))
             if after is not None:
                 await after()
-            # They have nothing more to say once all is rolled out, and again after the end of a war.
-            if number < SETTLED or number % SETTLED == 0:
+            # The controllers rarely have anything to write after the rollout, so they run only now and then.
+            if number < EVERY or number % EVERY == 0:
                 await operator.controllers(raw)
             operator.clock.advance(every)
         return results
@@ -50,7 +50,7 @@ def hour(operator: Operator) -> Callable[..., Awaitable[list[Any]]]:
 
 REWRITES: Final[dict[str, Callable[[Manifest, int], object]]] = {
     "an image is replaced": lambda web, _: web["spec"]["template"]["spec"]["containers"][0].update(image="mirror/web"),
-    "a field is taken away": lambda web, _: web["spec"]["template"]["spec"]["containers"][0].pop("ports", None),
+    "a field is removed": lambda web, _: web["spec"]["template"]["spec"]["containers"][0].pop("ports", None),
     "a label is added": lambda web, _: web["metadata"].setdefault("labels", {}).update(seen="yes"),
     "another value each time": lambda web, number: web["spec"]["template"]["spec"]["containers"][0].update(
         image=f"mirror/web:{number}"
@@ -62,9 +62,9 @@ REWRITES: Final[dict[str, Callable[[Manifest, int], object]]] = {
 
 
 class TestWebhooks:
-    @pytest.mark.promise("webhook", runs="5 webhooks, an hour with a pass every minute each")
+    @pytest.mark.promise("webhook", runs="5 webhooks, an hour with a reconcile every minute each")
     @pytest.mark.parametrize("rewrite", REWRITES)
-    async def test_what_a_webhook_rewrites_is_learnt_and_not_fought(
+    async def test_a_value_rewritten_by_a_webhook_is_not_written_again(
         self, operator: Operator, hour: Callable[..., Awaitable[list[Any]]], rewrite: str
     ) -> None:
         cluster = await operator.new_cluster()
@@ -85,23 +85,23 @@ class TestWebhooks:
 
 
 class TestControllers:
-    @pytest.mark.promise("write-war", runs="an hour with a pass every 30 seconds, each of them undone")
-    async def test_what_is_undone_three_times_is_told_and_waits(
+    @pytest.mark.promise("write-war", runs="an hour with a reconcile every 30 seconds, each of them reverted")
+    async def test_a_write_reverted_three_times_is_reported_and_backs_off(
         self, operator: Operator, hour: Callable[..., Awaitable[list[Any]]]
     ) -> None:
         cluster = await operator.at_rest()
 
-        async def undo() -> None:
+        async def revert() -> None:
             await operator.change(cluster, operator.settings, data={"greeting": "go away"})
 
         operator.clock.advance(HOUR)
-        await undo()
-        results = await hour(cluster, cluster, undo, RESYNC)
+        await revert()
+        results = await hour(cluster, cluster, revert, RESYNC)
         ours = [request for request in cluster.requests.of(Verb.APPLY) if request.changed]
         status = [request for request in cluster.requests.of(Verb.UPDATE) if request.kind == "Shop"]
         assert len(ours) + len(status) <= 10
         assert {request.kind for request in ours} == {"ConfigMap"}
-        # What is undone for the third time waits, and longer each time.
+        # The third revert starts a backoff, which doubles each time.
         outcomes = [result.outcomes[0] for result in results]
         assert [outcome.writes for outcome in outcomes[:3]] == [1, 1, 0]
         assert {outcome.why for outcome in outcomes if not outcome.writes} == {Why.BACKING_OFF}
@@ -110,25 +110,25 @@ class TestControllers:
             timedelta(seconds=30),
             *(timedelta(minutes=2**doubled) for doubled in range(5)),
         ]
-        # Told at once, and as what it is; once the grace period is over, as an outage.
+        # Reported at once as Blocked, and as Down after the grace period.
         assert [str(result.condition.reason) for result in results[1:3]] == ["Healthy", "Blocked"]
         condition = await operator.condition(cluster)
         assert (condition["status"], condition["reason"]) == ("False", "Down")
         for said in (results[2].condition.message, condition["message"]):
             assert f'{operator.settings}: what was applied is reverted repeatedly, last changed by "kubectl"' in said
 
-    @pytest.mark.promise("write-war-ends", runs="a war of an hour, then peace")
-    async def test_once_nobody_undoes_it_any_more_it_is_repaired_and_healthy(
+    @pytest.mark.promise("write-war-ends", runs="an hour of reverts, then an hour without")
+    async def test_a_write_is_repeated_once_the_reverts_end(
         self, operator: Operator, hour: Callable[..., Awaitable[list[Any]]]
     ) -> None:
         cluster = await operator.at_rest()
         before = await operator.state(cluster)
 
-        async def undo() -> None:
+        async def revert() -> None:
             await operator.change(cluster, operator.settings, data={"greeting": "go away"})
 
-        await undo()
-        await hour(cluster, cluster, undo)
+        await revert()
+        await hour(cluster, cluster, revert)
         await hour(cluster, cluster)
         assert (await operator.condition(cluster))["reason"] == "Healthy"
         after = await operator.state(cluster)
