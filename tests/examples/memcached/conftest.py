@@ -1,4 +1,4 @@
-"""Every test that takes `world` runs twice: on the embedded cluster, and on a real API server with real controllers."""
+"""Fixtures. A test that uses `world` runs on the embedded cluster and on a real API server with real controllers."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -33,7 +33,7 @@ def caches_plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
 
 @pytest.fixture(params=["embedded", "envtest"])
 async def world(request: pytest.FixtureRequest) -> AsyncIterator[Env]:
-    """Give a cluster that knows caches, and a namespace in it."""
+    """Return a cluster with the definition of caches, and a namespace."""
     if request.param == "embedded":
         yield await embedded_world()
         return
@@ -48,7 +48,7 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[Env]:
 
 @pytest.fixture
 async def embedded() -> Env:
-    """Give the embedded cluster only, for what does not depend on a server."""
+    """Return the embedded cluster only, for tests that do not depend on a server."""
     return await embedded_world()
 
 

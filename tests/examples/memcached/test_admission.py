@@ -1,4 +1,4 @@
-"""Scenario 27 and the webhooks around it: asked by a function, by the embedded cluster, and by a real API server."""
+"""Scenario 27 and the webhooks: called as a function, by the embedded cluster, and by a real API server."""
 
 import re
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ REFUSED: list[Any] = [
 
 @asynccontextmanager
 async def asked(world: Env, *, strict: bool = False) -> AsyncIterator[None]:
-    """Have the API server ask the operator's webhooks."""
+    """Register the operator's webhooks with the API server."""
     async with serve_webhooks(world.cluster, f"memcached-{world.namespace}", webhooks(strict=strict).webhooks):
         yield
 
@@ -54,7 +54,7 @@ def manifest(world: Env, **spec: Any) -> Manifest:
 
 
 @pytest.mark.parametrize(("spec", "field", "text"), REFUSED)
-async def test_scenario_27_refused_in_strict_mode(world: Env, spec: Manifest, field: str, text: str) -> None:
+async def test_scenario_27_rejected_in_strict_mode(world: Env, spec: Manifest, field: str, text: str) -> None:
     async with asked(world, strict=True):
         with pytest.raises(InvalidError, match=text) as refused:
             await world.cluster.create(manifest(world, **spec), field_manager="user")
@@ -92,7 +92,7 @@ def answer(spec: Manifest, *, strict: bool) -> Manifest:
 
 
 @pytest.mark.parametrize("sample", [AUTOSCALED, DEFAULTS], ids=["full", "short"])
-async def test_both_examples_are_taken_as_they_are_shown(world: Env, sample: str) -> None:
+async def test_both_examples_are_accepted_unchanged(world: Env, sample: str) -> None:
     shown = load_document(sample)
     async with asked(world):
         stored = await world.cluster.create(
@@ -130,7 +130,7 @@ async def test_applying_the_same_again_changes_nothing(world: Env) -> None:
     assert first["spec"]["autoscaling"]["metrics"] == [CPU]
 
 
-async def test_everything_wrong_is_told_at_once(world: Env) -> None:
+async def test_all_errors_are_reported_at_once(world: Env) -> None:
     spec = {
         "resources": {"limits": {"memory": "64Mi"}},
         "memcached": {"maxMemoryMB": 64},
@@ -162,7 +162,7 @@ async def test_everything_wrong_is_told_at_once(world: Env) -> None:
         pytest.param({"autoscaling": {"minReplicas": 0}}, id="no replica at least"),
     ],
 )
-async def test_the_schema_refuses_by_itself(world: Env, spec: Manifest) -> None:
+async def test_the_schema_rejects(world: Env, spec: Manifest) -> None:
     with pytest.raises(InvalidError):
         await world.cluster.create(manifest(world, **spec), field_manager="user")
 
@@ -176,7 +176,7 @@ async def test_the_schema_refuses_by_itself(world: Env, spec: Manifest) -> None:
         pytest.param({"highAvailability": {"podDisruptionBudget": {"minAvailable": "50%"}}}, id="a share"),
     ],
 )
-async def test_the_schema_takes(world: Env, field: Manifest) -> None:
+async def test_the_schema_accepts(world: Env, field: Manifest) -> None:
     stored: Any = (await world.cluster.create(manifest(world, **field), field_manager="user"))["spec"]
     wanted: Any = field
     while isinstance(wanted, dict):

@@ -1,4 +1,4 @@
-"""What a cache says of itself where nobody scales it, where something is missing, and where a pass failed."""
+"""Conditions of a cache without an autoscaler, with missing Secrets, and after a failed reconcile."""
 
 from typing import Any
 
@@ -53,14 +53,14 @@ def test_zero_replicas_are_neither_available_nor_degraded() -> None:
     }
 
 
-def test_a_missing_secret_degrades_and_leaves_ready_alone() -> None:
+def test_a_missing_secret_degrades_and_does_not_change_ready() -> None:
     found = told({"replicas": 1}, running(1, 1, 1), missing=["b", "a"])
 
     assert found["Degraded"] == ("True", "SecretNotFound", "Referenced Secrets not found: a, b")
     assert found["Ready"] == ("True", "MemcachedReady", "All 1 replicas are ready")
 
 
-def test_a_failed_pass_degrades_and_says_why() -> None:
+def test_a_failed_reconcile_degrades_with_its_error() -> None:
     found = told({"replicas": 1}, running(1, 1, 1), missing=["a"], failure="the server is down")
 
     assert found["Degraded"] == ("True", "Degraded", "the server is down")
@@ -68,7 +68,7 @@ def test_a_failed_pass_degrades_and_says_why() -> None:
 
 
 @pytest.mark.parametrize("scaling", [None, {"enabled": True, "maxReplicas": 9}])
-def test_a_cache_that_sleeps_wants_nothing_and_nobody_scales_it(scaling: Manifest | None) -> None:
+def test_a_suspended_cache_desires_no_pods_and_is_not_scaled(scaling: Manifest | None) -> None:
     found = told({"replicas": 3, "suspended": True, "autoscaling": scaling}, running(2, 2, 2))
 
     assert found["Available"] == ("True", "Available", "2/0 replicas are ready")

@@ -1,4 +1,4 @@
-"""What the API server holds caches to: names, version, columns, and every field with its limits and its default."""
+"""The definition of caches: names, version, columns, and every field with its limits and its default."""
 
 import runpy
 import sys
@@ -100,7 +100,7 @@ def test_the_status() -> None:
     assert status["conditions"]["x-kubernetes-list-map-keys"] == ["type"]
 
 
-def test_the_program_prints_it(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_prints_it(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "examples.memcached.definition")
     runpy.run_module("examples.memcached.definition", run_name="__main__")
 

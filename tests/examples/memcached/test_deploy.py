@@ -1,4 +1,4 @@
-"""What the operator ships as: manifests that say what it says, which API servers accept, and an image."""
+"""Deployment of the operator: manifests that are up to date and accepted by API servers, and an image."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def namespaces(value: Any) -> set[str]:
 
 class TestManifests:
     @pytest.mark.parametrize("name", sorted(generated()))
-    def test_what_is_generated_is_what_the_operator_says(self, name: str) -> None:
+    def test_the_generated_manifests_are_up_to_date(self, name: str) -> None:
         """Write them anew with `python -m examples.memcached.deploy`."""
         assert read(name) == generated()[name]
 
@@ -95,7 +95,7 @@ class TestManifests:
         assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == ACCOUNT.name
         assert deployment["metadata"]["namespace"] == ACCOUNT.namespace
 
-    def test_the_service_leads_to_the_webhooks(self) -> None:
+    def test_the_service_targets_the_webhooks(self) -> None:
         service = only("service.yaml", "Service")
         ports = {port["name"]: port["containerPort"] for port in container()["ports"]}
         settings = Settings.of({"POD_NAMESPACE": ACCOUNT.namespace, "WEBHOOK_SERVICE": SERVICE.name})
@@ -148,7 +148,7 @@ class TestRights:
         # A name is not known to whoever creates.
         assert [rule["verbs"] for rule in role["rules"] if "resourceNames" not in rule] == [["create"], ["create"]]
 
-    def test_nothing_of_a_cache_is_ever_replaced(self) -> None:
+    def test_no_object_of_a_cache_is_ever_replaced(self) -> None:
         """An apply is a patch, so `update`, which could replace anything, is not asked for but of the status."""
         (role,) = [one for one in read("roles.yaml") if one["kind"] == "ClusterRole"]
         updated = [resource for rule in role["rules"] if "update" in rule["verbs"] for resource in rule["resources"]]
@@ -160,7 +160,7 @@ class TestRights:
 
 
 class TestOnARealApiServer:
-    """Nothing but the namespace is stored: nobody would answer the webhooks, and other tests make caches, too."""
+    """Only the namespace is stored: no process would answer the webhooks, and other tests create caches as well."""
 
     @pytest.fixture(autouse=True)
     def _namespace(self, envtest_plane: ControlPlane) -> None:
@@ -191,13 +191,13 @@ class TestImage:
         text = CONTAINERFILE.read_text(encoding="utf-8")
         return [line.split()[1:] for line in text.splitlines() if line.split(" ")[0] == word]
 
-    def test_nobody_in_it_is_root(self) -> None:
+    def test_it_does_not_run_as_root(self) -> None:
         (user,) = self.lines("USER")
         security = only("deployment.yaml", "Deployment")["spec"]["template"]["spec"]["securityContext"]
 
         assert user == [f"{security['runAsUser']}:{security['runAsGroup']}"]
 
-    def test_what_builds_is_left_behind(self) -> None:
+    def test_it_contains_no_build_tools(self) -> None:
         stages = CONTAINERFILE.read_text(encoding="utf-8").split("\nFROM ")[1:]
 
         assert len(stages) == 2

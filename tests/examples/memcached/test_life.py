@@ -61,7 +61,7 @@ async def test_scenario_13_without_a_minimum_the_server_stores_one(world: Env) -
     assert (await world.get(HPA))["spec"]["minReplicas"] == 1
 
 
-async def test_scenario_14_the_autoscaler_follows_the_spec_in_one_pass(world: Env) -> None:
+async def test_scenario_14_the_autoscaler_follows_the_spec_in_one_reconcile(world: Env) -> None:
     scaling = {"enabled": True, "minReplicas": 1, "maxReplicas": 5, "metrics": [cpu(70)]}
     await world.create(autoscaling=scaling)
     await world.reconcile()
@@ -72,7 +72,7 @@ async def test_scenario_14_the_autoscaler_follows_the_spec_in_one_pass(world: En
     assert (spec["minReplicas"], spec["maxReplicas"], spec["metrics"]) == (3, 10, [cpu(90)])
 
 
-async def test_scenario_15_the_second_pass_leaves_the_autoscaler_alone(world: Env) -> None:
+async def test_scenario_15_the_second_reconcile_does_not_write_the_autoscaler(world: Env) -> None:
     await world.create(AUTOSCALED)
     await world.settle()
     before = (await world.get(HPA))["metadata"]["resourceVersion"]
@@ -128,7 +128,7 @@ async def test_scenario_19_the_count_of_a_new_deployment_is_the_servers(world: E
 
 
 async def test_scenario_20_the_status_of_a_scaled_cache(embedded: Env) -> None:
-    """On the embedded cluster only: on a real one, pods may be there before the pass has ended."""
+    """On the embedded cluster only: on a real one, pods may exist before the reconcile has ended."""
     cache = await embedded.create(AUTOSCALED)
     await embedded.reconcile()
     status = await embedded.status()
@@ -169,7 +169,7 @@ async def test_scenario_21_from_the_autoscaler_to_three_by_hand(world: Env) -> N
     assert (await world.conditions())["Available"] == ("True", "Available", "3/3 replicas are ready")
 
 
-async def test_scenario_22_an_autoscaler_that_somebody_deletes_comes_back(world: Env) -> None:
+async def test_scenario_22_a_deleted_autoscaler_is_created_again(world: Env) -> None:
     cache = await world.create(AUTOSCALED)
     await world.settle()
     before = await world.get(HPA)

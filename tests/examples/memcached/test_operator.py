@@ -1,4 +1,4 @@
-"""The operator at work, in virtual time: what wakes it, what it costs, what it counts and tells."""
+"""The running operator in virtual time: its triggers, requests, metrics and events."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,7 +25,7 @@ MINUTE = 60.0
 
 
 class OperatorEnv(Env):
-    """A world in which the operator runs by itself."""
+    """A cluster with a running operator."""
 
     def __init__(self, clock: LoopClock, *, monitors: bool) -> None:
         self.server = EmbeddedCluster(namespaces=["caches"], now=clock.now)
@@ -63,7 +63,7 @@ def play(test: Callable[[OperatorEnv], Awaitable[None]], *, monitors: bool = Tru
     run_in_virtual_time(on_stage())
 
 
-def test_a_cache_becomes_ready_and_then_costs_nothing() -> None:
+def test_a_ready_cache_causes_no_requests() -> None:
     async def test(stage: OperatorEnv) -> None:
         await stage.create(AUTOSCALED)
         await asyncio.sleep(MINUTE)
@@ -89,7 +89,7 @@ def test_a_cache_becomes_ready_and_then_costs_nothing() -> None:
         pytest.param("PodDisruptionBudget", {"spec": {"maxUnavailable": 7}}, id="the PodDisruptionBudget"),
     ],
 )
-def test_drift_is_mended_without_anybody_asking(kind: str, patch: Manifest) -> None:
+def test_drift_is_reverted_when_its_event_arrives(kind: str, patch: Manifest) -> None:
     async def test(stage: OperatorEnv) -> None:
         await stage.create(EVERYTHING)
         await asyncio.sleep(MINUTE)
@@ -104,7 +104,7 @@ def test_drift_is_mended_without_anybody_asking(kind: str, patch: Manifest) -> N
     play(test)
 
 
-def test_a_secret_that_comes_or_changes_is_rolled_out() -> None:
+def test_a_created_or_changed_secret_is_rolled_out() -> None:
     async def test(stage: OperatorEnv) -> None:
         await stage.create(EVERYTHING)
         await asyncio.sleep(MINUTE)
@@ -146,7 +146,7 @@ def test_events_in_the_operators_own_words() -> None:
     play(test)
 
 
-def test_metrics_of_a_cache_come_and_go() -> None:
+def test_metrics_are_removed_with_the_cache() -> None:
     async def test(stage: OperatorEnv) -> None:
         await stage.create(PLAIN)
         await asyncio.sleep(MINUTE)
@@ -180,11 +180,11 @@ def test_metrics_of_a_cache_come_and_go() -> None:
     play(test)
 
 
-def test_a_pass_that_fails_is_counted_and_told() -> None:
+def test_a_failed_reconcile_is_counted_and_reported() -> None:
     async def test(stage: OperatorEnv) -> None:
         await stage.create(PLAIN)
         await asyncio.sleep(MINUTE)
-        bad = {"spec": {"autoscaling": {"enabled": True}}}  # nobody was there to refuse that there is no upper limit
+        bad = {"spec": {"autoscaling": {"enabled": True}}}  # without webhooks the missing upper limit is accepted
         await stage.server.patch(stage.owner, bad, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
         await asyncio.sleep(MINUTE)
 
@@ -198,7 +198,7 @@ def test_a_pass_that_fails_is_counted_and_told() -> None:
     play(test)
 
 
-def test_a_cluster_without_service_monitors_serves_caches_that_want_none() -> None:
+def test_without_the_kind_service_monitor_other_caches_are_reconciled() -> None:
     async def test(stage: OperatorEnv) -> None:
         await stage.create(AUTOSCALED)
         await asyncio.sleep(MINUTE)
@@ -222,7 +222,7 @@ def test_a_cluster_without_service_monitors_serves_caches_that_want_none() -> No
     play(test, monitors=False)
 
 
-def test_a_cache_that_is_deleted_leaves_nothing() -> None:
+def test_all_objects_of_a_deleted_cache_are_deleted() -> None:
     async def test(stage: OperatorEnv) -> None:
         await stage.create(EVERYTHING)
         await asyncio.sleep(MINUTE)

@@ -1,4 +1,4 @@
-"""The process: what the environment may say, and the whole program against a served cluster."""
+"""The process: its environment variables, and the whole program on a served cluster."""
 
 import asyncio
 import os
@@ -59,7 +59,7 @@ def test_settings_of_an_environment() -> None:
         ({"WEBHOOK_SERVICE": "webhook"}, "WEBHOOK_SERVICE needs POD_NAMESPACE"),
     ],
 )
-def test_settings_that_are_refused(given: dict[str, str], problem: str) -> None:
+def test_invalid_settings_are_rejected(given: dict[str, str], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         Settings.of(given)
 
@@ -74,7 +74,7 @@ PROGRAMS = [
 async def program(
     arguments: list[str], kubeconfig: Path, **environment: str
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run a program of Python until it is told to stop; it has to end well."""
+    """Run a Python program until it is stopped; it must exit successfully."""
     given = {**os.environ, "KUBECONFIG": str(kubeconfig), "PYTHONPATH": str(CHECKOUT), **environment}
     process = await asyncio.create_subprocess_exec(
         sys.executable, *arguments, cwd=CHECKOUT, env=given, stderr=asyncio.subprocess.PIPE

@@ -1,4 +1,4 @@
-"""What is rendered for the samples, and how single features change it."""
+"""Rendered manifests of the samples, and the effect of each feature."""
 
 from typing import Any
 
@@ -123,7 +123,7 @@ def test_labels_of_the_user_do_not_replace_ours() -> None:
 
 
 @pytest.mark.parametrize("sources", [None, []])
-def test_without_sources_everybody_may_connect(sources: list[Manifest] | None) -> None:
+def test_without_sources_every_client_may_connect(sources: list[Manifest] | None) -> None:
     security = {"networkPolicy": {"enabled": True, "allowedSources": sources}}
     (rule,) = rendered(security=security)["NetworkPolicy"]["spec"]["ingress"]
 

@@ -1,4 +1,4 @@
-"""On a real API server the operator does all its work with the rights that it ships with, and not with a rule less."""
+"""On a real API server the operator needs exactly the policy rules that it ships with."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ async def known(admin: ApiServerCluster, role: Manifest, rule: Manifest, *, allo
 
 
 @pytest.mark.promise("rights", runs="the life of a cache with everything in it, on a real API server")
-async def test_nothing_is_forbidden(admin: ApiServerCluster, plane: ControlPlane) -> None:
+async def test_no_request_is_forbidden(admin: ApiServerCluster, plane: ControlPlane) -> None:
     for role in ROLES:
         await known(admin, role, role["rules"][-1], allowed=True)
 

@@ -1,4 +1,4 @@
-"""What happens while it runs: every row of the table of autoscaling, drift, hand-over, and other people's objects."""
+"""The reconciles of a cache: autoscaling, drift, enabling and disabling features, and objects of other owners."""
 
 from http import HTTPStatus
 from typing import ClassVar
@@ -167,7 +167,7 @@ class TestCount:
         assert list(dict.fromkeys(seen)) == [3, 6, 5, 4]
         assert seen[-1] == 4
 
-    async def test_a_count_set_by_hand_is_taken_back_while_nobody_scales(self, world: Env) -> None:
+    async def test_a_count_set_by_hand_is_reverted_without_autoscaling(self, world: Env) -> None:
         await world.create(PLAIN)
         await world.settle()
         await world.scale(9)
@@ -175,7 +175,7 @@ class TestCount:
 
         assert await world.replicas() == 3
 
-    async def test_asleep_and_awake(self, world: Env) -> None:
+    async def test_suspend_and_resume(self, world: Env) -> None:
         await world.create(AUTOSCALED)
         await world.settle()
         await world.scale(6)
@@ -192,7 +192,7 @@ class TestCount:
         assert awake == (6, True)
         assert (await world.conditions())["Ready"][2] == "All 6 replicas are ready"
 
-    async def test_asleep_and_awake_without_autoscaler(self, world: Env) -> None:
+    async def test_suspend_and_resume_without_autoscaler(self, world: Env) -> None:
         await world.create(PLAIN)
         await world.settle()
         await world.change(suspended=True)
@@ -203,8 +203,8 @@ class TestCount:
 
         assert (asleep, await world.replicas()) == (0, 3)
 
-    async def test_born_asleep_it_wakes_up(self, world: Env) -> None:
-        """An autoscaler leaves a target at zero alone, so somebody else has to wake it."""
+    async def test_created_suspended_it_can_be_resumed(self, world: Env) -> None:
+        """An autoscaler ignores a target with zero replicas, so the operator has to set the first count."""
         await world.create(AUTOSCALED, suspended=True)
         await world.settle()
         asleep = await world.replicas()
@@ -215,7 +215,7 @@ class TestCount:
         assert await world.replicas() >= 1
         assert (await world.conditions())["Ready"][0] == "True"
 
-    async def test_switched_while_asleep(self, world: Env) -> None:
+    async def test_autoscaling_changed_while_suspended(self, world: Env) -> None:
         await world.create(PLAIN)
         await world.settle()
         await world.change(suspended=True)
@@ -232,7 +232,7 @@ class TestCount:
 
 class TestQuiet:
     @pytest.mark.parametrize("sample", [PLAIN, AUTOSCALED, EVERYTHING], ids=["plain", "autoscaled", "everything"])
-    async def test_nothing_is_written_and_nothing_told_where_nothing_changed(self, world: Env, sample: str) -> None:
+    async def test_without_a_change_there_is_no_write_and_no_event(self, world: Env, sample: str) -> None:
         await world.secret("my-cache-sasl", **{"password-file": "user:password"})
         await world.secret("my-cache-tls", **{"tls.crt": "a", "tls.key": "b", "ca.crt": "c"})
         await world.create(sample)
@@ -262,7 +262,7 @@ DRIFT: dict[str, Manifest] = {
 
 
 class TestDrift:
-    async def test_what_somebody_changes_is_mended_at_once(self, world: Env) -> None:
+    async def test_a_changed_object_is_reverted_by_the_next_reconcile(self, world: Env) -> None:
         await everything(world)
         for kind, patch in DRIFT.items():
             before = await world.get(kind)
@@ -273,7 +273,7 @@ class TestDrift:
             assert (changed["spec"], changed["metadata"]["labels"]) != (before["spec"], before["metadata"]["labels"])
             assert (after["spec"], after["metadata"]["labels"]) == (before["spec"], before["metadata"]["labels"]), kind
 
-    async def test_what_somebody_deletes_comes_back(self, world: Env) -> None:
+    async def test_a_deleted_object_is_created_again(self, world: Env) -> None:
         await everything(world)
         for kind in DRIFT:
             uid = (await world.get(kind))["metadata"]["uid"]
@@ -282,7 +282,7 @@ class TestDrift:
 
             assert (await world.get(kind))["metadata"]["uid"] != uid
 
-    async def test_what_others_add_stays(self, world: Env) -> None:
+    async def test_fields_of_other_managers_stay(self, world: Env) -> None:
         await everything(world)
         await world.meddle("Service", metadata={"annotations": {"example.com/cost": "12"}})
         await world.change(service={"annotations": {"example.com/team": "other"}})
@@ -308,7 +308,7 @@ class TestOptional:
         assert not world.cluster.requests.of(Verb.DELETE)
         assert not any([await world.exists(kind) for kind in OPTIONAL])
 
-    async def test_somebody_elses_objects_of_that_name_stay(self, world: Env) -> None:
+    async def test_objects_of_other_owners_with_the_same_name_stay(self, world: Env) -> None:
         foreign: dict[str, Manifest] = {
             HPA: {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "other"}, "maxReplicas": 3},
             "PodDisruptionBudget": {"minAvailable": 1, "selector": {"matchLabels": {"app": "other"}}},
@@ -337,7 +337,7 @@ class TestSecrets:
         template = (await world.get("Deployment"))["spec"]["template"]
         return str(template["metadata"].get("annotations", {}).get(SECRET_HASH, ""))
 
-    async def test_one_that_is_missing_stops_nothing_and_is_told(self, world: Env) -> None:
+    async def test_a_missing_one_is_reported_and_does_not_stop_the_reconcile(self, world: Env) -> None:
         await world.create(replicas=1, security=self.SASL)
         await world.settle()
         missing = await world.conditions()
@@ -350,7 +350,7 @@ class TestSecrets:
         assert (await world.conditions())["Degraded"][1] == "NotDegraded"
         assert (before, len(await self.annotation(world))) == ("", 64)
 
-    async def test_one_that_changes_replaces_the_pods(self, world: Env) -> None:
+    async def test_a_changed_one_replaces_the_pods(self, world: Env) -> None:
         await world.secret("sasl", **{"password-file": "a"})
         await world.create(replicas=1, security=self.SASL)
         await world.settle()
@@ -365,7 +365,7 @@ class TestSecrets:
 
 class TestFailure:
     async def test_the_conditions_are_written_after_a_failed_step(self, world: Env) -> None:
-        """The autoscaler has no upper limit: nobody was there to refuse that, and the API server does now."""
+        """Without webhooks an autoscaler without upper limit reaches the API server, which rejects it."""
         await world.create(PLAIN)
         await world.settle()
         bad = {"spec": {"autoscaling": {"enabled": True}}}
@@ -381,7 +381,7 @@ class TestFailure:
         assert (await world.status())["observedGeneration"] == generation
         assert await world.replicas() == 3
 
-    async def test_a_server_that_fails_is_told_and_forgotten(self, embedded: Env) -> None:
+    async def test_a_server_error_is_reported_until_the_next_success(self, embedded: Env) -> None:
         await embedded.create(PLAIN)
         await embedded.settle()
         await embedded.change(image="memcached:1.6.1")
@@ -394,7 +394,7 @@ class TestFailure:
         assert failed[:2] == ("True", "Degraded")
         assert (await embedded.conditions())["Degraded"][1] == "NotDegraded"
 
-    async def test_a_cache_that_is_being_deleted_is_left_alone(self, embedded: Env) -> None:
+    async def test_a_cache_that_is_being_deleted_is_not_reconciled(self, embedded: Env) -> None:
         await embedded.create(PLAIN)
         held = {"metadata": {"finalizers": ["example.com/held"]}}
         await embedded.cluster.patch(

@@ -1,4 +1,4 @@
-"""The samples are caches as users write them: sound, and accepted by API servers."""
+"""The samples are valid and accepted by API servers."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def sample(file: Path) -> Manifest:
 
 
 @EACH
-def test_the_webhooks_have_nothing_against_it(file: Path) -> None:
+def test_the_webhooks_accept_it(file: Path) -> None:
     cache = default(Memcached.model_validate(sample(file)))
 
     assert validate(cache, strict=True) == ()
 
 
 @EACH
-def test_it_is_called_as_its_file(file: Path) -> None:
+def test_it_has_the_name_of_its_file(file: Path) -> None:
     assert sample(file)["metadata"]["name"] == file.stem
 
 

@@ -166,7 +166,7 @@ def test_scenario_08_autoscaling_that_is_off_stays_as_it_is(off: Manifest) -> No
 @pytest.mark.parametrize(
     ("spec", "replicas"),
     [
-        pytest.param({}, 1, id="filled in while nobody scales"),
+        pytest.param({}, 1, id="set without autoscaling"),
         pytest.param({"replicas": 0}, 0, id="zero is a count"),
         pytest.param({"replicas": 5}, 5, id="given"),
         pytest.param({"autoscaling": on()}, None, id="not filled in while scaled"),

@@ -38,7 +38,7 @@ def test_memory_needs_room_for_more_than_items(limit: str | int, refused: bool) 
         pytest.param({"resources": {"limits": {"memory": "1Mi"}}}, id="no settings"),
     ],
 )
-def test_memory_without_a_limit_is_no_problem(spec: Manifest) -> None:
+def test_memory_without_a_limit_is_valid(spec: Manifest) -> None:
     assert problems(**spec) == []
 
 
@@ -78,7 +78,7 @@ def test_the_disruption_budget(budget: Manifest, expected: list[str]) -> None:
     assert problems(replicas=3, highAvailability={"podDisruptionBudget": {**budget, "enabled": False}}) == []
 
 
-def test_a_budget_is_not_compared_with_a_count_that_nobody_knows() -> None:
+def test_a_budget_is_not_compared_with_an_unknown_count() -> None:
     assert problems(highAvailability={"podDisruptionBudget": {"enabled": True, "minAvailable": 30}}) == []
 
 

@@ -1,4 +1,4 @@
-"""A cluster with a cache in it, and who has a hand in it: the user, the webhook, the autoscaler, the kubelet."""
+"""A cluster with a cache, and simulated actors: the user, the webhook, the autoscaler and the kubelet."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Kubelet = Callable[[Cluster, str], Awaitable[None]]
 
 
 class Heard:
-    """A recorder that keeps what it is told."""
+    """A recorder that keeps all events."""
 
     def __init__(self) -> None:
         self.attempts: list[Attempt] = []
@@ -141,7 +141,7 @@ class Env(support.Env[EmbeddedCluster | RecordingCluster, VirtualClock]):
         return results[0] if results else None
 
     async def settle(self) -> None:
-        """Let everybody work until nothing is left to do."""
+        """Run the operator and the controllers until nothing changes any more."""
         before: Manifest = {}
         for _ in range(_PASSES):
             result = await self.retried()

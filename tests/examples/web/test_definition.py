@@ -1,4 +1,4 @@
-"""The definition of shops fits what the operator reads, and a real API server takes all that the operator sends."""
+"""The definition of shops matches the fields that the operator reads, and a real API server accepts all its objects."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -44,7 +44,7 @@ def plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
 
 @pytest.fixture
 async def real(plane: ControlPlane) -> AsyncIterator[ApiServerCluster]:
-    """Give a real API server that knows shops."""
+    """Return a real API server with the definition of shops."""
     await asyncio.to_thread(plane.install_crds, DEFINITION)
     async with await plane.cluster() as cluster:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": played.NAMESPACE}}
@@ -58,7 +58,7 @@ async def diff(plane: ControlPlane, *more: str) -> Result:
     return await asyncio.to_thread(CliRunner().invoke, app, [*command, "--kubeconfig", str(plane.kubeconfig)])
 
 
-async def test_a_real_server_takes_it_all(
+async def test_a_real_server_accepts_all_objects(
     real: ApiServerCluster, plane: ControlPlane, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await played.open_shop(real, version="1.4.2", exporter=True)

@@ -1,4 +1,4 @@
-"""The shop through its life: what waits for what, what is kept, what is never done twice."""
+"""Tests of the shop over its whole life: dependencies, preserved values, and no repeated writes."""
 
 import copy
 from collections.abc import Awaitable, Callable
@@ -52,14 +52,14 @@ async def replicas(cluster: Cluster, key: ObjectKey = played.WEB) -> int:
 
 
 async def born(clock: VirtualClock) -> EmbeddedCluster:
-    """Make a cluster with a shop and its Secret, which the operator has not seen yet."""
+    """Return a cluster with a shop and its Secret before the first reconcile."""
     cluster = await played.new_cluster(clock)
     await played.give_password(cluster)
     return cluster
 
 
-class TestBirth:
-    async def test_without_the_secret_nothing_is_made(self, clock: VirtualClock) -> None:
+class TestCreation:
+    async def test_without_the_secret_no_object_is_created(self, clock: VirtualClock) -> None:
         cluster = await played.new_cluster(clock)
         await played.reconcile_shop(cluster, clock)
 
@@ -70,7 +70,7 @@ class TestBirth:
         }
         assert not await exists(cluster, played.DATABASE)
 
-    async def test_a_secret_without_the_key_keeps_the_server_waiting(self, clock: VirtualClock) -> None:
+    async def test_a_secret_without_the_key_blocks_the_database(self, clock: VirtualClock) -> None:
         cluster = await born(clock)
         await cluster.patch(
             played.SECRET, {"data": None}, PatchOptions(patch_type=PatchType.MERGE, field_manager="user")
@@ -90,7 +90,9 @@ class TestBirth:
         assert await exists(cluster, played.DATABASE)
         assert not await exists(cluster, played.WEB)
 
-    async def test_the_pass_that_finds_the_database_ready_makes_the_application(self, clock: VirtualClock) -> None:
+    async def test_the_reconcile_that_finds_the_database_ready_creates_the_application(
+        self, clock: VirtualClock
+    ) -> None:
         cluster = await born(clock)
         await played.reconcile_shop(cluster, clock)
         await played.controllers(cluster)
@@ -100,7 +102,7 @@ class TestBirth:
         assert (found["DatabaseReady"], found["ApplicationReady"]) == (HEALTHY, ("False", "Creating"))
         assert await exists(cluster, played.WEB)
 
-    async def test_in_the_end_all_is_healthy(self, clock: VirtualClock) -> None:
+    async def test_both_components_become_healthy(self, clock: VirtualClock) -> None:
         assert await conditions(await played.healthy_cluster(clock)) == ALL_HEALTHY
 
 
@@ -132,7 +134,7 @@ class TestData:
 
 
 class TestExporter:
-    async def test_it_comes_and_goes_with_its_gate(self, clock: VirtualClock) -> None:
+    async def test_it_is_created_and_deleted_with_its_gate(self, clock: VirtualClock) -> None:
         cluster = await played.healthy_cluster(clock)
         seen = []
         for wanted in (True, False):
@@ -143,7 +145,7 @@ class TestExporter:
 
         assert seen == [(True, ["http", "metrics"]), (False, ["http"])]
 
-    async def test_its_health_does_not_count(self, clock: VirtualClock) -> None:
+    async def test_its_health_does_not_affect_the_condition(self, clock: VirtualClock) -> None:
         cluster = await played.healthy_cluster(clock, exporter=True)
         down, part = {"status": {"readyReplicas": 0}}, Subresource.STATUS
         await cluster.patch(
@@ -155,7 +157,7 @@ class TestExporter:
 
         assert await conditions(cluster) == ALL_HEALTHY
 
-    async def test_it_does_not_wait_for_what_blocks_the_others(self, clock: VirtualClock) -> None:
+    async def test_it_is_applied_while_the_others_are_blocked(self, clock: VirtualClock) -> None:
         cluster = await played.healthy_cluster(clock)
         await cluster.delete(played.CONNECTION)
         await played.change(cluster, exporter=True)
@@ -169,8 +171,8 @@ class TestExporter:
         }
 
 
-class TestSleep:
-    async def test_all_goes_to_zero_and_the_autoscaler_goes(self, clock: VirtualClock) -> None:
+class TestSuspension:
+    async def test_all_replicas_go_to_zero_and_the_autoscaler_is_deleted(self, clock: VirtualClock) -> None:
         cluster = await played.healthy_cluster(clock, exporter=True)
         await played.change(cluster, suspended=True)
         await played.reconcile_until_in_sync(cluster, clock)
@@ -179,7 +181,7 @@ class TestSleep:
         assert [await replicas(cluster, key) for key in (played.DATABASE, played.WEB, played.EXPORTER)] == [0, 0, 0]
         assert not await exists(cluster, played.AUTOSCALER)
 
-    async def test_the_live_count_is_back_at_once(self, clock: VirtualClock) -> None:
+    async def test_the_live_count_is_restored_at_once(self, clock: VirtualClock) -> None:
         cluster = await played.healthy_cluster(clock, replicas=4)
         await played.change(cluster, suspended=True)
         await played.reconcile_until_in_sync(cluster, clock)
@@ -189,7 +191,7 @@ class TestSleep:
         assert await replicas(cluster) == 4
         assert await exists(cluster, played.AUTOSCALER)
 
-    async def test_a_shop_that_is_born_asleep_wakes_up(self, clock: VirtualClock) -> None:
+    async def test_a_shop_that_is_created_suspended_can_be_resumed(self, clock: VirtualClock) -> None:
         cluster = await born(clock)
         await played.change(cluster, suspended=True)
         await played.reconcile_until_in_sync(cluster, clock)
@@ -202,7 +204,9 @@ class TestSleep:
 
 
 class TestUpgrade:
-    async def test_it_keeps_the_live_count_and_changes_what_the_versions_differ_in(self, clock: VirtualClock) -> None:
+    async def test_it_keeps_the_live_count_and_applies_the_differences_between_versions(
+        self, clock: VirtualClock
+    ) -> None:
         cluster = await played.healthy_cluster(clock, version="1.4.2", replicas=4)
         before = await container(cluster)
         await played.change(cluster, version="2.3.0")
@@ -214,7 +218,7 @@ class TestUpgrade:
         assert await replicas(cluster) == 4
         assert await conditions(cluster) == ALL_HEALTHY
 
-    async def test_a_version_that_is_none_stops_before_any_write_and_says_so(self, clock: VirtualClock) -> None:
+    async def test_an_invalid_version_is_reported_before_any_write(self, clock: VirtualClock) -> None:
         cluster = await played.healthy_cluster(clock)
         await played.change(cluster, version="latest")
         cluster.requests.clear()
@@ -228,8 +232,8 @@ class TestUpgrade:
             assert "'latest' is not a version" in condition["message"]
 
 
-class TestEnd:
-    async def test_what_the_operator_made_goes_and_the_secret_stays(self, clock: VirtualClock) -> None:
+class TestDeletion:
+    async def test_the_objects_of_the_operator_are_deleted_and_the_secret_stays(self, clock: VirtualClock) -> None:
         cluster = await played.healthy_cluster(clock, exporter=True)
         await cluster.delete(played.SHOP)
 
@@ -237,8 +241,8 @@ class TestEnd:
         assert [await exists(cluster, key) for key in ours] == [False] * 5
         assert await exists(cluster, played.SECRET)
 
-    async def test_a_shop_on_its_way_out_is_left_alone(self, clock: VirtualClock) -> None:
-        """What the garbage collector takes away, a pass in between must not bring back."""
+    async def test_a_shop_that_is_being_deleted_is_not_reconciled(self, clock: VirtualClock) -> None:
+        """A reconcile must not create objects again that the garbage collector has deleted."""
         cluster = await played.healthy_cluster(clock)
         held = {"metadata": {"finalizers": ["example.com/held"]}}
         await cluster.patch(played.SHOP, held, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
@@ -288,9 +292,9 @@ async def exporter_dropped(clock: VirtualClock) -> EmbeddedCluster:
 
 
 STEPS: Final = [
-    pytest.param(born, id="birth"),
-    pytest.param(falling_asleep, id="falling asleep"),
-    pytest.param(waking_up, id="waking up"),
+    pytest.param(born, id="creation"),
+    pytest.param(falling_asleep, id="suspension"),
+    pytest.param(waking_up, id="resumption"),
     pytest.param(upgraded, id="upgrade"),
     pytest.param(exporter_dropped, id="exporter dropped"),
 ]
@@ -298,7 +302,7 @@ STEPS: Final = [
 
 @pytest.mark.parametrize("step", STEPS)
 class TestEveryStep:
-    async def test_ends_quietly(self, step: MakeCluster, clock: VirtualClock) -> None:
+    async def test_ends_without_further_writes(self, step: MakeCluster, clock: VirtualClock) -> None:
         cluster = await step(clock)
         await played.reconcile_until_in_sync(cluster, clock)
 
@@ -311,7 +315,7 @@ class TestEveryStep:
 
         found.assert_same()
 
-    async def test_leaves_good_conditions_after_every_pass(self, step: MakeCluster, clock: VirtualClock) -> None:
+    async def test_leaves_valid_conditions_after_every_reconcile(self, step: MakeCluster, clock: VirtualClock) -> None:
         cluster = await step(clock)
         previous = (await cluster.get(played.SHOP)).get("status", {}).get("conditions", [])
         findings: list[ConditionFinding] = []

@@ -1,4 +1,4 @@
-"""What the shop renders at every version it supports; the regimes are found, not listed."""
+"""Golden tests of the shop at every supported version; versions that render alike share a golden file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,7 +82,7 @@ APPLICATION: Final = VersionMatrix(
 
 @pytest.fixture(autouse=True)
 def _data() -> Iterator[None]:
-    """Fill the cells that a pass would fill."""
+    """Fill the cells that a reconcile would fill."""
     with HOST.seeded("corner-db.shop.svc"), PASSWORD_SECRET.seeded("corner-password"):
         yield
 
@@ -98,7 +98,7 @@ def test_the_application_at_every_version(case: MatrixCase, update_goldens: bool
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_what_is_left_of_a_suspended_shop(clock: VirtualClock, version: str, update_goldens: bool) -> None:
+async def test_a_suspended_shop(clock: VirtualClock, version: str, update_goldens: bool) -> None:
     """A component renders what it applies while it is awake; what sleeps is looked at where it sleeps."""
     cluster = await played.healthy_cluster(clock, version=version, exporter=True)
     await played.change(cluster, suspended=True)

@@ -71,7 +71,7 @@ class Slow(InterceptingCluster):
         return await send()
 
 
-async def test_row_10_the_header_that_asks_for_time_is_heeded(tmp_path: Path) -> None:
+async def test_row_10_the_header_retry_after_is_respected(tmp_path: Path) -> None:
     """No matter that the cache is edited meanwhile."""
     world, stack = await new_world(), AsyncExitStack()
     slow = Slow(world.cluster, 1)

@@ -1,4 +1,4 @@
-"""Rows 4, 5 and 13: what watches tell is lost, comes twice, comes in another order, or is forgotten."""
+"""Rows 4, 5 and 13: watch events are lost, duplicated, reordered, or compacted."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Counting(InterceptingCluster):
 
 
 @pytest.mark.promise("events", runs="each of 16 events lost, and each pair of them")
-def test_row_4_what_one_lost_event_or_two_told_is_made_up_for() -> None:
+def test_row_4_one_or_two_lost_events_do_not_change_the_final_state() -> None:
     """Each single event of a life, and each pair, lost: by the next event, or by the next list."""
     wanted, events = end_without()
     singles = [(number,) for number in range(1, events + 1)]
@@ -185,7 +185,7 @@ def test_row_5_the_order_and_number_of_events_makes_no_difference(seed: int) -> 
 
 
 @pytest.mark.promise("cache-lost-events", runs="a hundred compactions while everything changes")
-def test_row_13_versions_that_are_forgotten_are_listed_anew() -> None:
+def test_row_13_compacted_versions_are_listed_again() -> None:
     """A hundred compactions while everything changes: no object is missed, and none made or told of twice.
 
     A watch that fails again and again is opened anew every 45 seconds, and so long it may take.

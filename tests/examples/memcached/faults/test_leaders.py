@@ -92,7 +92,7 @@ async def led(handovers: int) -> tuple[Ended, list[Link]]:
     "one-leader",
     runs="200 hand-overs of the Memcached operator, which always has something to write",
 )
-def test_row_17_who_has_lost_the_lease_writes_no_more() -> None:
+def test_row_17_a_process_without_the_lease_does_not_write() -> None:
     """Two hundred hand-overs among three processes whose clocks differ by ten seconds: no write of any but the leader.
 
     The old leader is cut off, or only cannot renew: then nothing but its own watch keeps it from writing.

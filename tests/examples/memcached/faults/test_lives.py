@@ -1,4 +1,4 @@
-"""Rows 24, 30, 31 and 32: namespaces that go, passes that hang, a crowd at the start, kinds that come late."""
+"""Rows 24, 30, 31 and 32: deleted namespaces, hanging reconciles, many caches at the start, kinds defined late."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def nothing_is_left(stage: OperatorEnv) -> None:
 
 @pytest.mark.promise("owner-gone", runs="a namespace goes with an operator at work, and without")
 @pytest.mark.parametrize("operating", [True, False], ids=["while the operator runs", "while no operator runs"])
-def test_row_24_a_namespace_goes_with_all_that_is_in_it(*, operating: bool) -> None:
+def test_row_24_a_namespace_is_deleted_with_all_its_objects(*, operating: bool) -> None:
     """Nothing that the operator makes, and no cache, has a finalizer or an annotation of it that would hold it."""
 
     async def test(stage: OperatorEnv) -> None:
@@ -86,8 +86,8 @@ class Torment:
         return memcached(cache)
 
 
-@pytest.mark.promise("hangs", runs="a hundred passes that hang, fail, or are cancelled")
-def test_row_30_what_fails_or_hangs_in_one_pass_harms_no_other() -> None:
+@pytest.mark.promise("hangs", runs="a hundred reconciles that hang, fail, or are cancelled")
+def test_row_30_a_failing_or_hanging_reconcile_does_not_affect_others() -> None:
     """A hundred times, in every way: each pass ends at its limit, other caches are served at once, no task is left."""
 
     async def lived(stage: OperatorEnv, torment: Torment) -> Ended:
@@ -122,7 +122,7 @@ class Latency(InterceptingCluster):
 
 
 @pytest.mark.promise("overtakes", runs="ten thousand caches at the start, a hundred edits")
-def test_row_31_a_fresh_edit_overtakes_ten_thousand_caches_that_were_there_at_the_start() -> None:
+def test_row_31_an_edit_overtakes_ten_thousand_caches_of_the_initial_list() -> None:
     """Every request takes 5 ms, so the crowd takes minutes; a hundred edits of caches at its end wait for a second.
 
     The memory is that of this whole process, what it held before, and the cluster with all caches, left out.
@@ -167,7 +167,7 @@ def resident() -> int:
 
 
 @pytest.mark.promise("late-kinds")
-def test_row_32_kinds_that_come_late_are_found_without_a_restart() -> None:
+def test_row_32_kinds_defined_late_are_found_without_a_restart() -> None:
     """First the caches themselves are unknown, then their ServiceMonitors, of which a cache that wants one tells."""
 
     async def run(*, late: bool) -> Ended:

@@ -1,4 +1,4 @@
-"""Rows 2 and 3: the process dies, whatever it is about to write."""
+"""Rows 2 and 3: the process crashes before or after any write."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def asked(write: Request) -> str:
 
 @pytest.mark.promise("crash", runs="the Memcached operator at each write of three scenarios: 36 crashes")
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_row_2_the_next_process_finishes_what_a_crash_left(scenario: str) -> None:
+def test_row_2_the_next_process_completes_an_interrupted_reconcile(scenario: str) -> None:
     """Before and after every write of three scenarios: same objects, creates and deletes; ten resyncs write nothing."""
     report = run_in_virtual_time(disturbed(scenario, CRASHES))
     assert len(report.rows) == 2 * len(WRITES[scenario])
@@ -108,7 +108,7 @@ def test_row_2_the_next_process_finishes_what_a_crash_left(scenario: str) -> Non
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_row_2_a_write_that_fails_or_whose_answer_is_lost_is_made_up_for(scenario: str) -> None:
+def test_row_2_a_failed_write_or_lost_response_does_not_change_the_final_state(scenario: str) -> None:
     """By the same process, which lives on and backs off."""
     report = run_in_virtual_time(disturbed(scenario, set(Disturbance) - set(CRASHES)))
     assert len(report.rows) == 2 * len(WRITES[scenario])
@@ -118,7 +118,7 @@ def test_row_2_a_write_that_fails_or_whose_answer_is_lost_is_made_up_for(scenari
 @pytest.mark.promise("crash-status", runs="the Memcached operator at each status write: 6 crashes")
 @pytest.mark.parametrize("nth", [1, 2])
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_row_3_conditions_are_right_after_a_crash_before_they_were_stored(scenario: str, nth: int) -> None:
+def test_row_3_conditions_are_correct_after_a_crash_before_the_status_write(scenario: str, nth: int) -> None:
     """The first status that the next process writes is the one that the dead one was about to write."""
     number = [place for place, write in enumerate(WRITES[scenario], 1) if write == "update Memcached"][nth - 1]
 

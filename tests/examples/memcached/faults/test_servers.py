@@ -1,4 +1,4 @@
-"""Rows 10 and 11: a server that asks for time, and one that is away."""
+"""Rows 10 and 11: a server that responds with Retry-After, and a server outage."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ OUTAGE: Final = 1_800.0
 NAMES: Final = tuple(f"cache-{number}" for number in range(10))
 
 
-@pytest.mark.promise("retry-after", runs="a thousand refusals of twenty caches")
-def test_row_10_a_server_that_asks_for_time_gets_it_and_others_go_on() -> None:
+@pytest.mark.promise("retry-after", runs="a thousand rejected requests of twenty caches")
+def test_row_10_retry_after_is_respected_and_other_caches_go_on() -> None:
     """A thousand refusals with Retry-After: none is tried again early, and nobody else waits for a second.
 
     Twenty caches are refused, each fifty times; all the while they are edited, which is no reason to try sooner.

@@ -1,4 +1,4 @@
-"""Rows 14 to 16: a watch falls silent, something in the process breaks, the server comes back from a backup."""
+"""Rows 14 to 16: a watch stops sending events, a bug in the process, a server restored from a backup."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def gone_on(stage: OperatorEnv, *, silent: bool) -> Ended:
 
 
 @pytest.mark.promise("not-deaf", runs="twenty silences of all watches")
-def test_row_14_a_silent_watch_is_found_out() -> None:
+def test_row_14_a_silent_watch_is_detected() -> None:
     """Twenty times no watch tells anything any more, and nobody closes it: within 70 s all is seen, and mended."""
 
     async def run(*, silent: bool) -> Ended:
@@ -49,7 +49,7 @@ def test_row_14_a_silent_watch_is_found_out() -> None:
     run_in_virtual_time(run(silent=True)).assert_as(run_in_virtual_time(run(silent=False)))
 
 
-def test_row_14_what_cannot_be_opened_anew_raises_the_alarm() -> None:
+def test_row_14_a_watch_that_cannot_be_reopened_is_visible_in_the_metrics() -> None:
     """The metric that is watched falls once the silence is found out, and rises again."""
 
     async def test(stage: OperatorEnv) -> None:
@@ -106,7 +106,7 @@ async def meddled(stage: OperatorEnv, number: int) -> int:
 
 
 @pytest.mark.promise("not-deaf", runs="a bug at each request of a life")
-def test_row_15_a_bug_at_any_request_ends_the_process_or_is_outlived() -> None:
+def test_row_15_a_bug_at_any_request_ends_the_process_or_has_no_lasting_effect() -> None:
     """At every request and every watch of a life, one after the other: objects as without it, and one event less."""
 
     async def run(number: int) -> tuple[Ended, int]:
@@ -156,7 +156,7 @@ def test_row_15_no_task_can_die_unnoticed() -> None:
 
 
 @pytest.mark.promise("restored")
-def test_row_16_a_server_that_comes_back_from_a_backup_is_believed() -> None:
+def test_row_16_the_state_of_a_restored_server_is_accepted() -> None:
     """What was written since the backup is gone, and versions go back: everything is listed anew, and nothing redone.
 
     Meanwhile the autoscaler was deleted and the image changed; neither was ever wanted by what is there now.
