@@ -120,7 +120,7 @@ async def test_the_defaults_of_an_empty_cache(world: Env) -> None:
 
 
 async def test_applying_the_same_again_changes_nothing(world: Env) -> None:
-    """What the webhook added stays, and belongs to nobody who could drop it by accident."""
+    """Fields that the webhook added stay: no field manager that applies the cache owns them."""
     wanted = {**load_document(DEFAULTS), "metadata": {"name": "my-cache", "namespace": world.namespace}}
     async with asked(world):
         first = await world.cluster.apply(wanted, field_manager="kubectl")

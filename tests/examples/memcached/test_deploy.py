@@ -145,7 +145,7 @@ class TestRights:
 
         assert role["metadata"]["namespace"] == ACCOUNT.namespace
         assert {resource for rule in role["rules"] for resource in rule["resources"]} <= OWN
-        # A name is not known to whoever creates.
+        # Rules for create cannot be restricted by name.
         assert [rule["verbs"] for rule in role["rules"] if "resourceNames" not in rule] == [["create"], ["create"]]
 
     def test_no_object_of_a_cache_is_ever_replaced(self) -> None:
@@ -219,7 +219,7 @@ class TestImage:
             assert all(list(ROOT.glob(path)) for path in paths if not path.startswith("/")), paths
 
     def test_the_program_starts_from_what_is_copied(self, tmp_path: Path) -> None:
-        """In a folder with nothing else, and told something wrong, so that it ends at once."""
+        """Run it in an otherwise empty folder, with an invalid setting, so that it ends at once."""
         (tmp_path / "examples" / "memcached").mkdir(parents=True)
         for file in (ROOT / "examples" / "memcached").glob("*.py"):
             shutil.copy(file, tmp_path / "examples" / "memcached")

@@ -141,7 +141,7 @@ class Life:
         await self.admin.create(cache, field_manager="admin")
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:
-        """Wait for the operator, or for a refusal; a real server has its own pace."""
+        """Wait for the operator, or for a forbidden request."""
         while not await holds():
             self.demand_rights()
             await asyncio.sleep(0.02)
@@ -233,7 +233,7 @@ async def tidy(admin: ApiServerCluster, life: Life) -> None:
 
 
 async def known(admin: ApiServerCluster, role: Manifest, rule: Manifest, *, allowed: bool) -> None:
-    """Wait until the server has heard of a change of a role, of which it tells nobody."""
+    """Wait until a change of a role is in effect, which the server does not announce."""
     (group,), resource = rule["apiGroups"], rule["resources"][-1]
     plural, _, part = resource.partition("/")
     asked = {

@@ -182,14 +182,14 @@ class TestCount:
         await world.settle()
         await world.change(suspended=True)
         await world.settle()
-        asleep = (await world.replicas(), await world.exists(HPA), (await world.conditions())["Available"])
+        suspended = (await world.replicas(), await world.exists(HPA), (await world.conditions())["Available"])
         await world.change(suspended=False)
         await world.reconcile()
-        awake = (await world.replicas(), await world.exists(HPA))
+        resumed = (await world.replicas(), await world.exists(HPA))
         await world.settle()
 
-        assert asleep == (0, False, ("False", "Unavailable", "0/0 replicas are ready"))
-        assert awake == (6, True)
+        assert suspended == (0, False, ("False", "Unavailable", "0/0 replicas are ready"))
+        assert resumed == (6, True)
         assert (await world.conditions())["Ready"][2] == "All 6 replicas are ready"
 
     async def test_suspend_and_resume_without_autoscaler(self, world: Env) -> None:
@@ -197,21 +197,21 @@ class TestCount:
         await world.settle()
         await world.change(suspended=True)
         await world.settle()
-        asleep = await world.replicas()
+        suspended = await world.replicas()
         await world.change(suspended=False)
         await world.settle()
 
-        assert (asleep, await world.replicas()) == (0, 3)
+        assert (suspended, await world.replicas()) == (0, 3)
 
     async def test_created_suspended_it_can_be_resumed(self, world: Env) -> None:
         """An autoscaler ignores a target with zero replicas, so the operator has to set the first count."""
         await world.create(AUTOSCALED, suspended=True)
         await world.settle()
-        asleep = await world.replicas()
+        suspended = await world.replicas()
         await world.change(suspended=False)
         await world.settle()
 
-        assert asleep == 0
+        assert suspended == 0
         assert await world.replicas() >= 1
         assert (await world.conditions())["Ready"][0] == "True"
 
@@ -222,11 +222,11 @@ class TestCount:
         await world.settle()
         await world.change(autoscaling=SCALING)
         await world.settle()
-        asleep = (await world.replicas(), await world.exists(HPA))
+        suspended = (await world.replicas(), await world.exists(HPA))
         await world.change(suspended=False)
         await world.settle()
 
-        assert asleep == (0, False)
+        assert suspended == (0, False)
         assert (await world.replicas(), await world.exists(HPA)) == (3, True)
 
 
@@ -320,7 +320,7 @@ class TestOptional:
             key = world.own(kind)
             metadata = {"name": key.name, "namespace": key.namespace}
             manifest = {"apiVersion": key.api_version, "kind": kind, "metadata": metadata, "spec": spec}
-            await world.cluster.create(manifest, field_manager="somebody")
+            await world.cluster.create(manifest, field_manager="another")
         result = await world.reconcile()
         await world.cluster.delete(world.owner)  # and the garbage collector has nothing to do with them
         await world.gone("Deployment")

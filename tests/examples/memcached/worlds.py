@@ -101,7 +101,7 @@ class Env(support.Env[EmbeddedCluster | RecordingCluster, VirtualClock]):
 
     async def meddle(self, kind: str, **patch: Any) -> Manifest:
         """Change an object of the operator by hand."""
-        return await self.merge_patch(self.own(kind), patch, by="somebody")
+        return await self.merge_patch(self.own(kind), patch, by="another")
 
     # --- The controllers. ---
 
@@ -119,7 +119,7 @@ class Env(support.Env[EmbeddedCluster | RecordingCluster, VirtualClock]):
         return await self.pass_over(self.cluster)
 
     async def retried(self) -> Result | None:
-        """Make a pass, and another one where a controller was faster, as the operator's queue does."""
+        """Reconcile, and again after a write conflict with a controller, as the operator's queue does."""
         while True:
             try:
                 return await self.reconcile()
@@ -128,7 +128,7 @@ class Env(support.Env[EmbeddedCluster | RecordingCluster, VirtualClock]):
                     raise
 
     async def pass_over(self, cluster: Cluster, owner: ObjectKey | None = None) -> Result | None:
-        """Make a pass on another cluster, or over another cache; return what it did, if it did anything."""
+        """Reconcile on another cluster or another cache; return the result, if there is one."""
         results: list[Result] = []
 
         async def report(context: ReconcileContext, cache: Memcached, outcome: ReconcileOutcome) -> timedelta | None:
@@ -193,7 +193,7 @@ _EMPTY: Final[Manifest] = {"apiVersion": "memcached.c5c3.io/v1alpha1", "kind": "
 
 
 def admitted(manifest: Manifest) -> Manifest:
-    """Do what the webhooks do: default the spec, and refuse what is wrong."""
+    """Return a cache as after the webhooks: with defaults set; reject an invalid one."""
     cache = default(read_live(manifest, Memcached))
     assert validate(cache) == ()
     return {**copy_json(manifest), "spec": write_model(cache)["spec"]}

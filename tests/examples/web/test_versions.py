@@ -99,7 +99,7 @@ def test_the_application_at_every_version(case: MatrixCase, update_goldens: bool
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_suspended_shop(clock: VirtualClock, version: str, update_goldens: bool) -> None:
-    """A component renders what it applies while it is awake; what sleeps is looked at where it sleeps."""
+    """The manifests of a suspended shop are read from the cluster: a component renders only those of a running one."""
     cluster = await played.healthy_cluster(clock, version=version, exporter=True)
     await played.change(cluster, suspended=True)
     await played.reconcile_until_in_sync(cluster, clock)

@@ -80,7 +80,7 @@ _ROLLOUT: Final = 2.0
 _DEFINITIONS: Final = (definition(), monitor.DEFINITION)
 
 Step = Callable[["OperatorEnv"], Awaitable[object]]
-"""What somebody does."""
+"""An action of a user or another controller."""
 
 
 class Way(Gateway):
@@ -152,7 +152,7 @@ class OperatorEnv(Env):
         ledger: What the operator has done to it.
         gateway: The operator's way to it.
         passes: Over which cache each pass of the operator went, and when it began.
-        wrong: What conditions were wrong, and what errors were heard by nobody.
+        wrong: What conditions were wrong, and which errors were not handled.
     """
 
     def __init__(self, *, collects: bool = True) -> None:
@@ -245,7 +245,7 @@ class OperatorEnv(Env):
         self.wrong += [f"{key}: {one}" for one in found if one.severity is ConditionSeverity.FAIL]
         before[key] = conditions
 
-    # --- What somebody does. ---
+    # --- Actions of users and other controllers. ---
 
     async def certificates(self) -> None:
         """Make the Secrets of the sample with everything."""
@@ -284,7 +284,7 @@ class OperatorEnv(Env):
     # --- Where it ended. ---
 
     async def ended(self) -> Ended:
-        """Tell where it has ended."""
+        """Return the final state."""
         state = await snapshot(self.server, [OWNER, *((KINDS[kind], kind) for kind in KINDS)])
         creates, deletes = (_caches_own(count) for count in (self.ledger.creates, self.ledger.deletes))
         return Ended(state, creates, deletes, await self._told())
@@ -324,7 +324,7 @@ def play(test: Callable[[OperatorEnv], Coroutine[Any, Any, None]]) -> None:
 
 
 def backed_up(cluster: EmbeddedCluster) -> EmbeddedCluster:
-    """Return a copy of a cluster, without those who wait for its news."""
+    """Return a copy of a cluster, without its watches."""
     waiting = cluster._registry.store._waiting
     return copy.deepcopy(cluster, {id(waiting): set()})
 
@@ -335,7 +335,7 @@ def now() -> float:
 
 
 def pace(**changed: Any) -> CacheTiming:
-    """Return how often the cache asks: by the loop's clock, and without chance."""
+    """Return the timing of the cache: by the loop's clock, and without jitter."""
     return CacheTiming(**{"monotonic": now, "random": lambda: 0.0, **changed})
 
 

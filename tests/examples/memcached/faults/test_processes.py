@@ -44,7 +44,7 @@ RESYNCS: Final = 10
 
 
 class Told(NullRecorder):
-    """Keeps the events that passes tell."""
+    """Recorder that keeps the events of reconciles."""
 
     def __init__(self) -> None:
         self.events: Counter[str] = Counter()
@@ -85,7 +85,7 @@ class Stages:
 
 
 async def disturbed(scenario: str, disturbances: Iterable[Disturbance]) -> DisturbanceReport:
-    """Disturb each write of a scenario; no event may be told twice."""
+    """Disturb each write of a scenario; no event may be recorded twice."""
     stages = Stages(scenario)
     report = await crash_at_each_write(stages.new_cluster, stages.live, disturbances=tuple(disturbances))
     assert [asked(write) for write in report.writes] == WRITES[scenario]

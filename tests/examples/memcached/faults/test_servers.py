@@ -30,9 +30,9 @@ NAMES: Final = tuple(f"cache-{number}" for number in range(10))
 
 @pytest.mark.promise("retry-after", runs="a thousand rejected requests of twenty caches")
 def test_row_10_retry_after_is_respected_and_other_caches_go_on() -> None:
-    """A thousand refusals with Retry-After: none is tried again early, and nobody else waits for a second.
+    """A thousand refusals with Retry-After: none is retried early, and no other cache waits for a second.
 
-    Twenty caches are refused, each fifty times; all the while they are edited, which is no reason to try sooner.
+    Requests of twenty caches are rejected, fifty times each; edits during that time do not cause an earlier retry.
     """
     chance = random.Random(10)  # noqa: S311 (the same choices in every run)
     refused: dict[str, list[tuple[float, float]]] = {name: [] for name in SLOWED}

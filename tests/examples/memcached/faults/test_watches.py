@@ -41,7 +41,7 @@ async def gone_on(stage: OperatorEnv, *, silent: bool) -> Ended:
 
 @pytest.mark.promise("not-deaf", runs="twenty silences of all watches")
 def test_row_14_a_silent_watch_is_detected() -> None:
-    """Twenty times no watch tells anything any more, and nobody closes it: within 70 s all is seen, and mended."""
+    """Twenty times all watches stop sending events without closing: within 70 s every change is seen and reverted."""
 
     async def run(*, silent: bool) -> Ended:
         return await gone_on(await OperatorEnv().open(), silent=silent)
@@ -78,7 +78,7 @@ def healthy(process: Manager) -> set[float]:
 
 
 class _BugError(Exception):
-    """What nobody has foreseen."""
+    """An unexpected error."""
 
 
 async def meddled(stage: OperatorEnv, number: int) -> int:
