@@ -102,7 +102,9 @@ def test_the_last_call_of_suspend_wins() -> None:
 def test_an_invalid_field_path_is_named(web: deployment.Resource) -> None:
     builder = component.Builder("web", condition_type="WebReady").with_resource(web, ignore_fields=["spec..replicas"])
     (problem,) = problems_of(builder)
-    assert problem.startswith('resource "apps/v1/Deployment/shop/web" in component "web": "spec..replicas" is not a field')
+    assert problem.startswith(
+        'resource "apps/v1/Deployment/shop/web" in component "web": "spec..replicas" is not a field'
+    )
 
 
 @pytest.mark.parametrize("interval", [timedelta(0), timedelta(seconds=-1)])

@@ -40,7 +40,7 @@ class TestOneOfSix:
 
         def make(cluster: EmbeddedCluster, kind: str) -> FaultyCluster:
             error = api_error(REJECTION, code=422, reason="Invalid")
-            return FaultyCluster(cluster, [faults.refused(error, verbs=[Verb.APPLY], kind=kind, times=None)])
+            return FaultyCluster(cluster, [faults.rejected(error, verbs=[Verb.APPLY], kind=kind, times=None)])
 
         return make
 
