@@ -128,7 +128,7 @@ class Running:
     async def first(self, path: str) -> Any:
         """Return the first object of a kind, as soon as there is one."""
         url = f"{self.started['url']}{path}?watch=1"
-        async with self.session.get(url) as answer, asyncio.timeout(120):
+        async with self.session.get(url) as answer, asyncio.timeout(600):
             return json.loads(await answer.content.readline())["object"]
 
 
@@ -184,7 +184,7 @@ async def test_rollouts_are_simulated_on_request(folder: Path) -> None:
     (folder / "corner.yaml").write_text(CORNER)
     async with dev("dev_shop.py:made", "--rollouts", "--apply", "corner.yaml") as running:
         url = f"{running.started['url']}{SHOPS}?watch=1"
-        async with running.session.get(url) as answer, asyncio.timeout(120):
+        async with running.session.get(url) as answer, asyncio.timeout(600):
             async for line in answer.content:
                 conditions = (json.loads(line)["object"].get("status") or {}).get("conditions") or [{}]
                 if conditions[0].get("reason") == "Healthy":

@@ -199,7 +199,7 @@ async def reached(cluster: Cluster, replicas: int) -> None:
     found = await cluster.list("apps/v1", "Deployment")
     changes = cluster.watch("apps/v1", "Deployment", WatchOptions(resource_version=found.resource_version))
     counts = [one["spec"]["replicas"] for one in found.items]
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(600):
         while counts[-1] != replicas:
             counts.append((await anext(changes)).object["spec"].get("replicas"))
 

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.parametrize("new_world", ["envtest"], indirect=True)
 
 async def until(world: Env, key: ObjectKey, reached: Callable[[Manifest], bool]) -> Manifest:
     """Watch an object until its controller has brought it to a state."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         while True:
             found = await world.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
             for live in found.items:

@@ -28,7 +28,7 @@ PAGE: Final = ROOT / "docs" / "tutorial.md"
 BLOCK: Final = re.compile(r"^(?P<said>[^\n]*)\n+```(?P<language>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMED: Final = re.compile(r"(?P<adding>^Add to )?`(?P<name>[\w.-]+)`:$")
 AGE: Final = re.compile(r"\b\d+[smh](?:\d+s)?\b")
-ATTEMPTS: Final = 100
+ATTEMPTS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Reader:
                 env={**self.environment, "STATE": str(state)},
                 capture_output=True,
                 text=True,
-                timeout=120,
+                timeout=600,
                 check=False,
             )
             seen.append(done.stdout + done.stderr)
@@ -150,7 +150,7 @@ class Reader:
             process.send_signal(signal.SIGINT)
         ended = []
         for process in self.terminals:
-            process.communicate(timeout=120)
+            process.communicate(timeout=600)
             ended.append(process.returncode)
         self.terminals = []
         return ended

@@ -17,7 +17,7 @@ def run(directory: Path) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in TERMINAL_SETTINGS}
     command = [sys.executable, "-W", "error", str(SCRIPT)]
     return subprocess.run(  # noqa: S603 (our own script)
-        command, cwd=directory, env=environment, capture_output=True, encoding="ascii", timeout=60, check=False
+        command, cwd=directory, env=environment, capture_output=True, encoding="ascii", timeout=600, check=False
     )
 
 

@@ -28,6 +28,7 @@ def test_the_controller_is_found_among_other_owners() -> None:
     found = controller_of({"metadata": {"ownerReferences": [reference("a"), reference("b", controller=True)]}})
 
     assert found == ControllerReference("example.com/v1", "Shop", "b", "uid-of-b")
+    assert found is not None
     assert (found.group, str(found)) == ("example.com", "Shop b")
 
 

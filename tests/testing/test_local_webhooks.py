@@ -68,7 +68,7 @@ async def test_webhooks_are_called_while_the_block_runs(place: tuple[Cluster, st
 async def first_asked(cluster: Cluster, namespace: str) -> Manifest:
     """Return the first object with which the webhook was called; a real API server learns of it a moment later."""
     created: Manifest = {}
-    for number in range(200):
+    for number in range(30_000):
         created = await cluster.create(template(f"asked-{number}", namespace), field_manager="me")
         if created["metadata"].get("labels"):
             break

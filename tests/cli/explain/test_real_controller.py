@@ -38,8 +38,8 @@ def hpa(namespace: str, **more: Any) -> Manifest:
 
 
 async def until(cluster: ApiServerCluster, key: ObjectKey, holds: Callable[[Manifest], bool]) -> Manifest:
-    """Wait until a condition holds for an object, or fail after 30 s."""
-    async with asyncio.timeout(30):
+    """Wait until a condition holds for an object, or fail."""
+    async with asyncio.timeout(600):
         while not holds(live := await cluster.get(key)):  # noqa: ASYNC110 (it waits for another process)
             await asyncio.sleep(0.05)
     return live

@@ -587,7 +587,7 @@ class TestWatch:
             break
         gc.collect()
 
-        await asyncio.wait_for(feed.left.wait(), 10)
+        await asyncio.wait_for(feed.left.wait(), 600)
 
     async def test_cancelling_the_consumer_closes_the_connection(
         self, server: Server, cluster: ApiServerCluster
@@ -600,12 +600,12 @@ class TestWatch:
                 pass
 
         consumer = asyncio.create_task(consume())
-        await asyncio.wait_for(feed.opened.wait(), 10)
+        await asyncio.wait_for(feed.opened.wait(), 600)
         consumer.cancel()
         with pytest.raises(asyncio.CancelledError):
             await consumer
 
-        await asyncio.wait_for(feed.left.wait(), 10)
+        await asyncio.wait_for(feed.left.wait(), 600)
 
     async def test_an_error_event_ends_it_with_the_error(self, server: Server, cluster: ApiServerCluster) -> None:
         feed = Feed(_line("ADDED", "a") + EXPIRED, ending="wait")
@@ -615,7 +615,7 @@ class TestWatch:
         assert (await anext(events)).type is EventType.ADDED
         with pytest.raises(ExpiredError, match="too old"):
             await anext(events)
-        await asyncio.wait_for(feed.left.wait(), 10)
+        await asyncio.wait_for(feed.left.wait(), 600)
 
     @pytest.mark.parametrize(
         ("status", "error"), [(410, ExpiredError), (404, NotFoundError), (500, ServerError), (403, ApiError)]
@@ -645,7 +645,7 @@ class TestWatch:
 
     async def test_an_idle_watch_raises_a_server_error(self, server: Server, client: ApiClient) -> None:
         server.handle("GET", "/api/v1/configmaps", Feed(ending="wait"))
-        async with ApiServerCluster(client, close_client=True, watch_timeout=0.01, request_timeout=0.5) as cluster:
+        async with ApiServerCluster(client, close_client=True, watch_timeout=0.01, request_timeout=3) as cluster:
             with pytest.raises(ServerError, match="no answer: time is up"):
                 await anext(cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1")))
 
@@ -664,8 +664,8 @@ class TestWatch:
         await asyncio.sleep(0)
         await cluster.close()
         with pytest.raises(ServerError):
-            await asyncio.wait_for(waiting, 10)
-        await asyncio.wait_for(feed.left.wait(), 10)
+            await asyncio.wait_for(waiting, 600)
+        await asyncio.wait_for(feed.left.wait(), 600)
         await client.rest_client.close()
 
     async def test_a_watch_that_is_not_iterated_sends_no_request(
@@ -697,10 +697,10 @@ class TestClose:
 
         server.handle("GET", f"{MAPS}/a", hang)
         request = asyncio.create_task(cluster.get(MAP_KEY))
-        await asyncio.wait_for(arrived.wait(), 10)
+        await asyncio.wait_for(arrived.wait(), 600)
         await cluster.close()
         with pytest.raises(ServerError):
-            await asyncio.wait_for(request, 10)
+            await asyncio.wait_for(request, 600)
 
     async def test_closing_ends_discovery(self, server: Server, client: ApiClient) -> None:
         """Also if the client stays open."""
@@ -714,9 +714,9 @@ class TestClose:
         server.handle("GET", "/api/v1", hang)
         async with ApiServerCluster(client) as cluster:
             request = asyncio.create_task(cluster.get(MAP_KEY))
-            await asyncio.wait_for(arrived.wait(), 10)
+            await asyncio.wait_for(arrived.wait(), 600)
         with pytest.raises(ServerError, match="closed"):
-            await asyncio.wait_for(request, 10)
+            await asyncio.wait_for(request, 600)
         await client.rest_client.close()
 
     async def test_closing_twice_is_allowed(self, server: Server, cluster: ApiServerCluster) -> None:

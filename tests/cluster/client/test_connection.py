@@ -25,7 +25,7 @@ GET = HttpRequest("GET", "/x")
 
 @pytest.fixture
 async def connection(client: ApiClient) -> AsyncIterator[Connection]:
-    connection = Connection(client, owned=True, timeout=10, idle_timeout=20)
+    connection = Connection(client, owned=True, timeout=600, idle_timeout=600)
     yield connection
     await connection.close()
 
@@ -110,7 +110,7 @@ async def test_a_refused_connection_raises_a_server_error() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     connection = Connection(
-        ApiClient(Configuration(host=f"http://127.0.0.1:{port}")), owned=True, timeout=5, idle_timeout=5
+        ApiClient(Configuration(host=f"http://127.0.0.1:{port}")), owned=True, timeout=600, idle_timeout=600
     )
     with pytest.raises(ServerError, match=f"GET /x: no answer: .*127.0.0.1:{port}") as caught:
         await connection.send(GET)
@@ -138,7 +138,7 @@ async def test_opening_a_stream_times_out(server: Server, client: ApiClient, han
     server.handle("GET", "/refused", handler)
     connection = Connection(client, owned=True, timeout=0.05, idle_timeout=3600)
     with pytest.raises(ServerError, match="GET /refused: no answer: time is up"):
-        await asyncio.wait_for(connection.stream(HttpRequest("GET", "/refused")), 10)
+        await asyncio.wait_for(connection.stream(HttpRequest("GET", "/refused")), 600)
     await connection.close()
 
 
@@ -158,7 +158,7 @@ async def test_an_answer_that_is_not_http_is_not_quoted(client: ApiClient) -> No
 
     async with await asyncio.start_server(talk, "127.0.0.1", 0) as listening:
         client.configuration.host = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-        connection = Connection(client, owned=True, timeout=5, idle_timeout=5)
+        connection = Connection(client, owned=True, timeout=600, idle_timeout=600)
         with pytest.raises(ServerError) as caught:
             await connection.send(GET)
         await connection.close()
@@ -177,7 +177,7 @@ async def test_a_body_that_is_not_json_is_not_quoted(server: Server, connection:
 
 async def test_no_message_contains_the_token(server: Server, client: ApiClient) -> None:
     client.configuration.api_key["BearerToken"] = "Bearer s3cr3t\n"
-    connection = Connection(client, owned=True, timeout=5, idle_timeout=5)
+    connection = Connection(client, owned=True, timeout=600, idle_timeout=600)
     with pytest.raises(BadRequestError, match="cannot be sent") as caught:
         await connection.send(GET)
     await connection.close()
@@ -191,7 +191,7 @@ async def test_unreadable_credentials_raise_a_server_error(server: Server, clien
 
     configuration: Any = client.configuration
     configuration.refresh_api_key_hook = broken
-    connection = Connection(client, owned=True, timeout=5, idle_timeout=5)
+    connection = Connection(client, owned=True, timeout=600, idle_timeout=600)
     with pytest.raises(ServerError, match="GET /x: not sent: credentials could not be read: LookupError") as caught:
         await connection.send(GET)
     await connection.close()
@@ -209,7 +209,7 @@ async def test_reading_credentials_times_out(client: ApiClient) -> None:
     configuration.refresh_api_key_hook = hang
     connection = Connection(client, owned=True, timeout=0.05, idle_timeout=1)
     with pytest.raises(ServerError, match="GET /x: no answer: time is up"):
-        await asyncio.wait_for(connection.send(GET), 10)
+        await asyncio.wait_for(connection.send(GET), 600)
     await connection.close()
 
 
@@ -224,7 +224,7 @@ async def test_cancelling_a_request_raises_cancelled_error(server: Server, conne
     server.handle("GET", "/slow", hang)
     server.answer("GET", "/x", {"ok": True})
     request = asyncio.create_task(connection.send(HttpRequest("GET", "/slow")))
-    await asyncio.wait_for(arrived.wait(), 10)
+    await asyncio.wait_for(arrived.wait(), 600)
     request.cancel()
     with pytest.raises(asyncio.CancelledError):
         await request
@@ -264,7 +264,7 @@ async def test_a_closed_stream_is_released(server: Server, connection: Connectio
 
 async def test_an_invalid_address_is_not_a_bad_request(client: ApiClient) -> None:
     client.configuration.host = "http://["
-    connection = Connection(client, owned=True, timeout=5, idle_timeout=5)
+    connection = Connection(client, owned=True, timeout=600, idle_timeout=600)
     with pytest.raises(ServerError, match="GET /x: no answer"):
         await connection.send(GET)
     await connection.close()

@@ -57,7 +57,7 @@ def definition(group: str, **properties: Any) -> Manifest:
 async def served(env: Env, definition: Manifest) -> str:
     """Wait until gizmos of a group are served, and return their version."""
     api_version = f"{definition['spec']['group']}/v1"
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         while True:
             try:
                 await env.cluster.list(api_version, "Gizmo", ListOptions(namespace=env.namespace))
@@ -251,7 +251,7 @@ async def test_ratcheting_allows_unchanged_invalid_values(env: Env, patch: dict[
 async def _stricter(env: Env, head: Manifest) -> None:
     """Wait until objects are validated by the stricter definition."""
     other = {**head, "metadata": {**head["metadata"], "name": "probe"}, "spec": {"size": 1}}
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         while True:
             with suppress(TooManyRequestsError):
                 try:

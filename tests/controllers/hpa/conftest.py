@@ -232,7 +232,7 @@ async def until(cluster: Cluster, key: ObjectKey, reached: Callable[[Manifest], 
     """Poll an object of a real API server until a condition holds."""
     seen: Manifest = {}
     try:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(600):
             while not reached(seen := await cluster.get(key)):  # noqa: ASYNC110 (other processes)
                 await asyncio.sleep(0.05)
     except TimeoutError:

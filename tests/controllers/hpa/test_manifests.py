@@ -193,7 +193,7 @@ class Env:
             "metadata": {"name": ""},
             "spec": {"user": user, "resourceAttributes": asked},
         }
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(600):
             while not (await self.admin.create(review, field_manager="admin"))["status"]["allowed"]:  # noqa: ASYNC110 (another process)
                 await asyncio.sleep(0.01)  # the server does not report when it has read a binding
 
@@ -214,7 +214,7 @@ async def live(env: Env, cluster: RecordingForbidden, mode: Mode, ended: Callabl
     task = asyncio.create_task(runner.run())
     try:
         with suppress(TimeoutError):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(600):
                 while not (task.done() or await ended()):  # noqa: ASYNC110 (another process)
                     await asyncio.sleep(0.02)
     finally:

@@ -90,26 +90,26 @@ def config(server: Server, path: str = "/check", **fields: Any) -> dict[str, Any
 
 
 async def test_a_call_contains_the_timeout(server: Server) -> None:
-    response = await HttpAdmissionClient().ask(config(server), REVIEW, seconds=5)
+    response = await HttpAdmissionClient().ask(config(server), REVIEW, seconds=30)
 
     assert response["response"]["allowed"] is True
-    assert server.seen == [("/check?timeout=5s", REVIEW)]
+    assert server.seen == [("/check?timeout=30s", REVIEW)]
 
 
 async def test_a_service_is_called_at_its_configured_address(server: Server) -> None:
     admission = HttpAdmissionClient(services={("shop", "webhook"): server.address})
     service = {"namespace": "shop", "name": "webhook", "path": "/check"}
-    await admission.ask({"clientConfig": {"service": service, "caBundle": server.bundle}}, REVIEW, seconds=5)
+    await admission.ask({"clientConfig": {"service": service, "caBundle": server.bundle}}, REVIEW, seconds=30)
 
-    assert [path for path, _ in server.seen] == ["/check?timeout=5s"]
+    assert [path for path, _ in server.seen] == ["/check?timeout=30s"]
 
 
 async def test_a_service_without_a_configured_address_is_an_error() -> None:
     service = {"namespace": "shop", "name": "webhook", "port": 443, "path": "/p"}
     with pytest.raises(UnansweredError) as caught:
-        await HttpAdmissionClient().ask({"clientConfig": {"service": service}}, REVIEW, seconds=5)
+        await HttpAdmissionClient().ask({"clientConfig": {"service": service}}, REVIEW, seconds=30)
 
-    expected = 'failed to call webhook: Post "https://webhook.shop.svc:443/p?timeout=5s": service "webhook" not found'
+    expected = 'failed to call webhook: Post "https://webhook.shop.svc:443/p?timeout=30s": service "webhook" not found'
     assert str(caught.value) == expected
 
 
@@ -124,7 +124,7 @@ async def test_a_service_without_a_configured_address_is_an_error() -> None:
 )
 async def test_an_invalid_response_is_an_error(server: Server, path: str, text: str) -> None:
     with pytest.raises(UnansweredError) as caught:
-        await HttpAdmissionClient().ask(config(server, path), REVIEW, seconds=5)
+        await HttpAdmissionClient().ask(config(server, path), REVIEW, seconds=30)
 
     assert str(caught.value).startswith("failed to call webhook: ")
     assert text in str(caught.value)
@@ -138,14 +138,14 @@ async def test_a_slow_webhook_times_out(server: Server) -> None:
 async def test_a_certificate_of_another_authority_is_rejected(server: Server, tmp_path: Path) -> None:
     other = base64.b64encode(certificate(tmp_path).encode()).decode()
     with pytest.raises(UnansweredError, match="certificate"):
-        await HttpAdmissionClient().ask(config(server, caBundle=other), REVIEW, seconds=5)
+        await HttpAdmissionClient().ask(config(server, caBundle=other), REVIEW, seconds=30)
 
     assert server.seen == []
 
 
 async def test_an_invalid_ca_bundle_is_an_error(server: Server) -> None:
     with pytest.raises(UnansweredError, match="failed to call webhook"):
-        await HttpAdmissionClient().ask(config(server, caBundle="eA=="), REVIEW, seconds=5)
+        await HttpAdmissionClient().ask(config(server, caBundle="eA=="), REVIEW, seconds=30)
 
 
 async def test_a_cluster_calls_webhooks_over_https_by_default(server: Server) -> None:

@@ -5,6 +5,7 @@ import io
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -87,13 +88,15 @@ Kubectl = Callable[..., Awaitable[Done]]
 
 @pytest.fixture
 def kubectl(envtest_programs: Programs, server: HttpServer, tmp_path: Path) -> Kubectl:
-    """Return a function that runs kubectl against the server, with a separate home directory."""
+    """Return a function that runs kubectl against the server, with a separate home directory: to its end, or
+    until it has printed some lines.
+    """
     kubeconfig = tmp_path / "kubeconfig"
     write_kubeconfig(server.kubeconfig(), kubeconfig)
     program = envtest_programs.path(Program.KUBECTL)
     environ = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(tmp_path), "KUBECACHEDIR": str(tmp_path / "c")}
 
-    async def run(*arguments: str, stdin: str = "", code: int | None = 0) -> Done:
+    async def run(*arguments: str, stdin: str = "", code: int | None = 0, lines: int = 0) -> Done:
         process = await asyncio.create_subprocess_exec(
             program,
             *arguments,
@@ -102,8 +105,13 @@ def kubectl(envtest_programs: Programs, server: HttpServer, tmp_path: Path) -> K
             stderr=asyncio.subprocess.PIPE,
             env=environ,
         )
+        assert process.stdout is not None
+        printed = b"".join([await process.stdout.readline() for _ in range(lines)])
+        if lines:
+            with suppress(ProcessLookupError):
+                process.kill()
         out, err = await process.communicate(stdin.encode())
-        done = Done(process.returncode or 0, out.decode(), err.decode())
+        done = Done(process.returncode or 0, (printed + out).decode(), err.decode())
         assert code is None or done.code == code, f"kubectl {' '.join(arguments)}: {done}"
         return done
 

@@ -103,15 +103,15 @@ async def running(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
         kopf.operator(registry=registry, settings=settings, namespaces=["shop"], ready_flag=ready, stop_flag=stop)
     )
     try:
-        await asyncio.wait_for(ready.wait(), 30)
+        await asyncio.wait_for(ready.wait(), 600)
         yield
     finally:
         stop.set()
-        await asyncio.wait_for(task, 30)
+        await asyncio.wait_for(task, 600)
 
 
 async def until(holds: Callable[[], Any]) -> None:
-    for _ in range(1000):
+    for _ in range(30_000):
         if await holds():
             return
         await asyncio.sleep(0.02)

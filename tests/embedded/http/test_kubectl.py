@@ -123,8 +123,8 @@ async def test_wait_and_rollout_status_see_what_a_controller_would_write(
     counts = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas", "availableReplicas"), 2)
     live["status"] = {**counts, "observedGeneration": 1, "conditions": [done]}
     await kubectl("replace", "--subresource=status", "-f", "-", stdin=json.dumps(live))
-    await kubectl("wait", "deploy/web", "-n", "shop", "--for=condition=Available", "--timeout=10s")
-    rolled = await kubectl("rollout", "status", "deploy/web", "-n", "shop", "--timeout=10s")
+    await kubectl("wait", "deploy/web", "-n", "shop", "--for=condition=Available", "--timeout=600s")
+    rolled = await kubectl("rollout", "status", "deploy/web", "-n", "shop", "--timeout=600s")
     assert rolled.out == 'deployment "web" successfully rolled out\n'
 
 
@@ -151,7 +151,7 @@ async def test_describe_shows_the_object_and_its_events(kubectl: Kubectl, cluste
 
 async def test_delete_waits_until_the_object_is_gone(kubectl: Kubectl) -> None:
     await kubectl("apply", "-f", "-", stdin=WEB)
-    gone = await kubectl("delete", "deploy/web", "svc/web", "-n", "shop", "--timeout=10s")
+    gone = await kubectl("delete", "deploy/web", "svc/web", "-n", "shop", "--timeout=600s")
     assert 'deployment.apps "web" deleted' in gone.out
     missing = await kubectl("get", "deploy", "web", "-n", "shop", code=1)
     assert missing.err == 'Error from server (NotFound): deployments.apps "web" not found\n'
@@ -253,7 +253,7 @@ CAFE = "{apiVersion: example.com/v1, kind: Cafe, metadata: {name: corner, namesp
 async def test_a_definition_adds_a_kind_that_works_like_a_built_in_one(kubectl: Kubectl) -> None:
     """It is discovered, explained, validated, printed with its columns, scaled, and deleted with its definition."""
     await kubectl("apply", "-f", "-", stdin=SHOPS)
-    await kubectl("wait", "crd/cafes.example.com", "--for=condition=Established", "--timeout=10s")
+    await kubectl("wait", "crd/cafes.example.com", "--for=condition=Established", "--timeout=600s")
     await kubectl("apply", "-f", "-", stdin=CAFE)
     assert words((await kubectl("get", "cf", "-n", "shop")).out) == [["NAME", "SIZE", "READY"], ["corner", "3"]]
     assert "How many seats there are." in (await kubectl("explain", "cafe.spec.size")).out
@@ -264,7 +264,7 @@ async def test_a_definition_adds_a_kind_that_works_like_a_built_in_one(kubectl: 
     wrong = await kubectl("apply", "-f", "-", stdin=CAFE.replace("size: 3", "size: 0"), code=1)
     assert "spec.size in body should be greater than or equal to 1" in wrong.err
     assert "cafe.example.com/corner" in (await kubectl("get", "all", "-n", "shop", "-o", "name")).out
-    await kubectl("delete", "crd", "cafes.example.com", "--timeout=10s")
+    await kubectl("delete", "crd", "cafes.example.com", "--timeout=600s")
     assert "cafes" not in (await kubectl("api-resources", "--no-headers")).out
 
 
@@ -277,8 +277,9 @@ async def test_a_misspelt_field_is_an_error_or_a_warning_as_requested(kubectl: K
 
 async def test_get_watch_prints_changes_as_they_happen(kubectl: Kubectl, cluster: EmbeddedCluster) -> None:
     await kubectl("apply", "-f", "-", stdin=WEB)
-    watching = asyncio.ensure_future(kubectl("get", "deploy", "-n", "shop", "-w", "--request-timeout=3s", code=None))
-    await asyncio.sleep(1)
+    watching = asyncio.ensure_future(kubectl("get", "deploy", "-n", "shop", "-w", lines=3, code=None))
+    while not cluster._registry.store._waiting:  # noqa: ASYNC110 (no event to wait for)
+        await asyncio.sleep(0.01)
     await cluster.patch(
         WEB_KEY, {"spec": {"replicas": 9}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="test")
     )
@@ -296,7 +297,7 @@ async def test_a_strategic_merge_patch_merges_containers_by_name(kubectl: Kubect
 
 async def test_delete_all_of_a_kind(kubectl: Kubectl) -> None:
     await kubectl("apply", "-f", "-", stdin=WEB)
-    await kubectl("delete", "cm", "--all", "-n", "shop", "--timeout=10s")
+    await kubectl("delete", "cm", "--all", "-n", "shop", "--timeout=600s")
     assert (await kubectl("get", "cm", "-n", "shop", "-o", "name")).out == ""
-    await kubectl("delete", "namespace", "shop", "--timeout=10s")
+    await kubectl("delete", "namespace", "shop", "--timeout=600s")
     assert "shop" not in (await kubectl("get", "ns", "-o", "name")).out

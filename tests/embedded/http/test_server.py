@@ -188,7 +188,8 @@ class TestFaults:
     ) -> None:
         disturb(server, faults.dropped_event(times=None))
         watching = asyncio.ensure_future(ask("GET", f"{PATH}?watch=1&timeoutSeconds=1"))
-        await asyncio.sleep(0.2)
+        while not cluster._registry.store._waiting:  # noqa: ASYNC110 (no event to wait for)
+            await asyncio.sleep(0.01)
         await cluster.create(config_map("a"), field_manager="test")
         assert (await watching).text == ""
 

@@ -31,8 +31,15 @@ async def watching(server: HttpServer, query: str, **headers: str) -> AsyncItera
         yield response
 
 
+async def until_waiting(cluster: EmbeddedCluster) -> None:
+    """Wait until the watch has processed all events, and waits for more."""
+    async with asyncio.timeout(600):
+        while not cluster._registry.store._waiting:  # noqa: ASYNC110 (no event to wait for)
+            await asyncio.sleep(0.01)
+
+
 async def following(response: aiohttp.ClientResponse) -> tuple[str, Any]:
-    event = json.loads(await asyncio.wait_for(response.content.readline(), 5))
+    event = json.loads(await asyncio.wait_for(response.content.readline(), 600))
     return event["type"], event["object"]
 
 
@@ -77,21 +84,21 @@ async def test_bookmarks_are_sent_only_on_request() -> None:
                 elsewhere = {**config_map(f"a-{wanted}"), "metadata": {"name": f"a-{wanted}", "namespace": "other"}}
                 await impatient.create(elsewhere, field_manager="test")
                 # Lets the server handle this change separately from the next one.
-                await asyncio.sleep(0.05)
+                await until_waiting(impatient)
                 await impatient.create(config_map(f"b-{wanted}"), field_manager="test")
                 assert (await following(response))[0] == expected
 
 
 async def test_a_watch_ends_after_its_timeout(server: HttpServer) -> None:
     async with watching(server, "timeoutSeconds=1") as response:
-        assert await asyncio.wait_for(response.content.read(), 5) == b""
+        assert await asyncio.wait_for(response.content.read(), 600) == b""
 
 
 async def test_a_watch_ends_with_the_server(cluster: EmbeddedCluster) -> None:
     async with serving(cluster) as server:
         context = watching(server, "")
         response = await context.__aenter__()
-    assert await asyncio.wait_for(response.content.read(), 5) == b""
+    assert await asyncio.wait_for(response.content.read(), 600) == b""
     await context.__aexit__(None, None, None)
 
 
@@ -141,16 +148,10 @@ async def test_a_closed_connection_leaves_no_waiting_watch(server: HttpServer, c
     """A watch stops waiting for changes when its client closes the connection."""
     waiting = cluster._registry.store._waiting
     async with watching(server, f"resourceVersion={cluster.resource_version}"):
-        for _ in range(3000):
-            if waiting:
-                break
+        await until_waiting(cluster)
+    async with asyncio.timeout(600):
+        while waiting:  # noqa: ASYNC110 (no event to wait for)
             await asyncio.sleep(0.01)
-        assert waiting
-    for _ in range(3000):
-        if not waiting:
-            break
-        await asyncio.sleep(0.01)
-    assert not waiting
 
 
 @pytest.mark.parametrize("query", ["watch=true", "watch=1&limit=1"])

@@ -22,7 +22,7 @@ def piped() -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in TERMINAL_SETTINGS}
     command = [sys.executable, "-W", "error", "-m", "examples.memcached.demo"]
     return subprocess.run(  # noqa: S603 (our own program)
-        command, cwd=ROOT, env=environment, capture_output=True, encoding="ascii", timeout=120, check=False
+        command, cwd=ROOT, env=environment, capture_output=True, encoding="ascii", timeout=600, check=False
     )
 
 

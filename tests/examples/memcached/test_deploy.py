@@ -228,7 +228,7 @@ class TestImage:
         environment = {**os.environ, "PORT": "none", "PYTHONPATH": str(tmp_path)}
 
         done = subprocess.run(  # noqa: S603 (our own program)
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False
         )
 
         assert "PORT must be a port, 0 to 65535, got 'none'" in done.stderr

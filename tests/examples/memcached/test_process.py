@@ -85,14 +85,14 @@ async def program(
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(600):
             _, told = await telling
     assert process.returncode == 0, told.decode()
 
 
 async def ready(world: Env) -> None:
     """Wait until the cache is ready."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         key = world.owner
         since = (await world.cluster.list(key.api_version, key.kind)).resource_version
         async for _ in world.cluster.watch(key.api_version, key.kind, WatchOptions(resource_version=since)):

@@ -26,7 +26,7 @@ AT_ONCE: Manifest = {
 async def until(world: Env, reached: Callable[[Manifest], bool]) -> Manifest:
     """Follow the Deployment until it is somewhere."""
     key = world.own("Deployment")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         while True:
             page = await world.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
             for live in page.items:

@@ -86,7 +86,7 @@ class Life:
     async def live(self) -> list[str]:
         """Go through it, up to the first thing that is forbidden; return what was."""
         with suppress(ForbiddenError):
-            async with asyncio.timeout(90), self.operating():
+            async with asyncio.timeout(600), self.operating():
                 await self.steps()
         with suppress(ForbiddenError):
             if not self.account.refusals:
@@ -250,7 +250,7 @@ async def known(admin: ApiServerCluster, role: Manifest, rule: Manifest, *, allo
         "metadata": {},
         "spec": {"user": USER, "groups": ["system:serviceaccounts"], "resourceAttributes": asked},
     }
-    for _ in range(500):
+    for _ in range(30_000):
         if (await admin.create(review, field_manager="admin"))["status"]["allowed"] is allowed:
             return
         await asyncio.sleep(0.02)

@@ -35,7 +35,7 @@ APIS: Final = {
     "NetworkPolicy": "networking.k8s.io/v1",
     "Secret": "v1",
 }
-_PATIENCE: Final = 60  # seconds, for controllers that share two cores with other tests
+_PATIENCE: Final = 600  # seconds, for controllers that share two cores with other tests
 _PASSES: Final = 20
 
 Kubelet = Callable[[Cluster, str], Awaitable[None]]

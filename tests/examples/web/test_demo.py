@@ -13,7 +13,7 @@ CHECKOUT: Final = Path(__file__).parents[3]
 def run() -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error", "-m", "examples.web"]
     return subprocess.run(  # noqa: S603 (our own module)
-        command, cwd=CHECKOUT, capture_output=True, encoding="ascii", timeout=60, check=False
+        command, cwd=CHECKOUT, capture_output=True, encoding="ascii", timeout=600, check=False
     )
 
 

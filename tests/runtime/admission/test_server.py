@@ -70,7 +70,7 @@ async def admitting(
 
 async def until_asked(cluster: ApiServerCluster, namespace: str) -> None:
     """Wait until the kind is served, and its webhooks are called."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         while True:
             try:
                 if (await cluster.create(shop(namespace), field_manager="t", dry_run=True))["spec"].get("replicas"):
@@ -159,7 +159,7 @@ async def test_renewals(
 
 
 async def is_followed(certificates: SecretCertificates, pair: KeyPair) -> bool:
-    for _ in range(1200):
+    for _ in range(12_000):
         if (await certificates.refresh()).pair != pair:
             return True
         await asyncio.sleep(0.05)
@@ -169,7 +169,7 @@ async def is_followed(certificates: SecretCertificates, pair: KeyPair) -> bool:
 async def until_granted(operator: ApiServerCluster, namespace: str, webhooks: Webhooks) -> None:
     """Wait until the API server has heard of the rights."""
     certificates = SecretCertificates(operator, webhooks, Url(f"https://{HOST}"), namespace=namespace, renewal=QUICK)
-    for _ in range(1200):
+    for _ in range(12_000):
         try:
             await certificates.refresh()
         except ForbiddenError:

@@ -299,7 +299,7 @@ async def test_certificates_are_asked_for_as_often_as_they_want(webhooks_: Webho
 
     given = Counting(interval=timedelta(milliseconds=1))
     async with serving(webhooks_, certificates=given, host=HOST, port=0):
-        await asyncio.wait_for(asked.wait(), 60)
+        await asyncio.wait_for(asked.wait(), 600)
 
 
 def connected(url: str) -> socket.socket:
@@ -307,11 +307,11 @@ def connected(url: str) -> socket.socket:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     host, port = url.removeprefix("https://").split(":")
-    with context.wrap_socket(socket.create_connection((host, int(port)), timeout=60), server_hostname=host) as wrapped:
+    with context.wrap_socket(socket.create_connection((host, int(port)), timeout=600), server_hostname=host) as wrapped:
         wrapped.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
         assert wrapped.recv(12) == b"HTTP/1.1 200"
         silent = socket.socket(fileno=wrapped.detach())
-    silent.settimeout(60)
+    silent.settimeout(600)
     return silent
 
 

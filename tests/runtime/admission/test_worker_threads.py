@@ -62,5 +62,5 @@ async def test_a_call_that_is_given_up_counts_until_it_returns() -> None:
 
 def test_a_process_ends_although_a_call_does_not_return() -> None:
     program = [sys.executable, "-c", STUCK]
-    ended = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)  # noqa: S603 (our own)
+    ended = subprocess.run(program, capture_output=True, text=True, timeout=600, check=False)  # noqa: S603 (our own)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "given up\n", "")

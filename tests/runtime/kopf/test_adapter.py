@@ -101,15 +101,15 @@ async def kopf_running(
     running = kopf.operator(registry=registry, namespaces=["town"], ready_flag=ready, stop_flag=stop, **more)
     task = asyncio.ensure_future(running)
     try:
-        await asyncio.wait_for(ready.wait(), 30)
+        await asyncio.wait_for(ready.wait(), 600)
         yield task
     finally:
         stop.set()
-        await asyncio.wait([task], timeout=30)
+        await asyncio.wait([task], timeout=600)
 
 
 async def until(holds: Callable[[], Awaitable[Any]]) -> None:
-    for _ in range(1500):
+    for _ in range(30_000):
         if await holds():
             return
         await asyncio.sleep(0.02)
@@ -240,7 +240,7 @@ async def test_kopf_ends_when_the_operators_do(cluster: EmbeddedCluster, tmp_pat
     await cluster.create(shop(), field_manager="test")
     arguments = [sys.executable, "-m", "kopf", "run", "--namespace", "town", str(tmp_path / "shops.py")]
     process = await asyncio.create_subprocess_exec(*arguments, stdout=PIPE, stderr=STDOUT)
-    told, _ = await asyncio.wait_for(process.communicate(), 60)
+    told, _ = await asyncio.wait_for(process.communicate(), 600)
     assert b"a worker of shops ended unexpectedly" in told
     assert process.returncode
 

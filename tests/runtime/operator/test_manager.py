@@ -194,7 +194,7 @@ class TestLeading:
 
 
 async def _until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(600):
         while not true():  # noqa: ASYNC110 (the condition has no event)
             await asyncio.sleep(0)
 

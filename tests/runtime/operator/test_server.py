@@ -80,7 +80,7 @@ EVERY_STATE = [web(Shop(metadata={"name": "any", "namespace": "any"}))]
 
 async def until(holds: Callable[[], Awaitable[Any]]) -> None:
     """Wait until something holds, on a cluster with a clock of its own."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         while not await holds():  # noqa: ASYNC110 (the server tells nobody)
             await asyncio.sleep(0.05)
 

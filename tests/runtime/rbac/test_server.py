@@ -211,7 +211,7 @@ def forbidden(error: BaseException | None) -> bool:
 
 async def effective(cluster: Cluster, namespace: str) -> None:
     """Wait until the server knows the bindings, which it learns a moment after they are stored."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         for one in sorted(MARKS):
             kind = {"endpoints": "Endpoints", "nodes": "Node"}[one.resource]
             while True:

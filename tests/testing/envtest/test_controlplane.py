@@ -321,7 +321,7 @@ async def _items(cluster: ApiServerCluster, version: str, kind: str, namespace: 
 
 async def _until(look: Callable[[], Awaitable[Any]], holds: Callable[[Any], bool] = bool) -> Any:
     """Wait until a server has acted, and return the observed value."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         while not holds(seen := await look()):  # noqa: ASYNC110 (the event happens in another process)
             await asyncio.sleep(0.05)
         return seen

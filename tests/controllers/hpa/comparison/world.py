@@ -134,7 +134,7 @@ class Env:
         await self.hpa(*metrics, name=name, target={"name": name})
         self.target = mine
         key = ObjectKey(self.hpa_key.api_version, self.hpa_key.kind, name, self.namespace)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(600):
             while not (await self.cluster.get(key)).get("status", {}).get("conditions"):  # noqa: ASYNC110 (another process)
                 await asyncio.sleep(0.05)
         self.rivals[name] = ",".join(f"{key}={value}" for key, value in LABELS.items())

@@ -23,7 +23,7 @@ from ocf.runtime.operator import ManagerOptions, running
 from tests.examples.memcached.faults.stage import HPA, KINDS, NAMESPACE, backed_up
 from tests.examples.memcached.worlds import Env, embedded_kubelet
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 600.0
 ASKED: Final = 1
 
 
