@@ -64,9 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             suites = _chosen(suites, wanted.only)
         except ValueError as problem:
             parser.error(str(problem))
-        # What is loaded by now stays loaded, and the collection before each sample need not walk it.
-        gc.freeze()
-        stack.callback(gc.unfreeze)
+        # What is loaded by now stays loaded, and the collection before each sample need not walk it. A caller who has
+        # set objects aside keeps them there.
+        if not gc.get_freeze_count():
+            gc.freeze()
+            stack.callback(gc.unfreeze)
         figures = _measured(suites, rounds=1 if wanted.quick else _ROUNDS, judged=not wanted.quick)
     if wanted.output == "json":
         print(as_json(machine.describe(), figures))
