@@ -111,8 +111,9 @@ class Gateway(InterceptingCluster):
                         yield event.result()
                         continue
                 finally:
-                    event.cancel()
-                    await asyncio.gather(event, return_exceptions=True)
+                    if cut.done() or not event.done():
+                        event.cancel()
+                        await asyncio.gather(event, return_exceptions=True)
                 end = cut.result()
                 if end is None:
                     return
