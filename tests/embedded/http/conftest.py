@@ -88,9 +88,7 @@ Kubectl = Callable[..., Awaitable[Done]]
 
 @pytest.fixture
 def kubectl(envtest_programs: Programs, server: HttpServer, tmp_path: Path) -> Kubectl:
-    """Return a function that runs kubectl against the server, with a separate home directory: to its end, or
-    until it has printed some lines.
-    """
+    """Return a function that runs kubectl, to its end or until it has printed some lines."""
     kubeconfig = tmp_path / "kubeconfig"
     write_kubeconfig(server.kubeconfig(), kubeconfig)
     program = envtest_programs.path(Program.KUBECTL)
