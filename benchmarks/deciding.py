@@ -73,13 +73,13 @@ def suite() -> Iterator[Suite]:
     yield [
         Case(
             name="deciding.round",
-            what="a round that changes nothing: 10 pods, cpu",
+            what="a sync that changes nothing: 10 pods, cpu",
             measure=each_call(lambda: decide(quiet, _HISTORY, now=_NOW)),
             limit=_ROUND_LIMIT,
         ),
         Case(
             name="deciding.scaling",
-            what="a round that resizes, with behavior and events",
+            what="a sync that resizes, with behavior and events",
             measure=each_call(lambda: decide(growing, _HISTORY, now=_NOW)),
             against="deciding.round",
         ),
