@@ -49,7 +49,7 @@ class TestOnTheServer:
     @pytest.mark.parametrize("text", [pytest.param("x", id="ß-Ä_1")])
     def test_a_test_name_becomes_a_valid_namespace_name(self, text: str, envtest: Envtest) -> None:
         assert text
-        assert envtest.namespace.startswith("test-a-name-is-made-fit-for-a-namespace-")
+        assert envtest.namespace.startswith("test-a-test-name-becomes-a-valid-namespa-")
 
 
 @pytest.fixture
