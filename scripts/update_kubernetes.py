@@ -41,22 +41,24 @@ STAGED: Final = ("api", "apimachinery", "apiextensions-apiserver", "kube-aggrega
 
 @dataclass(frozen=True)
 class Servers:
-    """Two API servers on one etcd, as the scripts need them.
+    """Three API servers on one etcd, as the scripts need them.
 
     Args:
-        url: Address of the server with the feature gates' defaults.
-        gated: Address of the one with `HPAScaleToZero` on and `HPAConfigurableTolerance` off.
+        url: Address of the server with all defaults.
+        lenient: Address of one without the admission plugin `NamespaceLifecycle`.
+        gated: Address of one like it with `HPAScaleToZero` on and `HPAConfigurableTolerance` off.
         etcd: Address of etcd, without TLS.
     """
 
     url: str
+    lenient: str
     gated: str
     etcd: str
 
 
 @contextmanager
 def started() -> Iterator[Servers]:
-    """Run etcd and both API servers until the block ends."""
+    """Run etcd and the API servers until the block ends."""
     programs = find_programs(os.environ)
     if programs is None:
         sys.exit("no programs of a control plane: run `make envtest` first")
@@ -80,16 +82,17 @@ def started() -> Iterator[Servers]:
             "etcd-certfile": None,
             "etcd-keyfile": None,
             "token-auth-file": str(tokens),
-            "disable-admission-plugins": "NamespaceLifecycle,ServiceAccount",
         }
+        lenient = {**server, "disable-admission-plugins": "NamespaceLifecycle,ServiceAccount"}
         gates = {"HPAScaleToZero": True, "HPAConfigurableTolerance": False}
         with (
             subprocess.Popen(command) as running,  # noqa: S603 (our own command)
             ControlPlane(server_arguments=server) as plane,
-            ControlPlane(server_arguments=server, feature_gates=gates) as gated,
+            ControlPlane(server_arguments=lenient) as without_lifecycle,
+            ControlPlane(server_arguments=lenient, feature_gates=gates) as gated,
         ):
             try:
-                yield Servers(plane.url, gated.url, etcd)
+                yield Servers(plane.url, without_lifecycle.url, gated.url, etcd)
             finally:
                 running.terminate()
 
@@ -141,7 +144,7 @@ def http(servers: Servers) -> None:
 
 def corpus(servers: Servers) -> None:
     """Record the validation of HPAs."""
-    script("record_hpa_corpus", servers.url, TOKEN, "--gated", servers.gated, "--etcd", servers.etcd)
+    script("record_hpa_corpus", servers.lenient, TOKEN, "--gated", servers.gated, "--etcd", servers.etcd)
 
 
 def decisions(_: Servers) -> None:
