@@ -16,6 +16,11 @@ Callers should distinguish errors by class, never by message::
     │   └── LeaseLostError        a leader lost its lease and must stop
     ├── ReconcileError            a reconcile failed; names component, resource and step
     ├── QueueClosedError          a work queue is closed and returns no more items
+    ├── ProviderError             a provider of machines failed
+    │   ├── ProviderUnavailableError  no answer, or a temporary failure; the same call may succeed later
+    │   ├── ProviderRefusedError  refused for good: a quota, a plan, a permission, an invalid request
+    │   ├── CapacityExhaustedError  no machine of that instance type now; another type may be available
+    │   └── MachineNotFoundError  there is no such machine
     └── ApiError                  the API server rejected a request; carries its Status
         ├── BadRequestError       400  the request could not be decoded
         ├── ForbiddenError        401, 403
@@ -42,6 +47,7 @@ __all__ = [
     "ApiError",
     "BadRequestError",
     "BuildError",
+    "CapacityExhaustedError",
     "ConfigError",
     "ConflictError",
     "ConstraintError",
@@ -53,11 +59,15 @@ __all__ = [
     "HandlerError",
     "InvalidError",
     "LeaseLostError",
+    "MachineNotFoundError",
     "ManifestError",
     "MutationError",
     "NotFoundError",
     "NotReadyError",
     "OcfError",
+    "ProviderError",
+    "ProviderRefusedError",
+    "ProviderUnavailableError",
     "QuantityError",
     "QueueClosedError",
     "ReconcileError",
@@ -217,6 +227,35 @@ class ReconcileError(OcfError):
 
 class QueueClosedError(OcfError):
     """A work queue is closed and returns no more items."""
+
+
+class ProviderError(OcfError):
+    """A provider of machines failed.
+
+    Args:
+        message: The problem, with the machine or instance type and the message of the provider.
+        retry_after: Seconds that the provider asks the caller to wait, or None.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class ProviderUnavailableError(ProviderError):
+    """The provider did not answer, or failed temporarily: what was asked may or may not have been done."""
+
+
+class ProviderRefusedError(ProviderError):
+    """The provider refused for good: a quota, a plan, a permission, or an invalid request."""
+
+
+class CapacityExhaustedError(ProviderError):
+    """The provider has no machine of that instance type in that zone now; another one may be available."""
+
+
+class MachineNotFoundError(ProviderError):
+    """There is no such machine."""
 
 
 _CONFLICTING_MANAGER: Final = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
