@@ -41,9 +41,11 @@ class MachineRequest:
         labels: Labels that the node should have when it joins the cluster.
         taints: Taints that the node should have when it joins, in API spelling.
         settings: Settings of the group that only this provider reads.
+        machine_id: Id of its machine, as soon as one was returned.
         retried: Whether a request of this name may have been sent before, so that a provider whose cloud has no
             idempotency keys looks for an existing machine first.
-        claimed: Ids of all machines that belong to other nodes; such a provider must not return one of them.
+        excluded: Ids of the machines that cannot be the result of this request: those that belong to other nodes, and
+            those that existed before it was sent for the first time. Only such a provider reads them.
     """
 
     name: str
@@ -53,8 +55,9 @@ class MachineRequest:
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: Sequence[Mapping[str, str]] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+    machine_id: str = ""
     retried: bool = False
-    claimed: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,7 @@ class Provider(Protocol):
         """Return the machine of a request.
 
         Args:
-            request: The request that created it, with `claimed` as of now.
+            request: The request that created it, with `excluded` as of now.
 
         Raises:
             MachineNotFoundError: If there is no such machine.
