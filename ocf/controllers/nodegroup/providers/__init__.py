@@ -1,0 +1,1 @@
+"""Providers: where the machines of a node group come from."""
