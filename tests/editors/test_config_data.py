@@ -11,7 +11,7 @@ from ocf.editors import ConfigMapDataEditor, SecretDataEditor
 from ocf.errors import ConfigError
 from ocf.objects import load_document, write_model
 
-SECRET = "hunter2"  # noqa: S105 (what must not be seen)
+SECRET = "hunter2"
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ class TestVolumes:
         editor.ensure_volume(volume)
         assert editor.raw.volumes is not None
         assert editor.raw.volumes[0].secret is not None
-        editor.raw.volumes[0].secret.secret_name = "changed"  # noqa: S105 (the name of one)
+        editor.raw.volumes[0].secret.secret_name = "changed"
 
         assert before == volume
 

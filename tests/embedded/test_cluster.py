@@ -235,7 +235,7 @@ class TestLists:
 
     async def test_an_invalid_continue_token_is_rejected(self, cluster: EmbeddedCluster) -> None:
         with pytest.raises(BadRequestError, match="invalid continue token"):
-            await cluster.list("v1", "ConfigMap", ListOptions(continue_token="abc"))  # noqa: S106 (a page's, no secret)
+            await cluster.list("v1", "ConfigMap", ListOptions(continue_token="abc"))
 
 
 class TestRequests:

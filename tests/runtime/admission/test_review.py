@@ -15,7 +15,7 @@ from pydantic import BaseModel, model_validator
 from ocf.objects import Manifest, copy_json
 from ocf.runtime.admission import Operation, Step, Webhook, invalid, review
 
-SECRET = "hunter2"  # noqa: S105 (nobody's)
+SECRET = "hunter2"
 
 
 def shop(spec: Any, **metadata: Any) -> Manifest:

@@ -98,7 +98,7 @@ def test_every_record_is_one_line(message: str, value: object) -> None:
 class TestErrors:
     def test_an_error_is_its_type_and_message_and_place(self) -> None:
         def fail() -> None:
-            password = "hunter2"  # noqa: S105 (it must not get out)
+            password = "hunter2"
             raise ValueError(f"refused, {len(password)} characters")
 
         error = error_of(fail)

@@ -1,4 +1,4 @@
-"""Stub of the VPSie API: one cluster, its sizes, groups and workers, and the traps that clients have met."""
+"""Stub of the VPSie API: one cluster, its sizes, groups and workers, with the odd answers that its clients handle."""
 
 import json
 from collections.abc import AsyncIterator
@@ -86,7 +86,7 @@ class VPSieStub:
     def _presented(self, request: web.Request) -> str:
         return request.headers.get("Vpsie-Auth") or request.headers.get("Authorization", "").removeprefix("Bearer ")
 
-    def _route(self, method: str, path: str, body: dict[str, Any]) -> web.Response:
+    def _route(self, method: str, path: str, body: dict[str, Any]) -> web.Response:  # noqa: PLR0911 (one per call)
         match method, path.strip("/").split("/"):
             case "POST", ["k8s", "offers"]:
                 return _data(self.sizes if body["dcIdentifier"] == DATACENTER else [])
@@ -115,7 +115,9 @@ class VPSieStub:
         if not any(each["id"] == group for each in self.groups):
             return _respond({"error": True, "message": "group not found"}, 404)
         if self.limit is not None and len(self.workers) >= self.limit:
-            return _respond({"error": "x", "message": f"Worker nodes count exceeds the allowed limit {self.limit}"}, 500)
+            return _respond(
+                {"error": "x", "message": f"Worker nodes count exceeds the allowed limit {self.limit}"}, 500
+            )
         self._added += 1
         name = f"Fra-kubernetes-{self._added:02}"
         worker = {"identifier": f"uuid-{name}", "hostname": name, "ip": f"10.0.0.{self._added}", "status": ""}

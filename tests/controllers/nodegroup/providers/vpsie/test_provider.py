@@ -16,7 +16,7 @@ from ocf.errors import (
     ProviderRefusedError,
     ProviderUnavailableError,
 )
-from ocf.nodegroups import Machine, MachineRequest, MachineState, Offering
+from ocf.nodegroups import Machine, MachineRequest, MachineState
 from ocf.testing.clock import VirtualClock
 from tests.controllers.nodegroup.providers.vpsie.stub import CLUSTER, DATACENTER, VPSieStub, serving
 
@@ -65,7 +65,8 @@ async def env() -> AsyncIterator[Env]:
 async def test_instance_types_are_the_sizes_of_all_datacenters(env: Env) -> None:
     small, large = await env.provider.instance_types()
     assert (small.name, str(small.capacity["cpu"]), str(small.capacity["memory"])) == ("12", "2", "4Gi")
-    assert small.offerings == (Offering(DATACENTER, pytest.approx(0.02)),)
+    assert [each.zone for each in small.offerings] == [DATACENTER]
+    assert small.offerings[0].price == pytest.approx(0.02)
     assert (str(large.capacity["ephemeral-storage"]), large.offerings[0].price) == ("200Gi", 0.08)
 
 
@@ -155,7 +156,9 @@ async def test_a_worker_that_is_not_found_but_listed_is_not_taken_for_deleted(en
         pytest.param((200, {"error": True, "message": "Cluster not found"}), id="text as 200"),
     ],
 )
-async def test_a_missing_cluster_is_no_proof_that_a_worker_is_gone(env: Env, call: str, answer: tuple[int, Any]) -> None:
+async def test_a_missing_cluster_does_not_prove_that_a_worker_is_gone(
+    env: Env, call: str, answer: tuple[int, Any]
+) -> None:
     env.stub.failures = [answer]
     with pytest.raises(ProviderRefusedError, match="cluster b2f0"):
         await _call(env.provider, call)
@@ -182,7 +185,9 @@ async def test_an_unreadable_answer_is_not_an_empty_list(env: Env, body: object)
 @pytest.mark.parametrize(
     ("status", "body", "expected"),
     [
-        pytest.param(500, {"message": "Worker nodes count exceeds the allowed limit 5"}, ProviderRefusedError, id="limit"),
+        pytest.param(
+            500, {"message": "Worker nodes count exceeds the allowed limit 5"}, ProviderRefusedError, id="limit"
+        ),
         pytest.param(200, {"error": True, "message": "Quota Exceeded"}, ProviderRefusedError, id="quota as 200"),
         pytest.param(400, {"message": "invalid KubeSizeID"}, ProviderRefusedError, id="invalid"),
         pytest.param(403, {"message": "forbidden"}, ProviderRefusedError, id="forbidden"),
@@ -253,7 +258,7 @@ async def test_a_server_that_does_not_answer_is_unavailable() -> None:
     await connection.close()
 
 
-async def test_an_instance_type_that_is_no_size_is_refused(env: Env) -> None:
+async def test_an_instance_type_that_is_not_a_size_is_refused(env: Env) -> None:
     with pytest.raises(ProviderRefusedError, match="instance type 'small' is not the number of a size"):
         await env.provider.create(replace(WORKER, instance_type="small"))
 
@@ -274,4 +279,5 @@ async def _call(provider: VPSieProvider, name: str) -> object:
         case "get":
             return await provider.get(WORKER)
         case _:
-            return await provider.delete(Machine(FIRST, MachineState.RUNNING))
+            await provider.delete(Machine(FIRST, MachineState.RUNNING))
+            return None
