@@ -1,0 +1,277 @@
+"""Models of NodeGroup and VPSieNode: fields, defaults and validation.
+
+Where the API server checks a rule with CEL, the models check it too, so that an object that was stored before a rule
+existed is reported instead of used.
+"""
+
+from datetime import datetime
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic.alias_generators import to_camel
+
+from ocf.objects import PREFIX, format_time
+from ocf.runtime.crds import ListMap, ListSet, ValidationRule, rules
+
+__all__ = [
+    "GROUP",
+    "BlockedNode",
+    "Condition",
+    "InstanceTypeBackoff",
+    "NodeGroup",
+    "NodeGroupSpec",
+    "NodeGroupStatus",
+    "ScaleDownPolicy",
+    "ScaleUpPolicy",
+    "Taint",
+    "UnneededNode",
+    "VPSieNode",
+    "VPSieNodeSpec",
+    "VPSieNodeStatus",
+]
+
+GROUP: Final = f"autoscaling.{PREFIX}"
+"""The API group of both kinds."""
+
+_DURATION: Final = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
+_IDENTIFIER: Final = r"^[A-Za-z0-9_-]+$"
+_LABEL_KEY: Final = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
+_LABEL_VALUE: Final = r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"
+_RESERVED: Final = ("kubernetes.io", "k8s.io")
+
+
+Duration = Annotated[str, Field(pattern=_DURATION, max_length=32)]
+"""A duration such as `90s` or `1h30m`; `ocf.objects.durations.parse_duration` reads it."""
+
+Count = Annotated[int, Field(json_schema_extra={"format": "int32"})]
+Percent = Annotated[int, Field(ge=0, le=100, json_schema_extra={"format": "int32"})]
+Identifier = Annotated[str, Field(pattern=_IDENTIFIER, min_length=1, max_length=128)]
+
+
+class _Section(BaseModel):
+    """Immutable model whose fields have the names of the API (camel case)."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+
+@rules(
+    ValidationRule(
+        "self.key.split('/').size() == 1 || !self.key.split('/')[0].endsWith('kubernetes.io')"
+        " && !self.key.split('/')[0].endsWith('k8s.io')",
+        message="the prefixes kubernetes.io and k8s.io are reserved",
+        field_path=".key",
+    )
+)
+class Taint(_Section):
+    """A taint that every node of the group gets when it joins."""
+
+    key: str = Field(pattern=_LABEL_KEY, max_length=317, description="Key of the taint.")
+    value: str = Field(default="", pattern=_LABEL_VALUE, max_length=63, description="Value of the taint.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="Effect on pods.")
+
+
+class ScaleUpPolicy(_Section):
+    """When and how nodes are added."""
+
+    enabled: bool = Field(default=True, description="Whether nodes are added for pods that do not fit.")
+    boot_timeout: Duration = Field(
+        default="15m", description="Time after which a node that has not joined is given up."
+    )
+
+
+class ScaleDownPolicy(_Section):
+    """When and how nodes are removed."""
+
+    enabled: bool = Field(default=True, description="Whether nodes that are not needed are removed.")
+    cpu_threshold: Percent = Field(
+        default=50, description="A node is underutilized if less than this percentage of its CPU is requested, and …"
+    )
+    memory_threshold: Percent = Field(default=50, description="… less than this percentage of its memory.")
+    underutilized_for: Duration = Field(
+        default="10m", description="How long a node must be underutilized before it is removed."
+    )
+    max_empty: Count = Field(default=10, ge=0, le=1000, description="Most nodes without pods removed in one reconcile.")
+    max_drained: Count = Field(default=1, ge=0, le=1000, description="Most nodes with pods removed in one reconcile.")
+    drain_timeout: Duration = Field(
+        default="10m", description="Time after which a drain is given up, and the node uncordoned."
+    )
+    consolidate: bool = Field(
+        default=False, description="Whether a node is also replaced by a cheaper one on which its pods fit."
+    )
+
+
+@rules(
+    ValidationRule(
+        "self.minNodes <= self.maxNodes", message="minNodes must not be above maxNodes", field_path=".minNodes"
+    ),
+    ValidationRule(
+        "!has(self.preferredInstanceType) || self.preferredInstanceType in self.offeringIDs",
+        message="preferredInstanceType must be one of offeringIDs",
+        field_path=".preferredInstanceType",
+    ),
+    ValidationRule(
+        "!has(self.labels) || self.labels.all(key, key.matches('^([^/]+/)?[^/]+$')"
+        " && !key.matches('^([^/]*[.])?(kubernetes|k8s)[.]io/'))",
+        message="the prefixes kubernetes.io and k8s.io are reserved",
+        field_path=".labels",
+    ),
+)
+class NodeGroupSpec(_Section):
+    """The desired state of a node group."""
+
+    min_nodes: Count = Field(ge=0, le=1000, description="Fewest nodes of the group.")
+    max_nodes: Count = Field(ge=1, le=1000, description="Most nodes of the group.")
+    datacenter_id: Identifier = Field(
+        alias="datacenterID", description="Datacenter or zone in which nodes are created."
+    )
+    offering_ids: Annotated[list[Identifier], ListSet()] = Field(
+        alias="offeringIDs",
+        min_length=1,
+        max_length=100,
+        description="Instance types of its nodes, in order of choice.",
+    )
+    preferred_instance_type: Identifier | None = Field(
+        default=None, description="Instance type that is used as long as it is available."
+    )
+    instance_selection: Literal["Preferred", "Cheapest"] = Field(
+        default="Preferred",
+        description="How an instance type is chosen: the preferred or first available one, or the mix of types with the"
+        " lowest price that takes all pods.",
+    )
+    labels: dict[str, Annotated[str, Field(pattern=_LABEL_VALUE, max_length=63)]] | None = Field(
+        default=None, max_length=64, description="Labels of its nodes."
+    )
+    taints: Annotated[list[Taint], ListMap("key", "effect")] | None = Field(
+        default=None, max_length=64, description="Taints of its nodes."
+    )
+    scale_up_batch_size: Count = Field(
+        default=0, ge=0, le=1000, description="Most nodes that are requested in one reconcile; 0 for no limit."
+    )
+    scale_up_cooldown: Duration = Field(
+        default="0s",
+        description="Time since the last scale-up before nodes are added for pods that do not fit.",
+    )
+    scale_down_cooldown: Duration = Field(
+        default="10m", description="Time since the last scaling before a node is removed; 0s for none."
+    )
+    scale_up_policy: ScaleUpPolicy = Field(default=ScaleUpPolicy(), description="When and how nodes are added.")
+    scale_down_policy: ScaleDownPolicy = Field(default=ScaleDownPolicy(), description="When and how nodes are removed.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        problems = []
+        if self.min_nodes > self.max_nodes:
+            problems.append(f"minNodes must not be above maxNodes, got {self.min_nodes} and {self.max_nodes}")
+        if self.preferred_instance_type not in (None, *self.offering_ids):
+            problems.append(f"preferredInstanceType must be one of offeringIDs, got {self.preferred_instance_type!r}")
+        reserved = [key for key in self.labels or {} if _is_reserved(key)]
+        reserved += [taint.key for taint in self.taints or () if _is_reserved(taint.key)]
+        problems += [f"{key!r}: the prefixes kubernetes.io and k8s.io are reserved" for key in reserved]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+
+Phase = Literal["Pending", "Provisioning", "Joining", "Ready", "Draining", "Terminating", "Failed"]
+"""Phase of a node, in this order; any of them may become `Failed`, which ends in `Terminating`."""
+
+Time = Annotated[datetime, PlainSerializer(format_time), WithJsonSchema({"type": "string", "format": "date-time"})]
+"""A time with a precision of seconds."""
+
+
+class Condition(_Section):
+    """A condition, as `metav1.Condition`."""
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str
+    message: str = ""
+    last_transition_time: Time
+    observed_generation: int = Field(default=0, json_schema_extra={"format": "int64"})
+
+
+class BlockedNode(_Section):
+    """A node that would be removed if a rule did not forbid it."""
+
+    name: str = Field(description="Name of the node.")
+    reason: str = Field(description="The rule that forbids it.")
+    message: str = Field(default="", description="Why it does.")
+
+
+class InstanceTypeBackoff(_Section):
+    """An instance type that the provider has refused."""
+
+    instance_type: str = Field(description="Name of the instance type.")
+    until: Time = Field(description="When it is requested again.")
+    failures: Count = Field(default=1, description="How many times in a row it was refused.")
+    message: str = Field(default="", description="What the provider answered.")
+
+
+class UnneededNode(_Section):
+    """A node that is underutilized."""
+
+    name: str = Field(description="Name of the node.")
+    since: Time = Field(description="Since when it is underutilized without interruption.")
+
+
+class NodeGroupStatus(_Section):
+    """The observed state of a node group, and all that steers its scaling."""
+
+    current_nodes: Count = Field(default=0, description="Nodes of the group, those that have not joined yet included.")
+    desired_nodes: Count = Field(default=0, description="How many nodes the group should have.")
+    ready_nodes: Count = Field(default=0, description="Nodes that are ready.")
+    last_scale_time: Time | None = Field(default=None, description="When a node was last added or removed.")
+    last_scale_up_time: Time | None = Field(default=None, description="When a node was last added.")
+    last_scale_down_time: Time | None = Field(default=None, description="When a node was last removed.")
+    last_decision: str = Field(default="", description="What was decided last, and why.")
+    unneeded: Annotated[list[UnneededNode], ListMap("name")] | None = None
+    blocked: Annotated[list[BlockedNode], ListMap("name")] | None = None
+    backoffs: Annotated[list[InstanceTypeBackoff], ListMap("instanceType")] | None = None
+    conditions: Annotated[list[Condition], ListMap("type")] | None = None
+    observed_generation: int = Field(default=0, json_schema_extra={"format": "int64"})
+
+
+class NodeGroup(BaseModel):
+    """A group of nodes that grows and shrinks with what runs on it."""
+
+    spec: NodeGroupSpec
+    status: NodeGroupStatus | None = None
+
+
+class VPSieNodeSpec(_Section):
+    """One node of a group; written by the controller."""
+
+    node_group_name: str = Field(description="Name of its group.")
+    instance_type: Identifier = Field(description="Its instance type.")
+    datacenter_id: Identifier = Field(alias="datacenterID", description="Its datacenter or zone.")
+
+
+class VPSieNodeStatus(_Section):
+    """What has happened to a node so far."""
+
+    phase: Phase = "Pending"
+    node_name: str = Field(default="", description="Name of the Node, once it is known.")
+    machine_id: str = Field(default="", description="Identifier of the machine at the provider, once it is known.")
+    requested_at: Time | None = Field(default=None, description="When the machine was requested.")
+    excluded_machines: list[str] | None = Field(
+        default=None, description="Machines that existed before, where the provider does not keep names."
+    )
+    running_at: Time | None = Field(default=None, description="When the provider first reported it as running.")
+    joined_at: Time | None = Field(default=None, description="When its Node was first seen.")
+    ready_at: Time | None = Field(default=None, description="When its Node was first ready.")
+    drain_started_at: Time | None = Field(default=None, description="When its drain began.")
+    terminating_at: Time | None = Field(default=None, description="When the deletion of its machine began.")
+    last_error: str = Field(default="", description="The last failure.")
+    observed_generation: int = Field(default=0, json_schema_extra={"format": "int64"})
+
+
+class VPSieNode(BaseModel):
+    """A node of a node group, from its request to the deletion of its machine."""
+
+    spec: VPSieNodeSpec
+    status: VPSieNodeStatus | None = None
+
+
+def _is_reserved(key: str) -> bool:
+    prefix, slash, _ = key.rpartition("/")
+    return bool(slash) and any(prefix == each or prefix.endswith(f".{each}") for each in _RESERVED)
