@@ -98,6 +98,15 @@ class Provider(Protocol):
     `ocf.testing.provider_suite` has the tests that every provider has to pass.
     """
 
+    @property
+    def keeps_names(self) -> bool:
+        """Whether `list` has a machine, with the name of its request, as soon as `create` has returned.
+
+        If it is false, a machine belongs to the request that finds it, requests are sent one at a time, and one without
+        an answer is only repeated when its machine has not appeared for a while.
+        """
+        ...
+
     async def instance_types(self) -> Sequence[InstanceType]:
         """Return all instance types, with their prices and zones."""
         ...

@@ -20,8 +20,8 @@ class ProviderSuite:
     """Tests of the contract of `ocf.nodegroups.Provider`.
 
     A subclass defines two fixtures: `provider`, a provider without machines, and `request_of`, a function that takes a
-    name and returns a `MachineRequest` that the provider can fulfil. Where the cloud keeps the name of a request,
-    `NamedProviderSuite` is to be used instead.
+    name and returns a `MachineRequest` that the provider can fulfil. A provider that keeps names, see
+    `Provider.keeps_names`, uses `NamedProviderSuite` instead.
 
     Example:
         >>> from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
@@ -52,6 +52,7 @@ class ProviderSuite:
         created = await provider.create(request)
         assert created.state in {MachineState.PENDING, MachineState.RUNNING}
         found = await self.found(provider, request, created)
+        assert not provider.keeps_names or found.name == request.name
         assert (found.instance_type, found.zone) == (created.instance_type, created.zone)
         assert found.id in {each.id for each in await provider.list()}
 
@@ -114,7 +115,10 @@ class ProviderSuite:
 
 
 class NamedProviderSuite(ProviderSuite):
-    """Tests of providers whose cloud keeps the name of a request, so that concurrent requests are safe, too."""
+    """Tests of providers that keep names, so that concurrent requests are safe, too."""
+
+    def test_it_keeps_names(self, provider: Provider) -> None:
+        assert provider.keeps_names
 
     async def test_concurrent_requests_of_one_name_are_one_machine(
         self, provider: Provider, request_of: Callable[[str], MachineRequest]

@@ -253,6 +253,7 @@ class VPSieNodeStatus(_Section):
     node_name: str = Field(default="", description="Name of the Node, once it is known.")
     machine_id: str = Field(default="", description="Identifier of the machine at the provider, once it is known.")
     requested_at: Time | None = Field(default=None, description="When the machine was requested.")
+    accepted_at: Time | None = Field(default=None, description="When the provider accepted the request.")
     excluded_machines: list[str] | None = Field(
         default=None, description="Machines that existed before, where the provider does not keep names."
     )

@@ -43,6 +43,11 @@ class KwokProvider:
         self._cluster = cluster
         self._types = {each.name: each for each in types}
 
+    @property
+    def keeps_names(self) -> bool:
+        """True; as `Provider`."""
+        return True
+
     async def instance_types(self) -> Sequence[InstanceType]:
         """Return the instance types."""
         return list(self._types.values())

@@ -91,6 +91,11 @@ class SimulatedProvider:
         self._records: dict[str, _Record] = {}
         self._spent = 0.0
 
+    @property
+    def keeps_names(self) -> bool:
+        """True; as `Provider`."""
+        return True
+
     async def instance_types(self) -> Sequence[InstanceType]:
         """Return the instance types."""
         return list(self._types.values())

@@ -37,6 +37,11 @@ class VPSieProvider:
         self._connection = connection
         self._settings = connection.settings
 
+    @property
+    def keeps_names(self) -> bool:
+        """False; as `Provider`."""
+        return False
+
     async def instance_types(self) -> Sequence[InstanceType]:
         """Return the Kubernetes sizes of all datacenters; the name of a type is the id of the size."""
         path = self._settings.paths.offers

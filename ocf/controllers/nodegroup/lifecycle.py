@@ -1,0 +1,206 @@
+"""Life of a node: from the request of its machine to the machine's deletion, one step per reconcile.
+
+`advance` is a pure function of what is stored and what is observed. Its result is stored before its action is taken, so
+that a crash between the two repeats an action and never forgets one: a request that may have been sent is sent again
+with `MachineRequest.retried`, and the deletion of a machine is repeated until the provider does not list it any more.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, Final
+
+from ocf.controllers.nodegroup.model import VPSieNodeStatus
+from ocf.nodegroups import Machine, MachineState
+from ocf.objects.durations import format_duration
+
+__all__ = ["Action", "NodeState", "Observation", "Step", "accepted", "advance"]
+
+_LOST_ANSWER: Final = timedelta(minutes=1)
+
+
+class Action(Enum):
+    """What to do after the new status is stored."""
+
+    NONE = "none"
+    CREATE = "create the machine"
+    FIND = "look for the machine"
+    CONFIGURE = "set labels and taints of the Node"
+    DELETE_MACHINE = "delete the machine"
+    REMOVE = "remove the finalizer"
+
+
+class NodeState(Enum):
+    """State of the Node object of a machine."""
+
+    ABSENT = "absent"
+    NOT_READY = "not ready"
+    READY = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What is known of a node at one instant.
+
+    Args:
+        machine: Its machine, as the provider reports it; None if the provider does not.
+        node: State of its Node object.
+        node_name: Name of the Node; empty if there is none.
+        ending: Whether its object is being deleted.
+        machines: Ids of all machines that the provider lists.
+        keeps_names: Whether the provider lists a machine by the name of its request at once, so that a machine that is
+            not listed does not exist.
+    """
+
+    machine: Machine | None
+    node: NodeState = NodeState.ABSENT
+    node_name: str = ""
+    ending: bool = False
+    machines: frozenset[str] = frozenset()
+    keeps_names: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step in the life of a node.
+
+    Args:
+        status: The new status; the old one if nothing changes.
+        action: What to do once it is stored.
+    """
+
+    status: VPSieNodeStatus
+    action: Action = Action.NONE
+
+
+def advance(
+    status: VPSieNodeStatus, observed: Observation, now: datetime, *, boot_timeout: timedelta = timedelta(minutes=15)
+) -> Step:
+    """Return the next step of a node.
+
+    A drain happens before: the object of a node is deleted when its pods are gone, or its machine failed.
+
+    Args:
+        status: What is stored.
+        observed: What is observed.
+        now: The time.
+        boot_timeout: The time from the request of a machine until its node has to be ready.
+
+    Example:
+        >>> from datetime import UTC
+        >>> step = advance(VPSieNodeStatus(), Observation(None), datetime(2026, 1, 1, tzinfo=UTC))
+        >>> step.status.phase, step.action
+        ('Provisioning', <Action.CREATE: 'create the machine'>)
+    """
+    if observed.ending:
+        return _terminate(status, observed, now, boot_timeout)
+    match status.phase:
+        case "Pending":
+            return _request(status, observed, now)
+        case "Provisioning" | "Joining":
+            return _boot(status, observed, now, boot_timeout)
+        case "Ready" | "Draining":
+            return _run(status, observed)
+        case _:
+            return Step(status)
+
+
+def accepted(status: VPSieNodeStatus, machine: Machine, now: datetime) -> VPSieNodeStatus:
+    """Return the status after the provider has answered a request.
+
+    Args:
+        status: What is stored.
+        machine: The answer.
+        now: The time.
+    """
+    return _with(status, accepted_at=status.accepted_at or now, machine_id=machine.id or status.machine_id)
+
+
+def _request(status: VPSieNodeStatus, observed: Observation, now: datetime) -> Step:
+    existing = None if observed.keeps_names else sorted(observed.machines)
+    return Step(_with(status, phase="Provisioning", requested_at=now, excluded_machines=existing), Action.CREATE)
+
+
+def _boot(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_timeout: timedelta) -> Step:
+    if problem := _boot_problem(status, observed, now, boot_timeout):
+        return _failed(status, problem)
+    if observed.node is NodeState.READY:
+        joined = status.joined_at or now
+        ready = _with(
+            status, phase="Ready", joined_at=joined, ready_at=now, node_name=observed.node_name, last_error=""
+        )
+        return Step(ready, Action.CONFIGURE)
+    machine = observed.machine
+    if machine is None:
+        return Step(status, Action.FIND if _may_appear(status, observed, now) else Action.CREATE)
+    if status.phase == "Joining":
+        return _joining(status, observed, now)
+    known = _with(status, machine_id=machine.id or status.machine_id, accepted_at=status.accepted_at or now)
+    if machine.state is MachineState.RUNNING:
+        return Step(_with(known, phase="Joining", running_at=now, node_name=machine.node_name))
+    return Step(known)
+
+
+def _boot_problem(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_timeout: timedelta) -> str:
+    """Return why a node will not become ready; empty if it may."""
+    machine = observed.machine
+    if machine is not None and machine.state is MachineState.FAILED:
+        return machine.problem or "the machine failed"
+    if machine is not None and machine.state is MachineState.DELETING:
+        return "the machine was deleted while it booted"
+    if machine is None and status.running_at is not None:
+        return "the provider does not list the machine any more"
+    if observed.node is not NodeState.READY and now - (status.requested_at or now) >= boot_timeout:
+        return f"the node was not ready within {format_duration(boot_timeout)} after its request"
+    return ""
+
+
+def _may_appear(status: VPSieNodeStatus, observed: Observation, now: datetime) -> bool:
+    """Return whether a machine that is not listed may be listed later.
+
+    Without an answer it is unknown whether the machine is being created; after a while it is requested again.
+    """
+    if observed.keeps_names:
+        return False
+    return status.accepted_at is not None or now - (status.requested_at or now) < _LOST_ANSWER
+
+
+def _joining(status: VPSieNodeStatus, observed: Observation, now: datetime) -> Step:
+    if observed.node is NodeState.NOT_READY and status.joined_at is None:
+        return Step(_with(status, joined_at=now, node_name=observed.node_name), Action.CONFIGURE)
+    return Step(status)
+
+
+def _run(status: VPSieNodeStatus, observed: Observation) -> Step:
+    machine = observed.machine
+    if machine is None or machine.state is MachineState.DELETING:
+        return _failed(status, "the machine was deleted, but not by this controller")
+    if machine.state is MachineState.FAILED:
+        return _failed(status, machine.problem or "the machine failed")
+    return Step(status)
+
+
+def _terminate(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_timeout: timedelta) -> Step:
+    if observed.machine is None and not _may_still_appear(status, observed, now, boot_timeout):
+        return Step(status, Action.REMOVE)
+    terminating = _with(status, phase="Terminating", terminating_at=status.terminating_at or now)
+    if observed.machine is None:
+        return Step(terminating, Action.FIND)
+    found = _with(terminating, machine_id=status.machine_id or observed.machine.id)
+    deleting = observed.machine.state is MachineState.DELETING
+    return Step(found, Action.NONE if deleting else Action.DELETE_MACHINE)
+
+
+def _may_still_appear(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_timeout: timedelta) -> bool:
+    """Return whether a machine without a known id may still be created, and would be left behind."""
+    if observed.keeps_names or status.machine_id or status.requested_at is None:
+        return False
+    return now - status.requested_at < boot_timeout
+
+
+def _failed(status: VPSieNodeStatus, problem: str) -> Step:
+    return Step(_with(status, phase="Failed", last_error=problem))
+
+
+def _with(status: VPSieNodeStatus, **changes: Any) -> VPSieNodeStatus:
+    return status.model_copy(update=changes)

@@ -1,0 +1,155 @@
+"""The life of a node: each step, lost answers, machines that fail or disappear, and the deletion of machines."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocf.controllers.nodegroup.lifecycle import Action, NodeState, Observation, Step, accepted, advance
+from ocf.controllers.nodegroup.model import VPSieNodeStatus
+from ocf.nodegroups import Machine, MachineState
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+PENDING = Machine("m-1", MachineState.PENDING, node_name="n-1")
+RUNNING = replace(PENDING, state=MachineState.RUNNING)
+DELETING = replace(PENDING, state=MachineState.DELETING)
+FAILED = replace(PENDING, state=MachineState.FAILED, problem="no disk")
+
+NOTHING = Observation(None)
+UNNAMED = Observation(None, keeps_names=False)
+
+
+def status(phase: str, minutes: float = 0, **fields: Any) -> VPSieNodeStatus:
+    """Return the status of a node whose machine was requested so many minutes ago."""
+    requested = {} if phase == "Pending" else {"requested_at": NOW - timedelta(minutes=minutes)}
+    return VPSieNodeStatus(phase=phase, **{**requested, **fields})
+
+
+def test_a_new_node_stores_its_request_before_it_is_sent() -> None:
+    step = advance(status("Pending"), replace(UNNAMED, machines=frozenset({"b", "a"})), NOW)
+    assert (step.action, step.status.phase, step.status.requested_at) == (Action.CREATE, "Provisioning", NOW)
+    assert step.status.excluded_machines == ["a", "b"]
+    assert advance(status("Pending"), NOTHING, NOW).status.excluded_machines is None
+
+
+@pytest.mark.parametrize(
+    ("stored", "observed", "action"),
+    [
+        pytest.param(status("Provisioning"), NOTHING, Action.CREATE, id="the request may be lost"),
+        pytest.param(status("Provisioning", accepted_at=NOW), NOTHING, Action.CREATE, id="accepted, but not listed"),
+        pytest.param(status("Provisioning", 0.5), UNNAMED, Action.FIND, id="unnamed, and just requested"),
+        pytest.param(status("Provisioning", 1), UNNAMED, Action.CREATE, id="unnamed, not found for a minute"),
+        pytest.param(status("Provisioning", 9, accepted_at=NOW), UNNAMED, Action.FIND, id="unnamed, but accepted"),
+    ],
+)
+def test_a_machine_that_is_not_listed_is_requested_again_or_looked_for(
+    stored: VPSieNodeStatus, observed: Observation, action: Action
+) -> None:
+    assert advance(stored, observed, NOW) == Step(stored, action)
+
+
+def test_a_machine_boots_joins_and_becomes_ready() -> None:
+    stored = accepted(status("Provisioning"), PENDING, NOW)
+    assert stored.machine_id == "m-1"
+    booting = advance(stored, Observation(PENDING), NOW)
+    assert booting == Step(stored)
+    running = advance(stored, Observation(RUNNING), NOW)
+    assert (running.status.phase, running.status.node_name, running.action) == ("Joining", "n-1", Action.NONE)
+    joined = advance(running.status, Observation(RUNNING, NodeState.NOT_READY, "n-1"), NOW)
+    assert (joined.status.joined_at, joined.action) == (NOW, Action.CONFIGURE)
+    later = NOW + timedelta(minutes=1)
+    ready = advance(joined.status, Observation(RUNNING, NodeState.READY, "n-1"), later)
+    assert (ready.status.phase, ready.status.joined_at, ready.status.ready_at) == ("Ready", NOW, later)
+    assert ready.action is Action.CONFIGURE
+    assert advance(ready.status, Observation(RUNNING, NodeState.READY, "n-1"), later) == Step(ready.status)
+
+
+@pytest.mark.parametrize(
+    ("stored", "observed", "problem"),
+    [
+        pytest.param(status("Provisioning"), Observation(FAILED), "no disk", id="failed to boot"),
+        pytest.param(status("Provisioning"), Observation(DELETING), "deleted while it booted", id="deleted early"),
+        pytest.param(
+            status("Provisioning", 15), Observation(PENDING), "not ready within 15m0s", id="does not boot in time"
+        ),
+        pytest.param(
+            status("Joining", 15, running_at=NOW), Observation(RUNNING), "not ready within 15m0s", id="does not join"
+        ),
+        pytest.param(
+            status("Joining", running_at=NOW), NOTHING, "does not list the machine any more", id="gone while joining"
+        ),
+        pytest.param(status("Ready"), NOTHING, "not by this controller", id="gone while ready"),
+        pytest.param(status("Ready"), Observation(DELETING), "not by this controller", id="being deleted while ready"),
+        pytest.param(status("Ready"), Observation(FAILED), "no disk", id="failed while ready"),
+        pytest.param(status("Draining"), NOTHING, "not by this controller", id="gone while drained"),
+    ],
+)
+def test_a_node_fails_with_the_reason(stored: VPSieNodeStatus, observed: Observation, problem: str) -> None:
+    step = advance(stored, observed, NOW)
+    assert (step.status.phase, step.action) == ("Failed", Action.NONE)
+    assert problem in step.status.last_error
+
+
+def test_a_node_that_is_ready_at_last_is_not_given_up() -> None:
+    step = advance(status("Joining", 15, running_at=NOW), Observation(RUNNING, NodeState.READY, "n-1"), NOW)
+    assert step.status.phase == "Ready"
+
+
+@pytest.mark.parametrize(
+    ("stored", "observed", "action"),
+    [
+        pytest.param(status("Pending"), UNNAMED, Action.REMOVE, id="never requested"),
+        pytest.param(status("Provisioning"), NOTHING, Action.REMOVE, id="requested, but does not exist"),
+        pytest.param(status("Provisioning", 14), UNNAMED, Action.FIND, id="requested, may still appear"),
+        pytest.param(status("Provisioning", 15), UNNAMED, Action.REMOVE, id="requested, did not appear in time"),
+        pytest.param(status("Ready", machine_id="m-1"), Observation(RUNNING), Action.DELETE_MACHINE, id="runs"),
+        pytest.param(status("Failed", machine_id="m-1"), Observation(FAILED), Action.DELETE_MACHINE, id="failed"),
+        pytest.param(status("Terminating", machine_id="m-1"), Observation(DELETING), Action.NONE, id="being deleted"),
+        pytest.param(status("Terminating", machine_id="m-1"), UNNAMED, Action.REMOVE, id="deleted"),
+    ],
+)
+def test_a_deleted_node_is_removed_when_its_machine_is_gone(
+    stored: VPSieNodeStatus, observed: Observation, action: Action
+) -> None:
+    assert advance(stored, replace(observed, ending=True), NOW).action is action
+
+
+MACHINES = st.sampled_from([None, PENDING, RUNNING, DELETING, FAILED])
+STATUSES = st.builds(
+    status,
+    st.sampled_from(["Pending", "Provisioning", "Joining", "Ready", "Draining", "Terminating", "Failed"]),
+    st.integers(0, 20),
+    machine_id=st.sampled_from(["", "m-1"]),
+    accepted_at=st.sampled_from([None, NOW]),
+    running_at=st.sampled_from([None, NOW]),
+)
+
+
+@given(STATUSES, MACHINES, st.sampled_from(NodeState), st.booleans())
+def test_a_machine_is_deleted_only_with_its_node_object(
+    stored: VPSieNodeStatus, machine: Machine | None, node: NodeState, keeps_names: bool
+) -> None:
+    step = advance(stored, Observation(machine, node, "n-1", keeps_names=keeps_names), NOW)
+    assert step.action not in {Action.DELETE_MACHINE, Action.REMOVE}
+
+
+@given(STATUSES, MACHINES, st.booleans())
+def test_a_node_object_is_never_removed_before_its_machine(
+    stored: VPSieNodeStatus, machine: Machine | None, keeps_names: bool
+) -> None:
+    step = advance(stored, Observation(machine, ending=True, keeps_names=keeps_names), NOW)
+    assert step.action is not Action.REMOVE or machine is None
+
+
+@given(STATUSES, MACHINES, st.sampled_from(NodeState), st.booleans())
+def test_a_step_that_is_repeated_after_a_crash_repeats_its_action(
+    stored: VPSieNodeStatus, machine: Machine | None, node: NodeState, ending: bool
+) -> None:
+    observed = Observation(machine, node, "n-1", ending=ending)
+    step = advance(stored, observed, NOW)
+    repeated = {Action.DELETE_MACHINE, Action.REMOVE} | ({Action.CREATE} if machine is None else set())
+    if step.action in repeated and step.status.running_at is None:
+        assert advance(step.status, observed, NOW).action is step.action
