@@ -177,6 +177,8 @@ def _run(status: VPSieNodeStatus, observed: Observation) -> Step:
         return _failed(status, "the machine was deleted, but not by this controller")
     if machine.state is MachineState.FAILED:
         return _failed(status, machine.problem or "the machine failed")
+    if status.machine_id and machine.id != status.machine_id:
+        return _failed(status, f"machine {status.machine_id} was replaced by {machine.id}")
     return Step(status)
 
 
@@ -186,7 +188,7 @@ def _terminate(status: VPSieNodeStatus, observed: Observation, now: datetime, bo
     terminating = _with(status, phase="Terminating", terminating_at=status.terminating_at or now)
     if observed.machine is None:
         return Step(terminating, Action.FIND)
-    found = _with(terminating, machine_id=status.machine_id or observed.machine.id)
+    found = _with(terminating, machine_id=observed.machine.id or status.machine_id)
     deleting = observed.machine.state is MachineState.DELETING
     return Step(found, Action.NONE if deleting else Action.DELETE_MACHINE)
 

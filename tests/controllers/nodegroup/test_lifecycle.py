@@ -25,7 +25,7 @@ UNNAMED = Observation(None, keeps_names=False)
 def status(phase: str, minutes: float = 0, **fields: Any) -> VPSieNodeStatus:
     """Return the status of a node whose machine was requested so many minutes ago."""
     requested = {} if phase == "Pending" else {"requested_at": NOW - timedelta(minutes=minutes)}
-    return VPSieNodeStatus(phase=phase, **{**requested, **fields})
+    return VPSieNodeStatus.model_validate({"phase": phase, **requested, **fields})
 
 
 def test_a_new_node_stores_its_request_before_it_is_sent() -> None:
@@ -84,6 +84,7 @@ def test_a_machine_boots_joins_and_becomes_ready() -> None:
         pytest.param(status("Ready"), NOTHING, "not by this controller", id="gone while ready"),
         pytest.param(status("Ready"), Observation(DELETING), "not by this controller", id="being deleted while ready"),
         pytest.param(status("Ready"), Observation(FAILED), "no disk", id="failed while ready"),
+        pytest.param(status("Ready", machine_id="m-0"), Observation(RUNNING), "replaced by m-1", id="replaced"),
         pytest.param(status("Draining"), NOTHING, "not by this controller", id="gone while drained"),
     ],
 )

@@ -1,0 +1,314 @@
+"""`ClusterAPIProvider`: machines of MachineDeployments of Cluster API.
+
+A MachineDeployment is an instance type: its name is the name of the type, its annotations have the capacity, as the
+cluster autoscaler reads them, and our own annotation has the price. A machine is added by one patch that raises
+`spec.replicas` and records the name of the request in an annotation, so that a repeated request changes nothing. It is
+removed by marking its Machine and lowering `spec.replicas`, again together with the record.
+
+Source: https://cluster-api.sigs.k8s.io/tasks/automated-machine-management/autoscaling, and the reference of the
+annotation `cluster.x-k8s.io/delete-machine`.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType
+from ocf.errors import (
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    MachineNotFoundError,
+    NotFoundError,
+    ProviderRefusedError,
+    ProviderUnavailableError,
+    QuantityError,
+)
+from ocf.nodegroups import InstanceType, Machine, MachineRequest, MachineState, Offering
+from ocf.objects import PREFIX, Manifest, ObjectKey, Quantity, parse_time
+
+__all__ = ["ClusterAPIProvider"]
+
+_CAPACITY: Final = "capacity.cluster-autoscaler.kubernetes.io"
+_DELETE: Final = "cluster.x-k8s.io/delete-machine"
+_DEPLOYMENT: Final = "cluster.x-k8s.io/deployment-name"
+_PRICE: Final = f"autoscaling.{PREFIX}/price-per-hour"
+_RECORD: Final = f"autoscaling.{PREFIX}/machines"
+_FIELD_MANAGER: Final = "ocf-nodegroup-controller"
+_TRIES: Final = 5
+_STATES: Final = {
+    "Running": MachineState.RUNNING,
+    "Provisioned": MachineState.RUNNING,
+    "Deleting": MachineState.DELETING,
+    "Deleted": MachineState.DELETING,
+    "Failed": MachineState.FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """Record of the requests that one MachineDeployment fulfils, in its annotation.
+
+    Args:
+        requests: Machine of each request, by the name of the request; empty as long as it has none.
+        others: Machines that existed before the first request, and belong to no request.
+    """
+
+    requests: Mapping[str, str]
+    others: frozenset[str]
+
+    @classmethod
+    def read(cls, deployment: Manifest, machines: Sequence[Manifest]) -> "_Record":
+        """Read the record; a new one, in which all machines are others, if there is none."""
+        text = (deployment["metadata"].get("annotations") or {}).get(_RECORD)
+        if text is None:
+            return cls({}, frozenset(_name(each) for each in machines))
+        try:
+            found = json.loads(text)
+            requests = {str(name): str(machine) for name, machine in found["requests"].items()}
+            return cls(requests, frozenset(map(str, found["others"])))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            # Guessing would give machines to the wrong nodes, and delete them with these.
+            where = f"MachineDeployment {_name(deployment)}: metadata.annotations[{_RECORD}]"
+            raise ProviderRefusedError(f"{where}: expected the JSON that this provider wrote, got {text!r}") from error
+
+    def text(self) -> str:
+        """Return the value of the annotation."""
+        return json.dumps({"requests": dict(sorted(self.requests.items())), "others": sorted(self.others)})
+
+    def with_machines(self, machines: Sequence[Manifest]) -> "_Record":
+        """Give machines that belong to no request to the requests without one, the oldest first.
+
+        Cluster API replaces a machine that another client deletes; the replacement belongs to the same request.
+        """
+        existing = {_name(each) for each in machines}
+        kept = {name: machine if machine in existing else "" for name, machine in self.requests.items()}
+        others = self.others & existing
+        taken = {*kept.values(), *others}
+        free = sorted((_created(each), _name(each)) for each in machines if _name(each) not in taken)
+        waiting = sorted(name for name, machine in kept.items() if not machine)
+        given = {name: machine for name, (_, machine) in zip(waiting, free, strict=False)}
+        return _Record({**kept, **given}, others)
+
+
+_Change: TypeAlias = Callable[[_Record, int], tuple[_Record, int]]
+"""Takes the record and `spec.replicas` of a MachineDeployment, and returns the new ones."""
+
+
+class ClusterAPIProvider:
+    """A `Provider` that scales MachineDeployments.
+
+    Args:
+        cluster: The management cluster.
+        namespace: The namespace of the MachineDeployments.
+        selector: Label selector of the MachineDeployments; empty for all of the namespace.
+        api_version: Group and version that the management cluster serves.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        namespace: str,
+        *,
+        selector: str = "",
+        api_version: str = "cluster.x-k8s.io/v1beta2",
+    ) -> None:
+        self._cluster = cluster
+        self._namespace = namespace
+        self._selector = selector
+        self._api_version = api_version
+
+    @property
+    def keeps_names(self) -> bool:
+        """True: the record has the name of a request from the moment on in which it raises `spec.replicas`."""
+        return True
+
+    async def instance_types(self) -> Sequence[InstanceType]:
+        """Return one instance type for each MachineDeployment, sorted by name."""
+        return sorted((_instance_type(each) for each in await self._deployments()), key=lambda each: each.name)
+
+    async def create(self, request: MachineRequest) -> Machine:
+        """Raise `spec.replicas` by one and record the request, unless it is recorded; as `Provider`."""
+
+        def add(record: _Record, replicas: int) -> tuple[_Record, int]:
+            if request.name in record.requests:
+                return record, replicas
+            return _Record({**record.requests, request.name: ""}, record.others), replicas + 1
+
+        await self._change(request.instance_type, add)
+        return await self.get(request)
+
+    async def get(self, request: MachineRequest) -> Machine:
+        """Return the machine of a request; as `Provider`."""
+        found = next((each for each in await self.list() if each.name == request.name), None)
+        if found is None:
+            raise MachineNotFoundError(f"no MachineDeployment has a machine for {request.name}")
+        return found
+
+    async def list(self) -> Sequence[Machine]:
+        """Return all machines of the MachineDeployments, and the requests that have no machine yet.
+
+        Which Machine a request has is stored the first time it is seen, so that it never changes afterwards.
+        """
+        found: list[Machine] = []
+        for deployment in await self._deployments():
+            machines = await self._machines(_name(deployment))
+            record = _Record.read(deployment, machines)
+            if record.with_machines(machines).requests != record.requests:
+                record = await self._change(_name(deployment), lambda record, replicas: (record, replicas))
+            names = {machine: name for name, machine in record.requests.items() if machine}
+            found += [_machine(each, deployment, names.get(_name(each), "")) for each in machines]
+            waiting = sorted(name for name, machine in record.requests.items() if not machine)
+            found += [_waiting(name, deployment) for name in waiting]
+        return found
+
+    async def delete(self, machine: Machine) -> None:
+        """Mark a Machine and lower `spec.replicas` by one; as `Provider`.
+
+        A request whose Machine does not exist yet cannot be deleted: lowering `spec.replicas` could remove another one.
+        """
+        machines = await self.list()
+        same_id = (each for each in machines if machine.id and each.id == machine.id)
+        same_name = (each for each in machines if machine.name and not machine.id and each.name == machine.name)
+        known = next(same_id, None) or next(same_name, None)
+        if known is None:
+            return
+        if not known.id:
+            raise ProviderUnavailableError(f"the Machine of {known.name} does not exist yet, it cannot be deleted")
+        await self._mark(known.id)
+
+        def remove(record: _Record, replicas: int) -> tuple[_Record, int]:
+            if known.id not in {*record.requests.values(), *record.others}:
+                return record, replicas
+            left = {name: machine for name, machine in record.requests.items() if machine != known.id}
+            return _Record(left, record.others - {known.id}), max(0, replicas - 1)
+
+        await self._change(known.instance_type, remove)
+
+    async def _change(self, name: str, change: _Change) -> _Record:
+        """Change the record and `spec.replicas` of a MachineDeployment in one write; return the new record."""
+        for _ in range(_TRIES):
+            with _provider_errors(f"MachineDeployment {name}"):
+                deployment = await self._cluster.get(self._key("MachineDeployment", name))
+                machines = await self._machines(name)
+                stored, replicas = _Record.read(deployment, machines), int(deployment["spec"].get("replicas", 1))
+                record, wanted = change(stored.with_machines(machines), replicas)
+                if (record.requests, wanted) == (stored.requests, replicas):
+                    return record
+                try:
+                    await self._patch("MachineDeployment", name, _patch_of(deployment, record, wanted))
+                except ConflictError:
+                    continue
+                return record
+        raise ProviderUnavailableError(f"MachineDeployment {name}: {_TRIES} conflicts with other writers in a row")
+
+    async def _mark(self, name: str) -> None:
+        with _provider_errors(f"Machine {name}"):
+            try:
+                await self._patch("Machine", name, {"metadata": {"annotations": {_DELETE: "true"}}})
+            except NotFoundError:
+                return
+
+    async def _patch(self, kind: str, name: str, patch: Manifest) -> None:
+        options = PatchOptions(field_manager=_FIELD_MANAGER, patch_type=PatchType.MERGE)
+        await self._cluster.patch(self._key(kind, name), patch, options)
+
+    async def _deployments(self) -> Sequence[Manifest]:
+        options = ListOptions(namespace=self._namespace, label_selector=self._selector)
+        with _provider_errors("MachineDeployments"):
+            return (await self._cluster.list(self._api_version, "MachineDeployment", options)).items
+
+    async def _machines(self, deployment: str) -> Sequence[Manifest]:
+        options = ListOptions(namespace=self._namespace, label_selector=f"{_DEPLOYMENT}={deployment}")
+        with _provider_errors("Machines"):
+            return (await self._cluster.list(self._api_version, "Machine", options)).items
+
+    def _key(self, kind: str, name: str) -> ObjectKey:
+        return ObjectKey(self._api_version, kind, name, self._namespace)
+
+
+def _patch_of(deployment: Manifest, record: _Record, replicas: int) -> Manifest:
+    """Return a patch that is only applied to the very version that was read."""
+    metadata = {
+        "resourceVersion": deployment["metadata"]["resourceVersion"],
+        "annotations": {_RECORD: record.text()},
+    }
+    return {"metadata": metadata, "spec": {"replicas": replicas}}
+
+
+def _name(manifest: Manifest) -> str:
+    return str(manifest["metadata"]["name"])
+
+
+def _created(manifest: Manifest) -> str:
+    return str(manifest["metadata"].get("creationTimestamp", ""))
+
+
+def _zone(deployment: Manifest) -> str:
+    return str(deployment["spec"]["template"]["spec"].get("failureDomain") or "")
+
+
+def _instance_type(deployment: Manifest) -> InstanceType:
+    annotations = deployment["metadata"].get("annotations") or {}
+    where = f"MachineDeployment {_name(deployment)}: metadata.annotations"
+    names = {"cpu": "cpu", "memory": "memory", "ephemeral-storage": "ephemeral-disk", "pods": "maxPods"}
+    written = {resource: annotations.get(f"{_CAPACITY}/{name}") for resource, name in names.items()}
+    written["pods"] = written["pods"] or "110"
+    if annotations.get(f"{_CAPACITY}/gpu-count"):
+        written[annotations.get(f"{_CAPACITY}/gpu-type") or "nvidia.com/gpu"] = annotations[f"{_CAPACITY}/gpu-count"]
+    try:
+        capacity = {resource: Quantity.parse(text) for resource, text in written.items() if text}
+        price = float(annotations.get(_PRICE, 0))
+    except (QuantityError, ValueError) as error:
+        raise ProviderRefusedError(f"{where}: {error}") from error
+    if missing := sorted({"cpu", "memory"} - capacity.keys()):
+        raise ProviderRefusedError(f"{where}: {_CAPACITY}/{missing[0]} is missing")
+    pairs = [each.partition("=") for each in annotations.get(f"{_CAPACITY}/labels", "").split(",") if each]
+    labels = {key.strip(): value.strip() for key, _, value in pairs}
+    return InstanceType(_name(deployment), capacity, offerings=(Offering(_zone(deployment), price),), labels=labels)
+
+
+def _machine(machine: Manifest, deployment: Manifest, request: str) -> Machine:
+    status = machine.get("status") or {}
+    phase = str(status.get("phase", ""))
+    state = _STATES.get(phase, MachineState.PENDING)
+    if "deletionTimestamp" in machine["metadata"]:
+        state = MachineState.DELETING
+    created = _created(machine)
+    return Machine(
+        id=_name(machine),
+        state=state,
+        name=request,
+        node_name=str((status.get("nodeRef") or {}).get("name", "")),
+        provider_id=str(machine["spec"].get("providerID") or ""),
+        addresses=tuple(str(each["address"]) for each in status.get("addresses") or ()),
+        instance_type=_name(deployment),
+        zone=str(machine["spec"].get("failureDomain") or _zone(deployment)),
+        created_at=parse_time(created) if created else None,
+        problem="Cluster API reports the phase Failed" if state is MachineState.FAILED else "",
+    )
+
+
+def _waiting(request: str, deployment: Manifest) -> Machine:
+    """Return the machine of a request that has no Machine yet."""
+    return Machine(
+        id="",
+        state=MachineState.PENDING,
+        name=request,
+        instance_type=_name(deployment),
+        zone=_zone(deployment),
+    )
+
+
+@contextmanager
+def _provider_errors(what: str) -> Iterator[None]:
+    """Convert errors of the API server to those of a provider."""
+    try:
+        yield
+    except (ForbiddenError, InvalidError, NotFoundError) as error:
+        raise ProviderRefusedError(f"{what}: {error}") from error
+    except ApiError as error:
+        raise ProviderUnavailableError(f"{what}: {error}", retry_after=error.retry_after) from error

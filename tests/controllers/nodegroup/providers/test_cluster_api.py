@@ -1,0 +1,289 @@
+"""The Cluster API provider, with the definitions of Cluster API, on the embedded cluster and on a real API server."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from ocf.cluster import Cluster, InterceptingCluster, ListOptions, PatchOptions, PatchType, Subresource
+from ocf.controllers.nodegroup.providers.cluster_api import ClusterAPIProvider
+from ocf.embedded import EmbeddedCluster
+from ocf.errors import ProviderRefusedError, ProviderUnavailableError
+from ocf.nodegroups import Machine, MachineRequest, MachineState, Offering
+from ocf.objects import Manifest, ObjectKey, load_documents
+from ocf.testing.envtest import ControlPlane
+from ocf.testing.provider_suite import NamedProviderSuite
+
+VERSION: Final = "cluster.x-k8s.io/v1beta2"
+DEFINITIONS: Final = load_documents((Path(__file__).parent / "data" / "cluster-api.yaml").read_text(encoding="utf-8"))
+CAPACITY: Final = "capacity.cluster-autoscaler.kubernetes.io"
+ANNOTATIONS: Final = {
+    f"{CAPACITY}/cpu": "4",
+    f"{CAPACITY}/memory": "16G",
+    f"{CAPACITY}/gpu-count": "1",
+    f"{CAPACITY}/labels": "pool=a, disk=ssd",
+    "autoscaling.ocf.dev/price-per-hour": "0.25",
+}
+DELETE: Final = "cluster.x-k8s.io/delete-machine"
+RECORD: Final = "autoscaling.ocf.dev/machines"
+
+
+class FakeClusterAPI:
+    """The part of Cluster API that creates and deletes Machines, on demand.
+
+    Args:
+        cluster: The cluster.
+        namespace: The namespace of the objects.
+    """
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self.cluster = cluster
+        self.namespace = namespace
+        self._created = 0
+
+    async def define(self, name: str, *, replicas: int = 0, annotations: dict[str, str] | None = None) -> None:
+        template = {
+            "clusterName": "prod",
+            "bootstrap": {"dataSecretName": "boot"},
+            "failureDomain": "fra-1",
+            "infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Template", "name": "small"},
+        }
+        manifest = {
+            "apiVersion": VERSION,
+            "kind": "MachineDeployment",
+            "metadata": {"name": name, "namespace": self.namespace, "annotations": annotations or ANNOTATIONS},
+            "spec": {
+                "clusterName": "prod",
+                "replicas": replicas,
+                "selector": {"matchLabels": {"deployment": name}},
+                "template": {"metadata": {"labels": {"deployment": name}}, "spec": template},
+            },
+        }
+        await self.cluster.create(manifest, field_manager="user")
+
+    async def reconcile(self, name: str) -> None:
+        """Create the missing Machines, or delete those that are too many: marked ones first, then the newest."""
+        deployment = await self.deployment(name)
+        machines = await self.machines(name)
+        for _ in range(deployment["spec"]["replicas"] - len(machines)):
+            await self._create(deployment)
+        surplus = len(machines) - deployment["spec"]["replicas"]
+        marked = sorted(machines, key=lambda each: DELETE not in (each["metadata"].get("annotations") or {}))
+        for each in marked[: max(0, surplus)]:
+            await self.cluster.delete(ObjectKey.of(each))
+
+    async def boot(self, name: str, *, phase: str = "Running") -> None:
+        for machine in await self.machines(name):
+            status = {"phase": phase, "nodeRef": {"name": f"node-{machine['metadata']['name']}"}}
+            options = PatchOptions(field_manager="capi", patch_type=PatchType.MERGE, subresource=Subresource.STATUS)
+            await self.cluster.patch(ObjectKey.of(machine), {"status": status}, options)
+
+    async def deployment(self, name: str) -> Manifest:
+        return await self.cluster.get(ObjectKey(VERSION, "MachineDeployment", name, self.namespace))
+
+    async def machines(self, name: str) -> list[Manifest]:
+        selector = f"cluster.x-k8s.io/deployment-name={name}"
+        options = ListOptions(namespace=self.namespace, label_selector=selector)
+        return list((await self.cluster.list(VERSION, "Machine", options)).items)
+
+    async def names(self, name: str) -> list[str]:
+        return sorted(each["metadata"]["name"] for each in await self.machines(name))
+
+    async def _create(self, deployment: Manifest) -> None:
+        self._created += 1
+        name = deployment["metadata"]["name"]
+        manifest = {
+            "apiVersion": VERSION,
+            "kind": "Machine",
+            "metadata": {
+                "name": f"{name}-{self._created}",
+                "namespace": self.namespace,
+                "labels": {"cluster.x-k8s.io/deployment-name": name},
+            },
+            "spec": deployment["spec"]["template"]["spec"],
+        }
+        await self.cluster.create(manifest, field_manager="capi")
+
+
+@pytest.fixture(params=["embedded", "envtest"])
+async def capi(request: pytest.FixtureRequest) -> AsyncIterator[FakeClusterAPI]:
+    if request.param == "embedded":
+        cluster = EmbeddedCluster(namespaces=["machines"])
+        for definition in DEFINITIONS:
+            await cluster.create(definition, field_manager="user")
+        yield FakeClusterAPI(cluster, "machines")
+        return
+    plane: ControlPlane = request.getfixturevalue("envtest_plane")
+    plane.install_crds(*DEFINITIONS)
+    with plane.namespace("machines-") as namespace:
+        async with await plane.cluster() as real:
+            yield FakeClusterAPI(real, namespace)
+
+
+def provider_of(capi: FakeClusterAPI) -> ClusterAPIProvider:
+    return ClusterAPIProvider(capi.cluster, capi.namespace)
+
+
+def small(name: str) -> MachineRequest:
+    return MachineRequest(name, "pool", "small", "fra-1")
+
+
+class TestSuite(NamedProviderSuite):
+    """Cluster API runs after every write of the provider."""
+
+    @pytest.fixture
+    async def provider(self, capi: FakeClusterAPI) -> ClusterAPIProvider:
+        await capi.define("small")
+        changed = _Reconciling(capi)
+        return ClusterAPIProvider(changed, capi.namespace)
+
+    @pytest.fixture
+    def request_of(self) -> Callable[[str], MachineRequest]:
+        return small
+
+
+class _Reconciling(InterceptingCluster):
+    """A cluster in which Cluster API reconciles after every patch of a MachineDeployment."""
+
+    def __init__(self, capi: FakeClusterAPI) -> None:
+        super().__init__(capi.cluster)
+        self._capi = capi
+
+    async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
+        patched = await super().patch(key, patch, options)
+        if key.kind == "MachineDeployment":
+            await self._capi.reconcile(key.name)
+        return patched
+
+
+async def test_a_machine_deployment_is_an_instance_type(capi: FakeClusterAPI) -> None:
+    await capi.define("small")
+    (found,) = await provider_of(capi).instance_types()
+    assert {name: str(amount) for name, amount in found.capacity.items()} == {
+        "cpu": "4",
+        "memory": "16G",
+        "pods": "110",
+        "nvidia.com/gpu": "1",
+    }
+    assert (found.name, found.offerings, found.labels) == (
+        "small",
+        (Offering("fra-1", 0.25),),
+        {"pool": "a", "disk": "ssd"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("annotations", "message"),
+    [
+        pytest.param({f"{CAPACITY}/memory": "1G"}, f"{CAPACITY}/cpu is missing", id="no cpu"),
+        pytest.param({f"{CAPACITY}/cpu": "many", f"{CAPACITY}/memory": "1G"}, "many", id="not a quantity"),
+        pytest.param({**ANNOTATIONS, "autoscaling.ocf.dev/price-per-hour": "cheap"}, "cheap", id="not a price"),
+    ],
+)
+async def test_an_unreadable_capacity_is_refused(
+    capi: FakeClusterAPI, annotations: dict[str, str], message: str
+) -> None:
+    await capi.define("small", annotations=annotations)
+    with pytest.raises(ProviderRefusedError, match=f"MachineDeployment small: .*{message}"):
+        await provider_of(capi).instance_types()
+
+
+async def test_existing_machines_belong_to_no_request(capi: FakeClusterAPI) -> None:
+    await capi.define("small", replicas=2)
+    await capi.reconcile("small")
+    provider = provider_of(capi)
+    created = await provider.create(small("pool-1"))
+    assert (created.id, created.name, created.state) == ("", "pool-1", MachineState.PENDING)
+    assert (await capi.deployment("small"))["spec"]["replicas"] == 3
+    await capi.reconcile("small")
+    assert {each.id: each.name for each in await provider.list()} == {"small-1": "", "small-2": "", "small-3": "pool-1"}
+
+
+async def test_a_machine_never_changes_its_request(capi: FakeClusterAPI) -> None:
+    await capi.define("small")
+    provider = provider_of(capi)
+    await provider.create(small("pool-2"))
+    await capi.reconcile("small")
+    assert (await provider.get(small("pool-2"))).id == "small-1"
+    await provider.create(small("pool-1"))
+    await capi.reconcile("small")
+    assert [(await provider.get(small(name))).id for name in ("pool-1", "pool-2")] == ["small-2", "small-1"]
+
+
+async def test_a_running_machine_has_a_node(capi: FakeClusterAPI) -> None:
+    await capi.define("small")
+    provider = provider_of(capi)
+    await provider.create(small("pool-1"))
+    await capi.reconcile("small")
+    await capi.boot("small")
+    found = await provider.get(small("pool-1"))
+    assert (found.state, found.node_name, found.zone) == (MachineState.RUNNING, "node-small-1", "fra-1")
+    await capi.boot("small", phase="Failed")
+    assert (await provider.get(small("pool-1"))).state is MachineState.FAILED
+
+
+async def test_exactly_the_chosen_machine_is_deleted(capi: FakeClusterAPI) -> None:
+    await capi.define("small", replicas=1)
+    await capi.reconcile("small")
+    provider = provider_of(capi)
+    for name in ("pool-1", "pool-2"):
+        await provider.create(small(name))
+        await capi.reconcile("small")
+    chosen = await provider.get(small("pool-1"))
+    for _ in range(3):
+        await provider.delete(chosen)
+    assert (await capi.deployment("small"))["spec"]["replicas"] == 2
+    await capi.reconcile("small")
+    assert await capi.names("small") == ["small-1", "small-3"]
+    await provider.delete(chosen)
+    assert (await capi.deployment("small"))["spec"]["replicas"] == 2
+
+
+async def test_a_request_without_machine_is_not_deleted(capi: FakeClusterAPI) -> None:
+    """Lowering the replicas could remove the machine of another node."""
+    await capi.define("small", replicas=1)
+    await capi.reconcile("small")
+    provider = provider_of(capi)
+    created = await provider.create(small("pool-1"))
+    with pytest.raises(ProviderUnavailableError, match="the Machine of pool-1 does not exist yet"):
+        await provider.delete(created)
+    assert (await capi.deployment("small"))["spec"]["replicas"] == 2
+
+
+async def test_a_machine_that_another_client_deletes_is_replaced(capi: FakeClusterAPI) -> None:
+    await capi.define("small")
+    provider = provider_of(capi)
+    await provider.create(small("pool-1"))
+    await capi.reconcile("small")
+    assert (await provider.get(small("pool-1"))).id == "small-1"
+    await capi.cluster.delete(ObjectKey(VERSION, "Machine", "small-1", capi.namespace))
+    assert (await provider.get(small("pool-1"))).id == ""
+    await capi.reconcile("small")
+    assert (await provider.get(small("pool-1"))).id == "small-2"
+    await provider.delete(Machine("small-1", MachineState.RUNNING))
+    assert (await capi.deployment("small"))["spec"]["replicas"] == 1
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"requests": []}', '{"requests": {}}'])
+async def test_a_spoilt_record_is_refused(capi: FakeClusterAPI, text: str) -> None:
+    await capi.define("small", annotations={**ANNOTATIONS, RECORD: text})
+    with pytest.raises(ProviderRefusedError, match="expected the JSON that this provider wrote"):
+        await provider_of(capi).create(small("pool-1"))
+    assert (await capi.deployment("small"))["spec"]["replicas"] == 0
+
+
+async def test_the_record_is_one_annotation(capi: FakeClusterAPI) -> None:
+    await capi.define("small")
+    provider = provider_of(capi)
+    await provider.create(small("pool-1"))
+    await capi.reconcile("small")
+    await provider.list()
+    stored = (await capi.deployment("small"))["metadata"]["annotations"][RECORD]
+    assert json.loads(stored) == {"requests": {"pool-1": "small-1"}, "others": []}
+
+
+async def test_a_missing_machine_deployment_is_refused(capi: FakeClusterAPI) -> None:
+    with pytest.raises(ProviderRefusedError, match="MachineDeployment small"):
+        await provider_of(capi).create(small("pool-1"))
