@@ -8,7 +8,7 @@ from ocf.cluster.interceptor import InterceptingCluster
 from ocf.testing.clock import VirtualClock
 from ocf.testing.conditions import ConditionFinding, ConditionRule, ConditionSeverity, lint_conditions
 from ocf.testing.crash_matrix import DisturbanceReport, DisturbedWrite, crash_at_each_write
-from ocf.testing.fake_controllers import fake_workload_controllers, rolled_out
+from ocf.testing.fake_controllers import fake_workload_controllers, roll_out, rolled_out
 from ocf.testing.fault_cluster import FaultyCluster, Injection
 from ocf.testing.faults import Fault
 from ocf.testing.goldens import Subject, assert_golden, serialize
@@ -18,6 +18,7 @@ from ocf.testing.matrix import MatrixCase, VersionMatrix
 from ocf.testing.matrix_file import load_matrix
 from ocf.testing.mutating_cluster import MutatingCluster
 from ocf.testing.mutation_coverage import Firing, Fixture, VersionRange
+from ocf.testing.owner_env import OwnerEnv
 from ocf.testing.recording_cluster import RecordingCluster
 from ocf.testing.simulated_process import Disturbance, SimulatedCrash
 from ocf.testing.snapshots import snapshot
@@ -39,6 +40,7 @@ __all__ = [
     "LoopClock",
     "MatrixCase",
     "MutatingCluster",
+    "OwnerEnv",
     "Reconcile",
     "RecordingCluster",
     "SimulatedCrash",
@@ -53,6 +55,7 @@ __all__ = [
     "fake_workload_controllers",
     "lint_conditions",
     "load_matrix",
+    "roll_out",
     "rolled_out",
     "run_in_virtual_time",
     "serialize",

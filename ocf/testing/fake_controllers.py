@@ -15,10 +15,10 @@ from ocf.cluster import Cluster, EventType, PatchOptions, PatchType, Subresource
 from ocf.errors import ConflictError, ExpiredError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["fake_workload_controllers", "rolled_out"]
+__all__ = ["fake_workload_controllers", "roll_out", "rolled_out"]
 
 _API: Final = "apps/v1"
-_MANAGER: Final = "ocf-played-rollouts"
+_MANAGER: Final = "ocf-fake-rollouts"
 _COUNTS: Final = {
     "Deployment": ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"),
     "StatefulSet": ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "currentReplicas"),
@@ -78,6 +78,21 @@ async def fake_workload_controllers(cluster: Cluster) -> AsyncIterator[None]:
                 raise outcome
 
 
+async def roll_out(cluster: Cluster) -> bool:
+    """Report all workloads as rolled out, once.
+
+    Args:
+        cluster: The cluster.
+
+    Returns:
+        Whether any of them was not.
+    """
+    changed = [
+        await _report(cluster, workload) for kind in _COUNTS for workload in (await cluster.list(_API, kind)).items
+    ]
+    return any(changed)
+
+
 async def _report_kind(cluster: Cluster, kind: str) -> None:
     while True:
         page = await cluster.list(_API, kind)
@@ -89,13 +104,15 @@ async def _report_kind(cluster: Cluster, kind: str) -> None:
                     await _report(cluster, event.object)
 
 
-async def _report(cluster: Cluster, workload: Manifest) -> None:
+async def _report(cluster: Cluster, workload: Manifest) -> bool:
+    """Report a workload as rolled out; return whether it was not."""
     wanted = rolled_out(workload)
     if wanted.items() <= workload.get("status", {}).items():
-        return
+        return False
     with suppress(NotFoundError, ConflictError):  # its next event has the new state
         await cluster.patch(
             ObjectKey.of(workload),
             {"status": wanted},
             PatchOptions(patch_type=PatchType.MERGE, field_manager=_MANAGER, subresource=Subresource.STATUS),
         )
+    return True

@@ -5,17 +5,22 @@ Enable the plugin in the `conftest.py` at the root of the tests::
     pytest_plugins = ["ocf.testing.plugin"]
 
 Every fixture can be overridden in a `conftest.py`, a module or a class. To add kinds and namespaces to the cluster,
-override `cluster_kinds` and `cluster_namespaces`. The fixtures for a real API server come from `ocf.testing.envtest`;
+override `cluster_kinds` and `cluster_namespaces`. To test an operator, define `operator` and `owner`, and use
+`owner_env`. The fixtures for a real API server come from `ocf.testing.envtest`;
 they cost nothing until a test requests one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
 from ocf.embedded import CustomKind, EmbeddedCluster
+from ocf.errors import ConfigError
+from ocf.objects import Manifest
+from ocf.runtime.operator import Operator
+from ocf.testing.async_fixture import async_fixture
 from ocf.testing.clock import VirtualClock
 from ocf.testing.envtest.fixtures import (
     Envtest,
@@ -30,6 +35,7 @@ from ocf.testing.envtest.fixtures import (
     pytest_runtest_makereport,
 )
 from ocf.testing.goldens import Subject, assert_golden
+from ocf.testing.owner_env import OwnerEnv
 
 __all__ = [
     "Envtest",
@@ -48,6 +54,9 @@ __all__ = [
     "golden",
     "golden_directory",
     "metrics_stub",
+    "operator",
+    "owner",
+    "owner_env",
     "pytest_addoption",
     "pytest_runtest_makereport",
     "update_goldens",
@@ -89,6 +98,26 @@ def cluster(
 ) -> EmbeddedCluster:
     """Return an embedded cluster that takes its time from `clock`."""
     return EmbeddedCluster(kinds=cluster_kinds, namespaces=cluster_namespaces, now=clock.now)
+
+
+@pytest.fixture
+def operator() -> Operator[Any]:
+    """Return the operator of `owner_env`; has to be overridden."""
+    raise ConfigError("owner_env: the fixture `operator` is missing: define one that returns the operator to test")
+
+
+@pytest.fixture
+def owner() -> Manifest:
+    """Return the owner of `owner_env`, as a user would create it; has to be overridden."""
+    raise ConfigError("owner_env: the fixture `owner` is missing: define one that returns the manifest of an owner")
+
+
+@async_fixture
+async def owner_env(
+    operator: Operator[Any], owner: Manifest, cluster: EmbeddedCluster, clock: VirtualClock
+) -> AsyncIterator[OwnerEnv[Any]]:
+    """Create the owner and the definitions of the operator in `cluster`; needs pytest-asyncio or anyio's plugin."""
+    yield await OwnerEnv.create(operator, owner, cluster, clock)
 
 
 @pytest.fixture

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 import pytest
 
 from ocf.errors import ConfigError
+from ocf.testing.async_fixture import async_fixture
 from ocf.testing.envtest.binaries import REMEDY, Program, Programs, find_programs
 from ocf.testing.envtest.bootstrap import MASTERS
 from ocf.testing.envtest.controlplane import ControlPlane
@@ -144,23 +145,14 @@ def envtest(envtest_plane: ControlPlane, request: pytest.FixtureRequest) -> Iter
         yield Envtest(envtest_plane, namespace, kubeconfig)
 
 
-def _asynchronous(function: Callable[[ControlPlane], AsyncIterator[Any]]) -> object:
-    """Return an asynchronous fixture: one of pytest-asyncio, which its strict mode requires, else a plain one."""
-    try:
-        from pytest_asyncio import fixture
-    except ImportError:
-        return pytest.fixture(function)
-    return fixture(function)
-
-
-@_asynchronous
+@async_fixture
 async def envtest_cluster(envtest_plane: ControlPlane) -> AsyncIterator[ApiServerCluster]:
     """Open a client of the control plane in the test's event loop; needs pytest-asyncio or anyio's plugin."""
     async with await envtest_plane.cluster() as cluster:
         yield cluster
 
 
-@_asynchronous
+@async_fixture
 async def metrics_stub(envtest_plane: ControlPlane) -> AsyncIterator[MetricsStub]:
     """Start a metrics server behind the control plane; needs pytest-asyncio or anyio's plugin."""
     from ocf.testing.metrics_stub import MetricsStub
