@@ -11,7 +11,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-
 TESTS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest envtest kubernetes check bench format lock lock-lowest clean
+.PHONY: help demo test test-lowest test-wheel envtest kubernetes check bench format lock lock-lowest clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /' | awk -F': ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -29,6 +29,10 @@ test: $(VENV)/.ready  ## run the tests and the examples of the documentation
 test-lowest: $(LOWEST)/.ready  ## run the tests with the lowest versions that pyproject.toml allows
 	@$(LOWEST)/bin/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal \
 		-W ignore::DeprecationWarning $(TESTS)
+
+# Without a checkout in sight, an example finds only what the wheel contains and what its page says to install.
+test-wheel: $(VENV)/.ready  ## run the examples of the documentation in fresh environments, with the built wheel
+	@$(BIN)/python scripts/check_wheel.py
 
 envtest: $(VENV)/.ready  ## build etcd and Kubernetes' programs, for the tests on a real API server
 	@$(BIN)/python -m ocf.testing.envtest
