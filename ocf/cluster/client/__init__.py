@@ -1,9 +1,11 @@
 """Client of an API server, as a `Cluster`.
 
-It uses the connections of the official asyncio client. Importing this package imports that client; importing
-`ocf.cluster` does not.
+It follows client-go where it connects: kubeconfigs, credentials, impersonation and proxies mean what they mean to
+`kubectl`.
 """
 
 from ocf.cluster.client.cluster import ApiServerCluster
+from ocf.cluster.client.impersonation import Impersonation
+from ocf.cluster.client.rest_config import ExecConfig, RestConfig, TlsConfig
 
-__all__ = ["ApiServerCluster"]
+__all__ = ["ApiServerCluster", "ExecConfig", "Impersonation", "RestConfig", "TlsConfig"]

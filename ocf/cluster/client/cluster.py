@@ -6,16 +6,15 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from kubernetes.aio.client import ApiClient
-
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.client import requests
-from ocf.cluster.client.config import open_client
+from ocf.cluster.client.config import load_config
 from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.discovery import Discovery
 from ocf.cluster.client.paths import DiscoveredResource, type_of
 from ocf.cluster.client.requests import HttpRequest
 from ocf.cluster.client.responses import UnknownPathError, read_event, read_list
+from ocf.cluster.client.rest_config import RestConfig
 from ocf.cluster.client.watch_stream import LineBuffer
 from ocf.cluster.protocol import (
     DEFAULT_DELETE_OPTIONS,
@@ -41,8 +40,7 @@ class ApiServerCluster:
     `ocf.cluster.client.connection`.
 
     Args:
-        client: A client of `kubernetes.aio` that does not retry.
-        close_client: Whether `close` also closes the client.
+        config: Address, TLS and credentials of the server.
         request_timeout: The maximum duration of a request in seconds; after that it fails with a `ServerError` with
             code 0.
         watch_timeout: Seconds after which the server is asked to end a watch. A watch without data for
@@ -50,7 +48,7 @@ class ApiServerCluster:
         apply_cache: The results of the operator's writes; None starts with an empty cache.
 
     Raises:
-        ConfigError: If a time is not positive, or the client retries.
+        ConfigError: If a time is not positive, or certificates or the proxy cannot be used.
 
     Example:
         >>> async def main() -> None:
@@ -61,16 +59,13 @@ class ApiServerCluster:
 
     def __init__(
         self,
-        client: ApiClient,
+        config: RestConfig,
         *,
-        close_client: bool = False,
         request_timeout: float = 30.0,
         watch_timeout: float = 300.0,
         apply_cache: ApplyCache | None = None,
     ) -> None:
-        self._connection = Connection(
-            client, owned=close_client, timeout=request_timeout, idle_timeout=watch_timeout + request_timeout
-        )
+        self._connection = Connection(config, timeout=request_timeout, idle_timeout=watch_timeout + request_timeout)
         self._discovery = Discovery(lambda path: self._connection.send(HttpRequest("GET", path)))
         self._watch_timeout = watch_timeout
         self._apply_cache = apply_cache if apply_cache is not None else ApplyCache()
@@ -87,8 +82,8 @@ class ApiServerCluster:
     ) -> Self:
         """Open a cluster by kubeconfig, or by the service account of the pod.
 
-        No request is sent yet. Tokens of plugins, identity providers and service accounts are renewed before they
-        expire; a client certificate is read once.
+        No request is sent yet, but credentials are read. Rotated token files and certificates are used within a
+        minute; a credential plugin is run again when its credentials expire, or the server answers 401.
 
         Args:
             kubeconfig: A kubeconfig; None takes `$KUBECONFIG`, else the pod's service account, else `~/.kube/config`.
@@ -103,14 +98,14 @@ class ApiServerCluster:
         Raises:
             ConfigError: If no configuration is found, or the configuration cannot be used.
         """
-        client = await open_client(kubeconfig, context)
-        return cls(
-            client,
-            close_client=True,
+        cluster = cls(
+            load_config(kubeconfig, context),
             request_timeout=request_timeout,
             watch_timeout=watch_timeout,
             apply_cache=apply_cache,
         )
+        await cluster._connection.prepare()
+        return cluster
 
     async def __aenter__(self) -> Self:
         return self
@@ -121,7 +116,7 @@ class ApiServerCluster:
         await self.close()
 
     async def close(self) -> None:
-        """End all watches, reject new requests, and close the client if it is owned, which ends requests in flight."""
+        """End all watches and requests in flight, and reject new requests."""
         await self._discovery.close()
         await self._connection.close()
 

@@ -1,68 +1,91 @@
-"""Sending of requests over the connections of the official client.
-
-The client provides configuration, TLS, authentication and a connection pool. Its models and API classes are not used:
-they are slow and drop unknown fields.
+"""Sending of requests over a pool of connections.
 
 No request is sent twice. A write without an answer may have been applied, and whether to repeat it depends on the verb:
 a second create finds that the name is taken, a second delete finds nothing, a second update conflicts with the first.
 The caller would get an error for a write that succeeded. A repeated read would be harmless, but only the caller knows
-whether it still needs the result. So the retries of the client must be off, and those of the pool are switched off.
+whether it still needs the result. So the retries of the pool are switched off.
 
 Errors of the HTTP library are converted here: a request without an answer raises a `ServerError` with code 0, with the
 error of the library as its cause.
 """
 
 import asyncio
-from collections.abc import Iterator
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+from urllib.parse import quote, urlencode
 
 import aiohttp
-from kubernetes.aio.client import ApiClient
 
+import ocf
+from ocf.cluster.client.credentials import Credential, credentials_for
 from ocf.cluster.client.paths import bad_request
+from ocf.cluster.client.proxy import environment_proxy
 from ocf.cluster.client.requests import HttpRequest
 from ocf.cluster.client.responses import answer_error, read_object
+from ocf.cluster.client.rest_config import RestConfig
+from ocf.cluster.client.tls import TlsContexts
 from ocf.errors import ConfigError, ServerError
 from ocf.objects import Manifest
 
 __all__ = ["Connection", "Stream"]
 
 _OK: Final = range(200, 300)
+_UNAUTHORIZED: Final = 401
+_READ_BUFFER: Final = 2**21  # events of a watch can be large
 _NO_ANSWER: Final = (aiohttp.ClientError, OSError, TimeoutError)
 
 
 class Connection:
-    """Sends requests through a client.
+    """Sends requests to one API server.
 
     Args:
-        client: The client; its `retries` and `client_go_retries` must be off.
-        owned: Whether `close` also closes the client.
+        config: Address, TLS and credentials.
         timeout: The maximum duration of a request in seconds, from reading credentials to the last byte of the answer;
             for a stream, the time until it is open.
         idle_timeout: Seconds without data after which a stream fails.
+        environ: The environment variables that set a proxy.
+        now: The time, in seconds since the epoch.
 
     Raises:
-        ConfigError: If a time is not positive, or the client retries.
+        ConfigError: If a time is not positive, or certificates or the proxy cannot be used.
     """
 
-    def __init__(self, client: ApiClient, *, owned: bool, timeout: float, idle_timeout: float) -> None:
+    def __init__(
+        self,
+        config: RestConfig,
+        *,
+        timeout: float,
+        idle_timeout: float,
+        environ: Mapping[str, str] = os.environ,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         if not (timeout > 0 and idle_timeout > 0):
             raise ConfigError(f"timeouts must be positive seconds, got {timeout} and {idle_timeout}")
-        settings = client.configuration
-        if settings.retries or settings.client_go_retries:
-            raise ConfigError(
-                f"the client must not retry, got retries={settings.retries!r}, "
-                f"client_go_retries={settings.client_go_retries!r}; set them to None and False: "
-                "a repeated write would report an error for a first one that succeeded"
-            )
-        self._client = client
-        self._owned = owned
+        self._config = config
+        self._credentials = credentials_for(config, now)
+        self._tls = _tls_contexts(config, now)
+        self._proxy = config.proxy_url or environment_proxy(config.host, environ)
+        self._headers = (("User-Agent", f"ocf/{ocf.__version__}"), *_impersonation(config))
+        self._session: aiohttp.ClientSession | None = None
         self._closed = False
         self._streams: set[Stream] = set()
         self._timeout = timeout
         self._idle_timeout = idle_timeout
+
+    async def prepare(self) -> None:
+        """Read the credentials, so that unusable ones are found before the first request.
+
+        Raises:
+            ConfigError: If they cannot be read, or a client certificate cannot be used.
+        """
+        credential = await self._credentials.current()
+        if self._tls is not None:
+            self._tls.current(credential.pair)
 
     async def send(self, request: HttpRequest, *, most_bytes: int | None = None) -> Manifest:
         """Send a request and return the object in the answer.
@@ -105,54 +128,89 @@ class Connection:
         for stream in list(self._streams):
             # If only the pool were closed, a reader would wait forever.
             stream.close()
-        if self._owned:
-            await self._client.rest_client.close()
+        if self._session is not None:
+            await self._session.close()
 
     async def _open(self, request: HttpRequest, timeouts: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """Send a request and return its answer; raise the error of an answer that is not 2xx."""
-        url, headers = await self._serialize(request)
-        self._prepare_pool(request)
+        credential = await self._credential(request)
         try:
+            body = None if request.body is None else json.dumps(request.body)
             with _no_answer(request):
-                opened = await self._client.call_api(
-                    request.method, url, header_params=headers, body=request.body, _request_timeout=timeouts
+                answer = await self._pool(request).request(
+                    request.method,
+                    self._url(request),
+                    data=body,
+                    headers=self._headers_of(request, credential),
+                    timeout=timeouts,
+                    **self._route(request, credential),
                 )
         except (TypeError, ValueError) as error:
             # The manifest is not valid JSON, or the credentials are not a valid header. An invalid address is a
             # ValueError of the library, and is caught before.
             raise bad_request(f"{request}: cannot be sent: {error}") from error
-        answer: aiohttp.ClientResponse = opened.response
         if answer.status in _OK:
             return answer
+        if answer.status == _UNAUTHORIZED:
+            self._credentials.reject(credential)
         async with answer:
             raise answer_error(answer.status, answer.headers, await answer.read(), request_line=str(request))
 
-    async def _serialize(self, request: HttpRequest) -> tuple[str, dict[str, str]]:
-        """Return address and headers of a request, with credentials."""
-        headers = {"Accept": "application/json", "Content-Type": request.content_type}
+    async def _credential(self, request: HttpRequest) -> Credential:
         try:
-            _, url, signed, _, _ = await self._client.param_serialize(
-                request.method,
-                request.path,
-                query_params=list(request.query),
-                header_params=headers,
-                auth_settings=["BearerToken"],
-            )
-        except Exception as error:
-            # Credentials come from plugins, files and identity providers, which may raise any error.
-            raise ServerError(f"{request}: not sent: credentials could not be read: {type(error).__name__}") from error
-        return url, signed
+            return await self._credentials.current()
+        except ConfigError as error:
+            raise ServerError(f"{request}: not sent: credentials could not be read: {error}") from error
 
-    def _prepare_pool(self, request: HttpRequest) -> None:
-        """Create the pool before the client does, with its retries switched off."""
-        rest = self._client.rest_client
-        pool = rest.pool_manager
-        if self._closed or (pool is not None and pool.closed):
+    def _url(self, request: HttpRequest) -> str:
+        query = f"?{urlencode(request.query, quote_via=quote)}" if request.query else ""
+        return f"{self._config.host}{request.path}{query}"
+
+    def _headers_of(self, request: HttpRequest, credential: Credential) -> list[tuple[str, str]]:
+        headers = [*self._headers, ("Accept", "application/json")]
+        if request.body is not None:
+            headers.append(("Content-Type", request.content_type))
+        if credential.authorization:
+            headers.append(("Authorization", credential.authorization))
+        return headers
+
+    def _route(self, request: HttpRequest, credential: Credential) -> dict[str, Any]:
+        """Return how the server is reached: the proxy, and the current certificates."""
+        route: dict[str, Any] = {"proxy": self._proxy} if self._proxy else {}
+        if self._tls is None:
+            return route
+        try:
+            # The pool keeps connections by context, so changed certificates open new ones.
+            route["ssl"] = self._tls.current(credential.pair)
+        except ConfigError as error:
+            raise ServerError(f"{request}: not sent: {error}") from error
+        if self._config.tls.server_name:
+            route["server_hostname"] = self._config.tls.server_name
+        return route
+
+    def _pool(self, request: HttpRequest) -> aiohttp.ClientSession:
+        """Return the pool; it belongs to the event loop of the first request."""
+        if self._closed or (self._session is not None and self._session.closed):
             raise ServerError(f"{request}: not sent: the connection to the cluster is closed")
-        if pool is None:
-            pool = rest.pool_manager = rest._create_pool_manager()  # noqa: SLF001 (the client's hook for subclasses)
-        # The pool would send a GET, PUT or DELETE again when the connection breaks; there is no public option.
-        pool._retry_connection = False  # noqa: SLF001 (said above)
+        if self._session is None:
+            # Without trust_env: the library would read proxies by other rules, and passwords of ~/.netrc.
+            self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=_READ_BUFFER)
+            # The pool would send a GET, PUT or DELETE again when the connection breaks; there is no public option.
+            self._session._retry_connection = False  # noqa: SLF001 (said above)
+        return self._session
+
+
+def _tls_contexts(config: RestConfig, now: Callable[[], float]) -> TlsContexts | None:
+    if not config.host.startswith("https:"):
+        return None
+    try:
+        return TlsContexts(config.tls, now)
+    except ConfigError as error:
+        raise ConfigError(f"the certificates for {config.host} cannot be used: {error}") from error
+
+
+def _impersonation(config: RestConfig) -> tuple[tuple[str, str], ...]:
+    return config.impersonate.headers() if config.impersonate is not None else ()
 
 
 @dataclass(slots=True, eq=False)

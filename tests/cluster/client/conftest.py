@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 
 import pytest
 from aiohttp import web
-from kubernetes.aio.client import ApiClient, Configuration
 
-from ocf.cluster.client import ApiServerCluster
+from ocf.cluster.client import ApiServerCluster, RestConfig
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -113,12 +112,12 @@ async def server() -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-def client(server: Server) -> ApiClient:
-    """A client of the server; the test closes it."""
-    return ApiClient(Configuration(host=server.url, api_key={"BearerToken": "Bearer s3cr3t"}))
+def config(server: Server) -> RestConfig:
+    """Settings of a connection to the server."""
+    return RestConfig(host=server.url, bearer_token="s3cr3t")  # noqa: S106 (made up)
 
 
 @pytest.fixture
-async def cluster(client: ApiClient) -> AsyncIterator[ApiServerCluster]:
-    async with ApiServerCluster(client, close_client=True) as cluster:
+async def cluster(config: RestConfig) -> AsyncIterator[ApiServerCluster]:
+    async with ApiServerCluster(config) as cluster:
         yield cluster

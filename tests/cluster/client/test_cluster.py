@@ -39,8 +39,7 @@ from ocf.errors import (
 from ocf.objects import ObjectKey
 
 if TYPE_CHECKING:
-    from kubernetes.aio.client import ApiClient
-
+    from ocf.cluster.client import RestConfig
     from tests.cluster.client.conftest import Server
 
 Call: TypeAlias = Callable[[ApiServerCluster], Awaitable[Any]]
@@ -73,18 +72,18 @@ OPTIONS = {"apiVersion": "v1", "kind": "DeleteOptions"}
 JSON_PATCH = [{"op": "replace", "path": "/spec/replicas", "value": 7}]
 
 
-def test_it_is_a_cluster(client: ApiClient) -> None:
+def test_it_is_a_cluster(config: RestConfig) -> None:
     """The type checkers compare every signature."""
-    cluster: Cluster = ApiServerCluster(client)
+    cluster: Cluster = ApiServerCluster(config)
 
     assert isinstance(cluster.apply_cache, ApplyCache)
 
 
-def test_a_given_apply_cache_is_used(client: ApiClient) -> None:
+def test_a_given_apply_cache_is_used(config: RestConfig) -> None:
     """Also an empty one, because other clusters may share it."""
     apply_cache = ApplyCache(limit=1)
 
-    assert ApiServerCluster(client, apply_cache=apply_cache).apply_cache is apply_cache
+    assert ApiServerCluster(config, apply_cache=apply_cache).apply_cache is apply_cache
 
 
 @pytest.mark.parametrize(
@@ -643,19 +642,15 @@ class TestWatch:
 
         assert caught.value.code == 0
 
-    async def test_an_idle_watch_raises_a_server_error(self, server: Server, client: ApiClient) -> None:
+    async def test_an_idle_watch_raises_a_server_error(self, server: Server, config: RestConfig) -> None:
         server.handle("GET", "/api/v1/configmaps", Feed(ending="wait"))
-        async with ApiServerCluster(client, close_client=True, watch_timeout=0.01, request_timeout=3) as cluster:
+        async with ApiServerCluster(config, watch_timeout=0.01, request_timeout=3) as cluster:
             with pytest.raises(ServerError, match="no answer: time is up"):
                 await anext(cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1")))
 
         assert server.last.query["timeoutSeconds"] == "1", "the server counts whole seconds"
 
-    @pytest.mark.parametrize("close_client", [True, False])
-    async def test_closing_the_cluster_ends_a_watch(
-        self, server: Server, client: ApiClient, *, close_client: bool
-    ) -> None:
-        cluster = ApiServerCluster(client, close_client=close_client)
+    async def test_closing_the_cluster_ends_a_watch(self, server: Server, cluster: ApiServerCluster) -> None:
         feed = Feed(_line("ADDED", "a"), ending="wait")
         server.handle("GET", "/api/v1/configmaps", feed)
         events = cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1"))
@@ -666,7 +661,6 @@ class TestWatch:
         with pytest.raises(ServerError):
             await asyncio.wait_for(waiting, 600)
         await asyncio.wait_for(feed.left.wait(), 600)
-        await client.rest_client.close()
 
     async def test_a_watch_that_is_not_iterated_sends_no_request(
         self, server: Server, cluster: ApiServerCluster
@@ -678,9 +672,9 @@ class TestWatch:
 
 
 class TestClose:
-    async def test_a_closed_cluster_sends_no_request(self, server: Server, client: ApiClient) -> None:
+    async def test_a_closed_cluster_sends_no_request(self, server: Server, config: RestConfig) -> None:
         """Also one that was closed before its first use: a pool that is opened then would never be closed."""
-        cluster = ApiServerCluster(client, close_client=True)
+        cluster = ApiServerCluster(config)
         await cluster.close()
         with pytest.raises(ServerError, match="closed") as caught:
             await cluster.get(MAP_KEY)
@@ -702,8 +696,7 @@ class TestClose:
         with pytest.raises(ServerError):
             await asyncio.wait_for(request, 600)
 
-    async def test_closing_ends_discovery(self, server: Server, client: ApiClient) -> None:
-        """Also if the client stays open."""
+    async def test_closing_ends_discovery(self, server: Server, config: RestConfig) -> None:
         arrived = asyncio.Event()
 
         async def hang(_: web.Request) -> web.StreamResponse:
@@ -712,12 +705,11 @@ class TestClose:
             raise AssertionError
 
         server.handle("GET", "/api/v1", hang)
-        async with ApiServerCluster(client) as cluster:
+        async with ApiServerCluster(config) as cluster:
             request = asyncio.create_task(cluster.get(MAP_KEY))
             await asyncio.wait_for(arrived.wait(), 600)
         with pytest.raises(ServerError, match="closed"):
             await asyncio.wait_for(request, 600)
-        await client.rest_client.close()
 
     async def test_closing_twice_is_allowed(self, server: Server, cluster: ApiServerCluster) -> None:
         server.answer("GET", f"{MAPS}/a", MAP)
@@ -727,23 +719,6 @@ class TestClose:
 
         with pytest.raises(ServerError, match="closed"):
             await cluster.get(MAP_KEY)
-
-    async def test_a_client_that_is_not_owned_stays_open(self, server: Server, client: ApiClient) -> None:
-        server.answer("GET", f"{MAPS}/a", MAP)
-        async with ApiServerCluster(client) as first:
-            await first.get(MAP_KEY)
-        with pytest.raises(ServerError, match="closed"):
-            await first.get(MAP_KEY)
-        async with ApiServerCluster(client, close_client=True) as second:
-            assert await second.get(MAP_KEY) == MAP
-
-    async def test_a_client_closed_by_its_owner_raises_a_server_error(self, server: Server, client: ApiClient) -> None:
-        server.answer("GET", f"{MAPS}/a", MAP)
-        async with ApiServerCluster(client) as cluster:
-            await cluster.get(MAP_KEY)
-            await client.rest_client.close()
-            with pytest.raises(ServerError, match="closed"):
-                await cluster.get(MAP_KEY)
 
 
 async def test_a_path_without_an_object_can_be_read(server: Server, cluster: ApiServerCluster) -> None:

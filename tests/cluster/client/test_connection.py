@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-import aiohttp_retry
 import pytest
 from aiohttp import web
-from kubernetes.aio.client import ApiClient, Configuration
 
+from ocf.cluster.client import ExecConfig, RestConfig
 from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.requests import HttpRequest
 from ocf.errors import BadRequestError, ConfigError, ForbiddenError, ServerError
@@ -24,8 +25,8 @@ GET = HttpRequest("GET", "/x")
 
 
 @pytest.fixture
-async def connection(client: ApiClient) -> AsyncIterator[Connection]:
-    connection = Connection(client, owned=True, timeout=600, idle_timeout=600)
+async def connection(config: RestConfig) -> AsyncIterator[Connection]:
+    connection = Connection(config, timeout=600, idle_timeout=600)
     yield connection
     await connection.close()
 
@@ -56,30 +57,9 @@ async def _break_in_body(request: web.Request) -> web.StreamResponse:
 
 
 @pytest.mark.parametrize("times", [{"timeout": 0}, {"timeout": -1}, {"idle_timeout": 0}, {"timeout": float("nan")}])
-def test_timeouts_must_be_positive(client: ApiClient, times: dict[str, Any]) -> None:
+def test_timeouts_must_be_positive(config: RestConfig, times: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="positive seconds"):
-        Connection(client, **{"owned": True, "timeout": 1, "idle_timeout": 1, **times})
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        pytest.param({"retries": 3}, id="number of retries"),
-        pytest.param({"retries": aiohttp_retry.ExponentialRetry()}, id="retry options"),
-        pytest.param({"client_go_retries": True}, id="retries as in Go"),
-    ],
-)
-def test_a_client_that_retries_is_rejected(client: ApiClient, settings: dict[str, Any]) -> None:
-    for name, value in settings.items():
-        setattr(client.configuration, name, value)
-    with pytest.raises(ConfigError, match="must not retry"):
-        Connection(client, owned=True, timeout=1, idle_timeout=1)
-
-
-async def test_a_client_with_retries_off_is_accepted(client: ApiClient) -> None:
-    client.configuration.retries = 0
-
-    await Connection(client, owned=True, timeout=1, idle_timeout=1).close()
+        Connection(config, **{"timeout": 1, "idle_timeout": 1, **times})
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "POST", "PATCH"])
@@ -109,9 +89,7 @@ async def test_a_refused_connection_raises_a_server_error() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    connection = Connection(
-        ApiClient(Configuration(host=f"http://127.0.0.1:{port}")), owned=True, timeout=600, idle_timeout=600
-    )
+    connection = Connection(RestConfig(host=f"http://127.0.0.1:{port}"), timeout=600, idle_timeout=600)
     with pytest.raises(ServerError, match=f"GET /x: no answer: .*127.0.0.1:{port}") as caught:
         await connection.send(GET)
     await connection.close()
@@ -121,9 +99,9 @@ async def test_a_refused_connection_raises_a_server_error() -> None:
 
 
 @pytest.mark.parametrize("handler", [_hang, _hang_in_body], ids=["before the answer", "within the answer"])
-async def test_a_request_times_out(server: Server, client: ApiClient, handler: Any) -> None:
+async def test_a_request_times_out(server: Server, config: RestConfig, handler: Any) -> None:
     server.handle("GET", "/x", handler)
-    connection = Connection(client, owned=True, timeout=0.05, idle_timeout=1)
+    connection = Connection(config, timeout=0.05, idle_timeout=1)
     with pytest.raises(ServerError, match="GET /x: no answer: time is up") as caught:
         await connection.send(GET)
     await connection.close()
@@ -133,10 +111,10 @@ async def test_a_request_times_out(server: Server, client: ApiClient, handler: A
 
 
 @pytest.mark.parametrize("handler", [_hang, _hang_in_body], ids=["before the answer", "within the error"])
-async def test_opening_a_stream_times_out(server: Server, client: ApiClient, handler: Any) -> None:
+async def test_opening_a_stream_times_out(server: Server, config: RestConfig, handler: Any) -> None:
     """Independently of the idle timeout of the stream."""
     server.handle("GET", "/refused", handler)
-    connection = Connection(client, owned=True, timeout=0.05, idle_timeout=3600)
+    connection = Connection(config, timeout=0.05, idle_timeout=3600)
     with pytest.raises(ServerError, match="GET /refused: no answer: time is up"):
         await asyncio.wait_for(connection.stream(HttpRequest("GET", "/refused")), 600)
     await connection.close()
@@ -151,14 +129,14 @@ async def test_a_truncated_answer_raises_a_server_error(server: Server, connecti
     assert "s3cr3t" not in str(caught.value)
 
 
-async def test_an_answer_that_is_not_http_is_not_quoted(client: ApiClient) -> None:
+async def test_an_answer_that_is_not_http_is_not_quoted() -> None:
     async def talk(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"s3cr3t s3cr3t\r\n\r\n")
         writer.close()
 
     async with await asyncio.start_server(talk, "127.0.0.1", 0) as listening:
-        client.configuration.host = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-        connection = Connection(client, owned=True, timeout=600, idle_timeout=600)
+        config = RestConfig(host=f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}")
+        connection = Connection(config, timeout=600, idle_timeout=600)
         with pytest.raises(ServerError) as caught:
             await connection.send(GET)
         await connection.close()
@@ -175,9 +153,9 @@ async def test_a_body_that_is_not_json_is_not_quoted(server: Server, connection:
     assert (caught.value.code, "s3cr3t" in str(caught.value)) == (status, False)
 
 
-async def test_no_message_contains_the_token(server: Server, client: ApiClient) -> None:
-    client.configuration.api_key["BearerToken"] = "Bearer s3cr3t\n"
-    connection = Connection(client, owned=True, timeout=600, idle_timeout=600)
+async def test_no_message_contains_the_token(server: Server) -> None:
+    config = RestConfig(host=server.url, bearer_token="s3cr3t\n")  # noqa: S106 (made up)
+    connection = Connection(config, timeout=600, idle_timeout=600)
     with pytest.raises(BadRequestError, match="cannot be sent") as caught:
         await connection.send(GET)
     await connection.close()
@@ -185,29 +163,25 @@ async def test_no_message_contains_the_token(server: Server, client: ApiClient) 
     assert ("s3cr3t" in str(caught.value), server.seen) == (False, [])
 
 
-async def test_unreadable_credentials_raise_a_server_error(server: Server, client: ApiClient) -> None:
-    def broken(_: object) -> None:
-        raise LookupError("s3cr3t")
-
-    configuration: Any = client.configuration
-    configuration.refresh_api_key_hook = broken
-    connection = Connection(client, owned=True, timeout=600, idle_timeout=600)
-    with pytest.raises(ServerError, match="GET /x: not sent: credentials could not be read: LookupError") as caught:
+async def test_unreadable_credentials_raise_a_server_error(server: Server, tmp_path: Path) -> None:
+    config = RestConfig(host=server.url, bearer_token_file=str(tmp_path / "missing"))
+    connection = Connection(config, timeout=600, idle_timeout=600)
+    with pytest.raises(ServerError, match=r"GET /x: not sent: credentials could not be read: token file .*missing: No"):
         await connection.send(GET)
     await connection.close()
 
-    assert (caught.value.code, "s3cr3t" in str(caught.value), server.seen) == (0, False, [])
+    assert server.seen == []
 
 
-async def test_reading_credentials_times_out(client: ApiClient) -> None:
+async def test_reading_credentials_times_out(config: RestConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plugin may wait for input of a user."""
 
     async def hang(_: object) -> None:
         await asyncio.Event().wait()
 
-    configuration: Any = client.configuration
-    configuration.refresh_api_key_hook = hang
-    connection = Connection(client, owned=True, timeout=0.05, idle_timeout=1)
+    monkeypatch.setattr("ocf.cluster.client.credentials.run_plugin", hang)
+    plugin = ExecConfig(command="plugin", api_version="client.authentication.k8s.io/v1")
+    connection = Connection(replace(config, bearer_token="", exec=plugin), timeout=0.05, idle_timeout=1)
     with pytest.raises(ServerError, match="GET /x: no answer: time is up"):
         await asyncio.wait_for(connection.send(GET), 600)
     await connection.close()
@@ -233,19 +207,19 @@ async def test_cancelling_a_request_raises_cancelled_error(server: Server, conne
 
 
 async def test_a_stream_has_no_total_timeout(
-    server: Server, client: ApiClient, monkeypatch: pytest.MonkeyPatch
+    server: Server, config: RestConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An open stream has only an idle timeout, so a long watch is not interrupted."""
     times: list[aiohttp.ClientTimeout] = []
-    call = client.call_api
+    call = aiohttp.ClientSession.request
 
     async def noting(*args: Any, **kwargs: Any) -> Any:
-        times.append(kwargs["_request_timeout"])
+        times.append(kwargs["timeout"])
         return await call(*args, **kwargs)
 
-    monkeypatch.setattr(client, "call_api", noting)
+    monkeypatch.setattr(aiohttp.ClientSession, "request", noting)
     server.answer("GET", "/x", {})
-    connection = Connection(client, owned=True, timeout=10, idle_timeout=20)
+    connection = Connection(config, timeout=10, idle_timeout=20)
     stream = await connection.stream(GET)
     stream.close()
     await connection.close()
@@ -260,14 +234,6 @@ async def test_a_closed_stream_is_released(server: Server, connection: Connectio
         (await connection.stream(GET)).close()
 
     assert connection._streams == set()
-
-
-async def test_an_invalid_address_is_not_a_bad_request(client: ApiClient) -> None:
-    client.configuration.host = "http://["
-    connection = Connection(client, owned=True, timeout=600, idle_timeout=600)
-    with pytest.raises(ServerError, match="GET /x: no answer"):
-        await connection.send(GET)
-    await connection.close()
 
 
 async def test_connections_are_reused(server: Server, connection: Connection) -> None:
