@@ -179,10 +179,13 @@ class WatchEvent:
     Args:
         type: What happened.
         object: The object after it happened; a bookmark has only kind, apiVersion and resourceVersion.
+        old: For a modification, the object as it was reported before, if that is known; a watch of the server does not
+            report it, subscriptions to a cache do.
     """
 
     type: EventType
     object: Manifest
+    old: Manifest | None = None
 
 
 class Cluster(Protocol):

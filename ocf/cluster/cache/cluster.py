@@ -160,9 +160,9 @@ class CachedCluster:
         """Report the objects of a kind, and then every change of the cache, including changes by our own writes.
 
         Each change is reported once. A subscriber that is slower than the changes gets the last state of an object, so
-        a subscription takes no memory beyond the objects themselves. A deletion is reported with the last reported
-        state of the object; an object that was deleted and created again is reported as deleted and added. There are
-        no bookmarks.
+        a subscription takes no memory beyond the objects themselves. A modification is reported with the state that was
+        reported before (`old`), a deletion with the last reported state; an object that was deleted and created again
+        is reported as deleted and added. There are no bookmarks.
 
         Args:
             api_version: Group and version.

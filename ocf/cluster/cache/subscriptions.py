@@ -66,5 +66,9 @@ class Subscription:
         same = before is not None and after is not None and before.uid == after.uid
         if before is not None and not same:
             yield WatchEvent(EventType.DELETED, unpack(before))
-        if after is not None and before is not after:
-            yield WatchEvent(EventType.MODIFIED if same else EventType.ADDED, unpack(after))
+        if after is None or before is after:
+            return
+        if same and before is not None:
+            yield WatchEvent(EventType.MODIFIED, unpack(after), old=unpack(before))
+        else:
+            yield WatchEvent(EventType.ADDED, unpack(after))

@@ -162,6 +162,9 @@ class Controller:
     def handle_event(self, event: WatchEvent) -> None:
         """Enqueue the owners that an event affects, unless their last reconcile has seen the object's version.
 
+        Those that the object before the event affects are among them: an owner reference or a label that was taken off
+        must be seen by the owner that it named.
+
         Args:
             event: The event, of any watch.
         """
@@ -169,7 +172,7 @@ class Controller:
         deleted = event.type is EventType.DELETED
         version = "" if deleted else str(event.object["metadata"].get("resourceVersion") or "")
         background = event.type is EventType.ADDED and self._is_old(event.object)
-        for owner in dict.fromkeys(self._affected_owners(key, event.object)):
+        for owner in dict.fromkeys(self._affected_owners(key, event)):
             run_state = self._runs.get(owner)
             if run_state is not None:
                 # The versions that a running reconcile observes are complete only at its end.
@@ -203,19 +206,27 @@ class Controller:
         finally:
             self._index.replace(observed)
 
-    def _affected_owners(self, key: ObjectKey, live: Manifest) -> Iterable[ObjectKey]:
-        """Yield the owners that an object affects."""
+    def _affected_owners(self, key: ObjectKey, event: WatchEvent) -> Iterable[ObjectKey]:
+        """Yield the owners that an object affects, or has affected before the event."""
         if (key.api_version, key.kind) == self.operator.owner_kind:
             yield key
-        controller = controller_of(live)
-        if controller is not None and (controller.group, controller.kind) == self._group_kind_of_owner:
-            yield self._owner(key.namespace, controller.name)
+        for state in (event.object, event.old):
+            if state is not None:
+                yield from self._referred_owners(key, state)
         yield from self._index.dependents(key)
         yield from (owner for owner, run_state in self._runs.items() if key in run_state.observed.requested)
+
+    def _referred_owners(self, key: ObjectKey, state: Manifest) -> Iterable[ObjectKey]:
+        """Yield the owners that a state of an object refers to: its controller, and what the watches map it to."""
+        controller = controller_of(state)
+        if controller is not None and (controller.group, controller.kind) == self._group_kind_of_owner:
+            yield self._owner(key.namespace, controller.name)
         for watch in self.operator.watches:
             if (watch.api_version, watch.kind) == (key.api_version, key.kind):
-                for namespace, name in watch.owners(live):
-                    yield self._owner(namespace, name)
+                try:
+                    yield from [self._owner(namespace, name) for namespace, name in watch.owners(state)]
+                except Exception:  # noqa: BLE001 (the other state and the other watches may name owners)
+                    _log.exception("%s: a watch could not map %s to owners", self.operator.name, key)
 
     def _owner(self, namespace: str, name: str) -> ObjectKey:
         return ObjectKey(self.operator.owner.api_version, self.operator.owner.kind, name, namespace)

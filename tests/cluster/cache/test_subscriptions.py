@@ -83,6 +83,24 @@ async def test_a_slow_subscriber_gets_the_last_state(
     assert seen == expected
 
 
+async def test_a_modification_is_reported_with_the_state_that_was_reported_before() -> None:
+    """Not with those that were skipped in between."""
+    env = Env(web("1"))
+    seen = [await anext(env.events)]
+    for states in ([web("2")], [web("3")]):
+        env.become(*states)
+    async with aclosing(env.events):
+        seen.append(await anext(env.events))
+        env.become(web("4"))
+        seen.append(await anext(env.events))
+        env.become(web("5", "u2"))
+        seen += [await anext(env.events), await anext(env.events)]
+
+    versions = [event.old and event.old["metadata"]["resourceVersion"] for event in seen]
+    assert [event.type.value for event in seen] == ["ADDED", "MODIFIED", "MODIFIED", "DELETED", "ADDED"]
+    assert versions == [None, "1", "3", None, None]
+
+
 async def test_pending_changes_are_bounded_by_the_objects() -> None:
     env = Env()
     for version in range(1, 1_000):

@@ -22,7 +22,8 @@ from ocf.errors import ForbiddenError
 from ocf.objects import Manifest, ObjectKey
 
 if TYPE_CHECKING:
-    from ocf.testing.envtest import ControlPlane, Envtest
+    from ocf.testing.envtest import ControlPlane
+    from ocf.testing.envtest.fixtures import Envtest
 
 RBAC: Final = "rbac.authorization.k8s.io"
 REVIEW: Final = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {}}

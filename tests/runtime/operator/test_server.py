@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +18,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment, unstructured
 from ocf.runtime.admission import FieldError, Operation, Url, Webhook, invalid
 from ocf.runtime.crds import CRDVersion, crd
-from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, WebhookOptions, running
+from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, Watch, WebhookOptions, running
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 
 from .conftest import SECOND, Env, Play, Shop, key_of, shop
@@ -175,6 +176,62 @@ async def test_its_privileges_are_enough(
     left = await admin.list("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")
     assert namespace not in {one["metadata"]["name"] for one in left.items}
     assert "forbidden" not in caplog.text.lower()
+
+
+@pytest.mark.promise("old-state", runs="an owner reference taken off and a label moved on a real API server")
+async def test_the_old_state_of_an_object_counts(envtest: Envtest, envtest_cluster: ApiServerCluster) -> None:
+    admin, namespace = envtest_cluster, envtest.namespace
+    await admin.apply(DEFINITION, field_manager="admin")
+    woken: list[str] = []
+
+    def noting(owner: Shop) -> Component:
+        woken.append(owner.metadata["name"])
+        settings = manifest("v1", "ConfigMap", f"{owner.metadata['name']}-settings", namespace, data={"a": "b"})
+        return (
+            component.Builder("web", condition_type="WebReady")
+            .with_resource(configmap.Builder(settings).build())
+            .build()
+        )
+
+    def shops_of(secret: Manifest) -> list[tuple[str, str]]:
+        return [(namespace, secret["metadata"].get("labels", {}).get("shop", ""))]
+
+    async def edit(key: ObjectKey, metadata: Manifest) -> None:
+        options = PatchOptions(patch_type=PatchType.MERGE, field_manager="admin")
+        await admin.patch(key, {"metadata": metadata}, options)
+
+    async def is_owned() -> bool:
+        return not await is_gone(admin, settings) and bool(
+            (await admin.get(settings))["metadata"].get("ownerReferences")
+        )
+
+    settings, label = (
+        ObjectKey("v1", kind, name, namespace) for kind, name in (("ConfigMap", "corner-settings"), ("Secret", "guide"))
+    )
+    operator = replace(
+        OPERATOR, components=noting, webhooks=[], reads=[], resync=None, watches=[Watch("v1", "Secret", shops_of)]
+    )
+    options = ManagerOptions(listen=None, namespaces=[namespace], events=False)
+    async with running(admin, operator, options=options):
+        for name in ("corner", "other"):
+            owner = shop(name)
+            owner["apiVersion"], owner["metadata"]["namespace"] = "operator.example.com/v1", namespace
+            await until(partial(_defined, admin, owner))
+        await until(is_owned)
+        await edit(settings, {"ownerReferences": None})
+        await until(is_owned)
+        guide = manifest("v1", "Secret", "guide", namespace)
+        guide["metadata"]["labels"] = {"shop": "corner"}
+        woken.clear()
+        await admin.create(guide, field_manager="admin")
+
+        async def sees(*names: str) -> bool:
+            return set(names) <= set(woken)
+
+        await until(lambda: sees("corner"))
+        woken.clear()
+        await edit(label, {"labels": {"shop": "other"}})
+        await until(lambda: sees("corner", "other"))
 
 
 async def _defined(admin: Cluster, corner: Manifest) -> bool:

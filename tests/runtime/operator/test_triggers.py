@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from ocf.cluster import Request
 from ocf.component import ReconcileContext
-from ocf.errors import NotFoundError, ServerError
+from ocf.errors import InvalidError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import Watch
+from ocf.runtime.workqueue import ExponentialBackoff
 
 from .conftest import NAMESPACE, SECOND, Env, Play, Shop, key_of, settings_of, shop
 
@@ -236,6 +238,112 @@ def test_a_mapping_function_says_whom_an_object_concerns(play: Play) -> None:
             await stage.edit(GUIDE, {"stringData": {"text": "2"}})
             await asyncio.sleep(5)
             assert [name for name, _ in stage.passes] == ["corner"] * 2
+
+    play(test)
+
+
+@pytest.mark.promise(
+    "old-state", runs="owner references taken off, by hand and in part, at rest and during a reconcile"
+)
+@pytest.mark.parametrize(
+    "references",
+    [
+        pytest.param([], id="taken off"),
+        pytest.param([{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "1"}], id="replaced"),
+        pytest.param("no controller", id="no longer as controller"),
+    ],
+)
+@pytest.mark.parametrize("busy", [False, True], ids=["at rest", "during a reconcile"])
+def test_an_owner_reference_that_is_taken_off_is_put_back_at_once(
+    play: Play, references: list[Manifest] | str, *, busy: bool
+) -> None:
+    async def slowly(_: Shop, __: ReconcileContext) -> None:
+        await asyncio.sleep(3)
+
+    async def test(stage: Env) -> None:
+        async with stage.operating():
+            await stage.create(shop())
+            await asyncio.sleep(5)
+            stage.forget()
+            [before] = (await stage.cluster.get(settings_of()))["metadata"]["ownerReferences"]
+            edited = [{**before, "controller": False}] if references == "no controller" else references
+            if busy:
+                stage.before = slowly
+                await stage.edit(key_of(), {"metadata": {"labels": {"a": "b"}}})
+                await asyncio.sleep(1)
+                assert stage.at_once == 1
+            await stage.edit(settings_of(), {"metadata": {"ownerReferences": edited}})
+            await asyncio.sleep(10)
+            live = await stage.cluster.get(settings_of())
+            assert before in live["metadata"]["ownerReferences"]
+            assert len(stage.passes) <= 2
+            stage.forget()
+            await asyncio.sleep(1000)
+            assert (stage.passes, stage.gateway.requests) == ([], [])
+
+    play(test)
+
+
+@pytest.mark.promise("old-state", runs="a child edited and deleted while its owner reference cannot be put back")
+@pytest.mark.parametrize("change", ["edited", "deleted"])
+def test_what_happens_to_an_object_without_its_owner_reference_is_seen(play: Play, change: str) -> None:
+    """Here the reference cannot be put back at first, because the server rejects the write."""
+
+    async def reject(request: Request) -> None:
+        if request.kind == "ConfigMap" and not request.verb.is_read:
+            raise InvalidError("not now", code=422, reason="Invalid")
+
+    async def test(stage: Env) -> None:
+        backoff = ExponentialBackoff(10_000 * SECOND, 10_000 * SECOND, jitter=0)
+        async with stage.operating(rate_limiter=backoff):
+            await stage.create(shop())
+            await asyncio.sleep(5)
+            [before] = (await stage.cluster.get(settings_of()))["metadata"]["ownerReferences"]
+            stage.gateway.meddle = reject
+            await stage.edit(settings_of(), {"metadata": {"ownerReferences": []}})
+            await asyncio.sleep(5)
+            stage.gateway.meddle = None
+            stage.forget()
+            if change == "edited":
+                await stage.edit(settings_of(), {"data": {"motto": "changed by hand"}})
+            else:
+                await stage.cluster.delete(settings_of())
+            await asyncio.sleep(5)
+            live = await stage.cluster.get(settings_of())
+            assert (live["data"], live["metadata"]["ownerReferences"]) == ({"motto": "open"}, [before])
+
+    play(test)
+
+
+@pytest.mark.promise("old-state", runs="labels moved to another owner, and taken off")
+@pytest.mark.parametrize(
+    ("label", "woken"),
+    [
+        pytest.param("other", ["corner", "other"], id="moved"),
+        pytest.param(None, ["corner"], id="taken off"),
+        pytest.param("corner", ["corner"], id="the same"),
+    ],
+)
+def test_a_watch_maps_the_old_and_the_new_state(play: Play, label: str | None, woken: list[str]) -> None:
+    """The mapping function raises for an object without the label."""
+
+    def shops_of(secret: Manifest) -> list[tuple[str, str]]:
+        return [(NAMESPACE, secret["metadata"]["labels"]["shop"])]
+
+    async def test(stage: Env) -> None:
+        async with stage.operating(watches=[Watch("v1", "Secret", shops_of)]):
+            for name in ("corner", "other"):
+                await stage.create(shop(name))
+            await stage.create(guide())
+            await asyncio.sleep(5)
+            stage.forget()
+            await stage.edit(GUIDE, {"metadata": {"labels": {"shop": label}}, "stringData": {"text": "2"}})
+            await asyncio.sleep(5)
+            assert sorted(name for name, _ in stage.passes) == woken
+            stage.forget()
+            await stage.edit(GUIDE, {"metadata": {"labels": {"shop": "other"}}, "stringData": {"text": "3"}})
+            await asyncio.sleep(5)
+            assert "other" in [name for name, _ in stage.passes]
 
     play(test)
 
