@@ -2,7 +2,8 @@
 
 kopf runs the process, watches the owners and serves the liveness probe; the operators reconcile. The adapter uses only
 handlers that store nothing in the cluster: `on.startup`, `on.cleanup`, `on.probe`, and `on.event`, which keeps neither
-progress nor the last handled configuration, and adds no finalizer. kopf's peering and its posting of events are off.
+progress nor the last handled configuration, and adds no finalizer. It changes none of kopf's settings, which belong to
+all handlers of the process; kopf posts no events about handlers of `on.event`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,12 @@ def attach(
     """Register operators with kopf, in a module that `kopf run` loads.
 
     kopf starts and stops the operators, passes them the events of its own watch of the owners, and its liveness probe
-    fails when theirs does. If the operators end unexpectedly, kopf stops with their error.
+    fails when theirs does. If the operators end unexpectedly, kopf stops with their error. No setting of kopf is
+    changed, so other handlers of the process work as without the operators. Peering does not pause the operators; use
+    `ManagerOptions.lease`.
+
+    The operators need the privileges of `Operator.policy_rules` and `ManagerOptions.policy_rules`, and kopf those of
+    `ocf.runtime.rbac.kopf_rules`.
 
     Args:
         operators: The operators; their names must differ.
@@ -88,10 +94,8 @@ class _Handlers:
         self._process: Manager | None = None
         self._running: asyncio.Task[None] | None = None
 
-    async def begin(self, *, settings: kopf.OperatorSettings, **_: object) -> None:
+    async def begin(self, **_: object) -> None:
         """Start the operators."""
-        settings.peering.standalone = True
-        settings.posting.enabled = False
         cluster = await self._connect()
         self._process = Manager(cluster, self._operators, self._options)
         self._running = asyncio.create_task(_run(self._process, cluster), name="ocf")

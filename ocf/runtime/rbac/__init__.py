@@ -2,6 +2,15 @@
 
 from ocf.runtime.rbac.definitions import custom_definitions
 from ocf.runtime.rbac.manifests import ServiceAccount, roles
-from ocf.runtime.rbac.rules import EVENTS, PolicyRule, lease_rules, policy_rules
+from ocf.runtime.rbac.rules import EVENTS, PolicyRule, kopf_rules, lease_rules, policy_rules
 
-__all__ = ["EVENTS", "PolicyRule", "ServiceAccount", "custom_definitions", "lease_rules", "policy_rules", "roles"]
+__all__ = [
+    "EVENTS",
+    "PolicyRule",
+    "ServiceAccount",
+    "custom_definitions",
+    "kopf_rules",
+    "lease_rules",
+    "policy_rules",
+    "roles",
+]

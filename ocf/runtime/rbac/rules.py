@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ocf.component import Component
     from ocf.component.model.registration import Registration
 
-__all__ = ["EVENTS", "PolicyRule", "lease_rules", "policy_rules"]
+__all__ = ["EVENTS", "PolicyRule", "kopf_rules", "lease_rules", "policy_rules"]
 
 _UNNAMEABLE: Final = frozenset({"list", "watch"})
 _VERBS_OF_LIFECYCLE: Final = {
@@ -71,6 +71,37 @@ def lease_rules(name: str, namespace: str) -> frozenset[PolicyRule]:
     """
     one = partial(PolicyRule, "coordination.k8s.io", "leases", namespace=namespace)
     return frozenset({one("create"), one("get", name=name), one("update", name=name)})
+
+
+def kopf_rules(*, clusterwide: bool = True, posting: bool = True, peering: str = "") -> frozenset[PolicyRule]:
+    """Return the privileges that kopf itself asks for, beside those of the operators that run inside it.
+
+    They are those of kopf's documentation (https://docs.kopf.dev/en/stable/deployment/#rbac). Without the permission to
+    watch definitions and namespaces kopf runs, too, but logs warnings and does not see later changes. Handlers of
+    kopf's own need more: what they are registered for is listed, watched and patched.
+
+    Args:
+        clusterwide: Whether kopf runs for all namespaces (`--all-namespaces`), not for some (`--namespace`).
+        posting: Whether handlers of kopf's own post events on objects.
+        peering: Name of the peering object (`--peering`); empty without peering.
+
+    Returns:
+        The privileges.
+
+    Example:
+        >>> sorted({rule.resource for rule in kopf_rules(peering="default")})
+        ['clusterkopfpeerings', 'customresourcedefinitions', 'events', 'namespaces']
+    """
+    definitions = partial(PolicyRule, "apiextensions.k8s.io", "customresourcedefinitions", namespaced=False)
+    spaces = partial(PolicyRule, "", "namespaces", namespaced=False)
+    found = {rule(verb) for rule in (definitions, spaces) for verb in ("list", "watch")}
+    if posting:
+        found.add(PolicyRule("", "events", "create"))
+    if peering:
+        peers = "clusterkopfpeerings" if clusterwide else "kopfpeerings"
+        peer = partial(PolicyRule, "kopf.dev", peers, namespaced=not clusterwide)
+        found |= {peer("list"), peer("watch"), peer("get", name=peering), peer("patch", name=peering)}
+    return frozenset(found)
 
 
 def policy_rules(

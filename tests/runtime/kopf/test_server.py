@@ -1,0 +1,76 @@
+"""Inside kopf, on a real API server, with the privileges that the declarations ask for and no others."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf.errors import NotFoundError
+from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.crds import CRDVersion, crd
+from ocf.runtime.operator import ManagerOptions, Operator, OwnerType
+from ocf.runtime.rbac import ServiceAccount, kopf_rules, roles
+
+from .test_adapter import Shop, components_of, kopf_running, until
+
+if TYPE_CHECKING:
+    from ocf.cluster.client import ApiServerCluster
+    from ocf.component import Component
+    from ocf.testing.envtest import ControlPlane
+    from ocf.testing.envtest.fixtures import Envtest
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+# Tests share the server, and this kind is only used here.
+DEFINITION = crd("kopf.example.com", CRDVersion("v1", Shop))
+
+
+@pytest.mark.promise("rights", runs="an operator inside kopf on a real API server")
+async def test_its_privileges_are_enough(
+    envtest: Envtest,
+    envtest_plane: ControlPlane,
+    envtest_cluster: ApiServerCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Of the operator, of the process, and of kopf itself, which would warn."""
+    namespace, admin = envtest.namespace, envtest_cluster
+    await admin.apply(DEFINITION, field_manager="admin")
+
+    def components(owner: Shop) -> Component:
+        return components_of(owner, namespace=namespace)
+
+    operator: Operator[Any] = Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=components)
+    every_state = [components(Shop(metadata={"name": "any"}))]
+    options = ManagerOptions(listen=None, namespaces=[namespace])
+    granted = operator.policy_rules(every_state) | options.policy_rules(operator) | kopf_rules(clusterwide=False)
+    account = ServiceAccount("shops", namespace)
+    for one in roles(granted, name=f"kopf-{namespace}", account=account, namespaces=[namespace]):
+        await admin.create(one, field_manager="admin")
+    kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, f"system:serviceaccount:{namespace}:shops")
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    corner: Manifest = {
+        "apiVersion": "kopf.example.com/v1",
+        "kind": "Shop",
+        "metadata": {"name": "corner", "namespace": namespace},
+        "spec": {},
+    }
+
+    async def is_there(manifest: Manifest | None = None) -> bool:
+        try:
+            if manifest is not None:
+                await admin.create(manifest, field_manager="admin")
+            else:
+                await admin.get(ObjectKey("v1", "ConfigMap", "corner-settings", namespace))
+        except NotFoundError:
+            return False
+        return True
+
+    await until(lambda: is_there(corner))
+    async with kopf_running(operator, options=options, namespace=namespace):
+        await until(is_there)
+    said = caplog.text.lower()
+    assert "permissions" not in said
+    assert "forbidden" not in said
