@@ -52,7 +52,7 @@ class TlsContexts:
     def __init__(self, config: TlsConfig, now: Callable[[], float]) -> None:
         self._config = config
         self._now = now
-        self._material = self._read()
+        self._files = self._material = self._read()
         self._context = _build(config, self._material)
         self._read_at = now()
 
@@ -68,26 +68,25 @@ class TlsContexts:
         Raises:
             ConfigError: If the pair cannot be used.
         """
-        material = self._material
         if not 0 <= self._now() - self._read_at < _PERIOD:
-            material = self._read_again()
-        if pair is not None:
-            material = replace(material, pair=pair)
+            self._read_again()
+        material = self._files if pair is None else replace(self._files, pair=pair)
         if material != self._material:
             self._context = _build(self._config, material)
             self._material = material
         return self._context
 
-    def _read_again(self) -> _Material:
+    def _read_again(self) -> None:
+        """Read the files; keep what they contained before if they cannot be used."""
         self._read_at = self._now()
         try:
-            material = self._read()
-            if material != self._material:
-                _build(self._config, material)
+            files = self._read()
+            if files != self._files:
+                _build(self._config, files)
         except ConfigError as error:
             _log.warning("the certificates of the API client are not renewed: %s", error)
-            return self._material
-        return material
+        else:
+            self._files = files
 
     def _read(self) -> _Material:
         config = self._config

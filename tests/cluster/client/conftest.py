@@ -114,7 +114,7 @@ async def server() -> AsyncIterator[Server]:
 @pytest.fixture
 def config(server: Server) -> RestConfig:
     """Settings of a connection to the server."""
-    return RestConfig(host=server.url, bearer_token="s3cr3t")  # noqa: S106 (made up)
+    return RestConfig(host=server.url, bearer_token="s3cr3t")
 
 
 @pytest.fixture

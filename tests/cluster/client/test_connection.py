@@ -154,7 +154,7 @@ async def test_a_body_that_is_not_json_is_not_quoted(server: Server, connection:
 
 
 async def test_no_message_contains_the_token(server: Server) -> None:
-    config = RestConfig(host=server.url, bearer_token="s3cr3t\n")  # noqa: S106 (made up)
+    config = RestConfig(host=server.url, bearer_token="s3cr3t\n")
     connection = Connection(config, timeout=600, idle_timeout=600)
     with pytest.raises(BadRequestError, match="cannot be sent") as caught:
         await connection.send(GET)

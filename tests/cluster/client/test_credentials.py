@@ -132,7 +132,7 @@ class TestTokenFile:
         """Also if there is a token beside the file, which may be older."""
         token = tmp_path / "token"
         token.write_text("old")
-        config = RestConfig(host=server.url, bearer_token="oldest", bearer_token_file=str(token))  # noqa: S106 (made up)
+        config = RestConfig(host=server.url, bearer_token="oldest", bearer_token_file=str(token))
         async with _caller(server, config) as caller:
             await caller.authorization()
             token.unlink()
@@ -147,7 +147,7 @@ class TestTokenFile:
         self, server: Server, tmp_path: Path
     ) -> None:
         token = tmp_path / "token"
-        config = RestConfig(host=server.url, bearer_token="first", bearer_token_file=str(token))  # noqa: S106 (made up)
+        config = RestConfig(host=server.url, bearer_token="first", bearer_token_file=str(token))
         async with _caller(server, config) as caller:
             assert await caller.authorization() == "Bearer first"
             token.write_text("second")

@@ -45,11 +45,11 @@ def _data(text: str) -> str:
 @pytest.mark.parametrize(
     ("user", "cluster", "expected"),
     [
-        pytest.param({"token": "t"}, {}, RestConfig(host=HOST, bearer_token="t"), id="token"),  # noqa: S106 (made up)
+        pytest.param({"token": "t"}, {}, RestConfig(host=HOST, bearer_token="t"), id="token"),
         pytest.param(
             {"username": "u", "password": "p"},
             {},
-            RestConfig(host=HOST, username="u", password="p"),  # noqa: S106 (made up)
+            RestConfig(host=HOST, username="u", password="p"),
             id="user name and password",
         ),
         pytest.param(
@@ -169,8 +169,8 @@ def test_of_several_files_the_first_wins(tmp_path: Path) -> None:
     third = _write(tmp_path, {"token": "third"}, file="third", name="other")
     paths = f"{tmp_path / 'missing'}:{first}:{second}:{third}"
 
-    assert read_kubeconfig(paths).bearer_token == "first"  # noqa: S105 (made up)
-    assert read_kubeconfig(paths, "other").bearer_token == "third"  # noqa: S105 (made up)
+    assert read_kubeconfig(paths).bearer_token == "first"
+    assert read_kubeconfig(paths, "other").bearer_token == "third"
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_a_file_that_cannot_be_used_is_an_error(tmp_path: Path, text: str, probl
 def test_no_representation_contains_a_secret() -> None:
     config = RestConfig(
         host=HOST,
-        bearer_token="s3cr3t",  # noqa: S106 (made up)
+        bearer_token="s3cr3t",
         tls=TlsConfig(cert_data=b"certificate", key_data=b"s3cr3t"),
         exec=ExecConfig(command="x", api_version=V1, args=("s3cr3t",), env={"TOKEN": "s3cr3t"}),
         auth_provider={"config": {"id-token": "s3cr3t"}},

@@ -186,17 +186,18 @@ class Others:
     kopf: Any = None
 
     def register(self, registry: Any) -> None:
-        @kopf.on.startup(registry=registry)
         def begin(settings: Any, **_: Any) -> None:
             settings.peering.priority = 7
             self.kopf = settings
             self.settings.append(settings_of_kopf(settings))
 
-        @kopf.on.event("v1", "configmaps", registry=registry)
         def handle(body: Any, name: str, **_: Any) -> None:
             self.handled.append(name)
             self.settings.append(settings_of_kopf(self.kopf))
             kopf.info(body, reason="Handled", message="by another handler")
+
+        kopf.on.startup(registry=registry)(begin)
+        kopf.on.event("v1", "configmaps", registry=registry)(handle)
 
 
 async def test_other_handlers_of_the_process_work_as_without_the_operator(cluster: EmbeddedCluster) -> None:
