@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
 
@@ -164,7 +164,7 @@ class Connection:
 
     def _url(self, request: HttpRequest) -> str:
         query = f"?{urlencode(request.query, quote_via=quote)}" if request.query else ""
-        return f"{self._config.host}{request.path}{query}"
+        return f"{self._config.host.rstrip('/')}{request.path}{query}"
 
     def _headers_of(self, request: HttpRequest, credential: Credential) -> list[tuple[str, str]]:
         headers = [*self._headers, ("Accept", "application/json")]
@@ -201,7 +201,7 @@ class Connection:
 
 
 def _tls_contexts(config: RestConfig, now: Callable[[], float]) -> TlsContexts | None:
-    if not config.host.startswith("https:"):
+    if urlsplit(config.host).scheme != "https":
         return None
     try:
         return TlsContexts(config.tls, now)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,3 +156,10 @@ async def test_a_bad_kubeconfig_is_an_error_without_its_secrets(tmp_path: Path, 
 
     assert str(path) in str(caught.value)
     assert "s3cr3t" not in "".join(traceback.format_exception(caught.value)).replace(text or "-", "")
+
+
+def test_connecting_does_not_import_the_official_client() -> None:
+    """It takes longer to import than everything else that a command needs."""
+    program = "import sys, ocf.cluster.client; sys.exit('kubernetes' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0  # noqa: S603 (ours)

@@ -267,3 +267,13 @@ async def test_an_answer_that_is_longer_than_allowed_is_an_error(
 async def test_an_answer_that_is_not_longer_than_allowed_is_read(server: Server, connection: Connection) -> None:
     server.answer("GET", "/x", {"text": "s" * 100_000})
     assert await connection.send(GET, most_bytes=200_000) == {"text": "s" * 100_000}
+
+
+@pytest.mark.parametrize("suffix", ["", "/"])
+async def test_the_address_may_have_a_path(server: Server, suffix: str) -> None:
+    """As of a proxy that serves several clusters."""
+    server.answer("GET", "/k8s/clusters/a/x", {"ok": True})
+    config = RestConfig(host=f"{server.url}/k8s/clusters/a{suffix}")
+    connection = Connection(config, timeout=600, idle_timeout=600)
+    assert await connection.send(GET) == {"ok": True}
+    await connection.close()

@@ -232,9 +232,10 @@ class TestKubeconfig:
                 assert await caller.user() == ""
 
     async def test_an_insecure_connection_accepts_any_server(self, authority: trustme.CA) -> None:
+        """Here with an address in upper case, which is TLS, too."""
         async with (
             _serve(authority, "other") as server,
-            _caller(RestConfig(host=server.url, tls=TlsConfig(insecure=True))) as caller,
+            _caller(RestConfig(host=server.url.upper(), tls=TlsConfig(insecure=True))) as caller,
         ):
             assert await caller.user() == ""
 
