@@ -47,6 +47,7 @@ _SUITES: Final = (
 _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     controlling.suite: controlling.small_suite,
     fleet.suite: fleet.small_suite,
+    commands.suite: commands.small_suite,
     clusters.suite: clusters.small_suite,
     caches.suite: caches.small_suite,
 }
@@ -137,7 +138,7 @@ def _measured(suites: Sequence[Suite], *, rounds: int, judged: bool) -> list[Fig
     samples: dict[str, list[float]] = {case.name: [] for case in cases}
     for _ in _shown(range(rounds)):
         for case in cases:
-            samples[case.name].append(sample(case.measure, calls[case.name]))
+            samples[case.name].append(sample(case.measure, calls[case.name], collect=judged))
     return [
         counted(each, suite) if isinstance(each, Count) else timed(each, samples, judged=judged)
         for suite in suites

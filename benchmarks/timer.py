@@ -73,9 +73,16 @@ def calls_for(measure: Measure) -> int:
     return max(1, calls * _SAMPLE_NANOSECONDS // elapsed)
 
 
-def sample(measure: Measure, calls: int) -> float:
-    """Return the nanoseconds that one call takes, on average over a sample."""
-    gc.collect()
+def sample(measure: Measure, calls: int, *, collect: bool = True) -> float:
+    """Return the nanoseconds that one call takes, on average over a sample.
+
+    Args:
+        measure: The case.
+        calls: The number of calls of the sample.
+        collect: Whether garbage is collected first, so that samples are comparable.
+    """
+    if collect:
+        gc.collect()
     enabled = gc.isenabled()
     gc.disable()
     try:
