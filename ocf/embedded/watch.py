@@ -31,8 +31,8 @@ class WatchSelector:
     selects: Predicate | None
     shown: Callable[[Manifest], Manifest]
 
-    def event(self, change: Change) -> WatchEvent | None:
-        """Return the event for a change.
+    def event(self, change: Change, store: Storage) -> WatchEvent | None:
+        """Return the event for a change in a store.
 
         An object that starts to match is ADDED, one that no longer matches is DELETED. None if the object matches
         neither before nor after the change.
@@ -41,7 +41,9 @@ class WatchSelector:
             return None
         before, after = self.selected(change.before), self.selected(change.after)
         if after is not None:
-            return WatchEvent(EventType.MODIFIED if before is not None else EventType.ADDED, copy_json(after))
+            current = after is store.get(change.kind, change.place)
+            copied = store.copy(change.kind, change.place, after) if current else copy_json(after)
+            return WatchEvent(EventType.MODIFIED if before is not None else EventType.ADDED, copied)
         if before is None:
             return None
         last: Manifest = copy_json(before)
@@ -110,7 +112,7 @@ async def follow(
             raise expired(f"too old resource version: {version} ({store.forgotten})")
         for change in store.since(version):
             version = change.version
-            event = scope.event(change)
+            event = scope.event(change, store)
             if event is not None:
                 reported_version = version
                 yield event
