@@ -129,6 +129,11 @@ class CachedCluster:
         return tuple(informer.state for informer in self._informers.values())
 
     @property
+    def failing(self) -> tuple[InformerState, ...]:
+        """The state of each informer that has a problem."""
+        return tuple(informer.state for informer in self._informers.values() if informer.problem)
+
+    @property
     def healthy(self) -> bool:
         """Whether no informer has a problem; the first failure of a watch does not count as one."""
         return not self.problems
@@ -136,7 +141,17 @@ class CachedCluster:
     @property
     def problems(self) -> tuple[str, ...]:
         """The problems of all informers, one message for each informer that has one."""
-        return tuple(state.problem for state in self.informers if state.problem)
+        return tuple(informer.problem for informer in self._informers.values() if informer.problem)
+
+    def informers_of(self, api_version: str, kind: str) -> tuple[InformerState, ...]:
+        """Return the state of each informer of a kind, one per namespace that is cached separately.
+
+        Args:
+            api_version: Group and version.
+            kind: Kind.
+        """
+        of_group = self._of_kind.get((split_api_version(api_version)[0], kind), ())
+        return tuple(informer.state for informer in of_group if informer.scope.api_version == api_version)
 
     async def cache(self, api_version: str, kind: str, *, namespace: str = "") -> None:
         """Start the informer of a kind now, and wait until it has synced.

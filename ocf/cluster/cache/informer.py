@@ -106,7 +106,8 @@ class Informer:
         self._last_event_at = 0.0
         self._failures = 0
         self._error: Exception | None = None
-        self._problem = ""
+        self.problem = ""
+        """A message about the present error; empty if there is no error."""
         self._ended = False
 
     @property
@@ -121,8 +122,8 @@ class Informer:
             objects=len(self.store),
             resource_version=self.store.version,
             failures=self._failures,
-            problem=self._problem,
-            missing=bool(self._problem) and isinstance(self._error, NotFoundError),
+            problem=self.problem,
+            missing=bool(self.problem) and isinstance(self._error, NotFoundError),
         )
 
     @property
@@ -217,9 +218,9 @@ class Informer:
         self._must_list = True
         error = None if task.cancelled() else task.exception()
         why = f"ended by an unexpected {type(error).__name__}" if error else "cancelled"
-        self._problem = f"{self.scope}: the task was {why}"
+        self.problem = f"{self.scope}: the task was {why}"
         self._first_outcome.set()
-        _log.error("%s", self._problem, exc_info=error)
+        _log.error("%s", self.problem, exc_info=error)
 
     async def _run(self) -> None:
         while not self._ended:
@@ -267,10 +268,10 @@ class Informer:
             # The text of an unexpected error may contain anything, secrets included; only the log contains it.
             text = str(error) if isinstance(error, OcfError) else f"unexpected {type(error).__name__}"
             problem = f"{self.scope}: {text}"
-            if expected and problem != self._problem:
+            if expected and problem != self.problem:
                 # A kind that the cluster does not serve may be an optional one.
                 _log.log(logging.INFO if isinstance(error, NotFoundError) else logging.WARNING, "%s", problem)
-            self._problem = problem
+            self.problem = problem
         if isinstance(error, _TooManyObjectsError):
             self._end()
         self._first_outcome.set()
@@ -297,9 +298,9 @@ class Informer:
         self.store.replace(listed, page.resource_version)
         self._must_list = False
         self._listed_at = self._timing.monotonic()
-        if self._problem:
+        if self.problem:
             _log.info("%s: recovered", self.scope)
-        self.synced, self._problem = True, ""
+        self.synced, self.problem = True, ""
         self._first_outcome.set()
 
     async def _list_page(

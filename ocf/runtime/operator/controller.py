@@ -131,7 +131,7 @@ class Controller:
 
     def ready(self) -> str:
         """Return why the owners are not in the cache yet; empty if they are."""
-        states = [each for each in self._cache.informers if (each.api_version, each.kind) == self.operator.owner_kind]
+        states = self._cache.informers_of(*self.operator.owner_kind)
         if any(each.synced for each in states):
             return ""
         unknown = ": the cluster does not know it" if any(each.missing for each in states) else ""

@@ -60,7 +60,7 @@ class Health:
         """Return the problems of watches; a kind that the cluster does not have is not a problem of a watch."""
         if self._cache is None:
             return ""
-        return "; ".join(state.problem for state in self._cache.informers if state.problem and not state.missing)
+        return "; ".join(state.problem for state in self._cache.failing if not state.missing)
 
     def owners(self) -> str:
         """Return which kinds of owners are not in the cache yet."""

@@ -251,12 +251,11 @@ class _Term:
             if unread and unread != logged:
                 _log.warning("%s", unread)
             logged = unread
-            for state in self._cache.informers:
-                if state.problem:
-                    try:
-                        await self._cache.cache(state.api_version, state.kind, namespace=state.namespace)
-                    except ApiError:
-                        continue  # the cache retries, and its state has the problem
+            for state in self._cache.failing:
+                try:
+                    await self._cache.cache(state.api_version, state.kind, namespace=state.namespace)
+                except ApiError:
+                    continue  # the cache retries, and its state has the problem
 
 
 class _ProcessMetrics:

@@ -116,6 +116,9 @@ class TestGet:
         await env.names(namespace="other")
 
         assert [state.namespace for state in env.cached.informers] == ["shop", "other"]
+        assert env.cached.informers_of("apps/v1", "Deployment") == env.cached.informers
+        assert env.cached.informers_of("apps/v1beta1", "Deployment") == ()
+        assert env.cached.informers_of("apps/v1", "StatefulSet") == ()
         assert {request.namespace for request in env.server.requests.of(Verb.LIST, Verb.WATCH)} == {"shop", "other"}
         await env.ours(note="ours")
         assert await env.note() == "ours"
