@@ -14,6 +14,7 @@ from collections.abc import Generator
 from typing import Final
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["ocf.testing.plugin"]
@@ -36,3 +37,10 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.set_threshold(*_PACE)
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Collect no doctests from test modules: only those of the package are wanted, and the search takes seconds."""
+    collectors = yield
+    return [each for each in collectors if not isinstance(each, DoctestModule)]
