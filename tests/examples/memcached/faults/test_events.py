@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractAsyncContextManager
 
-# What is lost is made up for by a list, so nothing is done before the next one.
-RELIST: Final = 300.0
-PAUSE: Final = 700.0
+# A lost event is repaired by the next list. Two lists fit between two steps.
+RELIST: Final = 60.0
+PAUSE: Final = 200.0
 LOSING: Final[Mapping[str, Step]] = {
     "create": lambda stage: stage.create(AUTOSCALED),
     "edit by hand": lambda stage: stage.meddle(HPA, spec={"maxReplicas": 99}),
