@@ -78,6 +78,8 @@ class SecretCertificates:
         self._manager = f"{webhooks.name}-webhook-certificates"[:128]
         self._shown: KeyPair | None = None
         self._trusted_since: dict[bytes, timedelta] = {}
+        self._data: Mapping[str, Any] | None = None
+        self._stored: StoredCertificates | None = None
 
     @property
     def interval(self) -> timedelta:
@@ -104,7 +106,7 @@ class SecretCertificates:
         # In this order: a replica that changes the Secret after this read also changes the configurations read before.
         live = [found for key in self._entries if (found := await self._found(key))]
         secret = await self._found(self._key)
-        stored = StoredCertificates.read(secret.get("data") or {}) if secret else None
+        stored = self._read(secret) if secret else None
         now = self._clock.now()
         kept = plan(stored, self._shown, self._trust(live), now, self._policy)
         if kept != stored:
@@ -112,6 +114,13 @@ class SecretCertificates:
         trust = self._trust([await self._published(found, kept.bundle) for found in live])
         self._shown = choose_pair(kept, self._shown, trust, now)
         return ServingCertificate(self._shown, self._problem(self._shown, trust))
+
+    def _read(self, secret: Manifest) -> StoredCertificates | None:
+        """Return the certificates of the Secret; data that have not changed are not parsed and verified again."""
+        data = secret.get("data") or {}
+        if data != self._data:
+            self._data, self._stored = data, StoredCertificates.read(data)
+        return self._stored
 
     async def _found(self, key: ObjectKey) -> Manifest | None:
         try:
