@@ -34,7 +34,7 @@ from ocf.cluster.cache import CacheTiming
 from ocf.component import Component
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ExpiredError, NotFoundError
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.runtime.operator import Manager, ManagerOptions, running
 from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import ConditionSeverity, LoopClock, fake_workload_controllers, lint_conditions, run_in_virtual_time
@@ -263,12 +263,19 @@ class OperatorEnv(Env):
         await self.server.create(admitted(manifest), field_manager="user")
 
     async def crowd(self, size: int, **spec: Any) -> None:
-        """Create many caches, `cache-00000` and so on, which differ by name only."""
-        metadata = {"name": "any", "namespace": NAMESPACE}
-        one = admitted({"apiVersion": OWNER[0], "kind": OWNER[1], "metadata": metadata, "spec": spec})
-        for number in range(size):
-            named = {**one, "metadata": {**metadata, "name": f"cache-{number:05}"}}
-            await self.server.create(named, field_manager="user")
+        """Create many caches, `cache-00000` and so on, which differ by name and uid only.
+
+        The first one is created through the API, the others are stored as copies of it.
+        """
+        await self.another("cache-00000", **spec)
+        registry, kind = self.server._registry, ObjectKey(*OWNER, "").group_kind
+        first = registry.store.get(kind, (NAMESPACE, "cache-00000"))
+        assert first is not None
+        for number in range(1, size):
+            name = f"cache-{number:05}"
+            created = copy_json(first)
+            created["metadata"] |= {"name": name, "uid": registry.new_uid()}
+            registry.store.put(kind, (NAMESPACE, name), created)
 
     async def edit(self, name: str, **spec: Any) -> None:
         """Change fields of the spec of any cache."""
