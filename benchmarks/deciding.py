@@ -72,7 +72,7 @@ def suite() -> Iterator[Suite]:
     assert decide(growing, _HISTORY, now=_NOW).desired == 14
     yield [
         Case(
-            name="deciding.round",
+            name="deciding.sync",
             what="a sync that changes nothing: 10 pods, cpu",
             measure=each_call(lambda: decide(quiet, _HISTORY, now=_NOW)),
             limit=_ROUND_LIMIT,
@@ -81,13 +81,13 @@ def suite() -> Iterator[Suite]:
             name="deciding.scaling",
             what="a sync that resizes, with behavior and events",
             measure=each_call(lambda: decide(growing, _HISTORY, now=_NOW)),
-            against="deciding.round",
+            against="deciding.sync",
         ),
         Case(
             name="deciding.explained",
             what="the first, and its trace in sentences",
             measure=each_call(lambda: list(decide(quiet, _HISTORY, now=_NOW).trace.render())),
-            against="deciding.round",
+            against="deciding.sync",
         ),
         Case(
             name="deciding.thresholds",

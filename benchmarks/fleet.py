@@ -87,7 +87,7 @@ class _Fleet:
         writes = [request for request in self._cluster.requests if request.subresource is Subresource.STATUS]
         self.most = max(self.most, len(writes))
 
-    async def one_pass(self) -> Result:
+    async def reconcile_next(self) -> Result:
         """Do what an operator does for an event, for one owner after another."""
         return await self._reconcile(next(self._turns), self._cached)
 
@@ -95,14 +95,14 @@ class _Fleet:
         """Reconcile all of them once, and return how many writes and reads that took."""
         self._cluster.requests.clear()
         for _ in self._names:
-            await self.one_pass()
+            await self.reconcile_next()
         return self._cluster.requests.writes, self._cluster.requests.reads
 
     async def rate(self) -> int:
         """Reconcile all of them once, and return how many that is per second."""
         start = time.process_time()
         for _ in self._names:
-            await self.one_pass()
+            await self.reconcile_next()
         return round(len(self._names) / (time.process_time() - start))
 
     async def close(self) -> None:
@@ -167,21 +167,21 @@ def _suite(size: int) -> Iterator[Suite]:
             return runner.run(fleet().idle())
 
         def measure(calls: int) -> int:
-            return each_turn(runner, fleet().one_pass)(calls)
+            return each_turn(runner, fleet().reconcile_next)(calls)
 
         def count(name: str, what: str, value: Any, limit: int | None = None) -> Count:
             return Count(name=f"fleet.{name}", what=what, value=value, limit=limit)
 
         yield [
-            count("writes", f"writes of passes over {size} components with nothing to do", lambda: idle()[0], 0),
+            count("writes", f"writes of reconciles of {size} components in sync", lambda: idle()[0], 0),
             count("reads", "their reads, with a cache", lambda: idle()[1], 0),
-            count("status", "the most status writes of a pass, while they come up", lambda: fleet().most, 1),
+            count("status", "the most status writes of a reconcile, while they come up", lambda: fleet().most, 1),
             count("rate", "components reconciled per second", lambda: runner.run(fleet().rate())),
             count("cache", "KiB of memory per component, in the cache", lambda: fleet().cached_bytes // size // 1024),
             count(
                 "memory", "MiB of memory that all of it takes, the cluster included", lambda: fleet().all_bytes // 2**20
             ),
-            Case(name="fleet.pass", what="reading an owner, building its component, reconciling", measure=measure),
+            Case(name="fleet.reconcile", what="reading an owner, building its component, reconciling", measure=measure),
         ]
         if fleet.cache_info().currsize:
             runner.run(fleet().close())

@@ -43,24 +43,24 @@ class _Shop:
             "spec": {"version": "2.3.1"},
         }
         await self.cluster.create(owner, field_manager="benchmark")
-        await self.one_pass()
+        await self.reconcile()
         for name in _NAMES:
             await self._report(_key("Deployment", name), rolled_out(await self.cluster.get(_key("Deployment", name))))
             await self._report(_key("HorizontalPodAutoscaler", name), ACTIVE)
-        result = await self.one_pass()
+        result = await self.reconcile()
         assert result.condition.reason is Reason.HEALTHY, result.condition.message
 
-    async def one_pass(self) -> Result:
+    async def reconcile(self) -> Result:
         """Read the owner, and reconcile its component."""
         self.owner = await self.cluster.get(_OWNER)
-        return await self.steady_pass()
+        return await self.reconcile_in_sync()
 
-    async def steady_pass(self) -> Result:
+    async def reconcile_in_sync(self) -> Result:
         """Reconcile the component for the owner as it was read last."""
         async with reconciling(self.owner, self.cluster) as context:
             return await self.component.reconcile(context)
 
-    async def fresh_pass(self) -> Result:
+    async def reconcile_event(self) -> Result:
         """Do what an operator does for an event: read the owner, build the component for it, reconcile."""
         async with reconciling(await self.cluster.get(_OWNER), self.cluster) as context:
             return await _component().reconcile(context)
@@ -85,25 +85,25 @@ def suite() -> Iterator[Suite]:
     shop = _Shop()
     with asyncio.Runner() as runner:
         runner.run(shop.bring_up())
-        runner.run(shop.one_pass())
+        runner.run(shop.reconcile())
         shop.cluster.requests.clear()
-        runner.run(shop.steady_pass())
+        runner.run(shop.reconcile_in_sync())
         requests = shop.cluster.requests
         yield [
-            Count(name="reconcile.writes", what="writes of a pass with nothing to do", value=requests.writes, limit=0),
+            Count(name="reconcile.writes", what="writes of a reconcile in sync", value=requests.writes, limit=0),
             Count(name="reconcile.reads", what="its reads", value=requests.reads, limit=len(shop.component.entries)),
             Case(name="reconcile.gets", what="six reads, alone", measure=each_turn(runner, shop.read_all)),
             Case(
-                name="reconcile.pass",
-                what="a pass over six resources with nothing to do",
-                measure=each_turn(runner, shop.steady_pass),
+                name="reconcile.in-sync",
+                what="a reconcile of six resources in sync",
+                measure=each_turn(runner, shop.reconcile_in_sync),
                 limit=_LIMIT,
                 against="reconcile.gets",
             ),
             Case(
                 name="reconcile.event",
                 what="the same, with reading the owner and building the component",
-                measure=each_turn(runner, shop.fresh_pass),
+                measure=each_turn(runner, shop.reconcile_event),
                 against="reconcile.gets",
             ),
         ]
