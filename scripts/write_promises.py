@@ -18,9 +18,10 @@ PAGE: Final = ROOT / "docs" / "promises.md"
 INTRODUCTION: Final = """\
 # Promises
 
-What you can hold `ocf` to, and the test that proves it. Most of these run an operator of six resources on the embedded
-cluster, in virtual time, and let things go wrong at every place there is. What is compared is where it ends, what it
-has created and deleted, and that it is quiet afterwards. The tools for that are [yours, too](testing.md).
+Each promise of `ocf`, and the test that proves it. Most of these run an operator of six resources on the embedded
+cluster, in virtual time, and inject faults at every request. They compare the final state with that of a run without
+faults, and the objects that were created and deleted on the way; in sync, the operator must write nothing. You can use
+[the same tools](testing.md).
 
 This page is generated from the tests: a promise without a test, or a test of an unknown promise, fails them.
 What is not promised is in [limits](limits.md).

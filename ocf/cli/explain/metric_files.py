@@ -34,7 +34,7 @@ def read_metric(metric: Metric, entries: Callable[[str], Sequence[Manifest]], po
         pods: The names of the pods that count.
     """
     if metric.selector_error:
-        return Unavailable("it was not asked for")
+        return Unavailable("it was not requested")
     if metric.type in {"Resource", "ContainerResource"}:
         usage = [each for each in entries("PodMetrics") if (each.get("metadata") or {}).get("name") in pods]
         return _or_unavailable("resource", lambda: read_resource(usage, metric.name, metric.container))

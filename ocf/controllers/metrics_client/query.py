@@ -54,7 +54,7 @@ async def read_metric(api: MetricsClient, metric: Metric, *, namespace: str, sel
     """
     read = _BY_TYPE.get(metric.type)
     if read is None or metric.selector_error:
-        return Unavailable("it was not asked for")
+        return Unavailable("it was not requested")
     name = METRIC_SOURCES[metric.type].api
     try:
         return await read(api, metric, namespace, selector)

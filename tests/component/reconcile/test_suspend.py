@@ -34,7 +34,7 @@ def written(world: Env) -> list[tuple[str, str]]:
 
 
 class TestFlow:
-    @pytest.mark.promise("sleep-order")
+    @pytest.mark.promise("suspend-order")
     async def test_the_autoscaler_is_deleted_before_the_target_is_scaled_to_zero(
         self, world: Env, scaled: Callable[..., Component]
     ) -> None:
@@ -61,7 +61,7 @@ class TestFlow:
         assert world.cluster.requests.writes == 0
         assert not await world.exists(world.hpa)
 
-    @pytest.mark.promise("sleep-order")
+    @pytest.mark.promise("suspend-order")
     async def test_resuming_restores_the_autoscaler_before_its_target(
         self, world: Env, scaled: Callable[..., Component]
     ) -> None:

@@ -34,7 +34,7 @@ T = TypeVar("T")
 _DEFAULTS: Final = Settings()
 _MAX_READ_AGE: Final = timedelta(seconds=5)
 _REQUEST_TIMEOUT: Final = timedelta(seconds=10)
-_NOT_ASKED: Final = Unavailable("it was not asked for")
+_NOT_REQUESTED: Final = Unavailable("it was not requested")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class SnapshotReader:
 
     async def _scale(self, target: ObjectKey) -> Manifest | Unavailable:
         if target.api_version.count("/") > 1:
-            return _NOT_ASKED  # the algorithm reports the error
+            return _NOT_REQUESTED  # the algorithm reports the error
         try:
             return await self._with_timeout(self._scales.scale(target))
         except ApiError as error:
