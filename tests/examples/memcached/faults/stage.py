@@ -317,7 +317,7 @@ class OperatorEnv(Env):
             with suppress(NotFoundError):
                 if (await self.server.get(self.own(kind)))["spec"].get(path) == wanted:
                     return now() - begun
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.05)
         raise AssertionError(f"{path} of the {kind} is not {wanted} after {within} s")
 
 
