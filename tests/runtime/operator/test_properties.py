@@ -137,15 +137,15 @@ def test_any_history_ends_as_it_should_and_then_in_silence(history: list[tuple[s
         cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now)
         await cluster.apply(DEFINITION, field_manager="setup")
         stage = Env(cluster, Gateway(cluster), clock)
-        world = Chaos(stage)
+        chaos = Chaos(stage)
         async with stage.operating(workers=workers, options={"cache_timing": PACE, "events": False}) as process:
             for what, name, wait in history:
-                await world.step(what, name)
+                await chaos.step(what, name)
                 await asyncio.sleep(wait)
             await asyncio.sleep(400)
-            assert await world.mottos() == world.wanted
+            assert await chaos.mottos() == chaos.wanted
             assert process.health.watches() == ""
-            assert process.controllers[0].owners == len(world.wanted)
+            assert process.controllers[0].owners == len(chaos.wanted)
             stage.forget()
             # Longer than any delay before a retry or a restart of a watch.
             await asyncio.sleep(1000)

@@ -1,8 +1,8 @@
-"""The operator at work while things go wrong: in virtual time, behind a gateway through which all its requests go.
+"""Environment of the operator under faults, in virtual time; all its requests go through a gateway.
 
-The numbers of the rows are those of a table of faults that operators are known to fail at. What every run has to end
-as is what an undisturbed run ends as: the same objects, created and deleted as often, conditions that keep the rules of
-the API all the way, and no task left behind.
+The numbers of the rows are those of a table of faults that operators commonly fail at. Every run must end like an
+undisturbed run: with the same objects, created and deleted as often, with conditions that were valid at any time, and
+without remaining tasks.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ NAMESPACE: Final = "caches"
 SECOND: Final = timedelta(seconds=1)
 MINUTE: Final = 60.0
 CAP: Final = 300.0
-"""Seconds that a cache waits at most after a pass that failed."""
+"""The maximum delay in seconds after a failed reconcile."""
 KINDS: Final = {
     "Deployment": "apps/v1",
     HPA: "autoscaling/v2",
@@ -83,25 +83,25 @@ Step = Callable[["OperatorEnv"], Awaitable[object]]
 """An action of a user or another controller."""
 
 
-class Way(Gateway):
-    """The operator's way to the cluster.
+class OperatorGateway(Gateway):
+    """The gateway between the operator and the cluster.
 
     Attributes:
-        sought: Kind and name of each object that was asked for by a list of nothing else.
+        looked_up: Kind and name of each object that was read by a list with a field selector.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self.sought: list[tuple[str, str]] = []
+        self.looked_up: list[tuple[str, str]] = []
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         if options.field_selector:
-            self.sought.append((kind, options.field_selector.removeprefix("metadata.name=")))
+            self.looked_up.append((kind, options.field_selector.removeprefix("metadata.name=")))
         return await super().list(api_version, kind, options)
 
 
 class _Slow(InterceptingCluster):
-    """The way of who brings pods up, which takes a while."""
+    """The connection of the workload controllers, whose writes take a while."""
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         if not request.verb.is_read:
@@ -111,48 +111,48 @@ class _Slow(InterceptingCluster):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Where a run has ended.
+    """Result of a run.
 
     Args:
-        state: Every object of a cache and the cache, masked.
+        state: The caches and all their objects, masked.
         creates: How often the operator created each object.
         deletes: How often it deleted each.
-        told: How often it posted each event.
+        events: How often it posted each event.
     """
 
     state: Mapping[str, Manifest]
     creates: Mapping[str, int]
     deletes: Mapping[str, int]
-    told: Mapping[str, int]
+    events: Mapping[str, int]
 
-    def assert_as(self, undisturbed: Ended, *, generations: bool = True, told: bool = True) -> None:
-        """Demand that it is where the undisturbed run ended.
+    def assert_as(self, undisturbed: Ended, *, generations: bool = True, events: bool = True) -> None:
+        """Assert that the result equals that of the undisturbed run.
 
         Args:
             undisturbed: That run.
-            generations: Whether objects must have been changed as often, too; where several changes may become one, no.
-            told: Whether events must be the same, too.
+            generations: Whether the number of changes must be equal, too; not if several changes may become one.
+            events: Whether events must be equal, too.
         """
         ours, theirs = ({**each.state} if generations else _ungenerated(each.state) for each in (self, undisturbed))
         different = differences(theirs, ours, before_name="undisturbed", after_name="disturbed")
         assert not different, different
         assert (self.creates, self.deletes) == (undisturbed.creates, undisturbed.deletes)
-        if told:
-            assert self.told == undisturbed.told
+        if events:
+            assert self.events == undisturbed.events
 
 
 class OperatorEnv(Env):
-    """A world in which the operator runs by itself.
+    """A cluster in which the operator runs as its own process.
 
     Args:
-        collects: Whether there is a garbage collector, which looks at everything after each write.
+        collects: Whether the garbage collector of the cluster runs.
 
     Attributes:
         server: The cluster itself.
-        ledger: What the operator has done to it.
-        gateway: The operator's way to it.
-        passes: Over which cache each pass of the operator went, and when it began.
-        wrong: What conditions were wrong, and which errors were not handled.
+        ledger: The writes of the operator.
+        gateway: The gateway between the operator and the cluster.
+        passes: Name of the cache and start time of each reconcile.
+        wrong: Invalid conditions and unhandled errors.
     """
 
     def __init__(self, *, collects: bool = True) -> None:
@@ -160,7 +160,7 @@ class OperatorEnv(Env):
         self.server = EmbeddedCluster(namespaces=[NAMESPACE], now=self.time.now, collect=collects)
         super().__init__(self.server, NAMESPACE, embedded_kubelet)
         self.ledger = crashing.SimulatedCluster(self.server)
-        self.gateway = Way(crashing.SimulatedProcess(self.ledger))
+        self.gateway = OperatorGateway(crashing.SimulatedProcess(self.ledger))
         self.definitions = _DEFINITIONS
         self.passes: list[tuple[str, float]] = []
         self.wrong: list[str] = []
@@ -175,17 +175,17 @@ class OperatorEnv(Env):
     async def operating(
         self, through: Cluster | None = None, options: Mapping[str, Any] | None = None, **changed: Any
     ) -> AsyncIterator[Manager]:
-        """Run the operator, and those who play beside it; leave no task behind.
+        """Run the operator and the other controllers; assert that no task remains.
 
         Args:
-            through: Its way to the cluster; the gateway by default.
-            options: Changes of how it is run.
+            through: The cluster of the operator; the gateway by default.
+            options: Changed options of the manager.
             changed: Changes of the operator.
         """
         given = {"resync": None, "rate_limiter": self.delays(), "components": self._components, **changed}
         operator = replace(memcached_operator, **given)
-        ways = through or self.gateway
-        running_it = running(ways, operator, options=self.options(**(options or {})))
+        gateway = through or self.gateway
+        running_it = running(gateway, operator, options=self.options(**(options or {})))
         async with self._tidy(), self.neighbours(), running_it as process:
             await asyncio.sleep(1)
             yield process
@@ -196,7 +196,7 @@ class OperatorEnv(Env):
 
     @asynccontextmanager
     async def _tidy(self) -> AsyncIterator[None]:
-        """Demand that no task is left behind, and that nothing goes wrong unheard."""
+        """Assert that no task remains, and that no error was unhandled."""
         before = asyncio.all_tasks()
         asyncio.get_running_loop().set_exception_handler(lambda _, seen: self.wrong.append(str(seen)))
         try:
@@ -210,12 +210,12 @@ class OperatorEnv(Env):
         return ExponentialBackoff(**{"random": lambda: 0.5, **changed})
 
     def options(self, **changed: Any) -> ManagerOptions:
-        given = {"listen": None, "clock": self.time, "random": lambda: 0.5, "cache_timing": pace()}
+        given = {"listen": None, "clock": self.time, "random": lambda: 0.5, "cache_timing": cache_timing()}
         return ManagerOptions(**{**given, **changed})
 
     @asynccontextmanager
     async def neighbours(self) -> AsyncIterator[None]:
-        """Bring pods up after a while, and look at every version of the conditions."""
+        """Run the workload controllers, and lint every version of the conditions."""
         looking = asyncio.create_task(self._lint())
         await asyncio.sleep(0)
         try:
@@ -228,7 +228,7 @@ class OperatorEnv(Env):
                 raise end
 
     async def _lint(self) -> None:
-        """Demand of every version of every cache's conditions what holds for conditions."""
+        """Lint every version of the conditions of every cache."""
         while True:
             # There may be no such kind yet, and a compaction may end our own watch, too.
             with suppress(NotFoundError, ExpiredError):
@@ -248,7 +248,7 @@ class OperatorEnv(Env):
     # --- Actions of users and other controllers. ---
 
     async def certificates(self) -> None:
-        """Make the Secrets of the sample with everything."""
+        """Create the Secrets that the sample `EVERYTHING` uses."""
         await self.secret("my-cache-sasl", **{"password-file": "user:password"})
         await self.secret("my-cache-tls", **{"tls.crt": "a", "tls.key": "b", "ca.crt": "c"})
 
@@ -283,24 +283,24 @@ class OperatorEnv(Env):
         await self.server.update(admitted({**live, "spec": {**live["spec"], **spec}}), field_manager="user")
 
     async def live(self, steps: Mapping[str, Step], pause: float) -> None:
-        """Let everything happen, one after the other, with a pause after each."""
+        """Take the steps in order, with a pause after each."""
         for step in steps.values():
             await step(self)
             await asyncio.sleep(pause)
 
-    # --- Where it ended. ---
+    # --- The result. ---
 
     async def ended(self) -> Ended:
         """Return the final state."""
         state = await snapshot(self.server, [OWNER, *((KINDS[kind], kind) for kind in KINDS)])
         creates, deletes = (_caches_own(count) for count in (self.ledger.creates, self.ledger.deletes))
-        return Ended(state, creates, deletes, await self._told())
+        return Ended(state, creates, deletes, await self._count_events())
 
-    async def _told(self) -> Counter[str]:
-        told: Counter[str] = Counter()
+    async def _count_events(self) -> Counter[str]:
+        events: Counter[str] = Counter()
         for event in (await self.server.list("v1", "Event")).items:
-            told[event["message"]] += event.get("series", {}).get("count", 1)
-        return told
+            events[event["message"]] += event.get("series", {}).get("count", 1)
+        return events
 
     def sent(self, kind: str = "", name: str = "") -> list[Request]:
         """Return the requests about objects; those about all objects of a kind, and about events, are left out."""
@@ -310,8 +310,8 @@ class OperatorEnv(Env):
             if one.name and one.kind != "Event" and kind in ("", one.kind) and name in ("", one.name)
         ]
 
-    async def mended(self, kind: str, path: str, wanted: object, *, within: float) -> float:
-        """Wait until a field of an object's spec is as it should be; return how long that took."""
+    async def wait_for_field(self, kind: str, path: str, wanted: object, *, within: float) -> float:
+        """Wait until a field of an object's spec has a value; return the seconds that took."""
         begun = now()
         while now() - begun <= within:
             with suppress(NotFoundError):
@@ -322,12 +322,12 @@ class OperatorEnv(Env):
 
 
 def play(test: Callable[[OperatorEnv], Coroutine[Any, Any, None]]) -> None:
-    """Play on a new stage, in virtual time."""
+    """Run a test with a new environment, in virtual time."""
 
-    async def on_stage() -> None:
+    async def run() -> None:
         await test(await OperatorEnv().open())
 
-    run_in_virtual_time(on_stage())
+    run_in_virtual_time(run())
 
 
 def backed_up(cluster: EmbeddedCluster) -> EmbeddedCluster:
@@ -337,11 +337,11 @@ def backed_up(cluster: EmbeddedCluster) -> EmbeddedCluster:
 
 
 def now() -> float:
-    """Return how many seconds have passed."""
+    """Return the time of the event loop in seconds."""
     return asyncio.get_running_loop().time()
 
 
-def pace(**changed: Any) -> CacheTiming:
+def cache_timing(**changed: Any) -> CacheTiming:
     """Return the timing of the cache: by the loop's clock, and without jitter."""
     return CacheTiming(**{"monotonic": now, "random": lambda: 0.0, **changed})
 

@@ -23,7 +23,7 @@ from ocf.runtime.operator import ManagerOptions, running
 from tests.examples.memcached.faults.stage import HPA, KINDS, NAMESPACE, backed_up
 from tests.examples.memcached.worlds import Env, embedded_kubelet
 
-PATIENCE: Final = 600.0
+TIMEOUT: Final = 600.0
 ASKED: Final = 1
 
 
@@ -45,7 +45,7 @@ async def operate(stack: AsyncExitStack, server: HttpServer, path: Path) -> None
 async def seen(world: Env, kind: str, holds: Callable[[Manifest], object]) -> Manifest:
     """Wait until an object is as it should be."""
     api_version = KINDS.get(kind, "memcached.c5c3.io/v1alpha1")
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         async for event in world.cluster.watch(
             api_version, kind, WatchOptions(resource_version="0", namespace=NAMESPACE)
         ):

@@ -18,7 +18,7 @@ from examples.memcached.samples import AUTOSCALED
 from ocf.cluster import Cluster, Verb, WatchEvent, WatchOptions
 from ocf.errors import ServerError
 from ocf.testing import FaultyCluster, InterceptingCluster, faults, run_in_virtual_time
-from tests.examples.memcached.faults.stage import HPA, Ended, OperatorEnv, Step, pace
+from tests.examples.memcached.faults.stage import HPA, Ended, OperatorEnv, Step, cache_timing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,13 +36,13 @@ LOSING: Final[Mapping[str, Step]] = {
 
 
 def end_without(*lost: int) -> tuple[Any, int]:
-    """Return where a run has ended in which some events were lost, and how many events it had."""
+    """Return the final state of a run in which some events were lost, and the number of events."""
 
     async def run() -> tuple[Any, int]:
         stage = await OperatorEnv().open()
         losing = FaultyCluster(stage.gateway, [faults.dropped_event(first=number) for number in lost])
         counting = Counting(losing)
-        async with stage.operating(counting, {"cache_timing": pace(idle_timeout=RELIST, relist_every=RELIST)}):
+        async with stage.operating(counting, {"cache_timing": cache_timing(idle_timeout=RELIST, relist_every=RELIST)}):
             await stage.live(LOSING, PAUSE)
         losing.assert_all_injected()
         return await stage.ended(), counting.events
@@ -51,7 +51,7 @@ def end_without(*lost: int) -> tuple[Any, int]:
 
 
 class Counting(InterceptingCluster):
-    """Counts the events that arrive."""
+    """Counts the watch events."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
@@ -65,7 +65,7 @@ class Counting(InterceptingCluster):
 
 @pytest.mark.promise("events", runs="each of 16 events lost, and each pair of them")
 def test_row_4_one_or_two_lost_events_do_not_change_the_final_state() -> None:
-    """Each single event of a life, and each pair, lost: by the next event, or by the next list."""
+    """Each single event of a run, and each pair, is lost; the next event or the next list repairs it."""
     wanted, events = end_without()
     singles = [(number,) for number in range(1, events + 1)]
     pairs = list(itertools.combinations(range(1, events + 1), 2))
@@ -76,57 +76,57 @@ def test_row_4_one_or_two_lost_events_do_not_change_the_final_state() -> None:
 
 
 class Scrambled(InterceptingCluster):
-    """A cluster whose events come late, one before the other, and some of them several times.
+    """A cluster whose watch events are delayed, reordered and duplicated.
 
     Args:
         cluster: The cluster.
-        chance: Says when, in which order, and how often.
+        rng: Chooses the delay and the number of copies of each event.
 
     Attributes:
-        repeated: How many events came again.
-        overtaken: How many came after one that was later.
+        repeated: The number of events that were duplicated.
+        overtaken: The number of events that arrived after a later one.
     """
 
-    def __init__(self, cluster: Cluster, chance: random.Random) -> None:
+    def __init__(self, cluster: Cluster, rng: random.Random) -> None:
         super().__init__(cluster)
-        self._chance = chance
+        self._rng = rng
         self.repeated = 0
         self.overtaken = 0
 
     async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
-        told: asyncio.Queue[WatchEvent | None] = asyncio.Queue()
-        reading = asyncio.create_task(self._read(super().watch(api_version, kind, options), told))
+        delayed: asyncio.Queue[WatchEvent | None] = asyncio.Queue()
+        reading = asyncio.create_task(self._read(super().watch(api_version, kind, options), delayed))
         try:
-            while event := await told.get():
+            while event := await delayed.get():
                 yield event
             await reading
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
 
-    async def _read(self, events: AsyncGenerator[WatchEvent, None], told: asyncio.Queue[WatchEvent | None]) -> None:
+    async def _read(self, events: AsyncGenerator[WatchEvent, None], delayed: asyncio.Queue[WatchEvent | None]) -> None:
         loop, last = asyncio.get_running_loop(), 0.0
         try:
             async for event in events:
-                for copy in range(self._chance.choice((1, 1, 2, 3))):
-                    at = loop.time() + self._chance.choice((0, 0, 0.01, 0.5, 3))
+                for copy in range(self._rng.choice((1, 1, 2, 3))):
+                    at = loop.time() + self._rng.choice((0, 0, 0.01, 0.5, 3))
                     self.repeated += copy > 0
                     self.overtaken += at < last
                     last = max(last, at)
-                    loop.call_at(at, told.put_nowait, event)
+                    loop.call_at(at, delayed.put_nowait, event)
         finally:
-            told.put_nowait(None)
+            delayed.put_nowait(None)
 
 
 async def all_at_once(stage: OperatorEnv, turn: int) -> None:
-    """Change, edit and delete, all before anybody can have noticed."""
+    """Change, edit and delete at once, before any event has been handled."""
     await stage.change(image=f"memcached:1.6.{turn}")
     await stage.meddle(HPA, spec={"maxReplicas": 50 + turn})
     await stage.remove("Service")
 
 
-Trouble: TypeAlias = "Callable[[OperatorEnv], AbstractAsyncContextManager[None]]"
-"""What goes wrong around an act."""
+Fault: TypeAlias = "Callable[[OperatorEnv], AbstractAsyncContextManager[None]]"
+"""A fault injected around an act."""
 
 ACTS: Final[tuple[Callable[[OperatorEnv, int], Awaitable[object]], ...]] = (
     lambda stage, turn: stage.change(image=f"memcached:1.6.{turn}"),
@@ -142,16 +142,16 @@ ACTS: Final[tuple[Callable[[OperatorEnv, int], Awaitable[object]], ...]] = (
 )
 
 
-async def way(
-    stage: OperatorEnv, acts: int, *, pause: float, through: Cluster | None = None, trouble: Trouble | None = None
+async def run_acts(
+    stage: OperatorEnv, acts: int, *, pause: float, through: Cluster | None = None, fault: Fault | None = None
 ) -> list[Ended]:
-    """Return where the operator was some time after each act; trouble comes with every one of them."""
+    """Return the state some time after each act; the fault is injected around every one of them."""
     found = []
     async with stage.operating(through):
         await stage.create(AUTOSCALED)
         await asyncio.sleep(pause)
         for turn in range(acts):
-            async with trouble(stage) if trouble is not None else nullcontext():
+            async with fault(stage) if fault is not None else nullcontext():
                 await ACTS[turn % len(ACTS)](stage, turn)
             await asyncio.sleep(pause)
             found.append(await stage.ended())
@@ -159,9 +159,9 @@ async def way(
 
 
 @cache
-def undisturbed_way(acts: int) -> list[Ended]:
+def undisturbed_acts(acts: int) -> list[Ended]:
     async def run() -> list[Ended]:
-        return await way(await OperatorEnv().open(), acts, pause=50)
+        return await run_acts(await OperatorEnv().open(), acts, pause=50)
 
     return run_in_virtual_time(run())
 
@@ -170,25 +170,25 @@ def undisturbed_way(acts: int) -> list[Ended]:
 @settings(max_examples=20, phases=[Phase.generate])
 @given(st.integers(0, 2**64))
 def test_row_5_the_order_and_number_of_events_makes_no_difference(seed: int) -> None:
-    """A thousand random schedules: after each of fifty acts, twenty times over."""
+    """A thousand random schedules: twenty runs, compared after each of fifty acts."""
 
     async def run() -> None:
         stage = await OperatorEnv().open()
         scrambled = Scrambled(stage.gateway, random.Random(seed))  # noqa: S311 (chosen by hypothesis)
-        found = await way(stage, 50, pause=50, through=scrambled)
+        found = await run_acts(stage, 50, pause=50, through=scrambled)
         assert min(scrambled.repeated, scrambled.overtaken) > 50
         for one, wanted in zip(found, undisturbed, strict=True):
             one.assert_as(wanted)
 
-    undisturbed = undisturbed_way(50)
+    undisturbed = undisturbed_acts(50)
     run_in_virtual_time(run())
 
 
 @pytest.mark.promise("cache-lost-events", runs="a hundred compactions while everything changes")
 def test_row_13_compacted_versions_are_listed_again() -> None:
-    """A hundred compactions while everything changes: no object is missed, and none made or told of twice.
+    """A hundred compactions while everything changes: no object is missed, and none is created or reported twice.
 
-    A watch that fails again and again is opened anew every 45 seconds, and so long it may take.
+    A watch that keeps failing is restarted every 45 seconds, so a step may take that long.
     """
 
     @asynccontextmanager
@@ -199,10 +199,10 @@ def test_row_13_compacted_versions_are_listed_again() -> None:
 
     async def run() -> None:
         stage = await OperatorEnv().open()
-        found = await way(stage, 100, pause=50, trouble=compaction)
+        found = await run_acts(stage, 100, pause=50, fault=compaction)
         for one, wanted in zip(found, undisturbed, strict=True):
             one.assert_as(wanted)
         assert len([one for one in stage.gateway.requests if one.verb is Verb.LIST]) >= 2 * 100
 
-    undisturbed = undisturbed_way(100)
+    undisturbed = undisturbed_acts(100)
     run_in_virtual_time(run())

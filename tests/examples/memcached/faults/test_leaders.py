@@ -17,7 +17,7 @@ from ocf.errors import ServerError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import Lease, run
 from ocf.testing import LoopClock, run_in_virtual_time
-from tests.examples.memcached.faults.stage import NAMESPACE, SECOND, Ended, OperatorEnv, now, pace
+from tests.examples.memcached.faults.stage import NAMESPACE, SECOND, Ended, OperatorEnv, now, cache_timing
 
 HANDOVERS: Final = 200
 LEASE: Final = ObjectKey("coordination.k8s.io/v1", "Lease", "memcached-operator", NAMESPACE)
@@ -26,24 +26,24 @@ LAST: Final = "memcached:1.6.999"
 
 
 class Link(InterceptingCluster):
-    """The way of one process to the cluster: slow, and cut now and then, for all requests or for the lease alone.
+    """The connection of one process to the cluster: slow, and sometimes cut, for all requests or for the lease only.
 
     Attributes:
-        cut: What does not arrive: nothing, "all", or "the lease".
-        writes: How many writes arrived.
+        cut: The requests that fail: "" for none, "all", or "the lease".
+        writes: The number of writes that arrived.
         strays: Writes that arrived while another process held the lease.
     """
 
-    def __init__(self, cluster: Cluster, identity: str, chance: random.Random) -> None:
+    def __init__(self, cluster: Cluster, identity: str, rng: random.Random) -> None:
         super().__init__(cluster)
         self._identity = identity
-        self._chance = chance
+        self._rng = rng
         self.cut = ""
         self.writes = 0
         self.strays: list[str] = []
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
-        await asyncio.sleep(self._chance.uniform(0, 0.5))
+        await asyncio.sleep(self._rng.uniform(0, 0.5))
         if self.cut == "all" or (self.cut and request.kind == "Lease"):
             raise ServerError("no answer")
         if request.kind not in ("Lease", "Event") and not request.verb.is_read:
@@ -58,27 +58,27 @@ async def leader(cluster: Cluster) -> str:
 
 
 async def led(handovers: int) -> tuple[Ended, list[Link]]:
-    """Let three processes lead in turn, whose clocks are wrong, and change the cache all the time."""
-    chance = random.Random(17)  # noqa: S311 (the same choices in every run)
+    """Run three processes with different clocks that lead in turn, while the cache is changed all the time."""
+    rng = random.Random(17)  # noqa: S311 (the same choices in every run)
     stage, stop = await OperatorEnv().open(), asyncio.Event()
-    links = {f"process {skew:+}": Link(stage.gateway, f"process {skew:+}", chance) for skew in SKEWS}
+    links = {f"process {skew:+}": Link(stage.gateway, f"process {skew:+}", rng) for skew in SKEWS}
     async with stage.neighbours(), asyncio.TaskGroup() as tasks:
         for skew, (identity, link) in zip(SKEWS, links.items(), strict=True):
             lease = Lease(LEASE.name, LEASE.namespace, identity)
             clock = LoopClock(skew=skew * SECOND)
             options = replace(
-                stage.options(cache_timing=pace(idle_timeout=1e9)), clock=clock, lease=lease, random=chance.random
+                stage.options(cache_timing=cache_timing(idle_timeout=1e9)), clock=clock, lease=lease, random=rng.random
             )
             tasks.create_task(run(link, replace(memcached_operator, resync=None), options=options, stop=stop))
         await asyncio.sleep(30)
         await stage.create(AUTOSCALED)
         for turn in range(handovers):
-            await asyncio.sleep(chance.uniform(1, 10))
+            await asyncio.sleep(rng.uniform(1, 10))
             holder = await leader(stage.server)
-            links[holder].cut = chance.choice(("all", "the lease"))
+            links[holder].cut = rng.choice(("all", "the lease"))
             while await leader(stage.server) == holder:
                 await stage.change(image=f"memcached:1.6.{turn % 10}")
-                await asyncio.sleep(chance.uniform(1, 8))
+                await asyncio.sleep(rng.uniform(1, 8))
             links[holder].cut = ""
         await stage.change(image=LAST)
         await asyncio.sleep(60)
@@ -93,13 +93,13 @@ async def led(handovers: int) -> tuple[Ended, list[Link]]:
     runs="200 hand-overs of the Memcached operator, which always has something to write",
 )
 def test_row_17_a_process_without_the_lease_does_not_write() -> None:
-    """Two hundred hand-overs among three processes whose clocks differ by ten seconds: no write of any but the leader.
+    """Two hundred handovers among three processes whose clocks differ by ten seconds: only the leader writes.
 
-    The old leader is cut off, or only cannot renew: then nothing but its own watch keeps it from writing.
+    The old leader is cut off, or cannot renew its lease only; then only its own check of the lease prevents writes.
     """
     found, links = run_in_virtual_time(led(HANDOVERS))
     wanted, _ = run_in_virtual_time(led(0))
     assert sum(link.writes for link in links) >= HANDOVERS
     assert all(link.writes for link in links)
     assert [stray for link in links for stray in link.strays] == []
-    found.assert_as(wanted, generations=False, told=False)
+    found.assert_as(wanted, generations=False, events=False)

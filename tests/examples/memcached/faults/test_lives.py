@@ -25,7 +25,7 @@ from tests.examples.memcached.faults.stage import HPA, KINDS, NAMESPACE, OWNER, 
 INJECTIONS: Final = 100
 CROWD: Final = 10_000
 EDITS: Final = 100
-PATIENCE: Final = 5.0
+TIMEOUT: Final = 5.0
 MEBIBYTE: Final = 2**20
 
 
@@ -38,7 +38,7 @@ async def nothing_is_left(stage: OperatorEnv) -> None:
 @pytest.mark.promise("owner-gone", runs="a namespace goes with an operator at work, and without")
 @pytest.mark.parametrize("operating", [True, False], ids=["while the operator runs", "while no operator runs"])
 def test_row_24_a_namespace_is_deleted_with_all_its_objects(*, operating: bool) -> None:
-    """Nothing that the operator makes, and no cache, has a finalizer or an annotation of it that would hold it."""
+    """Neither caches nor their objects have a finalizer that would block the deletion."""
 
     async def test(stage: OperatorEnv) -> None:
         async with stage.operating():
@@ -64,17 +64,17 @@ def test_row_24_a_namespace_is_deleted_with_all_its_objects(*, operating: bool) 
     play(test)
 
 
-class Torment:
-    """Lets passes over one cache hang, fail, or be cancelled from within, so often."""
+class FaultyReconciles:
+    """Makes reconciles of one cache hang, fail, or cancel themselves, a number of times."""
 
     def __init__(self, times: int) -> None:
         self.left = times
-        self._chance = random.Random(30)  # noqa: S311 (the same choices in every run)
+        self._rng = random.Random(30)  # noqa: S311 (the same choices in every run)
 
     async def components(self, cache: Memcached, _: ReconcileContext) -> Component:
-        if cache.metadata.name == "tormented" and self.left:
+        if cache.metadata.name == "faulty" and self.left:
             self.left -= 1
-            match self._chance.randrange(4):
+            match self._rng.randrange(4):
                 case 0:
                     await asyncio.sleep(1e6)
                 case 1:
@@ -88,32 +88,32 @@ class Torment:
 
 @pytest.mark.promise("hangs", runs="a hundred reconciles that hang, fail, or are cancelled")
 def test_row_30_a_failing_or_hanging_reconcile_does_not_affect_others() -> None:
-    """A hundred times, in every way: each pass ends at its limit, other caches are served at once, no task is left."""
+    """A hundred faults of every kind: each reconcile ends at its timeout, other caches are reconciled at once."""
 
-    async def lived(stage: OperatorEnv, torment: Torment) -> Ended:
+    async def lived(stage: OperatorEnv, faulty: FaultyReconciles) -> Ended:
         late = []
         delays = stage.delays(cap=20 * SECOND)
-        async with stage.operating(components=torment.components, reconcile_timeout=30 * SECOND, rate_limiter=delays):
+        async with stage.operating(components=faulty.components, reconcile_timeout=30 * SECOND, rate_limiter=delays):
             await stage.create(AUTOSCALED)
-            await stage.another("tormented", autoscaling={"enabled": True, "maxReplicas": 4})
+            await stage.another("faulty", autoscaling={"enabled": True, "maxReplicas": 4})
             for turn in range(INJECTIONS):
                 await stage.change(autoscaling={"enabled": True, "maxReplicas": 10 + turn})
-                await stage.edit("tormented", image=f"memcached:1.6.{turn}")
-                late.append(await stage.mended(HPA, "maxReplicas", 10 + turn, within=60))
+                await stage.edit("faulty", image=f"memcached:1.6.{turn}")
+                late.append(await stage.wait_for_field(HPA, "maxReplicas", 10 + turn, within=60))
                 await asyncio.sleep(60)
             await asyncio.sleep(INJECTIONS * 60)
-            assert not torment.left
+            assert not faulty.left
         assert max(late) < 1
         return await stage.ended()
 
     async def run(times: int) -> Ended:
-        return await lived(await OperatorEnv().open(), Torment(times))
+        return await lived(await OperatorEnv().open(), FaultyReconciles(times))
 
-    run_in_virtual_time(run(INJECTIONS)).assert_as(run_in_virtual_time(run(0)), generations=False, told=False)
+    run_in_virtual_time(run(INJECTIONS)).assert_as(run_in_virtual_time(run(0)), generations=False, events=False)
 
 
 class Latency(InterceptingCluster):
-    """A cluster every request to which takes its time."""
+    """A cluster with a delay for each request."""
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         del request
@@ -123,9 +123,9 @@ class Latency(InterceptingCluster):
 
 @pytest.mark.promise("overtakes", runs="ten thousand caches at the start, a hundred edits")
 def test_row_31_an_edit_overtakes_ten_thousand_caches_of_the_initial_list() -> None:
-    """Every request takes 5 ms, so the crowd takes minutes; a hundred edits of caches at its end wait for a second.
+    """Every request takes 5 ms, so the initial list takes minutes; a hundred edits of its last caches take at most a second.
 
-    The memory is that of this whole process, what it held before, and the cluster with all caches, left out.
+    The memory is the growth of this process; the cluster with all caches is there before.
     """
 
     async def test() -> None:
@@ -150,7 +150,7 @@ def test_row_31_an_edit_overtakes_ten_thousand_caches_of_the_initial_list() -> N
 async def applied(stage: OperatorEnv, name: str) -> float:
     """Wait until there is a Deployment of the edited image; return how long that took."""
     begun, key = now(), stage.own("Deployment", name)
-    while now() - begun <= PATIENCE:
+    while now() - begun <= TIMEOUT:
         try:
             live = await stage.server.get(key)
         except NotFoundError:
@@ -168,7 +168,7 @@ def resident() -> int:
 
 @pytest.mark.promise("late-kinds")
 def test_row_32_kinds_defined_late_are_found_without_a_restart() -> None:
-    """First the caches themselves are unknown, then their ServiceMonitors, of which a cache that wants one tells."""
+    """First the kind of the caches is not defined, then that of their ServiceMonitors, which a condition reports."""
 
     async def run(*, late: bool) -> Ended:
         stage = OperatorEnv()
@@ -186,9 +186,9 @@ def test_row_32_kinds_defined_late_are_found_without_a_restart() -> None:
             await asyncio.sleep(300)
             assert process.health.owners() == ""
             if late:
-                told = (await stage.conditions())["Degraded"]
-                assert told[:2] == ("True", "Degraded")
-                assert "monitoring.coreos.com/v1/ServiceMonitor" in told[2]
+                degraded = (await stage.conditions())["Degraded"]
+                assert degraded[:2] == ("True", "Degraded")
+                assert "monitoring.coreos.com/v1/ServiceMonitor" in degraded[2]
                 assert not await stage.exists("NetworkPolicy")
                 await stage.server.create(monitors, field_manager="user")
             await asyncio.sleep(600)

@@ -29,7 +29,7 @@ SCENARIOS: Final[dict[str, Step]] = {
     "upgrade": lambda stage: stage.change(image="memcached:1.6.30", monitoring=None),
     "suspend": lambda stage: stage.change(suspended=True),
 }
-# What is written in each, the status included: once the pass is over, and once the pods have changed.
+# What is written in each, the status included: after the reconcile, and after the pods have changed.
 WRITES: Final = {
     "create": [*(f"apply {kind}" for kind in KINDS), "update Memcached", "update Memcached"],
     "upgrade": [
@@ -43,7 +43,7 @@ LIFE: Final = 60.0
 RESYNCS: Final = 10
 
 
-class Told(NullRecorder):
+class EventCounter(NullRecorder):
     """Recorder that keeps the events of reconciles."""
 
     def __init__(self) -> None:
@@ -54,18 +54,18 @@ class Told(NullRecorder):
 
 
 class Stages:
-    """A stage for each run of a scenario."""
+    """An environment for each run of a scenario."""
 
     def __init__(self, scenario: str) -> None:
         self._scenario = scenario
         self.all: list[OperatorEnv] = []
-        self.told: list[Counter[str]] = []
+        self.events: list[Counter[str]] = []
 
     async def new_cluster(self) -> Cluster:
         """Return the cluster in which the scenario has just begun."""
         stage = await OperatorEnv().open()
         self.all.append(stage)
-        self.told.append(Counter())
+        self.events.append(Counter())
         await stage.certificates()
         if self._scenario != "create":
             await stage.create(EVERYTHING)
@@ -75,11 +75,11 @@ class Stages:
         return stage.server
 
     async def live(self, through: Cluster) -> None:
-        """Run one process for a while; it looks at all caches ten times, the last times for nothing."""
-        told, stage = Told(), self.all[-1]
-        told.events = self.told[-1]
+        """Run one process for a while; it reconciles all caches ten times, the last times in sync."""
+        recorder, stage = EventCounter(), self.all[-1]
+        recorder.events = self.events[-1]
         resync = timedelta(seconds=LIFE / (RESYNCS + 2))
-        async with stage.operating(through, {"events": False}, resync=resync, recorders=[told]):
+        async with stage.operating(through, {"events": False}, resync=resync, recorders=[recorder]):
             await asyncio.sleep(LIFE)
         assert len(stage.passes) >= RESYNCS
 
@@ -89,8 +89,8 @@ async def disturbed(scenario: str, disturbances: Iterable[Disturbance]) -> Distu
     stages = Stages(scenario)
     report = await crash_at_each_write(stages.new_cluster, stages.live, disturbances=tuple(disturbances))
     assert [asked(write) for write in report.writes] == WRITES[scenario]
-    assert set(stages.told[0].values()) == {1}
-    assert all(told <= stages.told[0] for told in stages.told)
+    assert set(stages.events[0].values()) == {1}
+    assert all(events <= stages.events[0] for events in stages.events)
     return report
 
 
@@ -109,7 +109,7 @@ def test_row_2_the_next_process_completes_an_interrupted_reconcile(scenario: str
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_row_2_a_failed_write_or_lost_response_does_not_change_the_final_state(scenario: str) -> None:
-    """By the same process, which lives on and backs off."""
+    """The same process continues and backs off."""
     report = run_in_virtual_time(disturbed(scenario, set(Disturbance) - set(CRASHES)))
     assert len(report.rows) == 2 * len(WRITES[scenario])
     report.assert_same()
@@ -119,7 +119,7 @@ def test_row_2_a_failed_write_or_lost_response_does_not_change_the_final_state(s
 @pytest.mark.parametrize("nth", [1, 2])
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_row_3_conditions_are_correct_after_a_crash_before_the_status_write(scenario: str, nth: int) -> None:
-    """The first status that the next process writes is the one that the dead one was about to write."""
+    """The first status that the next process writes is the one that the crashed process was about to write."""
     number = [place for place, write in enumerate(WRITES[scenario], 1) if write == "update Memcached"][nth - 1]
 
     async def until(stages: Stages, ledger: Ledger, disturbance: Disturbance, number: int) -> Manifest:
@@ -132,9 +132,9 @@ def test_row_3_conditions_are_correct_after_a_crash_before_the_status_write(scen
     async def main() -> None:
         stages = Stages(scenario)
         wanted = await until(stages, Ledger(await stages.new_cluster()), Disturbance.CRASH_AFTER, number)
-        world = Ledger(await stages.new_cluster())
-        before = await until(stages, world, Disturbance.CRASH_BEFORE, number)
-        found = await until(stages, world, Disturbance.CRASH_AFTER, number + 1)
+        ledger = Ledger(await stages.new_cluster())
+        before = await until(stages, ledger, Disturbance.CRASH_BEFORE, number)
+        found = await until(stages, ledger, Disturbance.CRASH_AFTER, number + 1)
         assert found == wanted != before
 
     run_in_virtual_time(main())

@@ -35,7 +35,7 @@ def test_row_10_retry_after_is_respected_and_other_caches_go_on() -> None:
 
     Requests of twenty caches are rejected, fifty times each; edits during that time do not cause an earlier retry.
     """
-    chance = random.Random(10)  # noqa: S311 (the same choices in every run)
+    rng = random.Random(10)  # noqa: S311 (the same choices in every run)
     refused: dict[str, list[tuple[float, float]]] = {name: [] for name in SLOWED}
     early: list[str] = []
 
@@ -46,7 +46,7 @@ def test_row_10_retry_after_is_respected_and_other_caches_go_on() -> None:
         if asked and now() < asked[-1][0] + asked[-1][1]:
             early.append(request.name)
         if sum(map(len, refused.values())) < REFUSALS:
-            wait = chance.choice((1, 2, 5, 30))
+            wait = rng.choice((1, 2, 5, 30))
             asked.append((now(), wait))
             raise api_error("slow down", code=429, reason="TooManyRequests", retry_after=wait)
 
@@ -61,10 +61,10 @@ def test_row_10_retry_after_is_respected_and_other_caches_go_on() -> None:
             turn = 0
             while sum(map(len, refused.values())) < REFUSALS:
                 turn += 1
-                await stage.edit(chance.choice(SLOWED), image=f"memcached:1.6.{turn}")
+                await stage.edit(rng.choice(SLOWED), image=f"memcached:1.6.{turn}")
                 await stage.change(autoscaling={"enabled": True, "maxReplicas": 10 + turn})
-                late.append(await stage.mended(HPA, "maxReplicas", 10 + turn, within=60))
-                await asyncio.sleep(chance.choice((1, 60, 120)))
+                late.append(await stage.wait_for_field(HPA, "maxReplicas", 10 + turn, within=60))
+                await asyncio.sleep(rng.choice((1, 60, 120)))
             await asyncio.sleep(CAP)
             end = await stage.ended()
         assert early == []
@@ -86,22 +86,22 @@ FAILURES: Final[dict[str, Callable[[], ApiError]]] = {
 
 
 @asynccontextmanager
-async def away(stage: OperatorEnv, failure: str) -> AsyncIterator[None]:
+async def outage(stage: OperatorEnv, failure: str) -> AsyncIterator[None]:
     """Let every request fail, and a second later all watches; count what was asked meanwhile."""
 
     async def down(_: Request) -> None:
         raise FAILURES[failure]()  # noqa: RSE102 (it makes one)
 
     stage.gateway.requests.clear()
-    stage.gateway.sought.clear()
+    stage.gateway.looked_up.clear()
     stage.gateway.meddle = down
     asyncio.get_running_loop().call_later(1, stage.gateway.cut, FAILURES[failure]())
     yield
     stage.gateway.meddle = None
     asked = Counter(one.name for one in stage.gateway.requests if one.name)
-    asked.update(name for _, name in stage.gateway.sought)
+    asked.update(name for _, name in stage.gateway.looked_up)
     watched = Counter(one.kind for one in stage.gateway.requests if not one.name)
-    watched.subtract(kind for kind, _ in stage.gateway.sought)
+    watched.subtract(kind for kind, _ in stage.gateway.looked_up)
     assert set(asked) == set(NAMES)
     assert min(asked.values()) >= 10
     assert max(asked.values()) <= 60
@@ -120,12 +120,12 @@ async def images(stage: OperatorEnv) -> set[str]:
 async def changed(failure: str = "") -> Ended:
     """Return where ten caches are that were changed, during an outage or not."""
     stage = await OperatorEnv().open()
-    chance = random.Random(11)  # noqa: S311 (the same choices in every run)
-    async with stage.operating(options={"events": False}, rate_limiter=ExponentialBackoff(random=chance.random)):
+    rng = random.Random(11)  # noqa: S311 (the same choices in every run)
+    async with stage.operating(options={"events": False}, rate_limiter=ExponentialBackoff(random=rng.random)):
         for name in NAMES:
             await stage.another(name, autoscaling={"enabled": True, "maxReplicas": 4})
         await asyncio.sleep(60)
-        async with away(stage, failure) if failure else nullcontext():
+        async with outage(stage, failure) if failure else nullcontext():
             for name in NAMES:
                 await stage.edit(name, image="memcached:1.6.30")
             await asyncio.sleep(OUTAGE)

@@ -11,7 +11,7 @@ import pytest
 from examples.memcached.samples import AUTOSCALED
 from ocf.errors import OcfError, ServerError
 from ocf.testing import run_in_virtual_time
-from tests.examples.memcached.faults.stage import HPA, KINDS, Ended, OperatorEnv, backed_up, now, pace, play
+from tests.examples.memcached.faults.stage import HPA, KINDS, Ended, OperatorEnv, backed_up, now, cache_timing, play
 
 if TYPE_CHECKING:
     from ocf.cluster import Request
@@ -22,7 +22,7 @@ DETECTED: Final = 70.0
 PAUSE: Final = 100.0
 
 
-async def gone_on(stage: OperatorEnv, *, silent: bool) -> Ended:
+async def with_silences(stage: OperatorEnv, *, silent: bool) -> Ended:
     """Change what is wanted and delete what is there, twenty times; return where that ended."""
     async with stage.operating():
         await stage.create(AUTOSCALED)
@@ -33,8 +33,8 @@ async def gone_on(stage: OperatorEnv, *, silent: bool) -> Ended:
             begun = now()
             await stage.change(autoscaling={"enabled": True, "maxReplicas": 20 + turn})
             await stage.remove("Service")
-            await stage.mended(HPA, "maxReplicas", 20 + turn, within=DETECTED)
-            await stage.mended("Service", "type", "ClusterIP", within=DETECTED)
+            await stage.wait_for_field(HPA, "maxReplicas", 20 + turn, within=DETECTED)
+            await stage.wait_for_field("Service", "type", "ClusterIP", within=DETECTED)
             await asyncio.sleep(PAUSE - (now() - begun))
     return await stage.ended()
 
@@ -44,7 +44,7 @@ def test_row_14_a_silent_watch_is_detected() -> None:
     """Twenty times all watches stop sending events without closing: within 70 s every change is seen and reverted."""
 
     async def run(*, silent: bool) -> Ended:
-        return await gone_on(await OperatorEnv().open(), silent=silent)
+        return await with_silences(await OperatorEnv().open(), silent=silent)
 
     run_in_virtual_time(run(silent=True)).assert_as(run_in_virtual_time(run(silent=False)))
 
@@ -53,7 +53,7 @@ def test_row_14_a_watch_that_cannot_be_reopened_is_visible_in_the_metrics() -> N
     """The metric that is watched falls once the silence is found out, and rises again."""
 
     async def test(stage: OperatorEnv) -> None:
-        async def away(_: Request) -> None:
+        async def outage(_: Request) -> None:
             raise ServerError("connection refused")
 
         async with stage.operating() as process:
@@ -61,7 +61,7 @@ def test_row_14_a_watch_that_cannot_be_reopened_is_visible_in_the_metrics() -> N
             await asyncio.sleep(PAUSE)
             assert healthy(process) == {1.0}
             stage.gateway.silence()
-            stage.gateway.meddle = away
+            stage.gateway.meddle = outage
             await asyncio.sleep(DETECTED + 2)
             assert healthy(process) == {0.0}
             stage.gateway.meddle = None
@@ -84,7 +84,7 @@ class _BugError(Exception):
 async def meddled(stage: OperatorEnv, number: int) -> int:
     """Let an operator live whose request of a number meets a bug; return how many there were.
 
-    It must end, or else be right in the end; what it must not is to live on deaf.
+    It must end, or reach the right state; it must not continue without its watches.
     """
     count = 0
 
@@ -96,7 +96,7 @@ async def meddled(stage: OperatorEnv, number: int) -> int:
 
     stage.gateway.meddle = bug
     with suppress(_BugError):
-        async with stage.operating(options={"cache_timing": pace(idle_timeout=1e9)}):
+        async with stage.operating(options={"cache_timing": cache_timing(idle_timeout=1e9)}):
             await stage.create(AUTOSCALED)
             await asyncio.sleep(PAUSE)
             await stage.meddle(HPA, spec={"maxReplicas": 99})
@@ -118,8 +118,8 @@ def test_row_15_a_bug_at_any_request_ends_the_process_or_has_no_lasting_effect()
     assert requests >= 20
     for number in range(1, requests + 1):
         found, _ = run_in_virtual_time(run(number))
-        found.assert_as(wanted, told=False)
-        assert sum(found.told.values()) >= sum(wanted.told.values()) - 1
+        found.assert_as(wanted, events=False)
+        assert sum(found.events.values()) >= sum(wanted.events.values()) - 1
 
 
 @pytest.mark.promise("not-deaf", runs="each of its tasks is ended")
@@ -141,7 +141,7 @@ def test_row_15_no_task_can_die_unnoticed() -> None:
                 await asyncio.sleep(1)
                 red = process.health.watches()
                 await stage.meddle(HPA, spec={"maxReplicas": 99})
-                await stage.mended(HPA, "maxReplicas", 10, within=PAUSE)
+                await stage.wait_for_field(HPA, "maxReplicas", 10, within=PAUSE)
                 assert process.health.watches() == ""
         return names, red
 
