@@ -2,6 +2,6 @@
 
 from ocf.feature.constraint import Constraint
 from ocf.feature.gate import BooleanGate, Gate, VersionGate
-from ocf.feature.mutation import Mutation
+from ocf.feature.mutation import Mutation, PlainResult
 
-__all__ = ["BooleanGate", "Constraint", "Gate", "Mutation", "VersionGate"]
+__all__ = ["BooleanGate", "Constraint", "Gate", "Mutation", "PlainResult", "VersionGate"]

@@ -4,18 +4,27 @@ A mutation decides whether it fires and records its edits with a mutator. The re
 and handles their errors.
 """
 
+from __future__ import annotations
+
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, SupportsInt, TypeAlias, TypeVar
 
 from ocf.errors import ConfigError, FeatureGateError
 from ocf.feature.gate import Gate
 from ocf.feature.versions import shown
 
-__all__ = ["Mutation"]
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["Mutation", "PlainResult"]
 
 MutatorT_contra = TypeVar("MutatorT_contra", contravariant=True)
+
+PlainResult: TypeAlias = "Callable[..., object] | SupportsInt | Sized | BaseModel | None"
+"""The result of a plain function, for type checkers: anything that a lambda usually returns, but neither a coroutine nor
+a generator. Such a function would not have run."""
 
 
 # Not slotted: calling an alias such as `Mutation[Mutator]` would fail on Python 3.11, where `typing` sets an attribute.
@@ -43,7 +52,7 @@ class Mutation(Generic[MutatorT_contra]):
     """
 
     name: str
-    mutate: Callable[[MutatorT_contra], object] | None
+    mutate: Callable[[MutatorT_contra], PlainResult] | None
     feature: Gate | None = field(default=None, kw_only=True)
 
     def fires(self) -> bool:
@@ -75,7 +84,7 @@ class Mutation(Generic[MutatorT_contra]):
             return
         if self.mutate is None:
             raise ConfigError(f"mutation handler of {self.name} is nil")
-        result = self.mutate(mutator)
+        result: object = self.mutate(mutator)
         if result is not None and _is_deferred(result):
             _discard(result)
             raise ConfigError(

@@ -36,7 +36,7 @@ from ocf.primitives.resource import (
 if TYPE_CHECKING:
     from typing import Self
 
-    from ocf.feature import Mutation
+    from ocf.feature import Mutation, PlainResult
 
 __all__ = ["IntegrationBuilder", "StaticBuilder", "TaskBuilder", "WorkloadBuilder"]
 
@@ -235,7 +235,7 @@ class _SuspendableBuilder(_Builder[ModelT, MutatorT, StatusT]):
         self._handlers = replace(self._handlers, suspension=handler)
         return self
 
-    def with_custom_suspend_mutation(self, edit: Callable[[MutatorT], object] | None) -> Self:
+    def with_custom_suspend_mutation(self, edit: Callable[[MutatorT], PlainResult] | None) -> Self:
         """Replace the suspension edit.
 
         Args:

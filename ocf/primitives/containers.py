@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kubernetes.client import V1Container, V1EnvVar
 
     from ocf.editors import KeyedList
+    from ocf.feature import PlainResult
 
 __all__ = ["ContainerEdits", "ContainerListEdits", "PodTemplateMutator"]
 
@@ -71,7 +72,7 @@ class ContainerEdits(CategoryDescriptor["ContainerEditsRecorder"]):
 
 class _ContainerEdit(NamedTuple):
     selector: ContainerSelector
-    edit: Callable[[ContainerEditor], object]
+    edit: Callable[[ContainerEditor], PlainResult]
 
 
 class ContainerEditsRecorder(BoundRecorder):
@@ -79,28 +80,62 @@ class ContainerEditsRecorder(BoundRecorder):
 
     __slots__ = ()
 
-    def __call__(
-        self, selector: ContainerSelector
-    ) -> Callable[[Callable[[ContainerEditor], object]], Callable[[ContainerEditor], object]]:
+    def __call__(self, selector: ContainerSelector) -> SelectedContainersRecorder:
         """Return a function that records an edit of the selected containers and returns the edit.
 
         Args:
             selector: Called with the position of a container and the container as it was before this mutation's edits.
 
         Returns:
-            A function that can be called with any edit or used as a decorator.
+            A function that can be called with any edit or used as a decorator; it must be called.
 
         Raises:
-            ConfigError: If the selector, or later the edit, is not callable.
+            ConfigError: If the selector, or later the edit, is not callable, or recording has ended.
         """
         require_callable(selector, self._category)
+        self.is_used = True
+        return self._mutator.hand_out(SelectedContainersRecorder(self._mutator, self._category, selector))
 
-        def record(edit: Callable[[ContainerEditor], object]) -> Callable[[ContainerEditor], object]:
-            edit = require_callable(edit, self._category)
-            self._record(_ContainerEdit(selector, edit))
-            return edit
 
-        return record
+class SelectedContainersRecorder(BoundRecorder):
+    """Records edits of the containers that one selector accepts.
+
+    Args:
+        mutator: Stores the records.
+        category: The name of the category.
+        selector: The selector.
+    """
+
+    __slots__ = ("_selector",)
+
+    def __init__(self, mutator: BaseMutator, category: str, selector: ContainerSelector) -> None:
+        super().__init__(mutator, category)
+        self._selector = selector
+
+    def __call__(self, edit: Callable[[ContainerEditor], PlainResult]) -> Callable[[ContainerEditor], PlainResult]:
+        """Record an edit.
+
+        Args:
+            edit: Called with the editor of each selected container; its result is ignored. An asynchronous function is
+                an error.
+
+        Returns:
+            The edit itself, so that this method can be used as a decorator.
+
+        Raises:
+            ConfigError: If the edit is not callable or recording has ended.
+        """
+        self._record(_ContainerEdit(self._selector, require_callable(edit, self._category)))
+        return edit
+
+    @property
+    def lost_edit(self) -> str:
+        """The problem to report if it was never called."""
+        call = f"{self._category}(selector)"
+        return (
+            f"the result of {call} was not called, so an edit is lost: call it, m.{call}(edit), or use it as a "
+            f"decorator, @m.{call}"
+        )
 
 
 class PodTemplateMutator(BaseMutator):

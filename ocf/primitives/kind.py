@@ -15,6 +15,8 @@ from ocf.primitives.mutator import BaseMutator
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from ocf.feature import PlainResult
+
 __all__ = ["GraceHandler", "Handlers", "Kind", "ModelT", "MutatorT", "StatusHandler", "StatusT", "SuspensionHandler"]
 
 ModelT = TypeVar("ModelT", bound="BaseModel")
@@ -78,6 +80,6 @@ class Handlers(Generic[ModelT, MutatorT, StatusT]):
 
     status: StatusHandler[ModelT, StatusT] | None = None
     grace: GraceHandler[ModelT] | None = _default_grace
-    suspend: Callable[[MutatorT], object] | None = _no_edit
+    suspend: Callable[[MutatorT], PlainResult] | None = _no_edit
     suspension: SuspensionHandler[ModelT] | None = _default_suspension
     delete_on_suspend: Callable[[ModelT], bool] | None = None

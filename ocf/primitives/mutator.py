@@ -4,6 +4,9 @@ The function of a mutation receives a mutator. Recording stores a callable and c
 recorded edits category by category, in the order in which the mutator class declares its categories, regardless of the
 order of recording. Every mutation gets a new mutator in every rendering, so no edit runs twice.
 
+Recording ends when the function of the mutation returns. What would be lost is an error: an edit that is recorded
+later, from inside a running edit or through a stored mutator, and a recorder that was read but never called.
+
 A kind declares its categories as class attributes::
 
     class Mutator(BaseMutator):
@@ -24,6 +27,8 @@ from ocf.errors import ConfigError
 if TYPE_CHECKING:
     from typing import Self
 
+    from ocf.feature import PlainResult
+
 __all__ = [
     "BaseMutator",
     "BoundRecorder",
@@ -36,7 +41,7 @@ __all__ = [
 ]
 
 EditorT = TypeVar("EditorT")
-RecorderT = TypeVar("RecorderT")
+RecorderT = TypeVar("RecorderT", bound="BoundRecorder")
 
 
 class EditError(Exception):
@@ -65,10 +70,46 @@ class BaseMutator:
 
     def __init__(self) -> None:
         self._records: dict[str, list[Any]] = {}
+        self._recorders: list[BoundRecorder] = []
+        self._ended = False
 
     def record(self, category: str, record: Any) -> None:
-        """Store a record of a category until the edits are applied; only the category knows its type."""
+        """Store a record of a category until the edits are applied; only the category knows its type.
+
+        Raises:
+            ConfigError: If recording has ended.
+        """
+        self._require_recording(category)
         self._records.setdefault(category, []).append(record)
+
+    def hand_out(self, recorder: RecorderT) -> RecorderT:
+        """Return a recorder to the function of the mutation, which must call it before recording ends.
+
+        Raises:
+            ConfigError: If recording has ended.
+        """
+        self._require_recording(recorder.category)
+        self._recorders.append(recorder)
+        return recorder
+
+    def end_recording(self) -> None:
+        """End recording; from now on, recording an edit is an error.
+
+        Raises:
+            ConfigError: If a recorder was read but never called, so that an edit is lost.
+        """
+        self._ended = True
+        unused = dict.fromkeys(recorder.lost_edit for recorder in self._recorders if not recorder.is_used)
+        self._recorders.clear()
+        if unused:
+            raise ConfigError("; ".join(unused))
+
+    def _require_recording(self, category: str) -> None:
+        if self._ended:
+            raise ConfigError(
+                f"{category}: this mutation has ended, so the edit would be lost; record all edits before the function "
+                "of the mutation returns, and not from inside another edit"
+            )
 
     @property
     def has_edits(self) -> bool:
@@ -84,7 +125,9 @@ class BaseMutator:
 
         Raises:
             EditError: If an edit fails; it names the category. The target is then partly edited and must be discarded.
+            ConfigError: If recording had not ended, and a recorder was read but never called.
         """
+        self.end_recording()
         for category in self.categories:
             records = self.recorded(category.name)
             if records:
@@ -97,13 +140,29 @@ class BaseMutator:
 class BoundRecorder:
     """Base class of the recorders: records under the name of a category."""
 
-    __slots__ = ("_category", "_mutator")
+    __slots__ = ("_category", "_mutator", "is_used")
 
     def __init__(self, mutator: BaseMutator, category: str) -> None:
         self._mutator = mutator
         self._category = category
+        self.is_used = False
+
+    @property
+    def category(self) -> str:
+        """The name of its category."""
+        return self._category
+
+    @property
+    def lost_edit(self) -> str:
+        """The problem to report if it was never called."""
+        category = self._category
+        return (
+            f"{category} was read but not called, so an edit is lost: call it, m.{category}(edit), or use it as a "
+            f'decorator, @m.{category}; to test for it, use hasattr(type(m), "{category}")'
+        )
 
     def _record(self, record: Any) -> None:
+        self.is_used = True
         self._mutator.record(self._category, record)
 
 
@@ -130,7 +189,7 @@ class CategoryDescriptor(Generic[RecorderT]):
     def __get__(self, instance: BaseMutator, owner: type[BaseMutator]) -> RecorderT: ...
     def __get__(self, instance: BaseMutator | None, owner: type[BaseMutator]) -> Self | RecorderT:
         """Return the recorder of this category; the declaration itself if read from the class."""
-        return self if instance is None else self._recorder(instance, self.name)
+        return self if instance is None else instance.hand_out(self._recorder(instance, self.name))
 
     def apply(self, target: Any, records: list[Any]) -> None:
         """Apply the records, in order, to the model of the whole object."""
@@ -183,17 +242,18 @@ class CategoryRecorder(BoundRecorder, Generic[EditorT]):
 
     __slots__ = ()
 
-    def __call__(self, edit: Callable[[EditorT], object]) -> Callable[[EditorT], object]:
+    def __call__(self, edit: Callable[[EditorT], PlainResult]) -> Callable[[EditorT], PlainResult]:
         """Record an edit.
 
         Args:
-            edit: Called with the editor when the edits are applied; its result is ignored, an awaitable is an error.
+            edit: Called with the editor when the edits are applied; its result is ignored. An asynchronous function is
+                an error.
 
         Returns:
             The edit itself, so that this method can be used as a decorator.
 
         Raises:
-            ConfigError: If the edit is not callable.
+            ConfigError: If the edit is not callable or recording has ended.
         """
         self._record(require_callable(edit, self._category))
         return edit

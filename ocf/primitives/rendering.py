@@ -16,7 +16,7 @@ from ocf.primitives.kind import Kind, ModelT, MutatorT
 from ocf.primitives.mutator import EditError
 
 if TYPE_CHECKING:
-    from ocf.feature import Mutation
+    from ocf.feature import Mutation, PlainResult
     from ocf.objects import Manifest
 
 __all__ = ["Renderer"]
@@ -72,7 +72,7 @@ class Renderer(Generic[ModelT, MutatorT]):
     def manifest(
         self,
         *,
-        suspend: Callable[[MutatorT], object] | None = None,
+        suspend: Callable[[MutatorT], PlainResult] | None = None,
         ignore_fields: Collection[tuple[str, ...]] = (),
     ) -> Manifest:
         """Return the object after all mutations and the suspension edit.
@@ -94,7 +94,7 @@ class Renderer(Generic[ModelT, MutatorT]):
     def steps(
         self,
         *,
-        suspend: Callable[[MutatorT], object] | None = None,
+        suspend: Callable[[MutatorT], PlainResult] | None = None,
         ignore_fields: Collection[tuple[str, ...]] = (),
     ) -> Iterator[tuple[Source, Manifest]]:
         """Yield the source of each step and the object after it; the last object is what `manifest` returns.
@@ -177,15 +177,17 @@ class Renderer(Generic[ModelT, MutatorT]):
         mutator = self._kind.mutator()
         try:
             mutation.record(mutator)
+            mutator.end_recording()
         except Exception as error:
             problem = f"failed to apply mutation intent for {mutation.name}: {_describe(error)}"
             raise MutationError(self._identity, mutation.name, problem) from error
         return _Plan(mutation.name, "planned", mutator)
 
-    def _recorded_suspension(self, suspend: Callable[[MutatorT], object]) -> _Plan:
+    def _recorded_suspension(self, suspend: Callable[[MutatorT], PlainResult]) -> _Plan:
         mutator = self._kind.mutator()
         try:
             suspend(mutator)
+            mutator.end_recording()
         except Exception as error:
             problem = f"failed to apply suspension mutations: {_describe(error)}"
             raise MutationError(self._identity, _SUSPENSION, problem) from error

@@ -30,7 +30,7 @@ from ocf.primitives.rendering import Renderer
 
 if TYPE_CHECKING:
     from ocf.concepts import Data, Provenance
-    from ocf.feature import Mutation
+    from ocf.feature import Mutation, PlainResult
 
 __all__ = [
     "BaseResource",
@@ -227,7 +227,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
                 raise HandlerError(f'extract data "{extraction.cell.name}": {error}') from error
             extraction.cell.put(value)
 
-    def _suspend_edit(self) -> Callable[[MutatorT], object] | None:
+    def _suspend_edit(self) -> Callable[[MutatorT], PlainResult] | None:
         return None
 
     def _fires(self, mutation: Mutation[MutatorT]) -> bool:
@@ -302,7 +302,7 @@ class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
             raise HandlerError(f"{self.identity}: suspend status handler is not configured")
         return call_handler("suspension status", self.identity, SuspensionStatus, lambda: handler(self._observe(live)))
 
-    def _suspend_edit(self) -> Callable[[MutatorT], object] | None:
+    def _suspend_edit(self) -> Callable[[MutatorT], PlainResult] | None:
         if self._handlers.suspend is None:
             raise HandlerError(f"{self.identity}: suspend mutation handler is not configured")
         return self._handlers.suspend

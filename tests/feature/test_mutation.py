@@ -137,7 +137,7 @@ class TestReturnValue:
         """Or it would edit after the mutation was refused."""
         tasks: list[asyncio.Task[None]] = []
 
-        def start(mutator: Recorder) -> object:
+        def start(mutator: Recorder) -> Any:
             tasks.append(asyncio.get_running_loop().create_task(edit_later(mutator)))
             return tasks[0]
 
@@ -151,7 +151,7 @@ class TestReturnValue:
 
     @pytest.mark.parametrize("result", [None, False, 0, "text", [1]])
     def test_any_other_is_ignored(self, result: object) -> None:
-        def mutate(mutator: Recorder) -> object:
+        def mutate(mutator: Recorder) -> Any:
             mutator.edit("done")
             return result
 

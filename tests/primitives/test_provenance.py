@@ -28,7 +28,7 @@ def change(
     return deployment.Mutation(name, mutate, feature=feature)
 
 
-def containers(edit: Callable[[ContainerEditor], object]) -> Callable[[deployment.Mutator], object]:
+def containers(edit: Callable[[ContainerEditor], None]) -> Callable[[deployment.Mutator], object]:
     return lambda m: m.edit_containers(all_containers)(edit)
 
 

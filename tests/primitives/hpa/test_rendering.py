@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -148,11 +149,12 @@ class TestRecorders:
             resource(hpa_base, mutation).render()
 
     def test_an_asynchronous_edit_is_rejected(self, hpa_base: Manifest) -> None:
-        async def edit(spec: HPASpecEditor) -> None:
+        async def asynchronous(spec: HPASpecEditor) -> None:
             spec.set_max_replicas(99)
 
+        edit: Any = asynchronous
         mutation = hpa.Mutation("m", lambda m: m.edit_hpa_spec(edit))
-        with pytest.raises(MutationError, match="edit is asynchronous"):
+        with pytest.raises(MutationError, match="asynchronous is asynchronous"):
             resource(hpa_base, mutation).render()
 
 
