@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         V2MetricSpec,
     )
 
+    from ocf.schema.metric_sources import MetricType
+
 __all__ = ["HPASpecEditor"]
 
 _METRICS: Final[KeyedList[V2HorizontalPodAutoscalerSpec, V2MetricSpec]] = KeyedList("metrics", key=metric_identity)
@@ -108,7 +110,7 @@ class HPASpecEditor(Editor["V2HorizontalPodAutoscalerSpec"]):
 
     def remove_metric(
         self,
-        type: str,  # noqa: A002 (the name of the field)
+        type: MetricType,  # noqa: A002 (the name of the field)
         name: str,
         *,
         selector: V1LabelSelector | AnyValue | None = ANY,
@@ -126,7 +128,7 @@ class HPASpecEditor(Editor["V2HorizontalPodAutoscalerSpec"]):
             described_object: Matches metrics of this object.
 
         Raises:
-            ConfigError: If the type or the name is not a string, or a filter does not apply to the type.
+            ConfigError: If the type is unknown, the name is not a string, or a filter does not apply to the type.
         """
         condition = metric_filter(type, name, selector=selector, container=container, described_object=described_object)
         _METRICS.remove_where(self._raw, condition)

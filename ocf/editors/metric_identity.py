@@ -15,6 +15,7 @@ A metric without a selector and one with an empty selector are different metrics
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
 from functools import cached_property
@@ -118,9 +119,8 @@ def check_metric(metric: V2MetricSpec) -> None:
     Raises:
         ConfigError: If its type is unknown or does not match its sources.
     """
-    expected = METRIC_SOURCES.get(metric.type)
-    if expected is None:
-        raise ConfigError(f'metrics: type "{metric.type}" is unknown, must be one of {", ".join(METRIC_SOURCES)}')
+    _check_type(metric.type)
+    expected = METRIC_SOURCES[metric.type]
     present = [each for each in METRIC_SOURCES.values() if getattr(metric, each.attribute) is not None]
     if present != [expected]:
         seen = " and ".join(f'"{each.field}"' for each in present) or "none"
@@ -149,9 +149,9 @@ def metric_filter(
         A condition on entries of `spec.metrics`.
 
     Raises:
-        ConfigError: If the type or the name is not a string, or a filter does not apply to the type.
+        ConfigError: If the type is unknown, the name is not a string, or a filter does not apply to the type.
     """
-    require("type", kind, str)
+    _check_type(require("type", kind, str))
     require("name", name, str)
     filters = {"selector": selector, "container": container, "described_object": described_object}
     wanted = [(facet, _comparable(kind, facet, value)) for facet, value in filters.items() if value is not ANY]
@@ -165,6 +165,14 @@ def metric_filter(
         return identity.name == name and all(getattr(identity, facet) == value for facet, value in wanted)
 
     return matches
+
+
+def _check_type(kind: str) -> None:
+    if kind in METRIC_SOURCES:
+        return
+    nearest = difflib.get_close_matches(kind.lower(), [name.lower() for name in METRIC_SOURCES], n=1)
+    hint = next((f'; did you mean "{name}"?' for name in METRIC_SOURCES if [name.lower()] == nearest), "")
+    raise ConfigError(f'metrics: type "{kind}" is unknown, must be one of {", ".join(METRIC_SOURCES)}{hint}')
 
 
 def _reference(reference: V2CrossVersionObjectReference) -> tuple[str, str, str]:

@@ -23,8 +23,8 @@ __all__ = ["Mutation", "PlainResult"]
 MutatorT_contra = TypeVar("MutatorT_contra", contravariant=True)
 
 PlainResult: TypeAlias = "Callable[..., object] | SupportsInt | Sized | BaseModel | None"
-"""The result of a plain function, for type checkers: anything that a lambda usually returns, but neither a coroutine nor
-a generator. Such a function would not have run."""
+"""The result of a plain function, for type checkers: what a lambda usually returns, but neither a coroutine nor a
+generator, because such a function would not have run."""
 
 
 # Not slotted: calling an alias such as `Mutation[Mutator]` would fail on Python 3.11, where `typing` sets an attribute.

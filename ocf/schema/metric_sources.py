@@ -6,9 +6,20 @@ Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/h
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
-__all__ = ["METRIC_SOURCES", "PODLESS_METRICS", "RESOURCE_METRICS", "TARGET_FIELDS", "MetricSourceKind", "source_field"]
+__all__ = [
+    "METRIC_SOURCES",
+    "PODLESS_METRICS",
+    "RESOURCE_METRICS",
+    "TARGET_FIELDS",
+    "MetricSourceKind",
+    "MetricType",
+    "source_field",
+]
+
+MetricType: TypeAlias = Literal["ContainerResource", "External", "Object", "Pods", "Resource"]
+"""The values of the `type` of a metric."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +34,7 @@ class MetricSourceKind:
         per_pod: Whether it is measured pod by pod; otherwise one value is for the whole workload.
     """
 
-    type: str
+    type: MetricType
     field: str
     attribute: str
     api: Literal["resource", "custom", "external"]
@@ -61,7 +72,7 @@ TARGET_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """The field with the amount, by target type: in `target` of a spec, and in `current` of a status."""
 
-_FIELDS: Final = {kind.type: kind.field for kind in METRIC_SOURCES.values()}
+_FIELDS: Final[Mapping[str, str]] = {kind.type: kind.field for kind in METRIC_SOURCES.values()}
 
 
 def source_field(type_: str) -> str:

@@ -1,6 +1,7 @@
 """HPASpecEditor: the fields it sets, and the identity of metrics."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -458,7 +459,7 @@ class TestRemoveMetric:
             pytest.param("Resource", "m", [resource("m"), resource("m", 2)], id="Resource: duplicates"),
         ],
     )
-    def test_removes_every_variant_and_no_other_type(self, kind: str, name: str, variants: list[V2MetricSpec]) -> None:
+    def test_removes_every_variant_and_no_other_type(self, kind: Any, name: str, variants: list[V2MetricSpec]) -> None:
         everything = [
             resource("m"),
             container_resource("m", "app"),
@@ -480,14 +481,26 @@ class TestRemoveMetric:
 
         assert [resource("cpu"), V2MetricSpec(type="Pods")] == spec.metrics
 
-    def test_the_empty_name_finds_every_entry_of_an_unknown_type(self) -> None:
-        spec = spec_of(
-            V2MetricSpec(type="Foo", resource=resource("cpu").resource), V2MetricSpec(type="Foo"), resource("cpu")
-        )
+    @pytest.mark.parametrize(
+        ("kind", "hint"),
+        [
+            pytest.param("resource", '; did you mean "Resource"?', id="in lower case"),
+            pytest.param("Pod", '; did you mean "Pods"?', id="singular"),
+            pytest.param("containerresource", '; did you mean "ContainerResource"?', id="two words"),
+            pytest.param("", "", id="empty"),
+            pytest.param("Foo", "", id="nothing like it"),
+        ],
+    )
+    @pytest.mark.parametrize("name", ["cpu", ""])
+    def test_an_unknown_type_is_rejected_with_the_nearest(self, kind: Any, hint: str, name: str) -> None:
+        spec = spec_of(resource("cpu"), V2MetricSpec(type="Foo"))
 
-        HPASpecEditor(spec).remove_metric("Foo", "")
+        with pytest.raises(ConfigError) as caught:
+            HPASpecEditor(spec).remove_metric(kind, name)
 
-        assert [resource("cpu")] == spec.metrics
+        allowed = "ContainerResource, External, Object, Pods, Resource"
+        assert str(caught.value) == f'metrics: type "{kind}" is unknown, must be one of {allowed}{hint}'
+        assert spec.metrics == [resource("cpu"), V2MetricSpec(type="Foo")]
 
     def test_an_entry_that_is_not_a_metric_is_not_changed(self) -> None:
         spec = spec_of(resource("cpu"))
@@ -693,14 +706,15 @@ class TestLaws:
     def test_removing_what_was_ensured_restores_the_others(
         self, present: list[V2MetricSpec], metric: V2MetricSpec
     ) -> None:
+        kind: Any = metric.type
         name = write_model(metric)[metric.type[0].lower() + metric.type[1:]]
         name = name["metric"]["name"] if "metric" in name else name["name"]
         spec = spec_of(*present)
         editor = HPASpecEditor(spec)
-        editor.remove_metric(metric.type, name)
+        editor.remove_metric(kind, name)
         without = write_model(spec)
 
         editor.ensure_metric(metric)
-        editor.remove_metric(metric.type, name)
+        editor.remove_metric(kind, name)
 
         assert without == write_model(spec)

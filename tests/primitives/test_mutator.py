@@ -154,9 +154,10 @@ def test_the_error_of_a_mutation_hides_no_lost_edit_of_its_own(deployment_base: 
 def test_a_recorder_may_be_stored_and_called_several_times(deployment_base: Manifest) -> None:
     def mutate(m: deployment.Mutator) -> None:
         record, selected = m.edit_object_metadata, m.edit_containers(all_containers)
-        for key in ("a", "b"):
-            record(lambda meta, key=key: meta.ensure_label(key, "1"))
-            selected(lambda container, key=key: container.ensure_arg(f"--{key}"))
+        record(lambda meta: meta.ensure_label("a", "1"))
+        record(lambda meta: meta.ensure_label("b", "1"))
+        selected(lambda container: container.ensure_arg("--a"))
+        selected(lambda container: container.ensure_arg("--b"))
 
     rendered = rendering(deployment_base, mutate)()
     assert rendered["metadata"]["labels"] == {"a": "1", "b": "1"}

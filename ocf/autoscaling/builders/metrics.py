@@ -8,7 +8,7 @@ together, so that they always agree.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, overload
 
 from ocf.autoscaling.builders.arguments import check_integer, check_name, check_quantity
 from ocf.autoscaling.targets.targets import TargetSource, read_reference
@@ -29,6 +29,10 @@ Selector: TypeAlias = "V1LabelSelector | Mapping[str, str] | None"
 for all series."""
 
 
+@overload
+def cpu(*, average_utilization: int, average_value: None = None) -> V2MetricSpec: ...
+@overload
+def cpu(*, average_utilization: None = None, average_value: str | int) -> V2MetricSpec: ...
 def cpu(*, average_utilization: int | None = None, average_value: str | int | None = None) -> V2MetricSpec:
     """Scale on the cpu usage of the pods.
 
@@ -55,6 +59,10 @@ def cpu(*, average_utilization: int | None = None, average_value: str | int | No
     return _metric("Resource", {"name": "cpu", "target": target})
 
 
+@overload
+def memory(*, average_utilization: int, average_value: None = None) -> V2MetricSpec: ...
+@overload
+def memory(*, average_utilization: None = None, average_value: str | int) -> V2MetricSpec: ...
 def memory(*, average_utilization: int | None = None, average_value: str | int | None = None) -> V2MetricSpec:
     """Scale on the memory usage of the pods.
 
@@ -81,6 +89,14 @@ def memory(*, average_utilization: int | None = None, average_value: str | int |
     return _metric("Resource", {"name": "memory", "target": target})
 
 
+@overload
+def container_resource(
+    resource: str, container: str, *, average_utilization: int, average_value: None = None
+) -> V2MetricSpec: ...
+@overload
+def container_resource(
+    resource: str, container: str, *, average_utilization: None = None, average_value: str | int
+) -> V2MetricSpec: ...
 def container_resource(
     resource: str, container: str, *, average_utilization: int | None = None, average_value: str | int | None = None
 ) -> V2MetricSpec:
@@ -139,6 +155,14 @@ def pods(name: str, *, average_value: str | int, selector: Selector = None) -> V
     return _metric("Pods", {"metric": _identifier("pods", name, selector), "target": target})
 
 
+@overload
+def object(  # noqa: A001 (the API's own word)
+    described: TargetSource, name: str, *, value: str | int, average_value: None = None, selector: Selector = None
+) -> V2MetricSpec: ...
+@overload
+def object(  # noqa: A001 (the API's own word)
+    described: TargetSource, name: str, *, value: None = None, average_value: str | int, selector: Selector = None
+) -> V2MetricSpec: ...
 def object(  # noqa: A001 (the API's own word)
     described: TargetSource,
     name: str,
@@ -180,6 +204,10 @@ def object(  # noqa: A001 (the API's own word)
     return _metric("Object", source)
 
 
+@overload
+def external(name: str, *, value: str | int, average_value: None = None, selector: Selector = None) -> V2MetricSpec: ...
+@overload
+def external(name: str, *, value: None = None, average_value: str | int, selector: Selector = None) -> V2MetricSpec: ...
 def external(
     name: str,
     *,

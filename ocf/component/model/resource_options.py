@@ -74,7 +74,7 @@ class ResourceOptions(TypedDict, total=False):
     """
 
     participation: Participation
-    ignore_fields: Sequence[str]
+    ignore_fields: list[str] | tuple[str, ...]
     on_conflict: Conflicts
     read_only: bool
     block_on_absence: bool

@@ -399,7 +399,7 @@ class TestComparedWithCdk8s:
     def test_a_resource_metric_has_no_value_target(self) -> None:
         """cdk8s-plus accepts one, and the API server rejects it."""
         with pytest.raises(TypeError, match="value"):
-            metrics.cpu(value=29.5)  # type: ignore[call-arg]  # rejected
+            metrics.cpu(value=29.5)  # type: ignore[call-overload]  # rejected
 
     @pytest.mark.parametrize("utilization", [0, -5, 50.5])
     def test_an_invalid_utilization_is_rejected(self, utilization: Any) -> None:
