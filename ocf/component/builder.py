@@ -12,6 +12,7 @@ from ocf.component.model.registration import Registration, is_resource
 from ocf.component.model.resource_options import EffectiveOptions, Lifecycle, ResourceOptions
 from ocf.concepts import Resource
 from ocf.errors import BuildError, ConfigError
+from ocf.objects.conditions import condition_type_problem
 
 if TYPE_CHECKING:
     from ocf.component.reconcile.prerequisites import Prerequisite
@@ -193,24 +194,36 @@ class Builder:
         return Component(definition)
 
     def _build_problems(self) -> Iterator[str]:
-        if not self._name:
-            yield "component name cannot be empty"
-        if not self._condition_type:
-            yield "condition type cannot be empty"
-        if self._grace_period < timedelta(0):
-            yield f"grace period must be positive, got {self._grace_period}"
-        if self._grace_period and not self._published:
-            yield "an unpublished component has no grace period: its condition is not stored"
-        if self._poll_interval <= timedelta(0):
-            yield f"poll interval must be positive, got {self._poll_interval}"
-        if self._handler_timeout is not None and self._handler_timeout <= timedelta(0):
-            yield f"handler timeout must be positive, got {self._handler_timeout}"
+        yield from _name_problems(self._name)
+        yield from _type_problems(self._condition_type)
+        yield from self._time_problems()
+        if not isinstance(self._suspended, bool):
+            yield f"suspend() takes True or False, got {self._suspended!r:.60}"
+        if self._gate is not None and not callable(getattr(self._gate, "enabled", None)):
+            yield f"a feature gate has a method enabled(), got {self._gate!r:.60}"
         for prerequisite in self._prerequisites:
             if not callable(getattr(prerequisite, "check", None)):
                 yield f"a prerequisite needs a check method, {type(prerequisite).__name__} has none"
         yield from self._duplicates()
         yield from data_problems(self._name, self._entries)
         yield from independence_problems(self._name, self._entries)
+
+    def _time_problems(self) -> Iterator[str]:
+        times = {
+            "grace period": self._grace_period,
+            "poll interval": self._poll_interval,
+            "handler timeout": self._handler_timeout,
+        }
+        for name, value in times.items():
+            given: object = value
+            if given is None and name == "handler timeout":
+                continue
+            if not isinstance(given, timedelta):
+                yield f"{name} must be a timedelta, got {given!r:.60}"
+            elif given < timedelta(0) or (not given and name != "grace period"):
+                yield f"{name} must be positive, got {given}"
+        if self._grace_period and not self._published:
+            yield "an unpublished component has no grace period: its condition is not stored"
 
     def _duplicates(self) -> Iterator[str]:
         seen: dict[str, Registration] = {}
@@ -219,6 +232,29 @@ class Builder:
             if first is not entry:
                 options = _option_text(entry) if _option_text(entry) != _option_text(first) else ""
                 yield f'duplicate resource "{entry.identity}" in component "{self._name}"{options}'
+
+
+def _name_problems(name: object) -> Iterator[str]:
+    """Yield why a name cannot be a part of the component's field manager."""
+    if name is None or name == "":
+        yield "component name cannot be empty"
+    elif not isinstance(name, str):
+        yield f"component name must be a text, got {name!r:.60}"
+    elif not name.isprintable():
+        position, character = next((at, one) for at, one in enumerate(name) if not one.isprintable())
+        yield (
+            f"component name {name!r:.60} must be printable, because it is a part of the field manager: the API server "
+            f"rejects the character U+{ord(character):04X} at position {position}"
+        )
+
+
+def _type_problems(condition_type: object) -> Iterator[str]:
+    if condition_type is None or condition_type == "":
+        yield "condition type cannot be empty"
+    elif not isinstance(condition_type, str):
+        yield f"condition type must be a text, got {condition_type!r:.60}"
+    elif problem := condition_type_problem(condition_type):
+        yield problem
 
 
 def _option_text(entry: Registration) -> str:

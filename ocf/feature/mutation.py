@@ -7,9 +7,9 @@ and handles their errors.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, SupportsInt, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, SupportsInt, TypeAlias, TypeVar
 
 from ocf.errors import ConfigError, FeatureGateError
 from ocf.feature.gate import Gate
@@ -18,7 +18,7 @@ from ocf.feature.versions import shown
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["Mutation", "PlainResult"]
+__all__ = ["Mutation", "PlainResult", "is_deferred_function", "mutation_problems", "record_edits"]
 
 MutatorT_contra = TypeVar("MutatorT_contra", contravariant=True)
 
@@ -84,13 +84,76 @@ class Mutation(Generic[MutatorT_contra]):
             return
         if self.mutate is None:
             raise ConfigError(f"mutation handler of {self.name} is nil")
-        result: object = self.mutate(mutator)
-        if result is not None and _is_deferred(result):
-            _discard(result)
-            raise ConfigError(
-                f"mutation handler of {self.name} returned {type(result).__name__}, so nothing was recorded: "
-                "write it as a plain function, without async and yield"
-            )
+        record_edits(self.mutate, mutator, f"mutation handler of {self.name}")
+
+
+def record_edits(mutate: Callable[[MutatorT_contra], PlainResult], mutator: MutatorT_contra, subject: str) -> None:
+    """Call a function that records edits.
+
+    Args:
+        mutate: The function; its result is ignored.
+        mutator: Records the edits.
+        subject: The function, for the error: `mutation handler of grow`.
+
+    Raises:
+        ConfigError: If the function is asynchronous or a generator, so that it has not recorded anything.
+    """
+    result: object = mutate(mutator)
+    if result is not None and _is_deferred(result):
+        _discard(result)
+        raise ConfigError(
+            f"{subject} returned {type(result).__name__}, so nothing was recorded: "
+            "write it as a plain function, without async and yield"
+        )
+
+
+def is_deferred_function(function: object) -> bool:
+    """Return whether a function is written with async or yield, so that calling it runs nothing of it."""
+    return any(deferred(function) for deferred in _DEFERRED_FUNCTIONS)
+
+
+def mutation_problems(value: object) -> Iterator[str]:
+    """Yield the reasons why a value is not a valid mutation.
+
+    Args:
+        value: What a caller passed as a mutation.
+
+    Example:
+        >>> list(mutation_problems(Mutation[list[str]]("grow", lambda edits: edits.append("grow"))))
+        []
+        >>> list(mutation_problems(None))
+        ['with_mutation takes mutations, got None']
+        >>> list(mutation_problems(print))
+        ['with_mutation takes mutations, got the function print: name it, Mutation("print", print)']
+    """
+    if not isinstance(value, Mutation):
+        yield f"with_mutation takes mutations, got {_not_a_mutation(value)}"
+        return
+    name: object = value.name
+    if not isinstance(name, str):
+        yield f"the name of a mutation must be a text, got {shown(name)}"
+    yield from _attribute_problems(value)
+
+
+def _not_a_mutation(value: object) -> str:
+    if not callable(value) or isinstance(value, type):
+        return shown(value)
+    name = getattr(value, "__name__", "")
+    label = name if name.isidentifier() else "name"
+    return f'the function {name}: name it, Mutation("{label}", {label})'
+
+
+def _attribute_problems(mutation: Mutation[Any]) -> Iterator[str]:
+    mutate: object = mutation.mutate
+    if mutate is not None and not callable(mutate):
+        yield f"mutation {mutation.name} takes a function, got {shown(mutate)}"
+    if is_deferred_function(mutate):
+        yield f"mutation {mutation.name} takes a plain function, without async and yield; this one records nothing"
+    if mutation.feature is not None and not callable(getattr(mutation.feature, "enabled", None)):
+        yield f"mutation {mutation.name}: a gate has a method enabled(), got {shown(mutation.feature)}"
+
+
+_DEFERRED_FUNCTIONS: Final = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 
 
 def _is_deferred(result: object) -> bool:

@@ -1,20 +1,23 @@
 """Status conditions, as `metav1.Condition` defines them.
 
-Source: `k8s.io/apimachinery/pkg/api/meta/conditions.go`.
+Sources: `k8s.io/apimachinery/pkg/api/meta/conditions.go`; the limits are those of the schema of `metav1.Condition` in
+`k8s.io/apimachinery/pkg/apis/meta/v1/types.go`, which the API server enforces where a CustomResourceDefinition has it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from ocf.objects.manifest import Manifest
 from ocf.objects.timestamps import format_time
 
 __all__ = [
     "ConditionStatus",
+    "condition_type_problem",
     "find_condition",
     "is_condition_true",
     "set_condition",
@@ -23,6 +26,12 @@ __all__ = [
 ]
 
 TimeT = TypeVar("TimeT")
+
+_LONGEST_TYPE: Final = 316
+_TYPE: Final = re.compile(
+    r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])"
+)
+_SHOWN: Final = 80
 
 
 class ConditionStatus(StrEnum):
@@ -136,3 +145,28 @@ def with_condition(conditions: Sequence[Manifest], condition: Manifest) -> list[
     if find_condition(conditions, condition["type"]) is None:
         return [*conditions, condition]
     return [condition if other.get("type") == condition["type"] else other for other in conditions]
+
+
+def condition_type_problem(name: str) -> str:
+    """Return why the API server would reject the type of a condition; empty if it would not.
+
+    Args:
+        name: The type.
+
+    Example:
+        >>> condition_type_problem("WebReady"), condition_type_problem("example.com/WebReady")
+        ('', '')
+        >>> condition_type_problem("web ready")
+        "a condition type must match ([a-z0-9.-]+/)?[A-Za-z0-9._-]+ and begin and end with a letter or digit, \
+got 'web ready'"
+    """
+    if len(name) > _LONGEST_TYPE:
+        return f"a condition type has at most {_LONGEST_TYPE} characters, got {len(name)}: {_start(name)}"
+    if not _TYPE.fullmatch(name):
+        allowed = "([a-z0-9.-]+/)?[A-Za-z0-9._-]+ and begin and end with a letter or digit"
+        return f"a condition type must match {allowed}, got {name!r}"
+    return ""
+
+
+def _start(text: str) -> str:
+    return f"{text[:_SHOWN]!r}…"

@@ -6,13 +6,15 @@ together.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from ocf.concepts import AliveStatus, CompletionStatus, Data, DataRead, GuardStatus, OperationalStatus, StatusReport
 from ocf.errors import BuildError, ManifestError
+from ocf.feature.mutation import is_deferred_function, mutation_problems
 from ocf.objects import Manifest, load_document, read_base
 from ocf.primitives.kind import (
     GraceHandler,
@@ -170,8 +172,12 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             yield "object namespace cannot be empty"
 
     def _problems(self) -> Iterator[str]:
-        if self._metrics_identifier is not None and not self._metrics_identifier.strip():
+        identifier: object = self._metrics_identifier
+        if identifier is not None and not isinstance(identifier, str):
+            yield f"metrics identifier must be a text, not of type {type(identifier).__name__}"
+        elif identifier is not None and not identifier.strip():
             yield "metrics identifier cannot be blank"
+        yield from self._function_problems()
         for extraction in self._extractions:
             if not isinstance(extraction.cell, Data):
                 yield "declared data extraction requires a non-nil cell"
@@ -179,12 +185,29 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
                 yield f'declared data extraction into "{extraction.cell.name}" requires a non-nil extraction function'
         if not all(isinstance(read.cell, Data) for read in self._reads):
             yield "declared data read (WithDataGuard or WithOptionalData) requires a non-nil cell"
-        names = [mutation.name for mutation in self._mutations]
-        for name in dict.fromkeys(names) if len(set(names)) < len(names) else ():
-            if names.count(name) > 1:
-                yield f'duplicate mutation name "{name}": mutation names must be unique within a resource'
+        yield from self._mutation_problems()
         if self._missing_status and self._handlers.status is None:
             yield self._missing_status
+
+    def _mutation_problems(self) -> Iterator[str]:
+        names: Counter[str] = Counter()
+        for mutation in self._mutations:
+            problems = list(mutation_problems(mutation))
+            yield from problems
+            names.update([] if problems else [mutation.name])
+        for name, count in names.items():
+            if count > 1:
+                yield f'duplicate mutation name "{name}": mutation names must be unique within a resource'
+
+    def _function_problems(self) -> Iterator[str]:
+        handlers: dict[str, object] = {"guard": self._guard} | {
+            f"{field.name} handler": getattr(self._handlers, field.name) for field in fields(self._handlers)
+        }
+        for name, handler in handlers.items():
+            if handler is not None and not callable(handler):
+                yield f"{name} must be a function, not of type {type(handler).__name__}"
+            elif is_deferred_function(handler):
+                yield f"{name} must be a plain function, without async and yield"
 
 
 def _metadata_of(base: object) -> Manifest | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
 from ocf.concepts import Source, SourceKind
 from ocf.errors import ManifestError, MutationError, OcfError
+from ocf.feature.mutation import record_edits
 from ocf.objects import copy_json, describe_invalid, without_field, write_model
 from ocf.primitives.kind import Kind, ModelT, MutatorT
 from ocf.primitives.mutator import EditError
@@ -186,7 +187,7 @@ class Renderer(Generic[ModelT, MutatorT]):
     def _recorded_suspension(self, suspend: Callable[[MutatorT], PlainResult]) -> _Plan:
         mutator = self._kind.mutator()
         try:
-            suspend(mutator)
+            record_edits(suspend, mutator, "the suspend mutation")
             mutator.end_recording()
         except Exception as error:
             problem = f"failed to apply suspension mutations: {_describe(error)}"

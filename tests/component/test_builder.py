@@ -113,6 +113,64 @@ def test_a_poll_interval_must_be_positive(interval: timedelta) -> None:
     assert problems_of(builder)[0].startswith("poll interval must be positive")
 
 
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        pytest.param("web\x07", "rejects the character U+0007 at position 3", id="control character"),
+        pytest.param("a\nb", "rejects the character U+000A at position 1", id="line break"),
+        pytest.param("\u200bweb", "rejects the character U+200B at position 0", id="invisible"),
+        pytest.param(
+            "a\u00a0b", "rejects the character U+00A0 at position 1", id="a space that is not the ASCII space"
+        ),
+        pytest.param("\ud800", "rejects the character U+D800 at position 0", id="half of a character"),
+        pytest.param(5, "component name must be a text, got 5", id="a number"),
+        pytest.param(None, "component name cannot be empty", id="None"),
+    ],
+)
+def test_a_name_that_cannot_be_a_field_manager_is_rejected(name: Any, problem: str) -> None:
+    (found,) = problems_of(component.Builder(name, condition_type="WebReady"))
+    assert found.endswith(problem)
+
+
+@pytest.mark.parametrize("name", ["web", "web interface", "Weboberfläche", "店舗", "a/b", "x" * 300])
+def test_any_printable_name_is_accepted(name: str) -> None:
+    assert component.Builder(name, condition_type="WebReady").build().name == name
+
+
+@pytest.mark.parametrize(
+    ("condition_type", "problem"),
+    [
+        pytest.param("web ready", "a condition type must match", id="space"),
+        pytest.param("-Ready", "a condition type must match", id="leading dash"),
+        pytest.param("Ready\n", "a condition type must match", id="line break"),
+        pytest.param("Example.com/Ready", "a condition type must match", id="domain in upper case"),
+        pytest.param("x" * 317, "a condition type has at most 316 characters, got 317", id="too long"),
+        pytest.param(5, "condition type must be a text, got 5", id="a number"),
+        pytest.param(None, "condition type cannot be empty", id="None"),
+    ],
+)
+def test_a_condition_type_that_the_api_server_would_reject_is_rejected(condition_type: Any, problem: str) -> None:
+    (found,) = problems_of(component.Builder("web", condition_type=condition_type))
+    assert found.startswith(problem)
+
+
+@pytest.mark.parametrize("condition_type", ["Ready", "example.com/Ready", "a.b_c-9", "x" * 316])
+def test_a_condition_type_of_the_api_is_accepted(condition_type: str) -> None:
+    assert component.Builder("web", condition_type=condition_type).build().condition_type == condition_type
+
+
+def test_settings_of_a_wrong_type_are_reported_together() -> None:
+    wrong: Any = "5m"
+    builder = component.Builder("web", condition_type="WebReady").with_grace_period(wrong).with_poll_interval(wrong)
+    assert problems_of(builder.with_handler_timeout(wrong).suspend(wrong).with_feature_gate(wrong)) == (
+        "grace period must be a timedelta, got '5m'",
+        "poll interval must be a timedelta, got '5m'",
+        "handler timeout must be a timedelta, got '5m'",
+        "suspend() takes True or False, got '5m'",
+        "a feature gate has a method enabled(), got '5m'",
+    )
+
+
 def test_every_problem_is_reported(web: deployment.Resource) -> None:
     nothing: Any = None
     builder = component.Builder("", condition_type="").with_resource(nothing).with_resource(web).with_resource(web)

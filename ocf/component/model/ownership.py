@@ -12,7 +12,7 @@ from ocf.objects.owner_references import controller_of
 
 __all__ = ["Owner", "field_manager", "sendable"]
 
-# The API server's limit for the name of a field manager.
+# The API server's limit for the name of a field manager, in bytes.
 _LONGEST_MANAGER: Final = 128
 # Only the API server sets these; it rejects most of them in a request.
 _SERVER_METADATA: Final = frozenset(
@@ -36,16 +36,16 @@ def field_manager(*parts: str) -> str:
         parts: Kind of the owner, name of the component, uid of the owner.
 
     Returns:
-        The parts joined by slashes; their SHA-256 in hex if that is longer than the API allows.
+        The parts joined by slashes; their SHA-256 in hex if that has more bytes than the API allows.
 
     Example:
         >>> field_manager("Shop", "web-interface", "c0ffee")
         'Shop/web-interface/c0ffee'
-        >>> len(field_manager("Shop", "x" * 200, "c0ffee"))
-        64
+        >>> len(field_manager("Shop", "x" * 200, "c0ffee")), len(field_manager("Shop", "ü" * 100, "c0ffee"))
+        (64, 64)
     """
     name = "/".join(parts)
-    return name if len(name) <= _LONGEST_MANAGER else hashlib.sha256(name.encode()).hexdigest()
+    return name if len(name.encode()) <= _LONGEST_MANAGER else hashlib.sha256(name.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

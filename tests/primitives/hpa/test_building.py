@@ -21,6 +21,15 @@ def nothing(_mutator: hpa.Mutator) -> None:
     """A mutation that changes nothing."""
 
 
+async def grow_later(m: hpa.Mutator) -> None:
+    m.edit_hpa_spec(lambda spec: spec.set_max_replicas(20))
+
+
+def mistaken(name: Any, mutate: Any = nothing, feature: Any = None) -> Any:
+    """Return a mutation whose arguments a type checker would reject."""
+    return hpa.Mutation(name, mutate, feature=feature)
+
+
 def refused(builder: hpa.Builder) -> tuple[str, ...]:
     with pytest.raises(BuildError) as caught:
         builder.build()
@@ -139,8 +148,72 @@ class TestMutations:
         with pytest.raises(FeatureGateError, match='evaluating gate for mutation "x": '):
             hpa.Builder(hpa_base).with_mutation(mutation).build().firing_set()
 
+    @pytest.mark.parametrize(
+        ("given", "problem"),
+        [
+            pytest.param(None, "with_mutation takes mutations, got None", id="None"),
+            pytest.param(
+                nothing,
+                'with_mutation takes mutations, got the function nothing: name it, Mutation("nothing", nothing)',
+                id="a function",
+            ),
+            pytest.param(
+                lambda _m: None,
+                'with_mutation takes mutations, got the function <lambda>: name it, Mutation("name", name)',
+                id="a lambda",
+            ),
+            pytest.param("m", "with_mutation takes mutations, got 'm'", id="a text"),
+            pytest.param(
+                mistaken(None), "the name of a mutation must be a text, got None", id="a mutation without a name"
+            ),
+            pytest.param(mistaken("m", 5), "mutation m takes a function, got int 5", id="a mutation of a number"),
+            pytest.param(
+                mistaken("m", nothing, feature=True),
+                "mutation m: a gate has a method enabled(), got bool True",
+                id="a mutation with a bool as gate",
+            ),
+            pytest.param(
+                mistaken("m", grow_later),
+                "mutation m takes a plain function, without async and yield; this one records nothing",
+                id="an asynchronous mutation",
+            ),
+        ],
+    )
+    def test_what_is_not_a_mutation_is_named_with_the_other_problems(
+        self, hpa_base: Manifest, given: Any, problem: str
+    ) -> None:
+        builder = hpa.Builder(named(hpa_base, name="web")).with_mutation(given).with_metrics_identifier(" ")
+        assert refused(builder) == ("object namespace cannot be empty", "metrics identifier cannot be blank", problem)
+
+    def test_a_mutation_without_a_function_is_built(self, hpa_base: Manifest) -> None:
+        assert hpa.Builder(hpa_base).with_mutation(hpa.Mutation("m", None)).build().registered_mutations == ("m",)
+
 
 class TestSettings:
+    @pytest.mark.parametrize(
+        ("given", "problem"),
+        [
+            pytest.param(True, "must be a function, not of type bool", id="a bool"),
+            pytest.param(grow_later, "must be a plain function, without async and yield", id="an async function"),
+        ],
+    )
+    def test_what_is_not_a_handler_is_named_with_the_other_problems(
+        self, hpa_base: Manifest, given: Any, problem: str
+    ) -> None:
+        identifier: Any = 5
+        builder = hpa.Builder(hpa_base).with_guard(given).with_custom_suspend_status(given)
+        builder.with_custom_operational_status(given).with_custom_grace_status(given)
+        builder.with_custom_suspend_mutation(given).with_custom_suspend_deletion_decision(given)
+        assert set(refused(builder.with_metrics_identifier(identifier))) == {
+            "metrics identifier must be a text, not of type int",
+            f"guard {problem}",
+            f"status handler {problem}",
+            f"grace handler {problem}",
+            f"suspend handler {problem}",
+            f"suspension handler {problem}",
+            f"delete_on_suspend handler {problem}",
+        }
+
     def test_a_blank_metrics_identifier_is_rejected(self, hpa_base: Manifest) -> None:
         assert refused(hpa.Builder(hpa_base).with_metrics_identifier("  ")) == ("metrics identifier cannot be blank",)
 
