@@ -22,7 +22,7 @@ from ocf.component.model.resource_options import Lifecycle
 from ocf.component.model.timeouts import call_with_timeout
 from ocf.component.reconcile.loop import converge
 from ocf.component.reconcile.prerequisites import DependsOn, Prerequisite, PrerequisiteStatus, check_prerequisite
-from ocf.component.reconcile.prune import Pruner
+from ocf.component.reconcile.prune import DeletionReason, Pruner
 from ocf.component.reconcile.run import ReconcileRun, Reporter, failing
 from ocf.component.reconcile.suspend import suspend
 from ocf.component.status.conditions import (
@@ -32,6 +32,7 @@ from ocf.component.status.conditions import (
     grace_is_over,
     grace_remaining,
     suspending_condition,
+    transition_time_problem,
 )
 from ocf.component.status.reasons import SUSPENSION_REASONS, Reason
 from ocf.component.status.results import Action, ResourceOutcome, Result
@@ -48,6 +49,9 @@ _WAITING: Final = frozenset({Reason.BLOCKED, Reason.PREREQUISITE_NOT_MET, Reason
 _BEFORE_PREREQUISITES: Final = frozenset(
     {Reason.UNKNOWN, Reason.PREREQUISITE_NOT_MET, Reason.DISABLED, Reason.FEATURE_GATE_ERROR, Reason.ERROR}
 )
+_DISABLED: Final = DeletionReason("disabled", "due to disabled feature gate")
+_FLAGGED: Final = DeletionReason("not wanted", "due to resource deletion flag")
+_GATED: Final = DeletionReason("gate closed", "due to closed resource gate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +234,9 @@ class Component:
     async def _work(
         self, context: ReconcileContext, before: ConditionContext
     ) -> tuple[Condition, list[ResourceOutcome]]:
+        if problem := transition_time_problem(before.previous):
+            # The failed condition gets a new time, so the next reconcile succeeds.
+            raise ReconcileError(self.name, problem)
         if not self._is_enabled():
             outcomes = await self._disable(context)
             return before.next(Reason.DISABLED, "Component is disabled.", ready=True), outcomes
@@ -265,14 +272,14 @@ class Component:
         """Delete or orphan the objects of the component; read-only resources are not touched."""
         work = Pruner(self._new_run(context, ScaleTargets({}, {}, {})))
         managed = _with(self.entries, Lifecycle.MANAGED, Lifecycle.DELETED)
-        await work.delete(managed, "disabled", "due to disabled feature gate")
+        await work.delete(managed, lambda _entry: _DISABLED)
         return await self._orphan_and_prune(work, prune=self.prunes)
 
     async def _clean_up(self, run: ReconcileRun, *, prune: bool) -> list[ResourceOutcome]:
         if not (self._deleted or self._orphaned or prune):
             return []
         work = Pruner(run)
-        await work.delete(self._deleted, "not wanted", "due to resource deletion flag")
+        await work.delete(self._deleted, lambda entry: _GATED if entry.options.gate_closed else _FLAGGED)
         return await self._orphan_and_prune(work, prune=prune)
 
     async def _orphan_and_prune(self, work: Pruner, *, prune: bool) -> list[ResourceOutcome]:

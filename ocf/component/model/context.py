@@ -56,8 +56,6 @@ class ReconcileContext:
     Attributes:
         owner: The owner as it was read.
         owned_by: Key, uid and generation of the owner.
-        status: Copy of its status, for changes; leaving `reconciling` writes it.
-        cluster: The cluster of the objects.
         recorder: Receives attempts, events and conditions.
         now: Time of the reconcile.
         elapsed: The same on the monotonic clock.
@@ -65,14 +63,46 @@ class ReconcileContext:
 
     def __init__(self, owner: Manifest, cluster: Cluster, clock: Clock, recorder: Recorder | None = None) -> None:
         self.owner = owner
-        self.status: Final[dict[str, Any]] = copy_json(owner.get("status") or {})
-        self.cluster: Final = cluster
+        self._status: Final[dict[str, Any]] = copy_json(owner.get("status") or {})
+        self._cluster: Final = cluster
         self.owned_by: Final = Owner.of(owner)
         self.recorder: Final[Recorder] = recorder or NullRecorder()
         self.now: Final = clock.now()
         self.elapsed: Final = clock.elapsed()
         self._ours: set[str] = set()
         self._unpublished: dict[str, Condition] = {}
+        self._ended = False
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """Copy of the owner's status, for changes; leaving `reconciling` writes it.
+
+        Raises:
+            ConfigError: If the block of `reconciling` has ended: a change would not be written.
+        """
+        self._require_open()
+        return self._status
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster of the objects.
+
+        Raises:
+            ConfigError: If the block of `reconciling` has ended.
+        """
+        self._require_open()
+        return self._cluster
+
+    def end(self) -> None:
+        """End the reconcile: from now on, using status, conditions or cluster is an error."""
+        self._ended = True
+
+    def _require_open(self) -> None:
+        if self._ended:
+            raise ConfigError(
+                f"the context of {self.owned_by.key} was used after its block had ended: use it inside of "
+                "`async with reconciling(...)`, and open a new block for each reconcile"
+            )
 
     @property
     def is_ending(self) -> bool:
@@ -250,9 +280,11 @@ async def reconciling(
         The context for `Component.reconcile`. Set further fields of the owner's status in its `status`.
 
     Raises:
+        ConfigError: If owner or cluster is something else, such as None.
         ManifestError: If the owner has no name or no uid.
         ApiError: If the status cannot be written. After an error inside the block, that error is raised with a note.
     """
+    _require_arguments(owner, cluster)
     manifest = owner if isinstance(owner, dict) else write_model(owner)
     context = ReconcileContext(manifest, cluster, clock or SystemClock(), recorder)
     try:
@@ -265,4 +297,22 @@ async def reconciling(
         except ApiError as unwritten:
             error.add_note(f"the status of {context.owned_by.key} could not be written either: {unwritten}")
         raise
-    await context.write_status()
+    else:
+        await context.write_status()
+    finally:
+        context.end()
+
+
+def _require_arguments(owner: object, cluster: object) -> None:
+    problems: list[str] = []
+    if not isinstance(owner, dict):
+        from pydantic import BaseModel
+
+        if not isinstance(owner, BaseModel):
+            found = "None" if owner is None else f"an object of type {type(owner).__name__}"
+            problems.append(f"owner must be the manifest or a model of an object read from the cluster, got {found}")
+    if not callable(getattr(cluster, "apply", None)):
+        found = "None" if cluster is None else f"an object of type {type(cluster).__name__}"
+        problems.append(f"cluster must be a Cluster, got {found}")
+    if problems:
+        raise ConfigError(f"reconciling: {'; '.join(problems)}")

@@ -104,6 +104,7 @@ class EffectiveOptions:
         block_on_foreign_controller: Whether an object of another controller blocks.
         independent: Whether it is reconciled concurrently with the other resources.
         suppress_grace_warning: Whether a grace status that contradicts the status is not logged.
+        gate_closed: Whether its gate is off, and nothing else deletes its object.
     """
 
     lifecycle: Lifecycle = Lifecycle.MANAGED
@@ -117,6 +118,7 @@ class EffectiveOptions:
     block_on_foreign_controller: bool = False
     independent: bool = False
     suppress_grace_warning: bool = False
+    gate_closed: bool = False
 
     @classmethod
     def of(cls, keywords: ResourceOptions) -> EffectiveOptions:
@@ -133,7 +135,8 @@ class EffectiveOptions:
         ignore_fields = _paths(given.get("ignore_fields", ()), problems)
         participation = _member(Participation, "participation", given, problems) or Participation.REQUIRED
         on_conflict = _member(Conflicts, "on_conflict", given, problems) or Conflicts.TAKE
-        lifecycle = _lifecycle(given, problems)
+        gate_closed = _is_gated_off(given, problems)
+        lifecycle = _lifecycle(given, gate_closed=gate_closed)
         if problems:
             raise ConfigError("; ".join(problems))
         return cls(
@@ -148,6 +151,7 @@ class EffectiveOptions:
             block_on_foreign_controller=given.get("block_on_foreign_controller", False),
             independent=given.get("independent", False),
             suppress_grace_warning=given.get("suppress_grace_warning", False),
+            gate_closed=gate_closed and not given.get("delete_when"),
         )
 
 
@@ -190,17 +194,20 @@ def _member(kind: type[EnumT], name: str, given: Mapping[str, Any], problems: li
         return None
 
 
-def _lifecycle(given: Mapping[str, Any], problems: list[str]) -> Lifecycle:
+def _is_gated_off(given: Mapping[str, Any], problems: list[str]) -> bool:
     try:
-        gated_off = not is_open(given.get("gated_by"))
+        return not is_open(given.get("gated_by"))
     except ConfigError as error:
         problems.append(str(error))
-        return Lifecycle.MANAGED
+        return False
+
+
+def _lifecycle(given: Mapping[str, Any], *, gate_closed: bool) -> Lifecycle:
     if given.get("read_only"):
         return Lifecycle.READ_ONLY
     if given.get("orphan_when"):
         return Lifecycle.ORPHANED
-    return Lifecycle.DELETED if gated_off or given.get("delete_when") else Lifecycle.MANAGED
+    return Lifecycle.DELETED if gate_closed or given.get("delete_when") else Lifecycle.MANAGED
 
 
 def _other_lifecycles(given: Mapping[str, Any]) -> Iterator[Lifecycle]:

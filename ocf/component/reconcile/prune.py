@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ocf.cluster import ListOptions
 from ocf.component.apply.deleter import OwnedObjectDeleter
@@ -23,9 +23,21 @@ from ocf.objects import Manifest, ObjectKey, get_field
 if TYPE_CHECKING:
     from ocf.component.model.registration import Registration
 
-__all__ = ["Pruner"]
+__all__ = ["DeletionReason", "Pruner"]
 
 _UNREGISTERED: Final = "because the component does not register it any more"
+
+
+class DeletionReason(NamedTuple):
+    """Reason of a deletion.
+
+    Args:
+        detail: In a word or two, for the outcome.
+        event: As it follows "deleted" in the event.
+    """
+
+    detail: str
+    event: str
 
 
 class Pruner:
@@ -50,15 +62,15 @@ class Pruner:
         raise_all(self._run.component, self._errors)
         return self._outcomes
 
-    async def delete(self, entries: Iterable[Registration], detail: str, reason: str) -> None:
+    async def delete(self, entries: Iterable[Registration], why: Callable[[Registration], DeletionReason]) -> None:
         """Delete the objects of resources, scalers first, else in order of registration.
 
         Args:
             entries: The resources.
-            detail: Why, in a word or two.
-            reason: Why, as it follows "deleted" in the event.
+            why: Returns the reason for one of them.
         """
         for entry in _scalers_first(entries):
+            detail, reason = why(entry)
             await self._process(entry, partial(self._delete, entry.identity, detail, reason))
 
     async def orphan(self, entries: Iterable[Registration]) -> None:

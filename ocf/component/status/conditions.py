@@ -23,7 +23,7 @@ from ocf.component.status.reasons import (
 from ocf.concepts import GraceStatus, StatusReport, SuspensionStatus
 from ocf.objects import Manifest
 from ocf.objects.conditions import ConditionStatus, find_condition, transition_time
-from ocf.objects.timestamps import format_time, parse_time
+from ocf.objects.timestamps import format_time, parse_rfc3339, parse_time
 
 __all__ = [
     "Condition",
@@ -35,6 +35,7 @@ __all__ = [
     "grace_remaining",
     "stored_condition",
     "suspending_condition",
+    "transition_time_problem",
 ]
 
 
@@ -99,7 +100,7 @@ class ConditionContext:
             message: Human-readable message.
             ready: Whether the condition is True.
         """
-        since = self.previous.last_transition_time
+        since = "" if transition_time_problem(self.previous) else self.previous.last_transition_time
         stored = (self.previous.status, since) if since else None
         return Condition(
             type=self.previous.type,
@@ -146,6 +147,30 @@ def stored_condition(conditions: Sequence[Manifest], name: str, generation: int)
         observed_generation=int(found.get("observedGeneration") or generation),
         last_transition_time=str(found.get("lastTransitionTime") or ""),
     )
+
+
+def transition_time_problem(condition: Condition) -> str:
+    """Return why the transition time of a stored condition cannot be read; empty if it can, or if it is missing.
+
+    Only an API server whose schema declares the format of the field rejects such a time.
+
+    Args:
+        condition: The stored condition.
+
+    Example:
+        >>> stored = {"type": "WebReady", "reason": "Healthy", "lastTransitionTime": "soon"}
+        >>> transition_time_problem(stored_condition([stored], "WebReady", 1))
+        "condition WebReady is stored with lastTransitionTime 'soon', expected a time such as 2026-01-31T12:00:00Z"
+    """
+    since = condition.last_transition_time
+    if not since:
+        return ""
+    try:
+        parse_rfc3339(since, comma=True)
+    except ValueError:
+        allowed = "expected a time such as 2026-01-31T12:00:00Z"
+        return f"condition {condition.type} is stored with lastTransitionTime {since!r:.60}, {allowed}"
+    return ""
 
 
 def aggregate(components: Sequence[tuple[str, Condition]], context: ConditionContext) -> Condition:

@@ -10,11 +10,15 @@ import pytest
 
 from ocf import component
 from ocf.cluster import PatchOptions, PatchType, Subresource, Verb
-from ocf.component import Component, reconciling
-from ocf.errors import ApiError, ConfigError, ConflictError, ManifestError, ReconcileError
+from ocf.component import Component, ReconcileContext, reconcile_all, reconciling
+from ocf.component.status.reasons import Reason
+from ocf.errors import ApiError, ConfigError, ConflictError, ManifestError, OcfError, ReconcileError
+from ocf.objects.timestamps import format_time
 from ocf.primitives import deployment
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ocf.objects import Manifest
     from tests.component.conftest import Env
 
@@ -171,6 +175,24 @@ class TestErrors:
             async with reconciling(owner, world.cluster):
                 pass
 
+    @pytest.mark.parametrize(
+        ("owner", "seen"),
+        [
+            pytest.param(None, "None", id="None"),
+            pytest.param("shop/demo", "an object of type str", id="a name"),
+            pytest.param([], "an object of type list", id="a list"),
+        ],
+    )
+    async def test_a_wrong_owner_and_a_wrong_cluster_are_named_together(self, owner: Any, seen: str) -> None:
+        nothing: Any = None
+        with pytest.raises(ConfigError) as caught:
+            async with reconciling(owner, nothing):
+                pytest.fail("the context must not be created without an owner")
+        assert str(caught.value) == (
+            f"reconciling: owner must be the manifest or a model of an object read from the cluster, got {seen}; "
+            "cluster must be a Cluster, got None"
+        )
+
     async def test_an_error_of_the_status_write_is_a_note_of_the_first_error(
         self, world: Env, web_base: Manifest
     ) -> None:
@@ -192,6 +214,85 @@ class TestErrors:
         assert caught.value.__notes__ == [
             "the status of example.com/v1/Shop/shop/demo could not be written either: out of order"
         ]
+
+
+USES = [
+    pytest.param(lambda context: context.status.update(url="x"), id="status"),
+    pytest.param(lambda context: context.cluster, id="cluster"),
+    pytest.param(lambda context: context.condition("WebReady"), id="condition"),
+    pytest.param(lambda context: context.condition_context("WebReady"), id="condition_context"),
+    pytest.param(
+        lambda context: context.set_condition("Backup", status="True", reason="Done", message=""), id="set_condition"
+    ),
+    pytest.param(lambda context: context.aggregate("Ready"), id="aggregate"),
+    pytest.param(lambda context: context.arrange(["Ready"]), id="arrange"),
+]
+
+
+class TestEnd:
+    @pytest.mark.parametrize("use", USES)
+    async def test_a_context_that_is_used_after_its_block_ended_is_an_error(
+        self, world: Env, use: Callable[[ReconcileContext], object]
+    ) -> None:
+        async with reconciling(await world.owner_manifest(), world.cluster) as context:
+            pass
+        with pytest.raises(ConfigError, match=r"context of example\.com/v1/Shop/shop/demo was used after its block"):
+            use(context)
+
+    @pytest.mark.parametrize("error", [RuntimeError("of the user's own"), asyncio.CancelledError()])
+    async def test_a_block_that_ended_with_an_error_has_ended(self, world: Env, error: BaseException) -> None:
+        contexts: list[ReconcileContext] = []
+
+        async def reconcile() -> None:
+            async with reconciling(await world.owner_manifest(), world.cluster) as context:
+                contexts.append(context)
+                raise error
+
+        with pytest.raises(type(error)):
+            await reconcile()
+        with pytest.raises(ConfigError, match="used after its block"):
+            contexts[0].status["url"] = "https://shop"
+
+    async def test_a_component_that_is_reconciled_after_the_block_touches_nothing(
+        self, world: Env, web: deployment.Resource
+    ) -> None:
+        async with reconciling(await world.owner_manifest(), world.cluster) as context:
+            pass
+        world.cluster.requests.clear()
+        with pytest.raises(ConfigError, match="used after its block"):
+            await of(web).reconcile(context)
+        with pytest.raises(ConfigError, match="used after its block"):
+            await reconcile_all(context, of(web))
+        assert len(world.cluster.requests) == 0
+
+    async def test_what_was_read_stays_readable(self, world: Env) -> None:
+        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+            pass
+        assert (context.owned_by.key, context.now, context.is_ending) == (world.owner, world.clock.now(), False)
+
+
+class TestTransitionTime:
+    @pytest.mark.parametrize("time", ["soon", "2026-01-31", "2026-13-31T12:00:00Z", "1769860800"])
+    @pytest.mark.parametrize("grace", [timedelta(0), timedelta(minutes=5)])
+    async def test_one_that_is_not_a_time_fails_one_reconcile_that_names_it(
+        self, world: Env, web: deployment.Resource, time: str, grace: timedelta
+    ) -> None:
+        spoilt = {"type": "WebReady", "status": "False", "reason": "Creating", "message": "", "observedGeneration": 1}
+        await patch_status(world, {"conditions": [{**spoilt, "lastTransitionTime": time}]})
+        subject = (
+            component.Builder("web", condition_type="WebReady").with_resource(web).with_grace_period(grace).build()
+        )
+
+        with pytest.raises(OcfError) as caught:
+            await world.reconcile(subject)
+
+        problem = f"stored with lastTransitionTime '{time}', expected a time such as 2026-01-31T12:00:00Z"
+        assert problem in str(caught.value)
+        failed = await world.condition()
+        assert (failed["reason"], problem in failed["message"]) == ("Error", True)
+        assert failed["lastTransitionTime"] == format_time(world.clock.now())
+        result = await world.reconcile(subject)
+        assert result.condition.reason is Reason.CREATING
 
 
 class TestConflicts:

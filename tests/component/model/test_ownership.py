@@ -21,6 +21,10 @@ class TestFieldManager:
         hashed = field_manager("Shop", "x" * 124)
         assert (len(hashed), hashed) == (64, field_manager("Shop", "x" * 124))
 
+    def test_the_limit_is_in_bytes(self) -> None:
+        assert field_manager("Shop", "ü" * 61) == "Shop/" + "ü" * 61
+        assert len(field_manager("Shop", "ü" * 62)) == 64
+
     def test_two_long_names_have_different_hashes(self) -> None:
         assert field_manager("Shop", "x" * 200, "a") != field_manager("Shop", "x" * 200, "b")
 

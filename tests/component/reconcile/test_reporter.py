@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.component import Component, reconciling
+from ocf.component import Component, Result, reconciling
 from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus, GuardStatus, StatusReport, Why
 from ocf.errors import ReconcileError
 from ocf.feature import BooleanGate
@@ -66,10 +66,10 @@ def of(*resources: Any, **options: Any) -> component.Builder:
     return builder
 
 
-async def run(world: Env, notes: Notes, subject: Component, cluster: Any = None) -> None:
+async def run(world: Env, notes: Notes, subject: Component, cluster: Any = None) -> Result:
     owner = await world.owner_manifest()
     async with reconciling(owner, cluster or world.cluster, clock=world.clock, recorder=notes) as context:
-        await subject.reconcile(context)
+        return await subject.reconcile(context)
 
 
 class TestAttempts:
@@ -156,6 +156,25 @@ class TestEvents:
         assert notes.changes == [
             ("ResourceDeleted", "Delete", f"Resource {CONFIG} deleted due to resource deletion flag"),
         ]
+
+    @pytest.mark.parametrize(
+        ("options", "detail"),
+        [
+            pytest.param({"gated_by": BooleanGate(False)}, "gate closed", id="closed gate"),
+            pytest.param(
+                {"gated_by": BooleanGate(False), "delete_when": True}, "not wanted", id="closed gate and flag"
+            ),
+            pytest.param({"gated_by": BooleanGate(True), "delete_when": True}, "not wanted", id="open gate and flag"),
+        ],
+    )
+    async def test_a_delete_names_what_caused_it(
+        self, world: Env, notes: Notes, options: Any, detail: str, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.reconcile(of(config_map().build()).build())
+        result = await run(world, notes, of(config_map().build(), **options).build())
+        event = {"gate closed": "due to closed resource gate", "not wanted": "due to resource deletion flag"}[detail]
+        assert notes.changes == [("ResourceDeleted", "Delete", f"Resource {CONFIG} deleted {event}")]
+        assert [outcome.detail for outcome in result.outcomes] == [detail]
 
     async def test_a_disabled_component_records_its_deletes(
         self, world: Env, notes: Notes, config_map: Callable[..., StaticKind]
