@@ -23,17 +23,16 @@ from ocf.cluster.protocol import (
 from ocf.cluster.request_log import Request, RequestLog, Verb
 from ocf.embedded.admission.dispatcher import AdmissionClient, Dispatcher
 from ocf.embedded.api.status_errors import expired, method_not_allowed
-from ocf.embedded.api.write_options import FieldValidation, WriteOptions
+from ocf.embedded.api.write_options import FieldValidation, WriteOptions, require_manager
 from ocf.embedded.apiextensions import custom_resource
 from ocf.embedded.controllers.crd_names import NamesAcceptedController
 from ocf.embedded.controllers.garbage_collector import GarbageCollector
-from ocf.embedded.managedfields.field_manager import APPLY, UPDATE
 from ocf.embedded.registry import generic_store, verbs
 from ocf.embedded.registry import scale as scale_subresource
 from ocf.embedded.registry.continue_tokens import read_token, write_token
 from ocf.embedded.registry.pending_write import PendingWrite, run_without_admission
 from ocf.embedded.registry.registry import Registry, kind_of
-from ocf.embedded.registry.request_checks import require_manager, require_subresource
+from ocf.embedded.registry.request_checks import require_subresource
 from ocf.embedded.registry.selectors import selection
 from ocf.embedded.registry.storage import Place, Storage
 from ocf.embedded.watch import WatchSelector, follow, read_version
@@ -233,7 +232,7 @@ class EmbeddedCluster:
         """Apply an object by server-side apply."""
         options = self._options(field_manager, subresource, dry_run=dry_run, force=force)
         with self._recording(_request_for_manifest(Verb.APPLY, manifest, options)) as outcome:
-            require_manager(field_manager, operation=APPLY)
+            require_manager(field_manager, "PatchOptions", is_apply=True)
             if subresource is Subresource.SCALE:
                 key, scale = scale_subresource.addressed(manifest)
                 return await self._write(
@@ -247,7 +246,7 @@ class EmbeddedCluster:
         """Create an object; the cluster generates the name if only `generateName` is set."""
         options = self._options(field_manager, None, dry_run=dry_run)
         with self._recording(_request_for_manifest(Verb.CREATE, manifest, options)) as outcome:
-            require_manager(field_manager, operation=UPDATE)
+            require_manager(field_manager, "CreateOptions")
             return self._registry.copy(
                 await self._write(lambda: verbs.create(self._registry, manifest, options), outcome)
             )
@@ -258,7 +257,7 @@ class EmbeddedCluster:
         """Replace an object, its status, or its Scale."""
         options = self._options(field_manager, subresource, dry_run=dry_run)
         with self._recording(_request_for_manifest(Verb.UPDATE, manifest, options)) as outcome:
-            require_manager(field_manager, operation=UPDATE)
+            require_manager(field_manager, "UpdateOptions")
             if subresource is Subresource.SCALE:
                 key, scale = scale_subresource.addressed(manifest)
                 return await self._write(
@@ -276,7 +275,7 @@ class EmbeddedCluster:
             _request_for_key(Verb.PATCH, key, subresource), field_manager=manager, dry_run=options.dry_run
         )
         with self._recording(request) as outcome:
-            require_manager(manager, operation=UPDATE)
+            require_manager(manager, "PatchOptions")
             if subresource is Subresource.SCALE:
                 return await self._write(
                     lambda: scale_subresource.patch_scale(self._registry, key, patch, patch_type, write), outcome

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 __all__ = [
     "NameRule",
+    "config_key",
     "dns_1035_label",
     "dns_label",
     "dns_label_prefix",
@@ -33,6 +34,8 @@ _is_label: Final = re.compile(_LABEL).fullmatch
 _is_label_1035: Final = re.compile(_LABEL_1035).fullmatch
 _is_subdomain: Final = re.compile(_SUBDOMAIN).fullmatch
 _is_part: Final = re.compile(_PART).fullmatch
+_CONFIG_KEY: Final = "[-._a-zA-Z0-9]+"
+_is_config_key: Final = re.compile(_CONFIG_KEY).fullmatch
 
 _LONGEST_LABEL: Final = 63
 _LONGEST_SUBDOMAIN: Final = 253
@@ -57,6 +60,10 @@ _NO_PART: Final = (
 _NO_VALUE: Final = (
     f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and {_ENDS} "
     f"(e.g. 'MyValue',  or 'my_value',  or '12345', {_RULE} '({_PART})?')"
+)
+_NO_CONFIG_KEY: Final = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
+    f"(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', {_RULE} '{_CONFIG_KEY}')"
 )
 _EMPTY: Final = "must be non-empty"
 
@@ -118,6 +125,18 @@ def label_value(text: str) -> list[str]:
     found = _too_long(text, _LONGEST_LABEL)
     if text and not _is_part(text):
         found.append(_NO_VALUE)
+    return found
+
+
+def config_key(text: str) -> list[str]:
+    """Return the problems of a key in the entries of a ConfigMap or a Secret, which becomes the name of a file."""
+    found = _too_long(text, _LONGEST_SUBDOMAIN, "characters")
+    if not _is_config_key(text):
+        found.append(_NO_CONFIG_KEY)
+    if text in (".", ".."):
+        found.append(f"must not be '{text}'")
+    elif text.startswith(".."):
+        found.append("must not start with '..'")
     return found
 
 

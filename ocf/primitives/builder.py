@@ -161,6 +161,10 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             problems.extend(self._naming_problems(metadata) if metadata is not None else ())
             return {}
         problems.extend(self._naming_problems(baseline.get("metadata") or {}))
+        try:
+            kind.check(baseline)
+        except ManifestError as error:
+            problems.extend(f"{error.subject}: {problem}" for problem in error.problems)
         return baseline
 
     def _naming_problems(self, metadata: Manifest) -> Iterator[str]:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ocf.concepts import ApplyOperation, GraceStatus, StatusReport, SuspensionStatus
-from ocf.objects import client_model
+from ocf.errors import FieldProblem, ManifestError
+from ocf.objects import client_model, write_model
 from ocf.primitives.mutator import BaseMutator
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ocf.feature import PlainResult
+    from ocf.objects import Manifest
+    from ocf.objects.field_errors import FieldError
 
 __all__ = ["GraceHandler", "Handlers", "Kind", "ModelT", "MutatorT", "StatusHandler", "StatusT", "SuspensionHandler"]
 
@@ -26,6 +29,11 @@ StatusT = TypeVar("StatusT", bound=StrEnum)
 StatusHandler = Callable[[ApplyOperation, ModelT], StatusReport[StatusT]]
 GraceHandler = Callable[[ModelT], StatusReport[GraceStatus]]
 SuspensionHandler = Callable[[ModelT], StatusReport[SuspensionStatus]]
+
+
+def _accept(_manifest: Manifest) -> Iterator[FieldError]:
+    """Yield no errors: the API server validates the object."""
+    yield from ()
 
 
 # Not slotted: a cached property needs a `__dict__`.
@@ -39,6 +47,7 @@ class Kind(Generic[ModelT, MutatorT]):
         model_name: Name of the client's model, which is loaded on first use.
         mutator: The mutator class, which declares the categories of edits and their order.
         cluster_scoped: Whether objects of the kind are cluster-scoped.
+        validate: Yields why the API server would reject an object of the kind; for its baseline and after each edit.
     """
 
     api_version: str
@@ -46,11 +55,33 @@ class Kind(Generic[ModelT, MutatorT]):
     model_name: str
     mutator: type[MutatorT]
     cluster_scoped: bool = False
+    validate: Callable[[Manifest], Iterator[FieldError]] = _accept
 
     @cached_property
     def model(self) -> type[ModelT]:
         """The client's model, loaded on first use."""
         return cast("type[ModelT]", client_model(self.model_name))
+
+    def write(self, model: ModelT) -> Manifest:
+        """Return a model as a manifest that the API server accepts, as far as the kind validates it.
+
+        Raises:
+            ManifestError: If the model contains an invalid value.
+        """
+        manifest = write_model(model)
+        self.check(manifest)
+        return manifest
+
+    def check(self, manifest: Manifest) -> None:
+        """Check a manifest with `validate`.
+
+        Raises:
+            ManifestError: With every error.
+        """
+        problems = [FieldProblem(error.path, error.message) for error in self.validate(manifest)]
+        if problems:
+            metadata = manifest.get("metadata") or {}
+            raise ManifestError(f"{self.name} {metadata.get('namespace', '')}/{metadata.get('name', '')}", problems)
 
 
 def _default_grace(_live: Any) -> StatusReport[GraceStatus]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 from ocf.concepts import Source, SourceKind
 from ocf.errors import ManifestError, MutationError, OcfError
 from ocf.feature.mutation import record_edits
-from ocf.objects import copy_json, describe_invalid, without_field, write_model
+from ocf.objects import copy_json, describe_invalid, without_field
 from ocf.primitives.kind import Kind, ModelT, MutatorT
 from ocf.primitives.mutator import EditError
 
@@ -128,7 +128,7 @@ class Renderer(Generic[ModelT, MutatorT]):
             yield by, manifest
             return manifest
         model = self._read(start)
-        manifest = _writable(model) or manifest
+        manifest = self._writable(model) or manifest
         yield by, manifest
         written: Manifest | None = manifest
         for plan, category in _steps(plans):
@@ -136,7 +136,7 @@ class Renderer(Generic[ModelT, MutatorT]):
                 category.apply(model, plan.mutator.recorded(category.name))
             except Exception as error:
                 raise self._failed(plan, category.name, error) from error
-            written = _writable(model)
+            written = self._writable(model)
             # A later step may fix a model that cannot be written; the changes of both are then attributed to it.
             if written is not None:
                 manifest = written
@@ -162,7 +162,7 @@ class Renderer(Generic[ModelT, MutatorT]):
                 cause = error.__cause__ or error
                 raise self._failed(plan, error.category, cause) from cause
         try:
-            return model, write_model(model)
+            return model, self._kind.write(model)
         except ManifestError as error:
             raise self._blame(error, plans, start) from error
 
@@ -173,6 +173,12 @@ class Renderer(Generic[ModelT, MutatorT]):
             # A model built without validation, or a required field that is an ignored field.
             problem = f"the object before the edits is not a valid {self._kind.name}: {_describe(error)}"
             raise MutationError(self._identity, "", problem) from error
+
+    def _writable(self, model: ModelT) -> Manifest | None:
+        try:
+            return self._kind.write(model)
+        except ManifestError:
+            return None
 
     def _recorded(self, mutation: Mutation[MutatorT]) -> _Plan:
         mutator = self._kind.mutator()
@@ -204,7 +210,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         for plan, category in _steps(plans):
             category.apply(model, plan.mutator.recorded(category.name))
             try:
-                write_model(model)
+                self._kind.write(model)
             except ManifestError as found:
                 return self._failed(plan, category.name, found)
         return MutationError(self._identity, "", f"the rendered object cannot be written: {error}")
@@ -215,13 +221,6 @@ def _steps(plans: Sequence[_Plan]) -> Iterator[tuple[_Plan, Any]]:
         for category in plan.mutator.categories:
             if plan.mutator.recorded(category.name):
                 yield plan, category
-
-
-def _writable(model: Any) -> Manifest | None:
-    try:
-        return write_model(model)
-    except ManifestError:
-        return None
 
 
 def _source(plan: _Plan, category: str) -> Source:

@@ -136,7 +136,7 @@ class Field:
         self.exact = _EXACT.get(self.type) if isinstance(self.type, Scalar) else None
 
 
-_EXACT: Final[Mapping[Scalar, _Class]] = {Scalar.TEXT: str, Scalar.BYTES: str, Scalar.BOOLEAN: bool}
+_EXACT: Final[Mapping[Scalar, _Class]] = {Scalar.TEXT: str, Scalar.BOOLEAN: bool}
 
 
 @dataclass(slots=True, eq=False)

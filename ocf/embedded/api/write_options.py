@@ -3,10 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from ocf.cluster.protocol import Subresource
+from ocf.embedded.api.status_errors import invalid
+from ocf.errors import FieldProblem
+from ocf.objects.field_errors import FieldError, required, too_long
+from ocf.objects.field_errors import invalid as invalid_value
 
-__all__ = ["FieldValidation", "WriteOptions"]
+__all__ = ["FieldValidation", "WriteOptions", "default_manager", "require_manager"]
+
+_LONGEST_MANAGER: Final = 128
 
 
 class FieldValidation(StrEnum):
@@ -45,3 +52,46 @@ class WriteOptions:
     validation: FieldValidation = FieldValidation.IGNORE
     duplicates: tuple[str, ...] = ()
     warn: Callable[[str], None] = _discard_warning
+
+
+def require_manager(field_manager: str, options: str, *, is_apply: bool = False) -> None:
+    """Check the field manager of a request.
+
+    Args:
+        field_manager: Its name.
+        options: Kind of the request's options: `CreateOptions`, `UpdateOptions`, `PatchOptions`.
+        is_apply: Whether the request is an apply, which requires a field manager.
+
+    Raises:
+        InvalidError: If the name is missing in an apply, has more than 128 bytes, or is not printable.
+    """
+    errors: list[FieldError] = []
+    if is_apply and not field_manager:
+        errors.append(required("fieldManager", "is required for apply patch"))
+    if len(field_manager.encode(errors="surrogatepass")) > _LONGEST_MANAGER:
+        errors.append(too_long("fieldManager", _LONGEST_MANAGER))
+    for index, character in enumerate(field_manager):
+        if not character.isprintable():
+            position = len(field_manager[:index].encode(errors="surrogatepass"))
+            problem = f"invalid character U+{ord(character):04X} (at position {position})"
+            errors.append(invalid_value("fieldManager", field_manager, problem))
+    if errors:
+        problems = [FieldProblem(error.path, error.message) for error in errors]
+        raise invalid(f"{options}.meta.k8s.io", "", problems)
+
+
+def default_manager(user_agent: str) -> str:
+    """Return the default field manager of a client.
+
+    Args:
+        user_agent: The `User-Agent` header.
+
+    Returns:
+        The name of the program, without characters that are not printable, cut at 128 bytes.
+
+    Example:
+        >>> default_manager("kubectl/v1.36.3 (linux/amd64) kubernetes/abc")
+        'kubectl'
+    """
+    name = "".join(filter(str.isprintable, user_agent.partition("/")[0]))
+    return name.encode()[:_LONGEST_MANAGER].decode(errors="ignore")

@@ -6,11 +6,13 @@ distinguish them from unset ones, and fields without `omitempty` appear. Quantit
 This module does the same, driven by the types; defaults are set later.
 """
 
+import base64
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from ocf.objects import copy_json
+from ocf.objects.data_validation import decode_base64
 from ocf.objects.timestamps import format_micro_time, format_time, parse_micro_time, parse_rfc3339
 from ocf.schema.builtin import Anything, EmptyValue, Field, ListType, MapType, Scalar, StructType, Type
 
@@ -34,11 +36,13 @@ class DecodeError(ValueError):
     Args:
         message: The message of Go's JSON decoder.
         wanted: The Go type of the field; empty if the JSON type is right and only the text is invalid.
+        unstructured: The message for a decoded value, where the API server has another one than for JSON; else empty.
     """
 
-    def __init__(self, message: str, wanted: str = "") -> None:
+    def __init__(self, message: str, wanted: str = "", unstructured: str = "") -> None:
         super().__init__(message)
         self.wanted = wanted
+        self.unstructured = unstructured
 
 
 def decode(value: Any, kind: StructType, live: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -205,6 +209,8 @@ def _value(value: Any, kind: Type, owner: str, path: str) -> Any:
 
 
 def _item(value: Any, kind: Type, owner: str, path: str) -> Any:
+    if value is None and kind is Scalar.BYTES:
+        return ""
     return _zero(kind) if value is None and not isinstance(kind, Anything) else _value(value, kind, owner, path)
 
 
@@ -218,6 +224,14 @@ def _text(value: Any, kind: Scalar, owner: str, path: str) -> Any:
     if isinstance(value, str):
         return value
     raise _fail(value, owner, path, _GO_NAMES[kind])
+
+
+def _bytes(value: Any, kind: Scalar, owner: str, path: str) -> Any:
+    text = _text(value, kind, owner, path)
+    try:
+        return base64.b64encode(decode_base64(text)).decode()
+    except ValueError as error:
+        raise DecodeError(str(error), unstructured=f"error decoding from json: {error}") from error
 
 
 def _integer(value: Any, kind: Scalar, owner: str, path: str) -> Any:
@@ -295,7 +309,7 @@ _SCALARS: Final[Mapping[Scalar, Callable[[Any, Scalar, str, str], Any]]] = {
     Scalar.INT64: _integer,
     Scalar.NUMBER: _number,
     Scalar.BOOLEAN: _boolean,
-    Scalar.BYTES: _text,
+    Scalar.BYTES: _bytes,
     Scalar.TIME: _time,
     Scalar.MICRO_TIME: _time,
     Scalar.QUANTITY: _quantity,

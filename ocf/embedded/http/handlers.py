@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from ocf.cluster.protocol import DeleteOptions, ListOptions, ObjectList, PatchOptions, Subresource
 from ocf.embedded.api.status_errors import bad_request, invalid, method_not_allowed, no_such_resource
-from ocf.embedded.api.write_options import FieldValidation
+from ocf.embedded.api.write_options import FieldValidation, default_manager
 from ocf.embedded.http.access_reviews import with_status
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import Form, Media
 from ocf.embedded.http.paths import ResourcePath
-from ocf.embedded.http.query_options import DeleteQuery, ListQuery, WriteQuery, manager_of
+from ocf.embedded.http.query_options import DeleteQuery, ListQuery, WriteQuery
 from ocf.embedded.http.request_body import duplicates, read_object, read_options, read_patch
 from ocf.embedded.http.resource_catalog import ServedResource
 from ocf.embedded.http.responses import Response, metadata_of, without_kind
@@ -94,7 +94,7 @@ class RequestContext:
 
     def manager(self, options: WriteQuery) -> str:
         """Return the field manager of a write."""
-        return options.field_manager or manager_of(self.user_agent)
+        return options.field_manager or default_manager(self.user_agent)
 
 
 async def handle(backend: Backend, context: RequestContext) -> Response:

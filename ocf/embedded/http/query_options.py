@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ocf.cluster.protocol import Preconditions, Propagation
-from ocf.embedded.api.status_errors import bad_request, invalid
-from ocf.embedded.api.write_options import FieldValidation
+from ocf.embedded.api.status_errors import bad_request
+from ocf.embedded.api.write_options import FieldValidation, require_manager
 from ocf.embedded.http.status import bad_option
 from ocf.errors import FieldProblem, InvalidError, StatusCause
 
-__all__ = ["DeleteQuery", "ListQuery", "WriteQuery", "manager_of"]
+__all__ = ["DeleteQuery", "ListQuery", "WriteQuery"]
 
 _TRUE: Final = frozenset({"true", "1", "t", "T", "TRUE", "True", ""})
 _PROPAGATIONS: Final = ("Foreground", "Background", "Orphan", "nil")
-_LONGEST_MANAGER: Final = 128
 
 _VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 
@@ -32,19 +31,6 @@ def _integer(query: Mapping[str, str], name: str) -> int:
         return int(text)
     except ValueError:
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
-
-
-def manager_of(user_agent: str) -> str:
-    """Return the default field manager of a client.
-
-    Args:
-        user_agent: The `User-Agent` header.
-
-    Example:
-        >>> manager_of("kubectl/v1.36.3 (linux/amd64) kubernetes/abc")
-        'kubectl'
-    """
-    return user_agent.partition("/")[0][:_LONGEST_MANAGER]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +153,7 @@ class WriteQuery:
         if validation not in _VALIDATIONS:
             raise bad_option(kind, "fieldValidation", f'"{validation}"', _VALIDATIONS)
         manager = query.get("fieldManager", "")
-        if len(manager.encode()) > _LONGEST_MANAGER:
-            problem = FieldProblem("fieldManager", f"Too long: may not be more than {_LONGEST_MANAGER} bytes")
-            raise invalid(f"{kind}.meta.k8s.io", "", [problem])
+        require_manager(manager, kind)
         return cls(
             field_manager=manager,
             dry_run=_dry_run(query, kind),

@@ -4,15 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ocf.cluster.protocol import Subresource
-from ocf.embedded.api.status_errors import bad_request, invalid, method_not_allowed, no_such_resource, not_found
+from ocf.embedded.api.status_errors import bad_request, method_not_allowed, no_such_resource, not_found
 from ocf.embedded.api.write_options import FieldValidation, WriteOptions
 from ocf.embedded.apiextensions import undeclared
 from ocf.embedded.codec.decoding import unknown_fields
 from ocf.embedded.codec.defaulting import set_defaults
-from ocf.embedded.managedfields.field_manager import APPLY
 from ocf.embedded.managedfields.typed import type_problems
 from ocf.embedded.registry.registry import decoded
-from ocf.errors import ApiError, FieldProblem, InvalidError
+from ocf.errors import ApiError, InvalidError
 from ocf.objects import Manifest, ObjectKey
 from ocf.schema.builtin import ApiResource, StructType
 
@@ -21,31 +20,11 @@ __all__ = [
     "decode",
     "metadata_of",
     "require_known",
-    "require_manager",
     "require_same",
     "require_subresource",
     "require_typed",
     "require_verb",
 ]
-
-_LONGEST_MANAGER = 128
-
-
-def require_manager(field_manager: str, *, operation: str) -> None:
-    """Check the field manager of a request.
-
-    Args:
-        field_manager: Its name.
-        operation: Operation of the request; `Apply` requires a field manager.
-
-    Raises:
-        InvalidError: If the name is too long, or missing in an apply.
-    """
-    kind = "PatchOptions.meta.k8s.io"
-    if operation == APPLY and not field_manager:
-        raise invalid(kind, "", [FieldProblem("fieldManager", "Required value: is required for apply patch")])
-    if len(field_manager.encode()) > _LONGEST_MANAGER:
-        raise invalid(kind, "", [FieldProblem("fieldManager", "Too long: may not be more than 128 bytes")])
 
 
 def require_subresource(resource: ApiResource, name: str, subresource: Subresource | None) -> None:

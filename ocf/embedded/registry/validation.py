@@ -13,6 +13,7 @@ from ocf.embedded.apiextensions import count_problems, custom_update_problems, d
 from ocf.embedded.registry.webhook_configurations import configuration_problems
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
+from ocf.objects.data_validation import config_map_errors, secret_errors, secret_type_errors
 from ocf.objects.json_equality import equal_json
 from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors
 from ocf.objects.name_validation import (
@@ -31,6 +32,8 @@ __all__ = ["create_problems", "update_problems"]
 _AUTOSCALER: Final = "HorizontalPodAutoscaler.autoscaling"
 _DEFINITION: Final = "CustomResourceDefinition.apiextensions.k8s.io"
 _PATH_NAMES: Final = frozenset({"rbac.authorization.k8s.io"})
+
+_ENTRY_RULES: Final = {"ConfigMap": (config_map_errors,), "Secret": (secret_errors, secret_type_errors)}
 
 
 def _name_rules(resource: ApiResource) -> tuple[NameRule, NameRule]:
@@ -140,6 +143,9 @@ def _body_problems(manifest: Manifest, resource: ApiResource) -> Iterator[FieldP
         yield from configuration_problems(manifest)
     elif resource.group_kind == _AUTOSCALER:
         yield from _autoscaler_problems(manifest, None)
+    elif resource.group_kind in _ENTRY_RULES:
+        for rule in _ENTRY_RULES[resource.group_kind]:
+            yield from (FieldProblem(error.path, error.message) for error in rule(manifest))
     elif (resource.group, resource.kind) in _SELECTED:
         yield from _selector_problems(manifest["spec"])
         replicas = manifest["spec"].get("replicas", 0)

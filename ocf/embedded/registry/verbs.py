@@ -296,7 +296,7 @@ def _undecodable_patch(change: Any, patch_type: PatchType, error: DecodeError) -
     """Return the error for a patch whose result does not match the type of the kind."""
     detail = f"Invalid value: {error}"
     if patch_type is PatchType.STRATEGIC_MERGE:
-        text = f"unrecognized type: {error.wanted}" if error.wanted else str(error)
+        text = f"unrecognized type: {error.wanted}" if error.wanted else error.unstructured or str(error)
         detail = f"Invalid value: {go_json(go_text(change))}: {text}"
     return invalid("", "", [FieldProblem("patch", detail)])
 
@@ -366,5 +366,8 @@ def _converted(manifest: Manifest, resource: ApiResource, live: Manifest | None)
     try:
         return decode(manifest, resource, drop_nulls=False, live=live)
     except DecodeError as error:
-        what = "failed to convert new object"
-        raise apply_error(what, metadata_of(manifest), resource, str(error), after=" to proper version") from error
+        what, problem = "failed to convert new object", str(error)
+        if error.unstructured:
+            kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+            problem = f"unable to convert unstructured object to {kind}: {error.unstructured}"
+        raise apply_error(what, metadata_of(manifest), resource, problem, after=" to proper version") from error

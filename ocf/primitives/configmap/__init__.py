@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ocf import feature
 from ocf.editors import ConfigMapDataEditor, ObjectMetaEditor
+from ocf.objects.data_validation import base64_errors, config_map_errors
 from ocf.primitives.content_hash import DataBuilder, DataResource
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kubernetes.client import V1ConfigMap
 
     from ocf.objects import Manifest
+    from ocf.objects.field_errors import FieldError
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 
@@ -47,7 +51,13 @@ Mutation: TypeAlias = feature.Mutation[Mutator]
 Resource: TypeAlias = DataResource["V1ConfigMap", Mutator]
 """A ConfigMap as a resource of a component."""
 
-_KIND: Kind[V1ConfigMap, Mutator] = Kind("v1", "ConfigMap", "V1ConfigMap", Mutator)
+
+def _errors(manifest: Manifest) -> Iterator[FieldError]:
+    unreadable = list(base64_errors(manifest, "binaryData"))
+    yield from unreadable or config_map_errors(manifest)
+
+
+_KIND: Kind[V1ConfigMap, Mutator] = Kind("v1", "ConfigMap", "V1ConfigMap", Mutator, validate=_errors)
 
 
 class Builder(DataBuilder["V1ConfigMap", Mutator]):

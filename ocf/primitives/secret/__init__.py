@@ -6,11 +6,12 @@ change could not be detected from the stored object.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ocf import feature
 from ocf.editors import ObjectMetaEditor, SecretDataEditor
+from ocf.objects.data_validation import base64_errors, secret_errors
 from ocf.primitives.content_hash import DataBuilder, DataResource, encoded_texts
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from kubernetes.client import V1Secret
 
     from ocf.objects import Manifest
+    from ocf.objects.field_errors import FieldError
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 
@@ -57,7 +59,21 @@ Mutation: TypeAlias = feature.Mutation[Mutator]
 Resource: TypeAlias = DataResource["V1Secret", Mutator]
 """A Secret as a resource of a component."""
 
-_KIND: Kind[V1Secret, Mutator] = Kind("v1", "Secret", "V1Secret", Mutator)
+
+def _errors(manifest: Manifest) -> Iterator[FieldError]:
+    unreadable = list(base64_errors(manifest, "data"))
+    yield from unreadable or secret_errors(_with_encoded_texts(manifest))
+
+
+def _with_encoded_texts(manifest: Manifest) -> Manifest:
+    texts = manifest.get("stringData")
+    if not texts:
+        return manifest
+    others = {key: value for key, value in manifest.items() if key != "stringData"}
+    return {**others, "data": {**(manifest.get("data") or {}), **encoded_texts(texts)}}
+
+
+_KIND: Kind[V1Secret, Mutator] = Kind("v1", "Secret", "V1Secret", Mutator, validate=_errors)
 
 
 class Builder(DataBuilder["V1Secret", Mutator]):
@@ -77,6 +93,4 @@ class Builder(DataBuilder["V1Secret", Mutator]):
         super().__init__(base, _KIND, Handlers())
 
     def _read_base(self, problems: list[str]) -> Manifest:
-        baseline = super()._read_base(problems)
-        texts = baseline.pop("stringData", None)
-        return {**baseline, "data": {**(baseline.get("data") or {}), **encoded_texts(texts)}} if texts else baseline
+        return _with_encoded_texts(super()._read_base(problems))
