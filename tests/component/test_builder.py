@@ -1,7 +1,9 @@
 """Validation by the builder of a component, with all problems reported together."""
 
+from __future__ import annotations
+
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -9,8 +11,11 @@ from ocf import component
 from ocf.component import depends_on
 from ocf.errors import BuildError
 from ocf.feature import BooleanGate
-from ocf.objects import Manifest
 from ocf.primitives import deployment
+
+if TYPE_CHECKING:
+    from ocf.objects import Manifest
+    from tests.component.conftest import Env
 
 
 def problems_of(builder: component.Builder) -> tuple[str, ...]:
@@ -175,3 +180,14 @@ def test_every_problem_is_reported(web: deployment.Resource) -> None:
     nothing: Any = None
     builder = component.Builder("", condition_type="").with_resource(nothing).with_resource(web).with_resource(web)
     assert len(problems_of(builder)) == 4
+
+
+@pytest.mark.parametrize("name", ["Weboberfläche", "店舗" * 20, "ü" * 80, "x" * 300])
+async def test_the_api_server_accepts_the_field_manager_of_any_printable_name(
+    world: Env, web: deployment.Resource, name: str
+) -> None:
+    await world.reconcile(component.Builder(name, condition_type="WebReady").with_resource(web).build())
+
+    live = await world.cluster.get(world.web)
+    (manager,) = {entry["manager"] for entry in live["metadata"]["managedFields"]}
+    assert len(manager.encode()) <= 128

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kubernetes.client import V1ConfigMap
 
 from ocf.concepts import Data, Graceful, Operational, Suspendable
-from ocf.errors import DataNotExtractedError, MutationError
+from ocf.errors import BuildError, DataNotExtractedError, MutationError
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest
 from ocf.primitives import DATA_HASH, configmap, data_hash, deployment
@@ -129,3 +129,40 @@ class TestRollOnChange:
         assert isinstance(unready.value.__cause__, DataNotExtractedError)
         with cell.seeded(data_hash(BASE)):
             assert rolled(cell.require) == {DATA_HASH: reader.desired_hash()}
+
+
+class TestWhatTheServerWouldReject:
+    @pytest.mark.parametrize(
+        ("content", "problem"),
+        [
+            pytest.param(
+                {"binaryData": {"key": "no!"}}, "must be base64: illegal base64 data at input byte 2", id="base64"
+            ),
+            pytest.param(
+                {"data": {"a": "x" * (1024 * 1024 + 1)}}, "[]: Too long: may not be more than", id="above 1 MiB"
+            ),
+            pytest.param(
+                {"binaryData": {"app.yaml": ""}}, "duplicate of key present in binaryData", id="duplicate key"
+            ),
+            pytest.param({"data": {"a b": ""}}, "a valid config key must consist", id="key"),
+        ],
+    )
+    def test_a_base_is_rejected(self, content: Any, problem: str) -> None:
+        with pytest.raises(BuildError) as caught:
+            built(**content)
+        (found,) = caught.value.problems
+        assert found.startswith("ConfigMap shop/settings: ")
+        assert problem in found
+
+    def test_the_edit_that_exceeds_the_limit_is_named(self) -> None:
+        half = "x" * (1024 * 1024 // 2)
+        first = mutation(lambda m: m.ensure_entry("a", half), "first")
+        second = mutation(lambda m: m.ensure_entry("b", half), "second")
+        with pytest.raises(MutationError, match="Too long: may not be more than 1048576 bytes") as caught:
+            built(first, second).render()
+        assert caught.value.mutation == "second"
+
+    def test_a_later_mutation_may_remove_what_an_earlier_one_added_too_much(self) -> None:
+        large = mutation(lambda m: m.ensure_entry("a", "x" * (1024 * 1024 + 1)), "large")
+        removed = mutation(lambda m: m.remove_entry("a"), "removed")
+        assert built(large, removed).render()["data"] == BASE["data"]

@@ -123,3 +123,54 @@ class TestNothingIsTold:
 def _put_text(data: Any, value: Any) -> None:
     data.raw.string_data = {"user": "shop"}
     data.raw.string_data["password"] = value
+
+
+class TestWhatTheServerWouldReject:
+    """Found where it is written: in the base by the builder, in an edit by the rendering."""
+
+    LARGE = base64.b64encode(b"x" * (1024 * 1024 - 3)).decode()
+
+    @pytest.mark.parametrize(
+        ("content", "problem"),
+        [
+            pytest.param(
+                {"data": {"password": "hunter2!"}},
+                'data[password]: Invalid value: "<secret contents redacted>": must be base64: '
+                "illegal base64 data at input byte 7",
+                id="no base64",
+            ),
+            pytest.param(
+                {"stringData": {"more": "x" * 1024 * 1024}},
+                "data: Too long: may not be more than 1048576 bytes",
+                id="stringData above 1 MiB with data",
+            ),
+            pytest.param({"data": {"..": ""}}, "data[..]: Invalid value: \"..\": must not be '..'", id="key"),
+        ],
+    )
+    def test_a_base_is_rejected_with_all_other_problems(self, content: Any, problem: str) -> None:
+        with pytest.raises(BuildError) as caught:
+            secret.Builder({**BASE, **content}).with_metrics_identifier(" ").build()
+        assert caught.value.problems == (f"Secret shop/login: {problem}", "metrics identifier cannot be blank")
+        assert HIDDEN not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("edit", "problem"),
+        [
+            pytest.param(lambda data: data.raw.data.update(key="hunter2!"), "must be base64", id="no base64"),
+            pytest.param(lambda data: data.ensure_entry("more", "x" * 4), "data: Too long", id="above 1 MiB"),
+            pytest.param(lambda data: data.ensure_entry("a b", ""), "a valid config key must consist", id="key"),
+        ],
+    )
+    def test_an_edit_is_named(self, edit: Any, problem: str) -> None:
+        def mutate(m: secret.Mutator) -> None:
+            m.edit_object_metadata(lambda meta: meta.ensure_label("a", "b"))
+            m.edit_data(edit)
+
+        with pytest.raises(MutationError, match=problem) as caught:
+            built(mutate, data={"user": self.LARGE}).render()
+        assert (caught.value.mutation, caught.value.category) == ("m", "edit_data")
+        assert HIDDEN not in str(caught.value)
+
+    def test_an_object_at_the_limit_is_rendered(self) -> None:
+        rendered = built(lambda m: m.ensure_entry("more", "xxx"), data={"user": self.LARGE}).render()
+        assert len(rendered["data"]["user"]) == len(self.LARGE)
