@@ -124,7 +124,7 @@ class PatchOptions:
 
     Args:
         patch_type: The format of the patch. A custom resource does not accept a strategic merge patch.
-        field_manager: The name that owns the changed fields, at most 128 characters.
+        field_manager: The name that owns the changed fields, at most 128 bytes, printable.
         subresource: The part of the object to patch; None patches the object itself.
         dry_run: Return what would be stored, without storing it.
     """
@@ -193,7 +193,7 @@ class Cluster(Protocol):
 
     Every verb raises `ocf.errors.ApiError`, by the class of the error. These parameters mean the same in each verb:
 
-    * `field_manager`: the name that owns the fields that are written, at most 128 characters;
+    * `field_manager`: the name that owns the fields that are written, at most 128 bytes, printable;
     * `subresource`: the part of the object to read or write; None is the object itself. A Scale does not say which
       object it scales: it is sent under the apiVersion, kind and name of that object, with `spec.replicas`;
     * `dry_run`: return what would be stored, without storing it.
