@@ -204,9 +204,10 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
                 yield f'duplicate mutation name "{name}": mutation names must be unique within a resource'
 
     def _function_problems(self) -> Iterator[str]:
-        handlers: dict[str, object] = {"guard": self._guard} | {
-            f"{field.name} handler": getattr(self._handlers, field.name) for field in fields(self._handlers)
-        }
+        handlers: dict[str, object] = {"guard": self._guard}
+        handlers.update(
+            (f"{field.name} handler", getattr(self._handlers, field.name)) for field in fields(self._handlers)
+        )
         for name, handler in handlers.items():
             if handler is not None and not callable(handler):
                 yield f"{name} must be a function, not of type {type(handler).__name__}"
