@@ -38,7 +38,7 @@ omitted.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -75,6 +75,8 @@ __all__ = [
     "StatusCause",
     "TooManyRequestsError",
     "api_error",
+    "failure_text",
+    "leaf_errors",
 ]
 
 
@@ -397,3 +399,39 @@ def api_error(
     else:
         kind = _CLASS_OF_CODE.get(code, BadRequestError)
     return kind(message, code=code, reason=reason, causes=causes, retry_after=retry_after)
+
+
+def leaf_errors(error: BaseException) -> Iterator[BaseException]:
+    """Yield the errors of a group, those of groups inside it included; an error that is not a group yields itself.
+
+    Args:
+        error: Any error.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from leaf_errors(one)
+    else:
+        yield error
+
+
+def failure_text(error: BaseException) -> str:
+    """Return the text of a failure for a condition or an event, which more people can read than the log.
+
+    Only the type of an unexpected error is shown, because its text may contain anything, such as the value of a Secret.
+
+    Args:
+        error: Any error; the texts of a group are joined.
+
+    Example:
+        >>> failure_text(ReconcileError("web", "failed to apply resource v1/ConfigMap/shop/web: forbidden"))
+        'failed to apply resource v1/ConfigMap/shop/web: forbidden'
+        >>> failure_text(ExceptionGroup("two", [NotFoundError("no such Secret"), KeyError("hunter2")]))
+        'no such Secret; unexpected KeyError'
+    """
+    return "; ".join(dict.fromkeys(map(_failure_text, leaf_errors(error))))
+
+
+def _failure_text(error: BaseException) -> str:
+    if isinstance(error, ReconcileError):
+        return error.problem
+    return str(error) if isinstance(error, OcfError) else f"unexpected {type(error).__name__}"

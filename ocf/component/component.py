@@ -37,7 +37,7 @@ from ocf.component.status.conditions import (
 from ocf.component.status.reasons import SUSPENSION_REASONS, Reason
 from ocf.component.status.results import Action, ResourceOutcome, Result
 from ocf.concepts import Provenance, Resource, data_scope
-from ocf.errors import OcfError, ReconcileError
+from ocf.errors import OcfError, ReconcileError, failure_text
 from ocf.feature import Gate
 from ocf.objects import Manifest, ObjectKey
 
@@ -96,6 +96,7 @@ class Component:
         entries: Its resources, in order of registration.
         gate: Gate of the whole component; None for always on.
         suspended: Whether it is suspended.
+        published: Whether its condition is written to the owner, or only returned and aggregated.
         prunes: Whether objects that it applied earlier and does not register now are deleted.
         poll_interval: Time until the next reconcile while it waits for something that may come without an event.
     """
@@ -107,6 +108,7 @@ class Component:
         self.entries: Final = definition.entries
         self.gate: Final = definition.gate
         self.suspended: Final = definition.suspended
+        self.published: Final = definition.published
         self.prunes: Final = definition.prunes
         self.poll_interval: Final = definition.poll_interval
         self._reconciled: Final = _with(definition.entries, Lifecycle.MANAGED, Lifecycle.READ_ONLY)
@@ -139,7 +141,7 @@ class Component:
             try:
                 condition, outcomes = await self._work(context, before)
             except Exception as error:
-                self._stage(context, _failed(before, error))
+                self._stage_failure(context, before, error)
                 raise
         self._stage(context, condition)
         requeue = self._requeue(condition, outcomes, context.now)
@@ -321,7 +323,14 @@ class Component:
         return [entry for entry in made if not (entry.key.namespace or entry.options.unowned)]
 
     def _stage(self, context: ReconcileContext, condition: Condition) -> None:
-        context.stage(condition, published=self._definition.published)
+        context.stage(condition, published=self.published)
+
+    def _stage_failure(self, context: ReconcileContext, before: ConditionContext, error: Exception) -> None:
+        reason = error.reason if isinstance(error, _PreciseError) else Reason.ERROR
+        if self.published:
+            context.fail([self.condition_type], failure_text(error), reason=reason)
+        else:
+            self._stage(context, before.failed(failure_text(error), reason=reason))
 
     def _requeue(self, condition: Condition, outcomes: Sequence[ResourceOutcome], now: datetime) -> timedelta | None:
         poll = self.poll_interval if condition.reason in _WAITING else None
@@ -332,13 +341,6 @@ class Component:
 
 def _with(entries: Sequence[Registration], *lifecycles: Lifecycle) -> Sequence[Registration]:
     return [entry for entry in entries if entry.options.lifecycle in lifecycles]
-
-
-def _failed(before: ConditionContext, error: Exception) -> Condition:
-    # Only the type of an unexpected error is shown, because its text may hold anything.
-    problem = error.problem if isinstance(error, ReconcileError) else f"unexpected {type(error).__name__}"
-    reason = error.reason if isinstance(error, _PreciseError) else Reason.ERROR
-    return before.failed(problem, reason=reason)
 
 
 class _PreciseError(ReconcileError):

@@ -16,18 +16,25 @@ from ocf.objects.manifest import Manifest
 from ocf.objects.timestamps import format_time
 
 __all__ = [
+    "LONGEST_MESSAGE",
     "ConditionStatus",
     "condition_type_problem",
     "find_condition",
     "is_condition_true",
+    "reason_problem",
     "set_condition",
+    "shortened_message",
     "transition_time",
     "with_condition",
 ]
 
 TimeT = TypeVar("TimeT")
 
+LONGEST_MESSAGE: Final = 32_768
+"""Most characters of a condition's message."""
+_LONGEST_REASON: Final = 1_024
 _LONGEST_TYPE: Final = 316
+_REASON: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _TYPE: Final = re.compile(
     r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])"
 )
@@ -166,6 +173,52 @@ got 'web ready'"
         allowed = "([a-z0-9.-]+/)?[A-Za-z0-9._-]+ and begin and end with a letter or digit"
         return f"a condition type must match {allowed}, got {name!r}"
     return ""
+
+
+def reason_problem(reason: str) -> str:
+    """Return why the API server would reject the reason of a condition; empty if it would not.
+
+    Args:
+        reason: The reason.
+
+    Example:
+        >>> reason_problem("BackupDone")
+        ''
+        >>> reason_problem("backup done")
+        "a reason must begin with a letter, contain only letters, digits and _,: and not end with , or :, \
+got 'backup done'"
+    """
+    if len(reason) > _LONGEST_REASON:
+        return f"a reason has at most {_LONGEST_REASON} characters, got {len(reason)}: {_start(reason)}"
+    if not _REASON.fullmatch(reason):
+        allowed = "begin with a letter, contain only letters, digits and _,: and not end with , or :"
+        return f"a reason must {allowed}, got {reason!r}"
+    return ""
+
+
+def shortened_message(message: str) -> str:
+    """Return a message as the API server accepts it: with at most `LONGEST_MESSAGE` characters.
+
+    Args:
+        message: Human-readable message of a condition.
+
+    Returns:
+        The message; a longer one is cut, and ends with the number of characters that were cut.
+
+    Example:
+        >>> shortened_message("waiting"), len(shortened_message("x" * 40_000)), shortened_message("x" * 40_000)[-25:]
+        ('waiting', 32768, 'x… (7256 characters cut)')
+    """
+    cut = len(message) - LONGEST_MESSAGE
+    if cut <= 0:
+        return message
+    while True:
+        end = f"… ({cut} characters cut)"
+        kept = LONGEST_MESSAGE - len(end)
+        # The end displaces characters, too, so the number grows until it counts them.
+        if len(message) - kept == cut:
+            return message[:kept] + end
+        cut = len(message) - kept
 
 
 def _start(text: str) -> str:

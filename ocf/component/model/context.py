@@ -7,17 +7,27 @@ status. Leaving the block writes that copy once, if it differs; also after an er
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ocf.cluster import Cluster, Subresource
 from ocf.component.model.ownership import Owner
 from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
+from ocf.component.status.failures import failure_events, failure_of, published_types
+from ocf.component.status.reasons import Reason
 from ocf.concepts import Clock, NullRecorder, Recorder, SystemClock
 from ocf.errors import ApiError, ConfigError, ConflictError, NotFoundError
 from ocf.objects import Manifest, copy_json, get_field, write_model
-from ocf.objects.conditions import ConditionStatus, set_condition, with_condition
+from ocf.objects.conditions import (
+    ConditionStatus,
+    condition_type_problem,
+    find_condition,
+    reason_problem,
+    set_condition,
+    shortened_message,
+    with_condition,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -26,8 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["Conditioned", "ReconcileContext", "reconciling"]
 
 _STATUSES: Final = frozenset(ConditionStatus)
-# How often a status write is tried after conflicts; each try starts from the stored status.
-_STATUS_TRIES: Final = 6
+# How often a status write is tried after conflicts. Each try starts from the stored status, and of several reconciles
+# that write at once, one succeeds in each round: this many lose nothing.
+_STATUS_TRIES: Final = 32
 
 
 class Conditioned(Protocol):
@@ -70,6 +81,8 @@ class ReconcileContext:
         self.now: Final = clock.now()
         self.elapsed: Final = clock.elapsed()
         self._ours: set[str] = set()
+        self._failed: dict[str, Manifest] = {}
+        self._removed: set[str] = set()
         self._unpublished: dict[str, Condition] = {}
         self._ended = False
 
@@ -138,33 +151,100 @@ class ReconcileContext:
         if not published:
             self._unpublished[condition.type] = condition
             return
-        self._ours.add(condition.type)
-        self.status["conditions"] = with_condition(self.status.get("conditions") or [], condition.to_manifest())
+        self._stage(condition.to_manifest())
 
     def set_condition(self, name: str, *, status: str, reason: str, message: str) -> None:
         """Stage a condition of the operator's own; its transition time changes only with its status.
 
         Args:
-            name: Type of the condition.
+            name: Type of the condition, as the API allows it.
             status: `True`, `False` or `Unknown`.
-            reason: Machine-readable reason.
-            message: Human-readable message.
+            reason: Machine-readable reason, as the API allows it: a word in CamelCase.
+            message: Human-readable message; cut at the API's limit of 32 768 characters.
 
         Raises:
-            ConfigError: If the status is not one of these.
+            ConfigError: If the API server would reject the type, the status or the reason.
         """
-        if status not in _STATUSES:
-            raise ConfigError(f'condition "{name}": the status must be True, False or Unknown, got {status!r}')
-        self._ours.add(name)
-        self.status["conditions"] = set_condition(
-            self.status.get("conditions") or [],
+        invalid = f"the status must be True, False or Unknown, got {status!r}" if status not in _STATUSES else ""
+        problems = list(filter(None, (condition_type_problem(name), invalid, reason_problem(reason))))
+        if problems:
+            raise ConfigError(f'condition "{name}": {"; ".join(problems)}')
+        stored = find_condition(self._stored_conditions, name)
+        (condition,) = set_condition(
+            [stored] if stored is not None else [],
             condition_type=name,
             status=ConditionStatus(status),
             reason=reason,
-            message=message,
+            message=shortened_message(message),
             observed_generation=self.owned_by.generation,
             now=self.now,
         )
+        self._stage(condition)
+
+    def fail(
+        self, types: Iterable[str], problem: str, *, reason: Reason = Reason.ERROR, abnormal: Collection[str] = ()
+    ) -> None:
+        """Stage a failure in conditions: they become False, with the reason `Error` and the owner's generation.
+
+        When the status is written, a failure that was not in the stored conditions becomes one event of type Warning.
+
+        Args:
+            types: Types of the conditions.
+            problem: The message, without the values of Secrets; see `ocf.errors.failure_text`.
+            reason: `Error`, or a more precise reason.
+            abnormal: Types of conditions that are bad when True, such as `Degraded`; they become True.
+
+        Example:
+            >>> from ocf.concepts import SystemClock
+            >>> from ocf.embedded import EmbeddedCluster
+            >>> owner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "uid": "1"}}
+            >>> context = ReconcileContext(owner, EmbeddedCluster(), SystemClock())
+            >>> context.fail(["WebReady", "Ready"], "the registry cannot be reached")
+            >>> str(context.condition("Ready").reason), context.condition("Ready").message
+            ('Error', 'the registry cannot be reached')
+        """
+        for name in dict.fromkeys(types):
+            failed = self.condition_context(name).failed(problem, reason=reason, abnormal=name in abnormal)
+            self._failed[name] = failed.to_manifest()
+            self.stage(failed)
+
+    def published(self, declared: Collection[str] = ()) -> tuple[str, ...]:
+        """Return the types of the conditions that this operator publishes, those of its last reconcile included.
+
+        They are read from `managedFields`, so a new process knows them, too. Where the owner's definition does not
+        declare the conditions as a list with the key `type`, the API server does not record who wrote which condition.
+        Then they are the declared ones, or, without any, those with a `Reason`.
+
+        Args:
+            declared: Types that are published, whether they are stored or not.
+
+        Returns:
+            The declared types, and then the others in the order of the status.
+        """
+        return tuple(dict.fromkeys([*declared, *published_types(self.owner, self._manager, guess=not declared)]))
+
+    @property
+    def staged(self) -> frozenset[str]:
+        """Types of the conditions that were set in this reconcile."""
+        changed = (one for one in self.status.get("conditions") or [] if one not in self._stored_conditions)
+        return frozenset({*self._ours, *(str(one.get("type")) for one in changed)})
+
+    def clear_failure(self, name: str) -> None:
+        """Remove a condition that `fail` has set in an earlier reconcile, and those that failed with it.
+
+        Conditions that were set in this reconcile stay. The others are not published any more, so nothing else would
+        end their failure.
+
+        Args:
+            name: Type of the condition.
+        """
+        failed = failure_of(self._stored_conditions, name)
+        if failed is None:
+            return
+        stored = [str(one.get("type")) for one in self._stored_conditions]
+        failed_too = {one for one in stored if failure_of(self._stored_conditions, one) == failed}
+        self._removed |= failed_too - self.staged
+        self._drop_removed(self.status)
 
     def aggregate(self, name: str, *components: Conditioned) -> Condition:
         """Stage one condition that aggregates the present conditions of several components.
@@ -179,7 +259,9 @@ class ReconcileContext:
             priority.
         """
         standing = [(component.name, self._standing(component.condition_type)) for component in components]
-        condition = aggregate(standing, self.condition_context(name))
+        # Compared with the stored condition, because a failure that was staged before is not a transition.
+        stored = stored_condition(self._stored_conditions, name, self.owned_by.generation)
+        condition = aggregate(standing, ConditionContext(stored, self.owned_by.generation, self.now))
         self.stage(condition)
         return condition
 
@@ -189,7 +271,7 @@ class ReconcileContext:
         Args:
             types: Types of conditions, in order.
         """
-        there = [condition["type"] for condition in self.owner.get("status", {}).get("conditions") or []]
+        there = [condition["type"] for condition in self._stored_conditions]
         rank = {name: at for at, name in enumerate(dict.fromkeys([*there, *types]))}
         if "conditions" in self.status:
             self.status["conditions"].sort(key=lambda condition: rank.get(condition["type"], len(rank)))
@@ -206,6 +288,22 @@ class ReconcileContext:
     def _standing(self, name: str) -> Condition:
         return self._unpublished.get(name) or self.condition(name)
 
+    def _stage(self, condition: Manifest) -> None:
+        self._ours.add(condition["type"])
+        self._removed.discard(condition["type"])
+        self.status["conditions"] = with_condition(self.status.get("conditions") or [], condition)
+
+    @property
+    def _stored_conditions(self) -> list[Manifest]:
+        """The conditions of the owner as it was read."""
+        return get_field(self.owner, ("status", "conditions")) or []
+
+    def _drop_removed(self, status: dict[str, Any]) -> None:
+        left = [one for one in status.get("conditions") or [] if one.get("type") not in self._removed]
+        status.pop("conditions", None)
+        if left:
+            status["conditions"] = left
+
     async def write_status(self) -> None:
         """Write the staged status if it differs from the one that was read.
 
@@ -213,8 +311,10 @@ class ReconcileContext:
         that were changed here. Nothing is written for an owner that was deleted meanwhile.
 
         Raises:
-            ApiError: If the write fails for another reason, or conflicts six times in a row.
+            ApiError: If the write fails for another reason, or conflicts 32 times in a row.
         """
+        for event in failure_events(self.owned_by, self._failed.values(), self._stored_conditions):
+            self.recorder.happened(event)
         status = await self._store()
         if status is not None:
             self.recorder.observed(self.owned_by.key, status.get("conditions") or [])
@@ -261,6 +361,8 @@ class ReconcileContext:
         for name, condition in staged.items():
             if name in self._ours or condition != old.get(name):
                 status["conditions"] = with_condition(status.get("conditions") or [], condition)
+        if self._removed:
+            self._drop_removed(status)
         return status
 
 

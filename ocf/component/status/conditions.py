@@ -22,7 +22,7 @@ from ocf.component.status.reasons import (
 )
 from ocf.concepts import GraceStatus, StatusReport, SuspensionStatus
 from ocf.objects import Manifest
-from ocf.objects.conditions import ConditionStatus, find_condition, transition_time
+from ocf.objects.conditions import ConditionStatus, find_condition, shortened_message, transition_time
 from ocf.objects.timestamps import format_time, parse_rfc3339, parse_time
 
 __all__ = [
@@ -60,12 +60,12 @@ class Condition:
     last_transition_time: str
 
     def to_manifest(self) -> Manifest:
-        """Return the condition in API spelling."""
+        """Return the condition in API spelling; a message that is too long for the API is cut."""
         return {
             "type": self.type,
             "status": ConditionStatus.of(self.status).value,
             "reason": str(self.reason),
-            "message": self.message,
+            "message": shortened_message(self.message),
             "observedGeneration": self.observed_generation,
             "lastTransitionTime": self.last_transition_time,
         }
@@ -111,14 +111,15 @@ class ConditionContext:
             last_transition_time=transition_time(ready, format_time(self.now), stored=stored),
         )
 
-    def failed(self, message: str, *, reason: Reason = Reason.ERROR) -> Condition:
+    def failed(self, message: str, *, reason: Reason = Reason.ERROR, abnormal: bool = False) -> Condition:
         """Return the condition after a failed reconcile.
 
         Args:
             message: The error.
             reason: `Error`, or a more precise reason.
+            abnormal: Whether the condition is bad when True, as `Degraded` is.
         """
-        return self.next(reason, message, ready=False)
+        return self.next(reason, message, ready=abnormal)
 
 
 def stored_condition(conditions: Sequence[Manifest], name: str, generation: int) -> Condition:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, cast
 
 from ocf.errors import BuildError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey, describe_invalid, split_api_version
+from ocf.objects.conditions import condition_type_problem
 from ocf.objects.models import quantities_as_text
 from ocf.runtime.crds.versions import version_of
 from ocf.runtime.operator.callbacks import Callbacks
@@ -144,7 +145,14 @@ class Operator(Generic[O]):
         components: Returns the components of an owner; called in every reconcile. It may read objects through the
             context (`context.cluster.get`): objects read by name are watched from then on.
         report: Sets fields and conditions of the owner's status, which are part of its one status write; called at the
-            end of each reconcile of an owner that could be read, also if the reconcile failed.
+            end of each reconcile, also if the reconcile failed. It is not called for an owner that its model cannot
+            read, because there is no owner to pass, nor once the owner is gone.
+        published_conditions: Types of the conditions that it publishes, those of its components included. A reconcile
+            that fails before they are set makes them False, with the reason `Error`. Types that it has published before
+            are known from the owner's last status, so declaring them matters for the first reconcile.
+        abnormal_conditions: Those that are bad when True, such as `Degraded`: a failed reconcile sets them to True.
+        failure_condition: Type of the condition that shows a failure that is not a component's own: False, with the
+            reason `Error`, while reconciles fail. It does not exist otherwise.
         owns: Kinds of objects that its components create. They are watched from the start; other kinds are watched
             from their first request on.
         reads: Kinds that `components` reads itself, for the RBAC rules.
@@ -168,6 +176,9 @@ class Operator(Generic[O]):
     owner: OwnerType[O]
     components: Components[O]
     report: Report[O] | None = None
+    published_conditions: Sequence[str] = ()
+    abnormal_conditions: Sequence[str] = ()
+    failure_condition: str = "Reconciled"
     owns: Sequence[Kind] = ()
     reads: Sequence[Kind] = ()
     watches: Sequence[Watch] = ()
@@ -192,6 +203,8 @@ class Operator(Generic[O]):
             problems.append(f"reconcile_timeout must be positive, got {self.reconcile_timeout}")
         if self.resync is not None and self.resync <= timedelta(0):
             problems.append(f"resync must be positive, or None for never, got {self.resync}")
+        types = dict.fromkeys([*self.published_conditions, *self.abnormal_conditions, self.failure_condition])
+        problems += filter(None, map(condition_type_problem, types))
         problems += [
             f"{kind} is in `uncached`, so it cannot be watched"
             for _, kind in sorted({*self.owns, *self._watched, self.owner_kind} & {*self.uncached})

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ocf.component import FINALIZER, finalize, reconcile_each, reconciling
-from ocf.errors import ReconcileError
+from ocf.errors import ReconcileError, failure_text
 from ocf.objects import get_field
+from ocf.runtime.operator.failures import show_failure
 from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.types import ReconcileOutcome
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["reconcile_owner"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
+
+# Seconds that a report gets at least; less than the time after which the controller cancels a reconcile that timed out.
+_REPORT_TIME: Final = 10.0
 
 
 async def reconcile_owner(
@@ -45,34 +50,55 @@ async def reconcile_owner(
     async with reconciling(manifest, cluster, clock=clock, recorder=recorder) as context:
         if context.is_ending and FINALIZER not in (get_field(manifest, ("metadata", "finalizers")) or []):
             return None
-        owner = operator.owner.read(manifest)
-        outcome = await _attempted(operator, owner, context)
+        try:
+            owner = operator.owner.read(manifest)
+        except Exception as error:
+            show_failure(operator, context, error, step="reading the owner")
+            raise
+        deadline = asyncio.get_running_loop().time() + operator.reconcile_timeout.total_seconds()
+        outcome = await _attempted(operator, owner, context, deadline)
         gone = outcome.finalization is not None and not outcome.finalization.remaining
-        asked = None if gone else await _reported(operator, owner, context, outcome)
+        asked = None if gone else await _reported(operator, owner, context, outcome, deadline)
+        context.clear_failure(operator.failure_condition)
         if outcome.error is not None:
             raise outcome.error
         return min((delay for delay in (outcome.requeue_after, asked) if delay is not None), default=None)
 
 
-async def _attempted(operator: Operator[O], owner: O, context: ReconcileContext) -> ReconcileOutcome:
-    """Reconcile the components within `reconcile_timeout`; an error is part of the outcome."""
+async def _attempted(operator: Operator[O], owner: O, context: ReconcileContext, deadline: float) -> ReconcileOutcome:
+    """Reconcile the components until a deadline; an error is part of the outcome and of the conditions."""
     components: tuple[Component, ...] = ()
-    term = asyncio.timeout(operator.reconcile_timeout.total_seconds())
+    step = "the function that returns the components"
     try:
-        async with term:
+        async with _limited(operator, deadline):
             components = await operator.callbacks.components(owner, context)
+            step = "the finalizer"
             departure = await finalize(context, *components)
             if departure is not None:
                 return ReconcileOutcome(components=components, finalization=departure)
-            answers = await reconcile_each(context, *components)
-    except TimeoutError as error:
-        if not term.expired():
-            return ReconcileOutcome(components=components, error=error)
-        late = ReconcileError(operator.name, f"the reconcile exceeded its timeout of {operator.reconcile_timeout}")
-        return ReconcileOutcome(components=components, error=late)
+            step = ""
+            outcome = _outcome(components, await reconcile_each(context, *components))
     except Exception as error:  # noqa: BLE001 (it is reported first, and raised then)
+        show_failure(operator, context, error, step=step, components=components)
         return ReconcileOutcome(components=components, error=error)
-    return _outcome(components, answers)
+    unpublished = [outcome.errors[one.name] for one in components if one.name in outcome.errors and not one.published]
+    if unpublished:
+        context.fail([operator.failure_condition], failure_text(ExceptionGroup("", unpublished)))
+    return outcome
+
+
+@asynccontextmanager
+async def _limited(operator: Operator[Any], deadline: float) -> AsyncIterator[None]:
+    """Cancel the block at a deadline of the loop's clock, and raise that as an error of the reconcile."""
+    term = asyncio.timeout_at(deadline)
+    try:
+        async with term:
+            yield
+    except TimeoutError:
+        if not term.expired():
+            raise
+        problem = f"the reconcile exceeded its timeout of {operator.reconcile_timeout}"
+        raise ReconcileError(operator.name, problem) from None
 
 
 def _outcome(components: tuple[Component, ...], answers: Sequence[Result | Exception]) -> ReconcileOutcome:
@@ -89,11 +115,15 @@ def _outcome(components: tuple[Component, ...], answers: Sequence[Result | Excep
 
 
 async def _reported(
-    operator: Operator[O], owner: O, context: ReconcileContext, outcome: ReconcileOutcome
+    operator: Operator[O], owner: O, context: ReconcileContext, outcome: ReconcileOutcome, deadline: float
 ) -> timedelta | None:
+    # After a timeout, the report still has to publish it.
+    latest = max(deadline, asyncio.get_running_loop().time() + _REPORT_TIME)
     try:
-        return await operator.callbacks.report(context, owner, outcome)
+        async with _limited(operator, latest):
+            return await operator.callbacks.report(context, owner, outcome)
     except Exception as error:
+        show_failure(operator, context, error, step="the report", components=outcome.components)
         if outcome.error is None:
             raise
         outcome.error.add_note(f"the report failed, too: {type(error).__name__}")

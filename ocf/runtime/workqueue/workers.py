@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator
 from datetime import timedelta
 from typing import Final, TypeVar
 
-from ocf.errors import ApiError, ConfigError, NotReadyError, OcfError, QueueClosedError
+from ocf.errors import ApiError, ConfigError, NotReadyError, OcfError, QueueClosedError, leaf_errors
 from ocf.runtime.workqueue.metrics import QueueMetrics
 from ocf.runtime.workqueue.queue import WorkQueue
 
@@ -143,8 +143,8 @@ def _failed(queue: WorkQueue[K], key: K, error: BaseException) -> None:
     failures, wait = queue.failures(key), f"{delay.total_seconds():.3g} s"
     if isinstance(error, NotReadyError):
         _log.info("%s: %s is not ready, again in %s: %s", queue.name, key, wait, error)
-    elif all(isinstance(one, OcfError) for one in _leaves(error)):
-        text = "; ".join(dict.fromkeys(map(str, _leaves(error))))
+    elif all(isinstance(one, OcfError) for one in leaf_errors(error)):
+        text = "; ".join(dict.fromkeys(map(str, leaf_errors(error))))
         _log.warning("%s: %s failed (%d in a row), again in %s: %s", queue.name, key, failures, wait, text)
     else:
         _log.error("%s: %s failed (%d in a row), again in %s", queue.name, key, failures, wait, exc_info=error)
@@ -174,11 +174,3 @@ def _all(error: BaseException) -> Iterator[BaseException]:
     inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
     for one in (*inner, *([error.__cause__] if error.__cause__ is not None else [])):
         yield from _all(one)
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
-            yield from _leaves(one)
-    else:
-        yield error

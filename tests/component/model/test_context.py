@@ -323,7 +323,7 @@ class TestConflicts:
         with pytest.raises(ConflictError):
             async with reconciling(await world.owner_manifest(), racing) as context:
                 await of(web).reconcile(context)
-        assert status_writes(world) == 6
+        assert status_writes(world) == 32
 
     async def test_nothing_is_written_for_a_deleted_owner(self, world: Env, web: deployment.Resource) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster) as context:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import pytest
 from ocf import component
 from ocf.component import Component, Result, reconciling
 from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus, GuardStatus, StatusReport, Why
-from ocf.errors import ReconcileError
+from ocf.errors import ReconcileError, ServerError
 from ocf.feature import BooleanGate
 from ocf.objects import ObjectKey
 from ocf.primitives import deployment
@@ -113,7 +114,8 @@ class TestAttempts:
         broken = FaultyCluster(world.cluster, [faults.server_error(verbs=[verb], kind="ConfigMap", times=None)])
         with pytest.raises(ReconcileError):
             await run(world, notes, of(config_map().build()).build(), broken)
-        assert (notes.tried, notes.changes) == ([("configmap", None, Why.FAILED)], [])
+        assert notes.tried == [("configmap", None, Why.FAILED)]
+        assert [reason for reason, _, _ in notes.changes] == ["ReconcileFailed"]
 
     async def test_a_failing_status_handler_fails_the_attempt_but_not_the_event(
         self, world: Env, notes: Notes, web_base: Manifest
@@ -126,7 +128,7 @@ class TestAttempts:
                 world, notes, of(deployment.Builder(web_base).with_custom_converge_status(broken).build()).build()
             )
         assert notes.tried == [("deployment", None, Why.FAILED)]
-        assert [reason for reason, _, _ in notes.changes] == ["CreatedDeployment"]
+        assert [reason for reason, _, _ in notes.changes] == ["CreatedDeployment", "ReconcileFailed"]
 
     async def test_a_suspension_attempts_too(self, world: Env, notes: Notes, web: deployment.Resource) -> None:
         await run(world, notes, of(web).suspend().build())
@@ -146,6 +148,19 @@ class TestEvents:
         owner = await world.owner_manifest()
         assert (notes.events[0].owner, notes.events[0].owner_uid) == (world.owner, owner["metadata"]["uid"])
         assert notes.events[0].resource == CONFIG
+
+    async def test_a_new_failure_is_recorded_once_and_not_per_retry(
+        self, world: Env, notes: Notes, config_map: Callable[..., StaticKind]
+    ) -> None:
+        for problem in ("first", "first", "second", ""):
+            errors = [faults.rejected(ServerError(problem), verbs=["apply"], times=None)] if problem else []
+            with pytest.raises(ReconcileError) if problem else nullcontext():
+                await run(world, notes, of(config_map().build()).build(), FaultyCluster(world.cluster, errors))
+        failed = [event for event in notes.events if event.type == "Warning"]
+        assert [event.note.rpartition(": ")[2] for event in failed] == ["first", "second"]
+        assert {(event.reason, event.action, event.resource) for event in failed} == {
+            ("ReconcileFailed", "Reconcile", world.owner)
+        }
 
     async def test_a_real_delete_is_recorded_and_an_absent_object_is_not(
         self, world: Env, notes: Notes, config_map: Callable[..., StaticKind]

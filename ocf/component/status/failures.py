@@ -1,0 +1,109 @@
+"""Failures in the status of an owner: the conditions that they are shown in, and the events about new ones.
+
+Everything here is a function of values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ocf.component.status.reasons import Reason
+from ocf.concepts import Event
+from ocf.objects import Manifest, get_field
+from ocf.objects.managed_fields import ManagedFields, fields_path, read_key
+
+if TYPE_CHECKING:
+    from ocf.component.model.ownership import Owner
+
+__all__ = ["FAILED_EVENT", "Failure", "failure_events", "failure_of", "published_types"]
+
+FAILED_EVENT: Final = "ReconcileFailed"
+"""Reason of the event about a failed reconcile."""
+
+_CONDITIONS: Final = fields_path(("status", "conditions"))
+_REASONS: Final = frozenset(Reason)
+# A prerequisite that raises is reported as not met, too.
+_FAILURES: Final = frozenset({Reason.ERROR, Reason.FEATURE_GATE_ERROR, Reason.PREREQUISITE_NOT_MET})
+
+
+class Failure(NamedTuple):
+    """A failure that a condition shows.
+
+    Args:
+        reason: Reason of the condition.
+        message: Message of the condition.
+    """
+
+    reason: str
+    message: str
+
+
+def published_types(owner: Manifest, manager: str, *, guess: bool = True) -> tuple[str, ...]:
+    """Return the types of the stored conditions that a field manager wrote, in the order of the status.
+
+    In a list with the key `type`, the API server records the manager of each condition. Of any other list it records
+    only the last writer.
+
+    Args:
+        owner: The owner as read from the cluster.
+        manager: Field manager of the status writes.
+        guess: Whether a condition in a list without keys is taken for ours if its reason is a `Reason`.
+
+    Example:
+        >>> fields = {"f:status": {"f:conditions": {'k:{"type":"WebReady"}': {".": {}, "f:reason": {}}}}}
+        >>> entry = {"manager": "Shop/status/1", "operation": "Update", "subresource": "status", "fieldsV1": fields}
+        >>> conditions = [
+        ...     {"type": "Backup", "reason": "Done", "observedGeneration": 1},
+        ...     {"type": "WebReady", "reason": "Healthy", "observedGeneration": 1},
+        ...     {"type": "CacheReady", "reason": "Healthy", "observedGeneration": 1},
+        ... ]
+        >>> owner = {"metadata": {"managedFields": [entry]}, "status": {"conditions": conditions}}
+        >>> published_types(owner, "Shop/status/1")
+        ('WebReady',)
+        >>> published_types({**owner, "metadata": {}}, "Shop/status/1")
+        ('WebReady', 'CacheReady')
+    """
+    conditions = get_field(owner, ("status", "conditions")) or []
+    fields = [(one.manager.name, get_field(one.fields, _CONDITIONS) or {}) for one in ManagedFields.of(owner).entries]
+    keyed = [(name, read_key(key)) for name, owned in fields for key in owned if key.startswith("k:")]
+    if keyed:
+        ours = {key.get("type") for name, key in keyed if name == manager}
+        return tuple(one["type"] for one in conditions if one.get("type") in ours)
+    likely = (one for one in conditions if guess and one.get("reason") in _REASONS and "observedGeneration" in one)
+    return tuple(one["type"] for one in likely if one.get("type"))
+
+
+def failure_of(conditions: Iterable[Manifest], name: str) -> Failure | None:
+    """Return the failure that a condition shows; None if it shows none, or is absent.
+
+    Args:
+        conditions: Conditions of an owner.
+        name: Type of the condition.
+    """
+    found = next((one for one in conditions if one.get("type") == name), {})
+    return Failure(str(found["reason"]), str(found.get("message"))) if found.get("reason") in _FAILURES else None
+
+
+def failure_events(owner: Owner, failed: Iterable[Manifest], stored: Sequence[Manifest]) -> Iterator[Event]:
+    """Yield an event for each new failure: one that none of its conditions had before this reconcile.
+
+    Args:
+        owner: The owner.
+        failed: The conditions that were set to a failure in this reconcile.
+        stored: The conditions of the owner as it was read.
+    """
+    types: dict[Failure, list[str]] = {}
+    for one in failed:
+        types.setdefault(Failure(one["reason"], one["message"]), []).append(one["type"])
+    for failure, names in types.items():
+        if all(failure_of(stored, name) != failure for name in names):
+            yield Event(
+                owner=owner.key,
+                owner_uid=owner.uid,
+                resource=owner.key,
+                reason=FAILED_EVENT,
+                action="Reconcile",
+                note=failure.message,
+                type="Warning",
+            )

@@ -1,0 +1,45 @@
+"""Failures of a reconcile that do not belong to one component, shown in the conditions of the owner.
+
+A component that fails sets its own condition. Whatever else fails (the owner cannot be read by its model, one of the
+operator's functions raises, a timeout) leaves conditions that nothing has set: those of components that could not be
+built, and those that the operator sets itself. They would go on reporting an earlier reconcile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ocf.errors import failure_text
+
+if TYPE_CHECKING:
+    from ocf.component import Component, ReconcileContext
+    from ocf.runtime.operator.operator import Operator
+
+__all__ = ["show_failure"]
+
+
+def show_failure(
+    operator: Operator[Any],
+    context: ReconcileContext,
+    error: Exception,
+    *,
+    step: str = "",
+    components: Iterable[Component] = (),
+) -> None:
+    """Show an error in the failure condition of an operator, and in each of its conditions that was not set yet.
+
+    Args:
+        operator: The operator.
+        context: The reconcile of the owner.
+        error: The error. The value of a Secret in the text of an unexpected error does not become part of a condition:
+            only the type of such an error is shown.
+        step: What failed, as it precedes "failed", `the report`; empty if the error names it.
+        components: The components of the owner, if they are known.
+    """
+    declared = [*operator.published_conditions, *operator.abnormal_conditions]
+    types = [*(one.condition_type for one in components if one.published), *context.published(declared)]
+    stale = [name for name in types if name not in context.staged]
+    text = failure_text(error)
+    problem = f"{step} failed: {text}" if step else text
+    context.fail([*stale, operator.failure_condition], problem, abnormal=operator.abnormal_conditions)
