@@ -327,10 +327,10 @@ class Component:
 
     def _stage_failure(self, context: ReconcileContext, before: ConditionContext, error: Exception) -> None:
         reason = error.reason if isinstance(error, _PreciseError) else Reason.ERROR
-        if self.published:
-            context.fail([self.condition_type], failure_text(error), reason=reason)
-        else:
-            self._stage(context, before.failed(failure_text(error), reason=reason))
+        problem = failure_text(error)
+        context.fail([self.condition_type] if self.published else [], problem, reason=reason)
+        if not self.published:
+            self._stage(context, before.failed(problem, reason=reason))
 
     def _requeue(self, condition: Condition, outcomes: Sequence[ResourceOutcome], now: datetime) -> timedelta | None:
         poll = self.poll_interval if condition.reason in _WAITING else None

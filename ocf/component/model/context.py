@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from ocf.cluster import Cluster, Subresource
 from ocf.component.model.ownership import Owner
 from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
-from ocf.component.status.failures import failure_events, failure_of, published_types
+from ocf.component.status.failures import failure_events, published_types, shows
 from ocf.component.status.reasons import Reason
 from ocf.concepts import Clock, NullRecorder, Recorder, SystemClock
 from ocf.errors import ApiError, ConfigError, ConflictError, NotFoundError
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["Conditioned", "ReconcileContext", "reconciling"]
 
 _STATUSES: Final = frozenset(ConditionStatus)
+# Conditions that were set to the same failure are equal in these fields.
+_FAILURE: Final = ("reason", "message", "observedGeneration")
 # How often a status write is tried after conflicts. Each try starts from the stored status, and of several reconciles
 # that write at once, one succeeds in each round: this many lose nothing.
 _STATUS_TRIES: Final = 32
@@ -81,7 +83,7 @@ class ReconcileContext:
         self.now: Final = clock.now()
         self.elapsed: Final = clock.elapsed()
         self._ours: set[str] = set()
-        self._failed: dict[str, Manifest] = {}
+        self._problems: list[str] = []
         self._removed: set[str] = set()
         self._unpublished: dict[str, Condition] = {}
         self._ended = False
@@ -186,10 +188,10 @@ class ReconcileContext:
     ) -> None:
         """Stage a failure in conditions: they become False, with the reason `Error` and the owner's generation.
 
-        When the status is written, a failure that was not in the stored conditions becomes one event of type Warning.
+        When the status is written, a failure that no stored condition showed becomes one event of type Warning.
 
         Args:
-            types: Types of the conditions.
+            types: Types of the conditions; without any, there is only the event.
             problem: The message, without the values of Secrets; see `ocf.errors.failure_text`.
             reason: `Error`, or a more precise reason.
             abnormal: Types of conditions that are bad when True, such as `Degraded`; they become True.
@@ -203,10 +205,9 @@ class ReconcileContext:
             >>> str(context.condition("Ready").reason), context.condition("Ready").message
             ('Error', 'the registry cannot be reached')
         """
+        self._problems.append(problem)
         for name in dict.fromkeys(types):
-            failed = self.condition_context(name).failed(problem, reason=reason, abnormal=name in abnormal)
-            self._failed[name] = failed.to_manifest()
-            self.stage(failed)
+            self.stage(self.condition_context(name).failed(problem, reason=reason, abnormal=name in abnormal))
 
     def published(self, declared: Collection[str] = ()) -> tuple[str, ...]:
         """Return the types of the conditions that this operator publishes, those of its last reconcile included.
@@ -238,13 +239,21 @@ class ReconcileContext:
         Args:
             name: Type of the condition.
         """
-        failed = failure_of(self._stored_conditions, name)
-        if failed is None:
+        failure = find_condition(self._stored_conditions, name)
+        if failure is None or failure.get("reason") != Reason.ERROR:
             return
-        stored = [str(one.get("type")) for one in self._stored_conditions]
-        failed_too = {one for one in stored if failure_of(self._stored_conditions, one) == failed}
-        self._removed |= failed_too - self.staged
+        same = [one for one in self._stored_conditions if all(one.get(key) == failure.get(key) for key in _FAILURE)]
+        self._removed |= {str(one.get("type")) for one in same} - self.staged
         self._drop_removed(self.status)
+
+    def shows(self, problem: str) -> bool:
+        """Return whether a condition that was set in this reconcile contains the text of a failure.
+
+        Args:
+            problem: The text.
+        """
+        staged = self.staged
+        return shows((one for one in self.status.get("conditions") or [] if one.get("type") in staged), problem)
 
     def aggregate(self, name: str, *components: Conditioned) -> Condition:
         """Stage one condition that aggregates the present conditions of several components.
@@ -313,7 +322,7 @@ class ReconcileContext:
         Raises:
             ApiError: If the write fails for another reason, or conflicts 32 times in a row.
         """
-        for event in failure_events(self.owned_by, self._failed.values(), self._stored_conditions):
+        for event in failure_events(self.owned_by, self._problems, self._stored_conditions):
             self.recorder.happened(event)
         status = await self._store()
         if status is not None:

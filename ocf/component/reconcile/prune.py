@@ -17,7 +17,7 @@ from ocf.cluster import ListOptions
 from ocf.component.apply.deleter import OwnedObjectDeleter
 from ocf.component.reconcile.run import ReconcileRun, raise_all
 from ocf.component.status.results import Action, ResourceOutcome
-from ocf.errors import NotFoundError, OcfError, ReconcileError
+from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, get_field
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DeletionReason", "Pruner"]
 
+# A delete names the version that was read, so it conflicts whenever another writer changed the object meanwhile.
+_TRIES: Final = 5
 _UNREGISTERED: Final = "because the component does not register it any more"
 
 
@@ -162,6 +164,31 @@ class Pruner:
             self._errors.append(error)
 
     async def _delete(self, identity: str, detail: str, reason: str, live: Manifest) -> ResourceOutcome:
+        """Delete an object; one that was changed meanwhile is read and judged again, and a new one is kept."""
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                return await self._delete_as_read(identity, detail, reason, live)
+            except ReconcileError as error:
+                if not (tries_left and isinstance(error.__cause__, ConflictError)):
+                    raise
+                again = await self._read_again(ObjectKey.of(live))
+                if again is None:
+                    return ResourceOutcome(resource=identity, action=Action.ABSENT)
+                if again["metadata"]["uid"] != live["metadata"]["uid"]:
+                    raise
+                live = again
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    async def _read_again(self, key: ObjectKey) -> Manifest | None:
+        try:
+            return await self._run.context.cluster.get(key)
+        except NotFoundError:
+            return None
+        except OcfError as error:
+            problem = f"failed to delete resource {key}: {error}"
+            raise ReconcileError(self._run.component, problem, resource=str(key)) from error
+
+    async def _delete_as_read(self, identity: str, detail: str, reason: str, live: Manifest) -> ResourceOutcome:
         if get_field(live, ("metadata", "deletionTimestamp")) is not None:
             return ResourceOutcome(resource=identity, action=Action.UNCHANGED)
         if not self._deleter.is_ours(live):

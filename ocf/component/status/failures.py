@@ -6,7 +6,7 @@ Everything here is a function of values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from ocf.component.status.reasons import Reason
 from ocf.concepts import Event
@@ -16,27 +16,15 @@ from ocf.objects.managed_fields import ManagedFields, fields_path, read_key
 if TYPE_CHECKING:
     from ocf.component.model.ownership import Owner
 
-__all__ = ["FAILED_EVENT", "Failure", "failure_events", "failure_of", "published_types"]
+__all__ = ["FAILED_EVENT", "failure_events", "published_types", "shows"]
 
 FAILED_EVENT: Final = "ReconcileFailed"
 """Reason of the event about a failed reconcile."""
 
 _CONDITIONS: Final = fields_path(("status", "conditions"))
 _REASONS: Final = frozenset(Reason)
-# A prerequisite that raises is reported as not met, too.
-_FAILURES: Final = frozenset({Reason.ERROR, Reason.FEATURE_GATE_ERROR, Reason.PREREQUISITE_NOT_MET})
-
-
-class Failure(NamedTuple):
-    """A failure that a condition shows.
-
-    Args:
-        reason: Reason of the condition.
-        message: Message of the condition.
-    """
-
-    reason: str
-    message: str
+# How many characters of a text are compared.
+_COMPARED: Final = 1000
 
 
 def published_types(owner: Manifest, manager: str, *, guess: bool = True) -> tuple[str, ...]:
@@ -74,36 +62,34 @@ def published_types(owner: Manifest, manager: str, *, guess: bool = True) -> tup
     return tuple(one["type"] for one in likely if one.get("type"))
 
 
-def failure_of(conditions: Iterable[Manifest], name: str) -> Failure | None:
-    """Return the failure that a condition shows; None if it shows none, or is absent.
+def shows(conditions: Iterable[Manifest], problem: str) -> bool:
+    """Return whether the message of a condition contains the text of a failure.
 
     Args:
         conditions: Conditions of an owner.
-        name: Type of the condition.
+        problem: The text.
     """
-    found = next((one for one in conditions if one.get("type") == name), {})
-    return Failure(str(found["reason"]), str(found.get("message"))) if found.get("reason") in _FAILURES else None
+    # A message that is too long for the API was cut.
+    start = problem[:_COMPARED]
+    return any(start in str(one.get("message")) for one in conditions)
 
 
-def failure_events(owner: Owner, failed: Iterable[Manifest], stored: Sequence[Manifest]) -> Iterator[Event]:
-    """Yield an event for each new failure: one that none of its conditions had before this reconcile.
+def failure_events(owner: Owner, problems: Iterable[str], stored: Sequence[Manifest]) -> Iterator[Event]:
+    """Yield an event for each new failure: one that no condition showed before this reconcile.
 
     Args:
         owner: The owner.
-        failed: The conditions that were set to a failure in this reconcile.
+        problems: Texts of the failures of this reconcile.
         stored: The conditions of the owner as it was read.
     """
-    types: dict[Failure, list[str]] = {}
-    for one in failed:
-        types.setdefault(Failure(one["reason"], one["message"]), []).append(one["type"])
-    for failure, names in types.items():
-        if all(failure_of(stored, name) != failure for name in names):
+    for problem in dict.fromkeys(problems):
+        if not shows(stored, problem):
             yield Event(
                 owner=owner.key,
                 owner_uid=owner.uid,
                 resource=owner.key,
                 reason=FAILED_EVENT,
                 action="Reconcile",
-                note=failure.message,
+                note=problem,
                 type="Warning",
             )

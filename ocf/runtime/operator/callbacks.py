@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from ocf.component import Component
 from ocf.errors import ConfigError
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Callbacks"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
+
+_log: Final = logging.getLogger(__name__)
 
 _BOTH = 2
 
@@ -33,6 +36,7 @@ class Callbacks(Generic[O]):
         self._components: Callable[..., Any] = components
         self._report: Callable[..., Any] | None = report
         self._takes_context = _positional(components) >= _BOTH
+        self._warned: set[str] = set()
 
     async def components(self, owner: O, context: ReconcileContext) -> tuple[Component, ...]:
         """Return the components of an owner.
@@ -59,7 +63,7 @@ class Callbacks(Generic[O]):
         return components
 
     async def report(self, context: ReconcileContext, owner: O, outcome: ReconcileOutcome) -> timedelta | None:
-        """Call `report` after a reconcile; return the delay until the next one.
+        """Call `report` after a reconcile; return the delay until the next one, None if it asked for none.
 
         Args:
             context: The context of the reconcile.
@@ -73,10 +77,31 @@ class Callbacks(Generic[O]):
             return None
         answer = self._report(context, owner, outcome)
         asked = await answer if inspect.isawaitable(answer) else answer
-        if asked is not None and not isinstance(asked, timedelta):
-            name = getattr(self._report, "__qualname__", "the report")
+        return self.delay(asked, getattr(self._report, "__qualname__", "the report"))
+
+    def delay(self, asked: object, name: str) -> timedelta | None:
+        """Return the delay that a function asked for; one that is not positive counts as none, and is logged once.
+
+        Args:
+            asked: What the function returned.
+            name: Name of the function, for messages.
+
+        Raises:
+            ConfigError: If it is neither a timedelta nor None.
+        """
+        if asked is None:
+            return None
+        if not isinstance(asked, timedelta):
             raise ConfigError(f"{name} must return a timedelta or None, got an object of type {type(asked).__name__}")
-        return asked
+        if asked > timedelta(0):
+            return asked
+        if name not in self._warned:
+            self._warned.add(name)
+            # Without a delay, the reconciles of this owner would follow each other without a pause.
+            _log.warning(
+                "%s returned a delay of %s, which is not positive and counts as none: return None", name, asked
+            )
+        return None
 
 
 def _positional(function: Callable[..., Any]) -> int:

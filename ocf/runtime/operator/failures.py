@@ -15,8 +15,9 @@ from ocf.errors import failure_text
 if TYPE_CHECKING:
     from ocf.component import Component, ReconcileContext
     from ocf.runtime.operator.operator import Operator
+    from ocf.runtime.operator.types import ReconcileOutcome
 
-__all__ = ["show_failure"]
+__all__ = ["show_failure", "show_hidden_failures"]
 
 
 def show_failure(
@@ -43,3 +44,20 @@ def show_failure(
     text = failure_text(error)
     problem = f"{step} failed: {text}" if step else text
     context.fail([*stale, operator.failure_condition], problem, abnormal=operator.abnormal_conditions)
+
+
+def show_hidden_failures(operator: Operator[Any], context: ReconcileContext, outcome: ReconcileOutcome) -> None:
+    """Show the errors of unpublished components in the failure condition, unless a condition of the report shows them.
+
+    Args:
+        operator: The operator.
+        context: The reconcile of the owner.
+        outcome: Its outcome, after the report.
+    """
+    errors = [
+        outcome.errors[one.name] for one in outcome.components if not one.published and one.name in outcome.errors
+    ]
+    hidden = [text for text in map(failure_text, errors) if not context.shows(text)]
+    if hidden:
+        # The components have recorded their failures, so there are events already.
+        context.stage(context.condition_context(operator.failure_condition).failed("; ".join(hidden)))

@@ -9,9 +9,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ocf.component import FINALIZER, finalize, reconcile_each, reconciling
-from ocf.errors import ReconcileError, failure_text
+from ocf.errors import ReconcileError
 from ocf.objects import get_field
-from ocf.runtime.operator.failures import show_failure
+from ocf.runtime.operator.failures import show_failure, show_hidden_failures
 from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.types import ReconcileOutcome
 
@@ -59,6 +59,7 @@ async def reconcile_owner(
         outcome = await _attempted(operator, owner, context, deadline)
         gone = outcome.finalization is not None and not outcome.finalization.remaining
         asked = None if gone else await _reported(operator, owner, context, outcome, deadline)
+        show_hidden_failures(operator, context, outcome)
         context.clear_failure(operator.failure_condition)
         if outcome.error is not None:
             raise outcome.error
@@ -77,14 +78,10 @@ async def _attempted(operator: Operator[O], owner: O, context: ReconcileContext,
             if departure is not None:
                 return ReconcileOutcome(components=components, finalization=departure)
             step = ""
-            outcome = _outcome(components, await reconcile_each(context, *components))
+            return _outcome(components, await reconcile_each(context, *components))
     except Exception as error:  # noqa: BLE001 (it is reported first, and raised then)
         show_failure(operator, context, error, step=step, components=components)
         return ReconcileOutcome(components=components, error=error)
-    unpublished = [outcome.errors[one.name] for one in components if one.name in outcome.errors and not one.published]
-    if unpublished:
-        context.fail([operator.failure_condition], failure_text(ExceptionGroup("", unpublished)))
-    return outcome
 
 
 @asynccontextmanager

@@ -47,4 +47,7 @@ Components: TypeAlias = (
 )
 """Returns the components of an owner, one or several. It may be a coroutine function, and may take the context."""
 Report: TypeAlias = "Callable[[ReconcileContext, O, ReconcileOutcome], timedelta | Awaitable[timedelta | None] | None]"
-"""Sets fields and conditions of the owner's status; returns the delay until the next reconcile, or None."""
+"""Sets fields and conditions of the owner's status; returns the delay until the next reconcile, or None.
+
+A delay that is not positive counts as None.
+"""

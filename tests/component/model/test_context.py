@@ -310,6 +310,25 @@ class TestConflicts:
             "WebReady": "False",
         }
 
+    @pytest.mark.promise("status-conflict", runs="eight reconciles of one owner at once")
+    async def test_reconciles_of_one_owner_at_once_lose_no_status(self, world: Env) -> None:
+        """By mistake: an operator that runs twice, or reconciles of single components in handlers of their own."""
+        owner = await world.owner_manifest()
+        everyone_has_read = asyncio.Barrier(8)
+
+        async def reconcile(number: int) -> None:
+            async with reconciling(owner, world.cluster, clock=world.clock) as context:
+                await component.Builder("web", condition_type=f"Web{number}Ready").build().reconcile(context)
+                context.status[f"field{number}"] = number
+                await everyone_has_read.wait()
+
+        await asyncio.gather(*map(reconcile, range(8)))
+        status = (await world.owner_manifest())["status"]
+        assert {one["type"] for one in status["conditions"]} == {f"Web{number}Ready" for number in range(8)}
+        assert {name: value for name, value in status.items() if name != "conditions"} == {
+            f"field{number}": number for number in range(8)
+        }
+
     async def test_endless_conflicts_are_raised(self, world: Env, web: deployment.Resource) -> None:
         class Racing:
             def __getattr__(self, name: str) -> Any:

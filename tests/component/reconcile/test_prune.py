@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SETTINGS = ObjectKey("v1", "ConfigMap", "settings", "shop")
 VIEWER = ObjectKey("rbac.authorization.k8s.io/v1", "ClusterRole", "viewer")
+OTHER = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": "c0ffee", "controller": True}
 DELETE: dict[str, Any] = {"delete_when": True}
 ORPHAN: dict[str, Any] = {"orphan_when": True}
 
@@ -130,10 +131,13 @@ class TestDeleting:
         assert not await world.exists(SETTINGS)
 
     async def test_only_the_version_that_was_read(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
+        """An object that another client goes on changing is kept, after a few tries."""
         await world.reconcile(of(config_map().build()))
+        changes: list[int] = []
 
         async def change(*_: Any) -> None:
-            await world.change(SETTINGS, data={"meanwhile": "1"})
+            changes.append(1)
+            await world.change(SETTINGS, data={"meanwhile": str(len(changes))})
 
         with pytest.raises(
             ReconcileError, match="failed to delete resource v1/ConfigMap/shop/settings as observed: "
@@ -143,6 +147,28 @@ class TestDeleting:
         assert caught.value.resource == "v1/ConfigMap/shop/settings"
         assert await world.exists(SETTINGS)
         assert (await world.condition())["reason"] == "Error"
+        assert len(changes) == 5
+
+    @pytest.mark.parametrize(
+        ("change", "action"),
+        [
+            pytest.param({"data": {"meanwhile": "1"}}, Action.DELETED, id="its content"),
+            pytest.param({"metadata": {"ownerReferences": [OTHER]}}, Action.KEPT, id="its owner"),
+        ],
+    )
+    async def test_an_object_that_was_changed_meanwhile_is_judged_again(
+        self, world: Env, config_map: Callable[..., StaticKind], change: Manifest, action: Action
+    ) -> None:
+        await world.reconcile(of(config_map().build()))
+        changes = [change]
+
+        async def once(*_: Any) -> None:
+            if changes:
+                await world.change(SETTINGS, **changes.pop())
+
+        result = await one_pass(world, of(config_map().build(), **DELETE), delete=once)
+        assert result.outcomes[0].action is action
+        assert await world.exists(SETTINGS) is (action is Action.KEPT)
 
     @pytest.mark.promise("delete-ours")
     async def test_no_new_object_of_the_same_name(self, world: Env, config_map: Callable[..., StaticKind]) -> None:

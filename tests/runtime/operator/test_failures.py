@@ -12,17 +12,17 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from ocf import component
-from ocf.cluster import Cluster
-from ocf.component import Component, ReconcileContext
+from ocf.cluster import Cluster, Verb
+from ocf.component import FINALIZER, Component, ReconcileContext
 from ocf.concepts import Event, NullRecorder
 from ocf.embedded import EmbeddedCluster
-from ocf.errors import NotFoundError
+from ocf.errors import BuildError, NotFoundError, ServerError
 from ocf.feature import VersionGate
-from ocf.objects import ObjectKey
+from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, unstructured
 from ocf.runtime.crds import CRDVersion, ListMap, crd
 from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome, reconcile_owner
-from ocf.testing import LoopClock, run_in_virtual_time
+from ocf.testing import FaultyCluster, LoopClock, RecordingCluster, faults, run_in_virtual_time
 from tests import support
 
 from .conftest import SECOND
@@ -102,8 +102,15 @@ def report(context: ReconcileContext, _: Shop, outcome: ReconcileOutcome) -> Non
 
 
 OPERATOR: Final = Operator(
-    name="shops", owner=OwnerType("example.com/v1", "Shop", Keyed), components=both, report=report
+    name="shops",
+    owner=OwnerType("example.com/v1", "Shop", Keyed),
+    components=both,
+    report=report,
 )
+
+
+# In a list without keys nothing shows who wrote a condition, so its type is declared.
+DECLARED: Final = replace(OPERATOR, published_conditions=["WebReady", "DataReady", "Ready"])
 
 
 class Events(NullRecorder):
@@ -123,6 +130,7 @@ class Env(support.Env[EmbeddedCluster, LoopClock]):
 
     cluster: EmbeddedCluster
     clock: LoopClock
+    operator: Operator[Any]
     events: Events = field(default_factory=Events)
 
     async def reconcile(self, operator: Operator[Any], cluster: Cluster | None = None) -> BaseException | None:
@@ -158,7 +166,7 @@ def run(request: pytest.FixtureRequest) -> Run:
             metadata = {"name": SHOP.name, "namespace": NAMESPACE}
             owner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata, "spec": {}}
             await cluster.create(owner, field_manager="kubectl")
-            await test(Env(cluster, clock))
+            await test(Env(cluster, clock, OPERATOR if request.param is Keyed else DECLARED))
 
         run_in_virtual_time(main())
 
@@ -190,20 +198,184 @@ FAILURES: Final = [
 ]
 
 
-@pytest.mark.promise("failure-shown")
+@pytest.mark.promise("failure-shown", runs="5 failures, of conditions in a keyed and in an atomic list")
 @pytest.mark.parametrize(("broken", "message"), FAILURES)
 def test_every_condition_becomes_error_in_the_reconcile_that_fails(
     run: Run, broken: dict[str, Any], message: str
 ) -> None:
     async def test(env: Env) -> None:
-        # In a list without keys, nothing shows who wrote a condition with a reason of the operator's own.
-        operator = replace(OPERATOR, published_conditions=["WebReady", "DataReady", "Ready"])
-        assert await env.reconcile(operator) is None
+        assert await env.reconcile(env.operator) is None
         healthy = await env.shown()
+        assert set(healthy) == {"WebReady", "DataReady", "Ready"}
         await env.merge_patch(SHOP, {"spec": {"version": "1.1.0"}}, by="kubectl")
-        assert await env.reconcile(replace(operator, **broken)) is not None
+        assert await env.reconcile(replace(env.operator, **broken)) is not None
         assert await env.shown() == dict.fromkeys([*healthy, "Reconciled"], ("False", "Error", 2))
         (shown,) = await env.messages()
         assert re.match(message, shown)
+        assert [event.note for event in env.events.failures] == [shown]
+        assert await env.reconcile(env.operator) is None
+        assert await env.shown() == {name: (status, reason, 2) for name, (status, reason, _) in healthy.items()}
 
     run(test)
+
+
+@pytest.mark.promise("failure-shown", runs="a version that is not a version, behind a gate of a resource")
+def test_a_gate_of_a_resource_that_cannot_answer_is_in_every_condition(run: Run) -> None:
+    async def test(env: Env) -> None:
+        assert await env.reconcile(env.operator) is None
+        await env.merge_patch(SHOP, {"spec": {"version": "latest"}}, by="kubectl")
+        assert isinstance(await env.reconcile(env.operator), BuildError)
+        assert set((await env.shown()).values()) == {("False", "Error", 2)}
+        (shown,) = await env.messages()
+        assert 'resource "v1/ConfigMap/town/settings" in component "web"' in shown
+        assert "latest" in shown
+
+    run(test)
+
+
+@pytest.mark.parametrize(("broken", "message"), FAILURES)
+def test_a_first_reconcile_that_fails_is_shown_in_the_declared_conditions(
+    run: Run, broken: dict[str, Any], message: str
+) -> None:
+    async def test(env: Env) -> None:
+        assert await env.reconcile(replace(OPERATOR, **broken)) is not None
+        assert await env.shown() == {"Reconciled": ("False", "Error", 1)}
+        declared = replace(
+            OPERATOR, published_conditions=["Ready"], abnormal_conditions=["Degraded"], failure_condition="Synced"
+        )
+        assert await env.reconcile(replace(declared, **broken)) is not None
+        shown = await env.shown()
+        assert (shown["Ready"], shown["Synced"]) == (("False", "Error", 1), ("False", "Error", 1))
+        assert shown["Degraded"] == ("True", "Error", 1)
+        assert re.match(message, (await env.read_conditions(SHOP))["Ready"]["message"])
+
+    run(test)
+
+
+def test_a_retry_writes_nothing_and_sends_no_event(run: Run) -> None:
+    async def test(env: Env) -> None:
+        assert await env.reconcile(OPERATOR) is None
+        for problem in ("first", "first", "second"):
+
+            def broken(_: Shop, problem: str = problem) -> Any:
+                raise NotFoundError(problem)
+
+            await asyncio.sleep(60)
+            recording = RecordingCluster(env.cluster)
+            before = len(env.events.failures)
+            assert await env.reconcile(replace(OPERATOR, components=broken), recording) is not None
+            seen.append((problem, len(recording.writes), len(env.events.failures) - before))
+        assert seen == [("first", 1, 1), ("first", 0, 0), ("second", 1, 1)]
+
+    seen: list[tuple[str, int, int]] = []
+    run(test)
+
+
+def test_a_condition_that_the_report_sets_in_spite_of_a_failure_has_no_transition(run: Run) -> None:
+    """The failure is staged first, so that what the report aggregates includes it; only the result is a transition."""
+
+    def insist(context: ReconcileContext, _: Shop, __: ReconcileOutcome) -> None:
+        context.set_condition("Licensed", status="True", reason="KeyFound", message="")
+
+    async def test(env: Env) -> None:
+        operator = replace(OPERATOR, report=insist, published_conditions=["Licensed"])
+        assert await env.reconcile(operator) is None
+        licensed = (await env.read_conditions(SHOP))["Licensed"]
+        await asyncio.sleep(60)
+        assert await env.reconcile(replace(operator, components=refuse)) is not None
+        assert (await env.read_conditions(SHOP))["Licensed"] == licensed
+
+    run(test)
+
+
+def test_a_failed_report_is_shown_in_what_nothing_has_set(run: Run) -> None:
+    async def test(env: Env) -> None:
+        assert await env.reconcile(env.operator) is None
+        assert isinstance(await env.reconcile(replace(env.operator, report=fail)), KeyError)
+        shown = await env.read_conditions(SHOP)
+        assert {name: one["status"] for name, one in shown.items()} == {
+            "WebReady": "True",
+            "DataReady": "True",
+            "Ready": "False",
+            "Reconciled": "False",
+        }
+        assert shown["Reconciled"]["message"] == "the report failed: unexpected KeyError"
+        assert await env.reconcile(replace(env.operator, report=None)) is None
+        assert {name: one["status"] for name, one in (await env.read_conditions(SHOP)).items()} == {
+            "WebReady": "True",
+            "DataReady": "True",
+        }
+
+    run(test)
+
+
+def test_a_report_that_hangs_ends_and_is_shown(run: Run) -> None:
+    async def test(env: Env) -> None:
+        error = await env.reconcile(replace(OPERATOR, report=hang, reconcile_timeout=SECOND))
+        assert "the reconcile exceeded its timeout of 0:00:01" in str(error)
+        assert (await env.shown())["Reconciled"] == ("False", "Error", 1)
+
+    run(test)
+
+
+def test_conditions_of_other_controllers_stay(run: Run) -> None:
+    async def test(env: Env) -> None:
+        foreign: Manifest = {"type": "Backup", "status": "True", "reason": "Done", "observedGeneration": 1}
+        await env.patch_status(SHOP, {"conditions": [foreign]}, by="backup")
+        foreign = (await env.read_conditions(SHOP))["Backup"]
+        for operator in (OPERATOR, replace(OPERATOR, components=refuse), OPERATOR):
+            await env.reconcile(operator)
+            assert (await env.read_conditions(SHOP))["Backup"] == foreign
+
+    run(test)
+
+
+@pytest.mark.parametrize("shows", [True, False])
+def test_an_error_of_an_unpublished_component_is_in_the_report_or_in_the_failure_condition(
+    run: Run, *, shows: bool
+) -> None:
+    def hidden(_: Shop) -> Component:
+        settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "nowhere"}}
+        builder = component.Builder("web", condition_type="WebReady").unpublished()
+        return builder.with_resource(configmap.Builder(settings).build()).build()
+
+    def told(context: ReconcileContext, _: Shop, outcome: ReconcileOutcome) -> None:
+        message = str(outcome.error) if shows else "something is wrong"
+        context.set_condition("Ready", status="False", reason="Broken", message=message)
+
+    async def test(env: Env) -> None:
+        for _ in range(2):
+            assert await env.reconcile(replace(OPERATOR, components=hidden, report=told)) is not None
+        assert list(await env.shown()) == (["Ready"] if shows else ["Ready", "Reconciled"])
+        assert any("nowhere" in message for message in await env.messages())
+        assert len(env.events.failures) == 1
+
+    run(test)
+
+
+def test_a_failed_finalizer_write_reorders_no_conditions(run: Run) -> None:
+    def ready_first(context: ReconcileContext, _: Shop, __: ReconcileOutcome) -> None:
+        context.set_condition("Ready", status="False", reason="NotYet", message="")
+
+    async def test(env: Env) -> None:
+        operator = replace(OPERATOR, components=lambda shop: web(shop, cluster_scoped=True), report=ready_first)
+        broken = FaultyCluster(env.cluster, [faults.server_error(verbs=[Verb.PATCH], kind="Shop")])
+        assert isinstance(await env.reconcile(operator, broken), ServerError)
+        shown = await env.shown()
+        assert shown["WebReady"] == shown["Reconciled"] == ("False", "Error", 1)
+        assert (await env.read_conditions(SHOP))["WebReady"]["message"].startswith("the finalizer failed: ")
+        assert await env.reconcile(operator) is None
+        assert list(await env.shown()) == ["WebReady", "Ready"]
+        assert (await env.cluster.get(SHOP))["metadata"]["finalizers"] == [FINALIZER]
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"published_conditions": ["web ready"]}, {"abnormal_conditions": ["web ready"]}, {"failure_condition": ""}],
+    ids=lambda given: next(iter(given)),
+)
+def test_a_type_that_the_api_rejects_is_rejected_when_it_is_declared(given: dict[str, Any]) -> None:
+    with pytest.raises(BuildError, match="a condition type must match"):
+        replace(OPERATOR, **given)

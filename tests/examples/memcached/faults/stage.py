@@ -88,15 +88,18 @@ class OperatorGateway(Gateway):
 
     Attributes:
         looked_up: Kind and name of each object that was read by a list with a field selector.
+        looked_up_at: When each of them was read.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self.looked_up: list[tuple[str, str]] = []
+        self.looked_up_at: list[float] = []
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         if options.field_selector:
             self.looked_up.append((kind, options.field_selector.removeprefix("metadata.name=")))
+            self.looked_up_at.append(now())
         return await super().list(api_version, kind, options)
 
 
