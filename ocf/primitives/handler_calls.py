@@ -8,14 +8,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from enum import StrEnum
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from ocf.concepts import StatusReport
 from ocf.errors import HandlerError
 
-__all__ = ["call_handler"]
+__all__ = ["call_handler", "cause_text"]
 
 StatusT = TypeVar("StatusT", bound=StrEnum)
+
+_OF_SECRET: Final = "v1/Secret/"  # noqa: S105 (a kind)
 
 
 def call_handler(
@@ -40,7 +42,7 @@ def call_handler(
     except HandlerError:
         raise
     except Exception as error:
-        raise HandlerError(f"{identity}: {what} handler failed: {type(error).__name__}: {error}") from error
+        raise HandlerError(f"{identity}: {what} handler failed: {cause_text(identity, error)}") from error
     if inspect.iscoroutine(report):
         report.close()
         raise HandlerError(f"{identity}: {what} handler is asynchronous; it has to return its answer")
@@ -51,3 +53,23 @@ def call_handler(
     except ValueError:
         allowed = ", ".join(vocabulary)
         raise HandlerError(f'{identity}: {what} handler returned "{report.status}", must be one of {allowed}') from None
+
+
+def cause_text(identity: str, error: BaseException) -> str:
+    """Return how an error names its cause, an exception in an author's function.
+
+    Args:
+        identity: Identity of the resource that the function was called for.
+        error: The cause.
+
+    Returns:
+        Its type and text; for a Secret only the type, because the text may quote a value.
+
+    Example:
+        >>> cause_text("v1/ConfigMap/shop/settings", ValueError("invalid literal for int(): 'many'"))
+        "ValueError: invalid literal for int(): 'many'"
+        >>> cause_text("v1/Secret/shop/login", ValueError("invalid literal for int(): 'hunter2'"))
+        'ValueError'
+    """
+    kind = type(error).__name__
+    return kind if identity.startswith(_OF_SECRET) or not str(error) else f"{kind}: {error}"

@@ -13,6 +13,7 @@ from ocf.concepts import Source, SourceKind
 from ocf.errors import ManifestError, MutationError, OcfError
 from ocf.feature.mutation import record_edits
 from ocf.objects import copy_json, describe_invalid, without_field
+from ocf.primitives.handler_calls import cause_text
 from ocf.primitives.kind import Kind, ModelT, MutatorT
 from ocf.primitives.mutator import EditError
 
@@ -171,7 +172,7 @@ class Renderer(Generic[ModelT, MutatorT]):
             return self._kind.model.model_validate(start)
         except ValueError as error:
             # A model built without validation, or a required field that is an ignored field.
-            problem = f"the object before the edits is not a valid {self._kind.name}: {_describe(error)}"
+            problem = f"the object before the edits is not a valid {self._kind.name}: {self._describe(error)}"
             raise MutationError(self._identity, "", problem) from error
 
     def _writable(self, model: ModelT) -> Manifest | None:
@@ -186,7 +187,7 @@ class Renderer(Generic[ModelT, MutatorT]):
             mutation.record(mutator)
             mutator.end_recording()
         except Exception as error:
-            problem = f"failed to apply mutation intent for {mutation.name}: {_describe(error)}"
+            problem = f"failed to apply mutation intent for {mutation.name}: {self._describe(error)}"
             raise MutationError(self._identity, mutation.name, problem) from error
         return _Plan(mutation.name, "planned", mutator)
 
@@ -196,12 +197,21 @@ class Renderer(Generic[ModelT, MutatorT]):
             record_edits(suspend, mutator, "the suspend mutation")
             mutator.end_recording()
         except Exception as error:
-            problem = f"failed to apply suspension mutations: {_describe(error)}"
+            problem = f"failed to apply suspension mutations: {self._describe(error)}"
             raise MutationError(self._identity, _SUSPENSION, problem) from error
         return _Plan(_SUSPENSION, _SUSPENSION, mutator)
 
+    def _describe(self, error: BaseException) -> str:
+        """Return a cause in one line; errors of other packages are prefixed with their type."""
+        invalid = describe_invalid(error)
+        if invalid or isinstance(error, OcfError):
+            return invalid or str(error)
+        return cause_text(self._identity, error)
+
     def _failed(self, plan: _Plan, category: str, cause: BaseException) -> MutationError:
-        problem = f'failed to apply {plan.stage} mutations: mutation "{plan.mutation}", {category}: {_describe(cause)}'
+        problem = (
+            f'failed to apply {plan.stage} mutations: mutation "{plan.mutation}", {category}: {self._describe(cause)}'
+        )
         return MutationError(self._identity, plan.mutation, problem, category=category)
 
     def _blame(self, error: ManifestError, plans: Sequence[_Plan], start: Manifest) -> MutationError:
@@ -227,11 +237,3 @@ def _source(plan: _Plan, category: str) -> Source:
     if plan.stage == _SUSPENSION:
         return Source(SourceKind.SUSPENSION, category=category)
     return Source(SourceKind.MUTATION, plan.mutation, category)
-
-
-def _describe(error: BaseException) -> str:
-    """Return a cause in one line; errors of other packages are prefixed with their type."""
-    invalid = describe_invalid(error)
-    if invalid or isinstance(error, OcfError):
-        return invalid or str(error)
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -23,7 +23,7 @@ from ocf.concepts import (
 )
 from ocf.errors import FeatureGateError, HandlerError
 from ocf.objects import Manifest, ObjectKey, read_live
-from ocf.primitives.handler_calls import call_handler
+from ocf.primitives.handler_calls import call_handler, cause_text
 from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, StatusT
 from ocf.primitives.provenance import explanation
 from ocf.primitives.rendering import Renderer
@@ -224,7 +224,9 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
             try:
                 value = extraction.extract(model)
             except Exception as error:
-                raise HandlerError(f'extract data "{extraction.cell.name}": {error}') from error
+                # Even an error of ours may quote a value that it could not parse, and the object may be a Secret.
+                problem = f'extract data "{extraction.cell.name}": {type(error).__name__}'
+                raise HandlerError(problem) from error
             extraction.cell.put(value)
 
     def _suspend_edit(self) -> Callable[[MutatorT], PlainResult] | None:
@@ -286,7 +288,9 @@ class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
         try:
             return bool(decide(self.baseline()))
         except Exception as error:
-            raise HandlerError(f"{self.identity}: deletion decision failed: {error}") from error
+            raise HandlerError(
+                f"{self.identity}: deletion decision failed: {cause_text(self.identity, error)}"
+            ) from error
 
     def suspension_status(self, live: Manifest) -> StatusReport[SuspensionStatus]:
         """Return the suspension status of the live object.

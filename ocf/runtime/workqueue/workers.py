@@ -146,6 +146,8 @@ def _failed(queue: WorkQueue[K], key: K, error: BaseException) -> None:
     elif all(isinstance(one, OcfError) for one in leaf_errors(error)):
         text = "; ".join(dict.fromkeys(map(str, leaf_errors(error))))
         _log.warning("%s: %s failed (%d in a row), again in %s: %s", queue.name, key, failures, wait, text)
+        # Texts name exceptions in an author's functions by their type only.
+        _log.debug("%s: %s failed", queue.name, key, exc_info=error)
     else:
         _log.error("%s: %s failed (%d in a row), again in %s", queue.name, key, failures, wait, exc_info=error)
 

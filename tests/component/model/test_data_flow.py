@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,8 @@ from ocf.editors import ObjectMetaEditor
 from ocf.errors import BuildError, DataNotExtractedError, HandlerError, ReconcileError
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey
-from ocf.primitives import deployment, hpa
+from ocf.objects.quantity import Quantity
+from ocf.primitives import deployment, hpa, secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -323,3 +325,38 @@ class TestSuspended:
         result = await world.reconcile(builder(target, scaler).build())
         assert [outcome.action for outcome in result.outcomes] == [Action.UPDATED, Action.CREATED]
         assert await world.replicas() == 5
+
+
+@pytest.mark.promise("secrets", runs="an extraction, a mutation and a guard, with an error of Python and of ocf each")
+class TestErrorsNameNoValueOfASecret:
+    """The condition has the type of the exception; its text is in the cause."""
+
+    @pytest.mark.parametrize("parse", [int, Quantity.parse], ids=["int", "parse_quantity"])
+    async def test_an_extraction(self, world: Env, host: Data[Any], parse: Callable[[str], object]) -> None:
+        key = ObjectKey("v1", "Secret", "login", "shop")
+        await world.create(key, stringData={"password": "hunter2"})
+        base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "namespace": "shop"}}
+        reads = secret.Builder(base).extract_into(host, lambda live: parse(b64decode(live.data["password"]).decode()))
+        subject = component.Builder("web", condition_type="WebReady").with_resource(reads.build(), read_only=True)
+        with pytest.raises(ReconcileError) as caught:
+            await world.reconcile(subject.build())
+        name = "ValueError" if parse is int else "QuantityError"
+        assert caught.value.problem.endswith(f'extract data "{host.name}": {name}')
+        assert "hunter2" not in (await world.condition())["message"]
+
+    @pytest.mark.parametrize("step", ["mutation", "guard"])
+    async def test_a_mutation_and_a_guard(self, world: Env, step: str) -> None:
+        base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "namespace": "shop"}}
+
+        def broken(_: object) -> Any:
+            raise ValueError("hunter2 is too short")
+
+        made = secret.Builder(base | {"stringData": {"password": "hunter2"}})
+        if step == "guard":
+            made.with_guard(broken)
+        else:
+            made.with_mutation(secret.Mutation("broken", lambda m: m.edit_object_metadata(broken)))
+        subject = component.Builder("web", condition_type="WebReady").with_resource(made.build()).build()
+        with pytest.raises(ReconcileError, match="ValueError"):
+            await world.reconcile(subject)
+        assert "hunter2" not in (await world.condition())["message"]
