@@ -13,7 +13,7 @@ from ocf.runtime.monitoring.metrics import condition_metric
 
 __all__ = ["alert_rules"]
 
-_CONDITIONS: Final = ".*Ready"
+_CONDITIONS: Final = ".*Ready|Reconciled"
 _NAMESPACE: Final = "ocf"
 # Characters that would end the string in PromQL or in YAML, or start an escape.
 _UNQUOTABLE: Final = re.compile(r'["\\\n]')
@@ -24,8 +24,8 @@ def alert_rules(namespace: str = _NAMESPACE, *, conditions: str = _CONDITIONS) -
 
     Args:
         namespace: The namespace of its `PrometheusRecorder`.
-        conditions: Regular expression (RE2, whole type) of the condition types that are good when they are True. For
-            other conditions only Unknown raises an alert.
+        conditions: Regular expression (RE2, whole type) of the condition types that are good when they are True, the
+            failure condition of the operator included. For other conditions only Unknown raises an alert.
 
     Returns:
         A rule file of Prometheus, YAML.

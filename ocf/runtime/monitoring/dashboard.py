@@ -99,6 +99,14 @@ def _panels(metric: str) -> tuple[_Panel, ...]:
             unit="ops",
         ),
         _Panel(
+            "Failed reconciles",
+            "Reconciles that failed, retries included; the conditions and events of the owners have the errors.",
+            f'sum by (controller) (rate(controller_runtime_reconcile_total{{{_CHOSEN}, result="error"}}'
+            "[$__rate_interval]))",
+            "{{controller}}",
+            unit="ops",
+        ),
+        _Panel(
             "Backing off",
             "Resources whose writes wait because another controller reverts them.",
             f"sum by ({_RESOURCE}) "

@@ -19,6 +19,7 @@ from ocf.concepts import ApplyOperation, Attempt, Why
 from ocf.errors import ConfigError
 from ocf.runtime.monitoring import PrometheusRecorder, alert_rules, dashboard
 from ocf.runtime.operator.state_metrics import StateMetrics
+from ocf.runtime.workqueue import QueueMetrics
 
 RULES: Final = [rule for group in yaml.safe_load(alert_rules())["groups"] for rule in group["rules"]]
 PANELS: Final = dashboard()["panels"]
@@ -38,6 +39,7 @@ WORDS: Final = {
     "operation": {operation.lower() for operation in ApplyOperation},
     "why": {str(why) for why in Why},
     "status": {"True", "False", "Unknown"},
+    "result": {"success", "error", "requeue_after"},
 }
 
 
@@ -87,6 +89,7 @@ def exported(attempt: Callable[..., Attempt]) -> dict[str, set[str]]:
     recorder.attempted(attempt())
     recorder.attempted(attempt(operation=None, why=Why.FAILED))
     recorder.observed(attempt().owner, [{"type": "Ready", "lastTransitionTime": "2026-01-01T12:00:00Z"}])
+    QueueMetrics(recorder.registry).reconciled("shop", "error", 1)
     StateMetrics(recorder.registry, "shops").set_cache(_Watching())
     families = parse(recorder.render().body.decode())
     return {each.name: set(each.labels) for family in families for each in family.samples}
@@ -129,6 +132,7 @@ class TestRules:
             "ManagedResourceNotConverging",
             "ManagedResourceApplyFailing",
             "ManagedResourceContended",
+            "OperatorReconcilesFailing",
             "OperatorWatchBroken",
             "CustomResourceNotReady",
             "CustomResourceConditionUnknown",
@@ -147,7 +151,7 @@ class TestRules:
         rules = alert_rules("shops", conditions="WebReady|DataReady")
 
         assert "ocf_controller_condition" not in rules
-        assert '".*Ready"' not in rules
+        assert ".*Ready" not in rules
         assert 'shops_controller_condition{condition=~"WebReady|DataReady", status="False"}' in rules
         assert "ocf_resource_apply_total" in rules
         assert yaml.safe_load(rules)

@@ -12,7 +12,7 @@ from ocf import component
 from ocf.cluster import Subresource
 from ocf.component import Component, ReconcileContext
 from ocf.concepts import NullRecorder, SystemClock
-from ocf.errors import ConfigError, InvalidError, NotFoundError
+from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import LONGEST_MESSAGE, condition_type_problem, reason_problem
 from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome, reconcile_owner
@@ -86,8 +86,8 @@ def fail(_: Manifest) -> Component:
     raise NotFoundError(LONG)
 
 
-OPERATOR: Final = Operator(
-    name="stalls", owner=OwnerType[Manifest]("conditions.example.com/v1", "Stall"), components=components, report=report
+OPERATOR: Final[Operator[Manifest]] = Operator(
+    name="stalls", owner=OwnerType("conditions.example.com/v1", "Stall"), components=components, report=report
 )
 
 
