@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from examples.memcached import admission, monitor
 from examples.memcached.component import every_state, memcached
+from examples.memcached.conditions import TYPES
 from examples.memcached.definition import definition
 from examples.memcached.model import Memcached
 from examples.memcached.reporting import observe, report
@@ -45,6 +46,8 @@ def operator(metrics: Metrics | None = None, *, strict: bool = False) -> Operato
         owner=OwnerType.of(definition(), Memcached),
         components=memcached,
         report=partial(_report, metrics=metrics),
+        published_conditions=TYPES,
+        abnormal_conditions=("Degraded",),
         # Objects that a reconcile reads by name are watched as well, above all the Secrets that a cache references.
         owns=[
             ("apps/v1", "Deployment"),

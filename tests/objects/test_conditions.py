@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from ocf.objects import Manifest
 from ocf.objects.conditions import (
+    LONGEST_MESSAGE,
     ConditionStatus,
     find_condition,
     is_condition_true,
     set_condition,
+    shortened_message,
     transition_time,
     with_condition,
 )
@@ -131,3 +133,17 @@ def test_every_condition_of_the_type_is_replaced() -> None:
 
 def test_a_status_is_made_of_a_boolean() -> None:
     assert (ConditionStatus.of(value=True), ConditionStatus.of(value=False)) == ("True", "False")
+
+
+@given(st.integers(min_value=0, max_value=3_000_000))
+def test_a_message_fits_the_api_and_ends_with_the_number_of_characters_that_were_cut(excess: int) -> None:
+    text = "x" * (LONGEST_MESSAGE + excess)
+    short = shortened_message(text)
+
+    assert len(short) == LONGEST_MESSAGE
+    kept, _, end = short.partition("…")
+    assert end == (f" ({len(text) - len(kept)} characters cut)" if excess else "")
+
+
+def test_a_message_that_fits_is_unchanged() -> None:
+    assert shortened_message("x" * LONGEST_MESSAGE) == "x" * LONGEST_MESSAGE

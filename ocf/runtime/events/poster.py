@@ -294,7 +294,7 @@ class EventBroadcaster:
             "reportingController": self._controller,
             "reportingInstance": self._instance,
             "regarding": {**_reference(event.owner), "uid": event.owner_uid},
-            "related": _reference(event.resource),
+            **({"related": _reference(event.resource)} if event.resource != event.owner else {}),
             "reason": event.reason,
             "action": event.action,
             "note": _shortened(event.note),

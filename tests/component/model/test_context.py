@@ -87,6 +87,31 @@ class TestSetCondition:
         ):
             await self.backup_condition(world, "Yes", "done")
 
+    @pytest.mark.promise("condition-limits")
+    @pytest.mark.parametrize(
+        ("given", "problem"),
+        [
+            pytest.param({"name": "web ready"}, 'condition "web ready": a condition type must match', id="type"),
+            pytest.param({"name": "x" * 317}, "a condition type has at most 316 characters, got 317", id="long type"),
+            pytest.param({"reason": "not a reason"}, 'condition "Backup": a reason must', id="reason"),
+            pytest.param({"reason": ""}, 'condition "Backup": a reason must', id="no reason"),
+            pytest.param({"reason": "x" * 1025}, "a reason has at most 1024 characters, got 1025", id="long reason"),
+            pytest.param({"reason": "", "status": "Yes"}, "the status must be True.*; a reason must", id="both"),
+        ],
+    )
+    async def test_what_the_api_rejects_is_rejected_where_it_is_written(
+        self, world: Env, given: dict[str, str], problem: str
+    ) -> None:
+        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+            with pytest.raises(ConfigError, match=problem):
+                context.set_condition(
+                    **({"name": "Backup", "status": "True", "reason": "Asked", "message": ""} | given)
+                )
+
+    @pytest.mark.promise("condition-limits")
+    async def test_a_message_that_is_too_long_is_cut(self, world: Env) -> None:
+        assert (await self.backup_condition(world, "False", "x" * 40_000))["message"].endswith("(7256 characters cut)")
+
     async def test_it_survives_a_concurrent_write(self, world: Env) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
             context.set_condition("Ours", status="True", reason="Said", message="")
