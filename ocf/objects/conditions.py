@@ -207,7 +207,7 @@ def shortened_message(message: str) -> str:
 
     Example:
         >>> shortened_message("waiting"), len(shortened_message("x" * 40_000)), shortened_message("x" * 40_000)[-25:]
-        ('waiting', 32768, 'x… (7256 characters cut)')
+        ('waiting', 32768, 'x… (7255 characters cut)')
     """
     cut = len(message) - LONGEST_MESSAGE
     if cut <= 0:

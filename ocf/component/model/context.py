@@ -322,7 +322,8 @@ class ReconcileContext:
         Raises:
             ApiError: If the write fails for another reason, or conflicts 32 times in a row.
         """
-        for event in failure_events(self.owned_by, self._problems, self._stored_conditions):
+        owner = self.owned_by
+        for event in failure_events(owner.key, owner.uid, self._problems, self._stored_conditions):
             self.recorder.happened(event)
         status = await self._store()
         if status is not None:

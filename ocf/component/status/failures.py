@@ -6,15 +6,12 @@ Everything here is a function of values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.component.status.reasons import Reason
 from ocf.concepts import Event
-from ocf.objects import Manifest, get_field
+from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.managed_fields import ManagedFields, fields_path, read_key
-
-if TYPE_CHECKING:
-    from ocf.component.model.ownership import Owner
 
 __all__ = ["FAILED_EVENT", "failure_events", "published_types", "shows"]
 
@@ -74,20 +71,21 @@ def shows(conditions: Iterable[Manifest], problem: str) -> bool:
     return any(start in str(one.get("message")) for one in conditions)
 
 
-def failure_events(owner: Owner, problems: Iterable[str], stored: Sequence[Manifest]) -> Iterator[Event]:
+def failure_events(owner: ObjectKey, uid: str, problems: Iterable[str], stored: Sequence[Manifest]) -> Iterator[Event]:
     """Yield an event for each new failure: one that no condition showed before this reconcile.
 
     Args:
         owner: The owner.
+        uid: UID of the owner.
         problems: Texts of the failures of this reconcile.
         stored: The conditions of the owner as it was read.
     """
     for problem in dict.fromkeys(problems):
         if not shows(stored, problem):
             yield Event(
-                owner=owner.key,
-                owner_uid=owner.uid,
-                resource=owner.key,
+                owner=owner,
+                owner_uid=uid,
+                resource=owner,
                 reason=FAILED_EVENT,
                 action="Reconcile",
                 note=problem,

@@ -110,7 +110,7 @@ class TestSetCondition:
 
     @pytest.mark.promise("condition-limits")
     async def test_a_message_that_is_too_long_is_cut(self, world: Env) -> None:
-        assert (await self.backup_condition(world, "False", "x" * 40_000))["message"].endswith("(7256 characters cut)")
+        assert (await self.backup_condition(world, "False", "x" * 40_000))["message"].endswith("(7255 characters cut)")
 
     async def test_it_survives_a_concurrent_write(self, world: Env) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:

@@ -21,7 +21,14 @@ from ocf.primitives import deployment, hpa, secret
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kubernetes.client import V1Secret
+
     from tests.component.conftest import Env, StaticKind
+
+
+def read_entry(live: V1Secret) -> str | bytes:
+    assert live.data is not None
+    return live.data["password"]
 
 
 def builder(*resources: Any) -> component.Builder:
@@ -336,7 +343,7 @@ class TestErrorsNameNoValueOfASecret:
         key = ObjectKey("v1", "Secret", "login", "shop")
         await world.create(key, stringData={"password": "hunter2"})
         base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "namespace": "shop"}}
-        reads = secret.Builder(base).extract_into(host, lambda live: parse(b64decode(live.data["password"]).decode()))
+        reads = secret.Builder(base).extract_into(host, lambda live: parse(b64decode(read_entry(live)).decode()))
         subject = component.Builder("web", condition_type="WebReady").with_resource(reads.build(), read_only=True)
         with pytest.raises(ReconcileError) as caught:
             await world.reconcile(subject.build())

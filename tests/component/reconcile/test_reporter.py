@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
+from ocf.cluster import Verb
 from ocf.component import Component, Result, reconciling
 from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus, GuardStatus, StatusReport, Why
 from ocf.errors import ReconcileError, ServerError
@@ -153,7 +154,7 @@ class TestEvents:
         self, world: Env, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         for problem in ("first", "first", "second", ""):
-            errors = [faults.rejected(ServerError(problem), verbs=["apply"], times=None)] if problem else []
+            errors = [faults.rejected(ServerError(problem), verbs=[Verb.APPLY], times=None)] if problem else []
             with pytest.raises(ReconcileError) if problem else nullcontext():
                 await run(world, notes, of(config_map().build()).build(), FaultyCluster(world.cluster, errors))
         failed = [event for event in notes.events if event.type == "Warning"]
