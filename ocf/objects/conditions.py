@@ -206,7 +206,7 @@ def shortened_message(message: str) -> str:
         The message; a longer one is cut, and ends with the number of characters that were cut.
 
     Example:
-        >>> shortened_message("waiting"), len(shortened_message("x" * 40_000)), shortened_message("x" * 40_000)[-25:]
+        >>> shortened_message("waiting"), len(shortened_message("x" * 40_000)), shortened_message("x" * 40_000)[-24:]
         ('waiting', 32768, 'x… (7255 characters cut)')
     """
     cut = len(message) - LONGEST_MESSAGE
