@@ -1,6 +1,6 @@
 """Fixtures: a cluster with an owner, and the two resources that most tests use.
 
-Every test that takes `world` runs twice: on the embedded cluster, and on a real API server where there is one. What
+Every test that takes `env` runs twice: on the embedded cluster, and on a real API server where there is one. What
 only one of them can show is marked `embedded_only`, with the reason.
 """
 
@@ -180,7 +180,7 @@ async def shop_server(shop_plane: ControlPlane) -> AsyncIterator[Cluster]:
 
 
 @pytest.fixture(params=["embedded", "envtest"])
-def new_world(request: pytest.FixtureRequest) -> Callable[[], Awaitable[Env]]:
+def new_env(request: pytest.FixtureRequest) -> Callable[[], Awaitable[Env]]:
     """Return a function that makes a cluster with an owner, `Shop shop/demo`."""
     if request.param == "embedded":
         return _embedded_world
@@ -232,8 +232,8 @@ async def _emptied(server: Cluster) -> None:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def world(new_world: Callable[[], Awaitable[Env]]) -> Env:
-    return await new_world()
+async def env(new_env: Callable[[], Awaitable[Env]]) -> Env:
+    return await new_env()
 
 
 @pytest.fixture

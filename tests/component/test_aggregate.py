@@ -126,40 +126,40 @@ async def whole(context: ReconcileContext, *components: Component) -> Condition:
 
 
 class TestInAReconcile:
-    async def test_is_written_with_the_rest(self, world: Env, web_base: Manifest) -> None:
+    async def test_is_written_with_the_rest(self, env: Env, web_base: Manifest) -> None:
         good = reporting(web_base, "good", AliveStatus.HEALTHY, "")
         bad = reporting(web_base, "bad", AliveStatus.FAILING, "CrashLoop")
-        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+        async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
             returned = await whole(context, good, bad)
-        condition = await world.condition("Ready")
+        condition = await env.condition("Ready")
         assert condition == returned.to_manifest()
         assert (condition["status"], condition["message"]) == ("False", "bad: CrashLoop")
         assert condition["observedGeneration"] == 1
 
-    async def test_moves_its_time_only_with_its_status(self, world: Env, web_base: Manifest) -> None:
+    async def test_moves_its_time_only_with_its_status(self, env: Env, web_base: Manifest) -> None:
         good = reporting(web_base, "good", AliveStatus.HEALTHY, "")
         bad = reporting(web_base, "bad", AliveStatus.FAILING, "CrashLoop")
         times = []
         for components in ([good], [good], [good, bad], [bad]):
-            async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+            async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
                 await whole(context, *components)
-            times.append((await world.condition("Ready"))["lastTransitionTime"])
-            world.clock.advance(timedelta(minutes=1))
+            times.append((await env.condition("Ready"))["lastTransitionTime"])
+            env.clock.advance(timedelta(minutes=1))
         assert times == [f"2026-01-31T12:0{minute}:00Z" for minute in (0, 0, 2, 2)]
 
     async def test_a_component_that_was_not_reconciled_counts_with_its_stored_condition(
-        self, world: Env, web_base: Manifest
+        self, env: Env, web_base: Manifest
     ) -> None:
         good = reporting(web_base, "good", AliveStatus.HEALTHY, "")
-        await world.reconcile(good)
-        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+        await env.reconcile(good)
+        async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
             assert context.aggregate("Ready", good).status is True
 
-    async def test_an_unpublished_component_counts_with_its_condition_of_this_reconcile(self, world: Env) -> None:
+    async def test_an_unpublished_component_counts_with_its_condition_of_this_reconcile(self, env: Env) -> None:
         """So that an owner may show one condition alone."""
         hidden = component.Builder("hidden", condition_type="HiddenReady").unpublished().build()
-        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+        async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
             before: Any = context.aggregate("Ready", hidden)
             after = await whole(context, hidden)
         assert (before.reason, after.status) == (Reason.UNKNOWN, True)
-        assert [found["type"] for found in (await world.owner_manifest())["status"]["conditions"]] == ["Ready"]
+        assert [found["type"] for found in (await env.owner_manifest())["status"]["conditions"]] == ["Ready"]

@@ -81,7 +81,7 @@ BAD = [
 
 @pytest.mark.parametrize(("make", "problem"), BAD)
 async def test_the_error_names_the_resource_and_does_not_affect_others(
-    world: Env,
+    env: Env,
     web_base: Manifest,
     config_map: Callable[..., StaticKind],
     make: Callable[[Manifest], Any],
@@ -90,23 +90,23 @@ async def test_the_error_names_the_resource_and_does_not_affect_others(
     bad = component.Builder("web", condition_type="WebReady").with_resource(make(copy_json(web_base))).build()
     good = component.Builder("settings", condition_type="SettingsReady").with_resource(config_map().build()).build()
     with pytest.raises(ExceptionGroup) as caught:
-        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+        async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
             await reconcile_all(context, bad, good)
     (error,) = caught.value.exceptions
     assert isinstance(error, ReconcileError)
     assert (error.component, error.resource) == ("web", WEB)
     assert problem in error.problem
-    condition = await world.condition()
+    condition = await env.condition()
     assert (condition["status"], condition["reason"], condition["message"]) == ("False", "Error", error.problem)
-    assert (await world.condition("SettingsReady"))["status"] == "True"
+    assert (await env.condition("SettingsReady"))["status"] == "True"
 
 
 @pytest.mark.parametrize("uid", [None, "", 7])
-async def test_an_owner_without_uid_is_rejected_before_anything_is_done(world: Env, uid: Any) -> None:
-    owner = await world.owner_manifest()
+async def test_an_owner_without_uid_is_rejected_before_anything_is_done(env: Env, uid: Any) -> None:
+    owner = await env.owner_manifest()
     owner["metadata"]["uid"] = uid
-    world.cluster.requests.clear()
+    env.cluster.requests.clear()
     with pytest.raises(ManifestError, match=r"metadata\.uid: required value: an owner must be read from"):
-        async with reconciling(owner, world.cluster, clock=world.clock):
+        async with reconciling(owner, env.cluster, clock=env.clock):
             pytest.fail("the context must not be created without a valid owner")
-    assert len(world.cluster.requests) == 0
+    assert len(env.cluster.requests) == 0

@@ -184,10 +184,10 @@ def test_every_problem_is_reported(web: deployment.Resource) -> None:
 
 @pytest.mark.parametrize("name", ["Weboberfläche", "店舗" * 20, "ü" * 80, "x" * 300])
 async def test_the_api_server_accepts_the_field_manager_of_any_printable_name(
-    world: Env, web: deployment.Resource, name: str
+    env: Env, web: deployment.Resource, name: str
 ) -> None:
-    await world.reconcile(component.Builder(name, condition_type="WebReady").with_resource(web).build())
+    await env.reconcile(component.Builder(name, condition_type="WebReady").with_resource(web).build())
 
-    live = await world.cluster.get(world.web)
+    live = await env.cluster.get(env.web)
     (manager,) = {entry["manager"] for entry in live["metadata"]["managedFields"]}
     assert len(manager.encode()) <= 128

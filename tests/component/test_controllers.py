@@ -33,18 +33,18 @@ CONTROLLERS = (
     ControllerName.HORIZONTAL_POD_AUTOSCALER,
 )
 
-pytestmark = pytest.mark.parametrize("new_world", ["envtest"], indirect=True)
+pytestmark = pytest.mark.parametrize("new_env", ["envtest"], indirect=True)
 
 
-async def until(world: Env, key: ObjectKey, reached: Callable[[Manifest], bool]) -> Manifest:
+async def until(env: Env, key: ObjectKey, reached: Callable[[Manifest], bool]) -> Manifest:
     """Watch an object until its controller has brought it to a state."""
     async with asyncio.timeout(600):
         while True:
-            found = await world.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
+            found = await env.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
             for live in found.items:
                 if live["metadata"]["name"] == key.name and reached(live):
                     return live
-            watch = world.cluster.watch(
+            watch = env.cluster.watch(
                 key.api_version,
                 key.kind,
                 WatchOptions(namespace=key.namespace, resource_version=found.resource_version),
@@ -75,49 +75,49 @@ def is_empty(live: Manifest) -> bool:
     return observed(live) and not live["status"].get("replicas")
 
 
-async def reconciles(world: Env, subject: Component, number: int, *, count: int) -> list[Result]:
+async def reconciles(env: Env, subject: Component, number: int, *, count: int) -> list[Result]:
     """Run reconciles that must not write an object, and between which the replicas stay the same."""
     results = []
     for _ in range(number):
-        result = await world.reconcile(subject)
-        assert (result.writes, await world.replicas()) == (0, count)
+        result = await env.reconcile(subject)
+        assert (result.writes, await env.replicas()) == (0, count)
         results.append(result)
     return results
 
 
 @pytest.mark.promise("real-controllers", runs="100 reconciles")
 async def test_a_hundred_reconciles_write_nothing_and_keep_the_replicas(
-    world: Env,
+    env: Env,
     scaled: Callable[..., Component],
     envtest_controllers: Callable[..., AbstractContextManager[None]],
 ) -> None:
     with envtest_controllers(*CONTROLLERS):
-        await world.reconcile(scaled())
-        await until(world, world.web, counts(2))  # the autoscaler's minimum: a new Deployment begins with 1
-        await until(world, world.hpa, is_active)
-        await until(world, world.web, observed)
-        await world.reconcile(scaled())
-        world.cluster.requests.clear()
-        await reconciles(world, scaled(), 40, count=2)
-        await world.scale(7)
-        await until(world, world.web, lambda live: counts(7)(live) and observed(live))
-        await reconciles(world, scaled(), 30, count=7)
-        await world.reconcile(scaled(suspended=True))
-        await until(world, world.web, is_empty)
-        suspended = await world.reconcile(scaled(suspended=True))
+        await env.reconcile(scaled())
+        await until(env, env.web, counts(2))  # the autoscaler's minimum: a new Deployment begins with 1
+        await until(env, env.hpa, is_active)
+        await until(env, env.web, observed)
+        await env.reconcile(scaled())
+        env.cluster.requests.clear()
+        await reconciles(env, scaled(), 40, count=2)
+        await env.scale(7)
+        await until(env, env.web, lambda live: counts(7)(live) and observed(live))
+        await reconciles(env, scaled(), 30, count=7)
+        await env.reconcile(scaled(suspended=True))
+        await until(env, env.web, is_empty)
+        suspended = await env.reconcile(scaled(suspended=True))
         assert suspended.condition.reason is Reason.SUSPENDED
-        for result in await reconciles(world, scaled(suspended=True), 10, count=0):
+        for result in await reconciles(env, scaled(suspended=True), 10, count=0):
             assert result.condition.reason is Reason.SUSPENDED
-        await world.reconcile(scaled())
-        assert await world.replicas() == 7
-        await until(world, world.hpa, is_active)
-        await reconciles(world, scaled(), 20, count=7)
-    statuses = [request for request in world.cluster.requests if request.kind == "Shop" and not request.verb.is_read]
+        await env.reconcile(scaled())
+        assert await env.replicas() == 7
+        await until(env, env.hpa, is_active)
+        await reconciles(env, scaled(), 20, count=7)
+    statuses = [request for request in env.cluster.requests if request.kind == "Shop" and not request.verb.is_read]
     assert len(statuses) <= 10  # one per change of the condition, none for a reconcile without changes
 
 
 async def test_a_kept_autoscaler_does_not_scale_a_target_at_zero(
-    world: Env,
+    env: Env,
     web_base: Manifest,
     hpa_base: Manifest,
     envtest_controllers: Callable[..., AbstractContextManager[None]],
@@ -138,21 +138,21 @@ async def test_a_kept_autoscaler_does_not_scale_a_target_at_zero(
         return builder.with_resource(kept).suspend(suspended).build()
 
     with envtest_controllers(*CONTROLLERS):
-        await world.reconcile(subject())
-        await until(world, world.web, counts(2))
-        await until(world, world.hpa, is_active)
-        await world.reconcile(subject(suspended=True))
-        disabled = await until(world, world.hpa, is_disabled)
+        await env.reconcile(subject())
+        await until(env, env.web, counts(2))
+        await until(env, env.hpa, is_active)
+        await env.reconcile(subject(suspended=True))
+        disabled = await until(env, env.hpa, is_disabled)
         assert message(disabled) == "scaling is disabled since the replica count of the target is zero"
-        await until(world, world.web, is_empty)
-        await world.reconcile(subject(suspended=True))
-        await reconciles(world, subject(suspended=True), 10, count=0)
-        annotations = (await world.cluster.get(world.web))["metadata"]["annotations"]
+        await until(env, env.web, is_empty)
+        await env.reconcile(subject(suspended=True))
+        await reconciles(env, subject(suspended=True), 10, count=0)
+        annotations = (await env.cluster.get(env.web))["metadata"]["annotations"]
         assert annotations[BEFORE_SUSPENSION] == '{"spec.replicas":2}'
-        await world.reconcile(subject())
-        assert await world.replicas() == 2
-        await until(world, world.hpa, lambda live: not is_disabled(live))
-        assert await world.replicas() == 2
+        await env.reconcile(subject())
+        assert await env.replicas() == 2
+        await until(env, env.hpa, lambda live: not is_disabled(live))
+        assert await env.replicas() == 2
 
 
 def message(live: Manifest) -> Any:

@@ -26,16 +26,16 @@ def builder(name: str = "web") -> component.Builder:
 
 
 @pytest.fixture
-def dry_run(world: Any) -> Callable[..., Awaitable[ComponentDiff]]:
+def dry_run(env: Any) -> Callable[..., Awaitable[ComponentDiff]]:
     """Compute a diff, and check that only dry runs were sent."""
 
     async def run(*components: Component) -> ComponentDiff:
-        cluster = RecordingCluster(world.cluster)
-        changes = world.cluster.requests.changes
-        found = await diff(components, await world.owner_manifest(), cluster, clock=world.clock)
+        cluster = RecordingCluster(env.cluster)
+        changes = env.cluster.requests.changes
+        found = await diff(components, await env.owner_manifest(), cluster, clock=env.clock)
         assert cluster.writes == ()
         assert not any(request.subresource for request in cluster.requests)
-        assert world.cluster.requests.changes == changes
+        assert env.cluster.requests.changes == changes
         return found[-1]
 
     return run
@@ -76,8 +76,8 @@ async def test_a_missing_object_is_created_as_the_server_would_store_it(
     assert not found.is_empty
 
 
-async def test_the_diff_is_empty_after_a_reconcile(world: Any, dry_run: Any, scaled: Callable[..., Component]) -> None:
-    await world.reconcile(scaled())
+async def test_the_diff_is_empty_after_a_reconcile(env: Any, dry_run: Any, scaled: Callable[..., Component]) -> None:
+    await env.reconcile(scaled())
     found = await dry_run(scaled())
     assert found.is_empty
     assert found.objects == ()
@@ -85,9 +85,9 @@ async def test_the_diff_is_empty_after_a_reconcile(world: Any, dry_run: Any, sca
 
 
 async def test_a_changed_field_has_its_old_value_and_its_source(
-    world: Any, dry_run: Any, web_image: Callable[[str], deployment.Resource]
+    env: Any, dry_run: Any, web_image: Callable[[str], deployment.Resource]
 ) -> None:
-    await world.reconcile(builder().with_resource(web_image("web:1")).build())
+    await env.reconcile(builder().with_resource(web_image("web:1")).build())
     [changed] = (await dry_run(builder().with_resource(web_image("web:2")).build())).objects
     path = "spec.template.spec.containers[0].image"
     assert changed.fields == (FieldDiff(path, "web:1", "web:2", "mutation image, edit_containers"),)
@@ -95,36 +95,36 @@ async def test_a_changed_field_has_its_old_value_and_its_source(
 
 
 async def test_a_value_that_the_server_spells_differently_has_no_known_source(
-    world: Any, dry_run: Any, web_base: Manifest
+    env: Any, dry_run: Any, web_base: Manifest
 ) -> None:
     requests = web_base["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
     requests["cpu"] = "500m"
-    await world.reconcile(builder().with_resource(deployment.Builder(web_base).build()).build())
+    await env.reconcile(builder().with_resource(deployment.Builder(web_base).build()).build())
     requests["cpu"] = "2000m"
     [changed] = (await dry_run(builder().with_resource(deployment.Builder(web_base).build()).build())).objects
     assert [(each.after, each.source) for each in changed.fields] == [("2", "")]
 
 
 async def test_a_taken_field_names_the_manager_that_loses_it(
-    world: Any, dry_run: Any, web_image: Callable[[str], deployment.Resource]
+    env: Any, dry_run: Any, web_image: Callable[[str], deployment.Resource]
 ) -> None:
     web = builder().with_resource(web_image("web:1")).build()
-    await world.reconcile(web)
+    await env.reconcile(web)
     patch = [{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "evil:1"}]
-    await world.cluster.patch(world.web, patch, PatchOptions(patch_type=PatchType.JSON, field_manager="kubectl"))
+    await env.cluster.patch(env.web, patch, PatchOptions(patch_type=PatchType.JSON, field_manager="kubectl"))
     [changed] = (await dry_run(web)).objects
     assert changed.taken == (TakenField("spec.template.spec.containers[name=web].image", "kubectl"),)
     assert [(each.before, each.after) for each in changed.fields] == [("evil:1", "web:1")]
 
 
 async def test_a_change_of_ownership_alone_is_a_difference(
-    world: Any, dry_run: Any, fixed_web: deployment.Resource
+    env: Any, dry_run: Any, fixed_web: deployment.Resource
 ) -> None:
     """A reconcile would send it, so the diff is not empty."""
     web = builder().with_resource(fixed_web).build()
-    await world.reconcile(web)
+    await env.reconcile(web)
     for replicas in (5, 4):
-        await world.change(world.web, spec={"replicas": replicas})
+        await env.change(env.web, spec={"replicas": replicas})
     [changed] = (await dry_run(web)).objects
     assert changed.fields == ()
     assert changed.before == changed.after
@@ -133,11 +133,11 @@ async def test_a_change_of_ownership_alone_is_a_difference(
 
 
 async def test_a_conflict_that_is_not_forced_names_manager_and_field(
-    world: Any, dry_run: Any, fixed_web: deployment.Resource
+    env: Any, dry_run: Any, fixed_web: deployment.Resource
 ) -> None:
     web = builder().with_resource(fixed_web, on_conflict=Conflicts.FAIL).build()
-    await world.reconcile(web)
-    await world.change(world.web, spec={"replicas": 9})
+    await env.reconcile(web)
+    await env.change(env.web, spec={"replicas": 9})
     found = await dry_run(web)
     assert [(each.path, each.manager) for each in found.conflicts] == [("spec.replicas", "kubectl-edit")]
     assert found.result is None
@@ -145,9 +145,9 @@ async def test_a_conflict_that_is_not_forced_names_manager_and_field(
     assert not found.is_empty
 
 
-async def test_an_ignored_field_names_its_managers(world: Any, dry_run: Any, scaled: Callable[..., Component]) -> None:
-    await world.reconcile(scaled())
-    await world.change(world.web, spec={"replicas": 7})
+async def test_an_ignored_field_names_its_managers(env: Any, dry_run: Any, scaled: Callable[..., Component]) -> None:
+    await env.reconcile(scaled())
+    await env.change(env.web, spec={"replicas": 7})
     found = await dry_run(scaled())
     assert found.is_empty
     [left] = found.ignored
@@ -156,10 +156,10 @@ async def test_an_ignored_field_names_its_managers(world: Any, dry_run: Any, sca
 
 
 async def test_replicas_that_are_handed_over_stay(
-    world: Any, dry_run: Any, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    env: Any, dry_run: Any, fixed_web: deployment.Resource, web_hpa: hpa.Resource
 ) -> None:
     """The server cannot know of the first of two dry runs, so its answer to the second says 1."""
-    await world.reconcile(builder().with_resource(fixed_web).build())
+    await env.reconcile(builder().with_resource(fixed_web).build())
     found = await dry_run(builder().with_resource(fixed_web).with_resource(web_hpa).build())
     changed = found.objects[0]
     assert changed.reasons == ("spec.replicas: handed over", "spec.replicas: no longer declared")
@@ -167,8 +167,8 @@ async def test_replicas_that_are_handed_over_stay(
     assert changed.after["spec"]["replicas"] == 4
 
 
-async def test_suspending_deletes_and_scales_down(world: Any, dry_run: Any, scaled: Callable[..., Component]) -> None:
-    await world.reconcile(scaled())
+async def test_suspending_deletes_and_scales_down(env: Any, dry_run: Any, scaled: Callable[..., Component]) -> None:
+    await env.reconcile(scaled())
     found = await dry_run(scaled(suspended=True))
     assert verbs(found) == {"HorizontalPodAutoscaler": DiffVerb.DELETE, "Deployment": DiffVerb.UPDATE}
     down = next(each for each in found.objects[1].fields if each.path == "spec.replicas")
@@ -177,12 +177,12 @@ async def test_suspending_deletes_and_scales_down(world: Any, dry_run: Any, scal
 
 
 async def test_taking_the_replicas_back_takes_nothing_from_other_managers(
-    world: Any, dry_run: Any, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    env: Any, dry_run: Any, fixed_web: deployment.Resource, web_hpa: hpa.Resource
 ) -> None:
     """The second manager, which keeps the replicas after a handover, is ours too."""
-    await world.reconcile(builder().with_resource(fixed_web).build())
+    await env.reconcile(builder().with_resource(fixed_web).build())
     both = builder().with_resource(fixed_web).with_resource(web_hpa)
-    await world.reconcile(both.build())
+    await env.reconcile(both.build())
     found = await dry_run(both.suspend().build())
     down = found.objects[1]
     assert down.after["spec"]["replicas"] == 0
@@ -190,9 +190,9 @@ async def test_taking_the_replicas_back_takes_nothing_from_other_managers(
 
 
 async def test_deleted_and_orphaned_resources_are_shown(
-    world: Any, dry_run: Any, web: deployment.Resource, web_hpa: hpa.Resource, scaled: Callable[..., Component]
+    env: Any, dry_run: Any, web: deployment.Resource, web_hpa: hpa.Resource, scaled: Callable[..., Component]
 ) -> None:
-    await world.reconcile(scaled())
+    await env.reconcile(scaled())
     found = await dry_run(
         builder().with_resource(web, orphan_when=True).with_resource(web_hpa, gated_by=BooleanGate(False)).build()
     )
@@ -201,9 +201,9 @@ async def test_deleted_and_orphaned_resources_are_shown(
     assert "ownerReferences.uid" not in str(found.objects[1].fields)
 
 
-async def test_unregistered_objects_are_pruned(world: Any, dry_run: Any, config_map: Callable[..., Any]) -> None:
+async def test_unregistered_objects_are_pruned(env: Any, dry_run: Any, config_map: Callable[..., Any]) -> None:
     both = builder().with_resource(config_map("old").build()).with_resource(config_map("new").build())
-    await world.reconcile(both.build())
+    await env.reconcile(both.build())
     found = await dry_run(builder().with_resource(config_map("new").build()).with_prune().build())
     assert [(each.resource, each.verb) for each in found.objects] == [("v1/ConfigMap/shop/old", DiffVerb.DELETE)]
 
@@ -258,19 +258,19 @@ async def test_a_component_that_fails_does_not_affect_the_next(dry_run: Any, con
 
 
 @pytest.mark.promise("secrets")
-async def test_values_of_secrets_are_digests(world: Any, web_base: Manifest, dry_run: Any) -> None:
+async def test_values_of_secrets_are_digests(env: Any, web_base: Manifest, dry_run: Any) -> None:
     variables = web_base["spec"]["template"]["spec"]["containers"][0]["env"]
     variables.append({"name": "DB_PASSWORD", "value": "hunter2"})
-    await world.reconcile(builder().with_resource(deployment.Builder(web_base).build()).build())
+    await env.reconcile(builder().with_resource(deployment.Builder(web_base).build()).build())
     variables[-1]["value"] = "hunter3"
     found = await dry_run(builder().with_resource(deployment.Builder(web_base).build()).build())
     assert "hunter" not in repr(found)
     assert len(found.objects[0].fields) == 1
 
 
-async def test_an_ignored_field_of_a_secret_is_not_shown(world: Any, dry_run: Any) -> None:
+async def test_an_ignored_field_of_a_secret_is_not_shown(env: Any, dry_run: Any) -> None:
     secret = ObjectKey("v1", "Secret", "db", "shop")
-    await world.create(secret, stringData={"password": "hunter2"})
+    await env.create(secret, stringData={"password": "hunter2"})
     base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db", "namespace": "shop"}}
     kind: Kind[Any, BaseMutator] = Kind("v1", "Secret", "V1Secret", BaseMutator)
     resource = StaticBuilder(base, kind, Handlers()).build()
@@ -280,22 +280,22 @@ async def test_an_ignored_field_of_a_secret_is_not_shown(world: Any, dry_run: An
     assert left.value.startswith("redacted")
 
 
-async def test_an_owner_without_uid_is_refused(world: Any) -> None:
+async def test_an_owner_without_uid_is_refused(env: Any) -> None:
     with pytest.raises(ManifestError, match=r"metadata\.uid"):
-        await diff([], {"apiVersion": "a/v1", "kind": "A", "metadata": {"name": "a"}}, world.cluster)
+        await diff([], {"apiVersion": "a/v1", "kind": "A", "metadata": {"name": "a"}}, env.cluster)
 
 
-async def test_every_object_that_is_read_is_reported(world: Any, scaled: Callable[..., Component]) -> None:
+async def test_every_object_that_is_read_is_reported(env: Any, scaled: Callable[..., Component]) -> None:
     seen: list[ObjectKey] = []
-    await diff([scaled()], await world.owner_manifest(), world.cluster, clock=world.clock, seen=seen.append)
-    assert set(seen) == {world.web, world.hpa}
+    await diff([scaled()], await env.owner_manifest(), env.cluster, clock=env.clock, seen=seen.append)
+    assert set(seen) == {env.web, env.hpa}
 
 
 async def test_another_spelling_of_the_server_is_not_a_difference(
-    world: Any, dry_run: Any, web: deployment.Resource
+    env: Any, dry_run: Any, web: deployment.Resource
 ) -> None:
     """A dry run has no apply cache, so it sends the apply; the response shows that nothing changes."""
-    await world.reconcile(builder().with_resource(web).build())
+    await env.reconcile(builder().with_resource(web).build())
     found = await dry_run(builder().with_resource(web).build())
     assert found.result.outcomes[0].reason_texts == (
         "spec.template.spec.containers[0].env[0].valueFrom.fieldRef: changed",

@@ -29,10 +29,10 @@ def subject(cluster_role: StaticKind, config_map: Callable[..., StaticKind]) -> 
     return builder.with_resource(cluster_role.build()).build()
 
 
-async def run(world: Env, *subjects: Component, cluster: Cluster | None = None) -> FinalizationResult | None:
+async def run(env: Env, *subjects: Component, cluster: Cluster | None = None) -> FinalizationResult | None:
     """Reconcile as an operator does, finalizer first."""
-    owner = await world.owner_manifest()
-    async with reconciling(owner, cluster or world.cluster, clock=world.clock) as context:
+    owner = await env.owner_manifest()
+    async with reconciling(owner, cluster or env.cluster, clock=env.clock) as context:
         departure = await finalize(context, *subjects)
         if departure is None:
             for one in subjects:
@@ -40,140 +40,140 @@ async def run(world: Env, *subjects: Component, cluster: Cluster | None = None) 
     return departure
 
 
-async def finalizers(world: Env) -> list[str]:
-    found: list[str] = (await world.owner_manifest())["metadata"].get("finalizers", [])
+async def finalizers(env: Env) -> list[str]:
+    found: list[str] = (await env.owner_manifest())["metadata"].get("finalizers", [])
     return found
 
 
 async def test_an_owner_without_cluster_scoped_objects_gets_no_finalizer(
-    world: Env, config_map: Callable[..., StaticKind]
+    env: Env, config_map: Callable[..., StaticKind]
 ) -> None:
     plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
-    await run(world, plain)
-    assert await finalizers(world) == []
+    await run(env, plain)
+    assert await finalizers(env) == []
 
 
-async def test_the_finalizer_is_set_before_the_first_such_object_is_created(world: Env, subject: Component) -> None:
+async def test_the_finalizer_is_set_before_the_first_such_object_is_created(env: Env, subject: Component) -> None:
     """A crash between the two leaves a finalizer without objects, never objects without a finalizer."""
-    broken = FaultyCluster(world.cluster, [faults.server_error(kind="Shop", times=None)])
+    broken = FaultyCluster(env.cluster, [faults.server_error(kind="Shop", times=None)])
     with pytest.raises(Exception, match="unable to handle"):
-        await run(world, subject, cluster=broken)
-    assert not await world.exists(ROLE)
-    await run(world, subject)
-    assert await finalizers(world) == [FINALIZER]
-    assert await world.exists(ROLE)
+        await run(env, subject, cluster=broken)
+    assert not await env.exists(ROLE)
+    await run(env, subject)
+    assert await finalizers(env) == [FINALIZER]
+    assert await env.exists(ROLE)
 
 
-async def test_setting_the_finalizer_costs_one_write_and_no_conflict(world: Env, subject: Component) -> None:
-    await run(world, subject)
-    codes = [request.code for request in world.cluster.requests if request.kind == "Shop"]
+async def test_setting_the_finalizer_costs_one_write_and_no_conflict(env: Env, subject: Component) -> None:
+    await run(env, subject)
+    codes = [request.code for request in env.cluster.requests if request.kind == "Shop"]
     assert codes == [200] * len(codes)
-    world.cluster.requests.clear()
-    await run(world, subject)
-    assert world.cluster.requests.writes == 0
+    env.cluster.requests.clear()
+    await run(env, subject)
+    assert env.cluster.requests.writes == 0
 
 
-async def test_deleting_the_owner_deletes_cluster_scoped_objects(world: Env, subject: Component) -> None:
-    await run(world, subject)
-    await world.cluster.delete(world.owner)
-    assert await run(world, subject) == FinalizationResult()
-    assert not await world.exists(ROLE)
-    assert not await world.exists(world.owner)
+async def test_deleting_the_owner_deletes_cluster_scoped_objects(env: Env, subject: Component) -> None:
+    await run(env, subject)
+    await env.cluster.delete(env.owner)
+    assert await run(env, subject) == FinalizationResult()
+    assert not await env.exists(ROLE)
+    assert not await env.exists(env.owner)
 
 
 @pytest.mark.embedded_only("collecting garbage takes a controller")
-async def test_the_rest_is_left_to_the_garbage_collector(world: Env, subject: Component) -> None:
-    await run(world, subject)
-    await world.cluster.delete(world.owner)
-    await run(world, subject)
-    assert not await world.exists(CONFIG)
+async def test_the_rest_is_left_to_the_garbage_collector(env: Env, subject: Component) -> None:
+    await run(env, subject)
+    await env.cluster.delete(env.owner)
+    await run(env, subject)
+    assert not await env.exists(CONFIG)
 
 
-async def test_objects_of_other_owners_stay(world: Env, subject: Component) -> None:
-    await world.create(ObjectKey(ROLE.api_version, ROLE.kind, "theirs"), rules=[])
-    await run(world, subject)
-    await world.cluster.delete(world.owner)
-    await run(world, subject)
-    assert await world.exists(ObjectKey(ROLE.api_version, ROLE.kind, "theirs"))
-    assert not await world.exists(ROLE)
+async def test_objects_of_other_owners_stay(env: Env, subject: Component) -> None:
+    await env.create(ObjectKey(ROLE.api_version, ROLE.kind, "theirs"), rules=[])
+    await run(env, subject)
+    await env.cluster.delete(env.owner)
+    await run(env, subject)
+    assert await env.exists(ObjectKey(ROLE.api_version, ROLE.kind, "theirs"))
+    assert not await env.exists(ROLE)
 
 
-async def test_an_owner_waits_for_objects_with_finalizers(world: Env, subject: Component) -> None:
-    await run(world, subject)
-    await world.change(ROLE, metadata={"finalizers": ["example.com/hold"]})
-    await world.cluster.delete(world.owner)
+async def test_an_owner_waits_for_objects_with_finalizers(env: Env, subject: Component) -> None:
+    await run(env, subject)
+    await env.change(ROLE, metadata={"finalizers": ["example.com/hold"]})
+    await env.cluster.delete(env.owner)
     for _ in range(2):
-        waiting = await run(world, subject)
+        waiting = await run(env, subject)
         assert waiting == FinalizationResult(remaining=(ROLE,), requeue_after=timedelta(seconds=10))
-        assert await finalizers(world) == [FINALIZER]
-    await world.change(ROLE, metadata={"finalizers": None})
-    assert await run(world, subject) == FinalizationResult()
-    assert not await world.exists(world.owner)
+        assert await finalizers(env) == [FINALIZER]
+    await env.change(ROLE, metadata={"finalizers": None})
+    assert await run(env, subject) == FinalizationResult()
+    assert not await env.exists(env.owner)
 
 
-async def test_other_finalizers_stay(world: Env, subject: Component) -> None:
-    await world.change(world.owner, metadata={"finalizers": ["example.com/hold"]})
-    await run(world, subject)
-    assert await finalizers(world) == ["example.com/hold", FINALIZER]
-    await world.cluster.delete(world.owner)
-    await run(world, subject)
-    assert await finalizers(world) == ["example.com/hold"]
+async def test_other_finalizers_stay(env: Env, subject: Component) -> None:
+    await env.change(env.owner, metadata={"finalizers": ["example.com/hold"]})
+    await run(env, subject)
+    assert await finalizers(env) == ["example.com/hold", FINALIZER]
+    await env.cluster.delete(env.owner)
+    await run(env, subject)
+    assert await finalizers(env) == ["example.com/hold"]
 
 
 async def test_an_owner_that_is_being_deleted_is_not_reconciled(
-    world: Env, config_map: Callable[..., StaticKind]
+    env: Env, config_map: Callable[..., StaticKind]
 ) -> None:
     plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
-    await world.change(world.owner, metadata={"finalizers": ["example.com/hold"]})
-    await world.cluster.delete(world.owner)
-    assert await run(world, plain) == FinalizationResult()
-    assert not await world.exists(CONFIG)
+    await env.change(env.owner, metadata={"finalizers": ["example.com/hold"]})
+    await env.cluster.delete(env.owner)
+    assert await run(env, plain) == FinalizationResult()
+    assert not await env.exists(CONFIG)
 
 
 async def test_an_owner_that_is_being_deleted_is_not_reconciled_without_the_finalizer(
-    world: Env, config_map: Callable[..., StaticKind]
+    env: Env, config_map: Callable[..., StaticKind]
 ) -> None:
     """Objects that are created now would be in the way of the garbage collector."""
     plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
-    await world.reconcile(plain)
-    await world.change(world.owner, metadata={"finalizers": ["example.com/hold"]})
-    await world.cluster.delete(world.owner)
-    await world.cluster.delete(CONFIG)
-    result = await world.reconcile(plain)
+    await env.reconcile(plain)
+    await env.change(env.owner, metadata={"finalizers": ["example.com/hold"]})
+    await env.cluster.delete(env.owner)
+    await env.cluster.delete(CONFIG)
+    result = await env.reconcile(plain)
     assert (result.outcomes, result.condition.reason) == ((), "Healthy")
-    assert not await world.exists(CONFIG)
+    assert not await env.exists(CONFIG)
 
 
 async def test_the_finalizer_is_removed_when_it_is_not_needed(
-    world: Env, subject: Component, config_map: Callable[..., StaticKind]
+    env: Env, subject: Component, config_map: Callable[..., StaticKind]
 ) -> None:
-    await run(world, subject)
+    await run(env, subject)
     plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
-    await run(world, plain)
-    assert await finalizers(world) == []
+    await run(env, plain)
+    assert await finalizers(env) == []
 
 
-async def test_a_concurrent_write_is_not_an_error(world: Env, subject: Component) -> None:
+async def test_a_concurrent_write_is_not_an_error(env: Env, subject: Component) -> None:
     async def touch() -> None:
-        await world.change(world.owner, metadata={"annotations": {"touched": "yes"}})
+        await env.change(env.owner, metadata={"annotations": {"touched": "yes"}})
 
     hit = faults.meanwhile(touch, kind="Shop")
-    await run(world, subject, cluster=FaultyCluster(world.cluster, [hit]))
-    assert await finalizers(world) == [FINALIZER]
-    assert (await world.owner_manifest())["metadata"]["annotations"] == {"touched": "yes"}
+    await run(env, subject, cluster=FaultyCluster(env.cluster, [hit]))
+    assert await finalizers(env) == [FINALIZER]
+    assert (await env.owner_manifest())["metadata"]["annotations"] == {"touched": "yes"}
 
 
-async def test_an_owner_that_is_deleted_meanwhile_is_not_created_again(world: Env, subject: Component) -> None:
+async def test_an_owner_that_is_deleted_meanwhile_is_not_created_again(env: Env, subject: Component) -> None:
     class Late(InterceptingCluster):
         async def intercept(self, request: Any, send: Any) -> Any:
             if request.kind == "Shop":
                 owner = await self._inner.list("example.com/v1", "Shop")
                 if owner.items:
-                    await self._inner.delete(world.owner)
+                    await self._inner.delete(env.owner)
             return await super().intercept(request, send)
 
-    await run(world, subject, cluster=Late(world.cluster))
-    assert not await world.exists(world.owner)
+    await run(env, subject, cluster=Late(env.cluster))
+    assert not await env.exists(env.owner)
 
 
 async def test_a_cluster_scoped_owner_needs_no_finalizer(subject: Component) -> None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Meeting(InterceptingCluster):
     """Holds each apply until a number of them have started."""
 
-    def __init__(self, world: Env, number: int) -> None:
-        super().__init__(world.cluster)
+    def __init__(self, env: Env, number: int) -> None:
+        super().__init__(env.cluster)
         self._barrier = asyncio.Barrier(number)
 
     async def intercept(self, request: Request, send: Any) -> Any:
@@ -45,26 +45,26 @@ def rejecting(**when: Any) -> faults.Fault:
     return faults.rejected(InvalidError("no"), kind="ConfigMap", verbs=[Verb.APPLY], times=None, **when)
 
 
-async def names(world: Env) -> set[str]:
+async def names(env: Env) -> set[str]:
     return {
         found["metadata"]["name"]
-        for found in (await world.cluster.list("v1", "ConfigMap", ListOptions(namespace="shop"))).items
+        for found in (await env.cluster.list("v1", "ConfigMap", ListOptions(namespace="shop"))).items
     }
 
 
 class TestResources:
-    async def test_they_are_applied_together(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
+    async def test_they_are_applied_together(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         """Three applies that wait for each other; one after the other, none would end."""
         builder = component.Builder("web", condition_type="WebReady")
         for name in ("a", "b", "c"):
             builder.with_resource(config_map(name).build(), independent=True)
-        async with reconciling(await world.owner_manifest(), Meeting(world, 3), clock=world.clock) as context:
+        async with reconciling(await env.owner_manifest(), Meeting(env, 3), clock=env.clock) as context:
             result = await builder.build().reconcile(context)
         assert [outcome.resource[-1] for outcome in result.outcomes] == ["a", "b", "c"]
 
     @pytest.mark.parametrize("rejected", range(6))
     async def test_an_error_does_not_stop_independent_resources(
-        self, world: Env, config_map: Callable[..., StaticKind], rejected: int
+        self, env: Env, config_map: Callable[..., StaticKind], rejected: int
     ) -> None:
         builder = component.Builder("web", condition_type="WebReady")
         for at in range(6):
@@ -72,19 +72,19 @@ class TestResources:
         fault = rejecting(name=f"c{rejected}")
         with pytest.raises(ReconcileError, match=f"v1/ConfigMap/shop/c{rejected}"):
             async with reconciling(
-                await world.owner_manifest(), FaultyCluster(world.cluster, [fault]), clock=world.clock
+                await env.owner_manifest(), FaultyCluster(env.cluster, [fault]), clock=env.clock
             ) as context:
                 await builder.build().reconcile(context)
-        assert await names(world) == {f"c{at}" for at in range(6) if at != rejected}
-        condition = await world.condition()
+        assert await names(env) == {f"c{at}" for at in range(6) if at != rejected}
+        condition = await env.condition()
         assert condition["reason"] == "Error"
         assert f"v1/ConfigMap/shop/c{rejected}" in condition["message"]
 
     async def test_a_block_does_not_stop_independent_resources(
-        self, world: Env, web_base: Manifest, config_map: Callable[..., StaticKind]
+        self, env: Env, web_base: Manifest, config_map: Callable[..., StaticKind]
     ) -> None:
         blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
-        result = await world.reconcile(
+        result = await env.reconcile(
             component.Builder("web", condition_type="WebReady")
             .with_resource(deployment.Builder(web_base).with_guard(lambda _base: blocked).build())
             .with_resource(config_map("in-order").build())
@@ -92,15 +92,15 @@ class TestResources:
             .build()
         )
         assert [outcome.action for outcome in result.outcomes] == [Action.BLOCKED, Action.CREATED]
-        assert (result.condition.reason, await names(world)) == (Reason.BLOCKED, {"beside"})
+        assert (result.condition.reason, await names(env)) == (Reason.BLOCKED, {"beside"})
 
-    async def test_several_errors_are_one(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
+    async def test_several_errors_are_one(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         builder = component.Builder("web", condition_type="WebReady")
         for name in ("a", "b"):
             builder.with_resource(config_map(name).build(), independent=True)
-        broken = FaultyCluster(world.cluster, [rejecting()])
+        broken = FaultyCluster(env.cluster, [rejecting()])
         with pytest.raises(ReconcileError) as caught:
-            async with reconciling(await world.owner_manifest(), broken, clock=world.clock) as context:
+            async with reconciling(await env.owner_manifest(), broken, clock=env.clock) as context:
                 await builder.build().reconcile(context)
         assert "v1/ConfigMap/shop/a" in caught.value.problem
         assert "v1/ConfigMap/shop/b" in caught.value.problem
@@ -120,15 +120,15 @@ class TestResources:
 
 
 class TestComponents:
-    async def test_they_run_concurrently(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
+    async def test_they_run_concurrently(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         subjects = [settings(name, config_map(name).build()) for name in ("c", "a", "b")]
-        async with reconciling(await world.owner_manifest(), Meeting(world, 3), clock=world.clock) as context:
+        async with reconciling(await env.owner_manifest(), Meeting(env, 3), clock=env.clock) as context:
             results = await reconcile_all(context, *subjects)
         assert [result.condition.type for result in results] == ["CReady", "AReady", "BReady"]
 
     @pytest.mark.parametrize("first", [0, 1, 2])
     async def test_conditions_are_in_the_given_order(
-        self, world: Env, config_map: Callable[..., StaticKind], first: int
+        self, env: Env, config_map: Callable[..., StaticKind], first: int
     ) -> None:
         order = ["c", "a", "b"]
 
@@ -139,43 +139,43 @@ class TestComponents:
                 return await super().intercept(request, send)
 
         subjects = [settings(name, config_map(name).build()) for name in order]
-        async with reconciling(await world.owner_manifest(), Late(world.cluster), clock=world.clock) as context:
+        async with reconciling(await env.owner_manifest(), Late(env.cluster), clock=env.clock) as context:
             await reconcile_all(context, *subjects)
-        written = (await world.owner_manifest())["status"]["conditions"]
+        written = (await env.owner_manifest())["status"]["conditions"]
         assert [condition["type"] for condition in written] == ["CReady", "AReady", "BReady"]
 
     async def test_a_dependent_component_sees_the_condition_of_this_reconcile(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         database = settings("database", config_map("database").build())
         app = settings("app", config_map("app").build(), depends_on("DatabaseReady"))
-        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+        async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
             results = await reconcile_all(context, database, app)
         assert [result.condition.reason for result in results] == [Reason.HEALTHY, Reason.HEALTHY]
 
     async def test_two_that_wait_for_each_other_do_not_hang(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         one = settings("one", config_map("one").build(), depends_on("TwoReady"))
         two = settings("two", config_map("two").build(), depends_on("OneReady"))
-        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+        async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
             results = await reconcile_all(context, one, two)
         assert {result.condition.reason for result in results} == {Reason.PREREQUISITE_NOT_MET}
 
     @pytest.mark.promise("side-by-side")
     async def test_an_error_does_not_affect_the_other_components(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         subjects = [settings(name, config_map(name).build()) for name in ("a", "b", "c")]
-        broken = FaultyCluster(world.cluster, [rejecting(name="b")])
+        broken = FaultyCluster(env.cluster, [rejecting(name="b")])
         with pytest.raises(ExceptionGroup) as caught:
-            async with reconciling(await world.owner_manifest(), broken, clock=world.clock) as context:
+            async with reconciling(await env.owner_manifest(), broken, clock=env.clock) as context:
                 await reconcile_all(context, *subjects)
         assert caught.value.message == "1 of 3 components of example.com/v1/Shop/shop/demo failed"
-        reasons = [(await world.condition(f"{name}Ready"))["reason"] for name in "ABC"]
+        reasons = [(await env.condition(f"{name}Ready"))["reason"] for name in "ABC"]
         assert reasons == ["Healthy", "Error", "Healthy"]
 
-    async def test_data_of_one_is_not_seen_by_another(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
+    async def test_data_of_one_is_not_seen_by_another(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         cells = [Data[str]("a"), Data[str]("a")]
         seen: list[tuple[str | None, ...]] = []
 
@@ -187,20 +187,18 @@ class TestComponents:
             settings(f"c{at}", config_map(f"c{at}", a=str(at)).extract_into(cell, extract).build())
             for at, cell in enumerate(cells)
         ]
-        async with reconciling(await world.owner_manifest(), Meeting(world, 2), clock=world.clock) as context:
+        async with reconciling(await env.owner_manifest(), Meeting(env, 2), clock=env.clock) as context:
             await reconcile_all(context, *subjects)
         assert seen == [(None, None), (None, None)]
 
     @pytest.mark.promise("cancelled")
-    async def test_a_cancelled_reconcile_leaves_no_task(
-        self, world: Env, config_map: Callable[..., StaticKind]
-    ) -> None:
+    async def test_a_cancelled_reconcile_leaves_no_task(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         """The barrier waits for a third apply that never comes, so both wait until they are cancelled."""
         subjects = [settings(name, config_map(name).build()) for name in ("a", "b")]
         before = asyncio.all_tasks()
 
         async def run() -> None:
-            async with reconciling(await world.owner_manifest(), Meeting(world, 3), clock=world.clock) as context:
+            async with reconciling(await env.owner_manifest(), Meeting(env, 3), clock=env.clock) as context:
                 await reconcile_all(context, *subjects)
 
         task = asyncio.create_task(run())
@@ -210,4 +208,4 @@ class TestComponents:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert asyncio.all_tasks() == before
-        assert not await world.exists(ObjectKey("v1", "ConfigMap", "a", "shop"))
+        assert not await env.exists(ObjectKey("v1", "ConfigMap", "a", "shop"))

@@ -95,20 +95,20 @@ async def test_conditions_are_correct_after_a_crash_before_the_status_write(
     """One reconcile of the next process reports the condition of the undisturbed process, or a part of its message."""
     writes = SCENARIOS[scenario]
     number = [place for place, write in enumerate(writes, 1) if write == "update Shop"][nth - 1]
-    twin, world = SimulatedCluster(await start(scenario)()), SimulatedCluster(await start(scenario)())
-    crashing = SimulatedProcess(world, Disturbance.CRASH_BEFORE, number)
+    twin, env = SimulatedCluster(await start(scenario)()), SimulatedCluster(await start(scenario)())
+    crashing = SimulatedProcess(env, Disturbance.CRASH_BEFORE, number)
     for made in range(1, nth + 1):
         await operator.reconcile(SimulatedProcess(twin))
         if made == nth:
             with pytest.raises(SimulatedCrash):
                 await operator.reconcile(crashing)
-            await operator.reconcile(SimulatedProcess(world))
+            await operator.reconcile(SimulatedProcess(env))
         else:
             await operator.reconcile(crashing)
             await operator.controllers(twin.cluster)
-            await operator.controllers(world.cluster)
+            await operator.controllers(env.cluster)
 
-    wanted, found = await operator.condition(twin.cluster), await operator.condition(world.cluster)
+    wanted, found = await operator.condition(twin.cluster), await operator.condition(env.cluster)
     # Only the reconcile that created an object knows that it is new: the next one reports an update instead.
     for said in (wanted, found):
         said["reason"] = "Updating" if said["reason"] == "Creating" else said["reason"]

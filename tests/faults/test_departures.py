@@ -62,12 +62,12 @@ async def test_all_objects_are_deleted_with_the_owner_and_none_is_created_again(
     with suppress(OcfError):
         await operator.reconcile(faulty)
     faulty.assert_all_injected()
-    world = SimulatedCluster(cluster)
+    env = SimulatedCluster(cluster)
     for _ in range(5):
         await operator.controllers(cluster)
-        await operator.reconcile(SimulatedProcess(world))
+        await operator.reconcile(SimulatedProcess(env))
     assert not await operator.state(cluster)
-    assert not world.creates
+    assert not env.creates
     with pytest.raises(NotFoundError):
         await cluster.get(operator.owner)
 

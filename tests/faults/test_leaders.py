@@ -66,20 +66,20 @@ async def test_two_leaders_reach_the_same_state_as_one(operator: Operator) -> No
     met = 0
     for run in range(RUNS):
         rng = random.Random(run)  # noqa: S311 (a deterministic schedule, not a secret)
-        world = SimulatedCluster(await operator.new_cluster())
-        stale = await world.cluster.get(operator.owner)
-        await operator.change(world.cluster, spec={"version": "2.0.0"})
-        old = Apart(SimulatedProcess(world), rng, stale)
-        new = SimulatedProcess(world)
+        env = SimulatedCluster(await operator.new_cluster())
+        stale = await env.cluster.get(operator.owner)
+        await operator.change(env.cluster, spec={"version": "2.0.0"})
+        old = Apart(SimulatedProcess(env), rng, stale)
+        new = SimulatedProcess(env)
         await asyncio.gather(lead(operator, old, 2), lead(operator, Apart(new, rng), 2))
-        managers = [write.kind for write in world.writes]
+        managers = [write.kind for write in env.writes]
         met += managers.count("Deployment") > 1
-        await operator.settle(world.cluster, new)
+        await operator.settle(env.cluster, new)
 
-        found = await without_counts(operator, world.cluster)
+        found = await without_counts(operator, env.cluster)
         assert not differences(wanted, found, before_name="one leader", after_name=f"two leaders, run {run}")
-        assert (world.creates, world.deletes) == (twin.creates, twin.deletes)
-        await assert_quiet(world.cluster, operator.reconcile, resyncs=2)
+        assert (env.creates, env.deletes) == (twin.creates, twin.deletes)
+        await assert_quiet(env.cluster, operator.reconcile, resyncs=2)
     assert met > RUNS // 2
 
 

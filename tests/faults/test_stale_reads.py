@@ -63,18 +63,18 @@ async def test_stale_reads_cause_no_additional_create_or_delete(operator: Operat
     await operator.settle(twin.cluster, SimulatedProcess(twin))
     wanted = await ungenerated(operator, twin.cluster)
     for versions in range(1, 51):
-        world = SimulatedCluster(await operator.at_rest())
-        once = [await world.cluster.get(key) for key in (operator.web, operator.scaler)]
-        await others(operator, world.cluster, versions)
-        await operator.change(world.cluster, spec=CHANGE)
-        late = Late(SimulatedProcess(world), once, PASSES)
-        await operator.settle(world.cluster, late)
+        env = SimulatedCluster(await operator.at_rest())
+        once = [await env.cluster.get(key) for key in (operator.web, operator.scaler)]
+        await others(operator, env.cluster, versions)
+        await operator.change(env.cluster, spec=CHANGE)
+        late = Late(SimulatedProcess(env), once, PASSES)
+        await operator.settle(env.cluster, late)
 
         assert late.left == {operator.web.kind: 0, operator.scaler.kind: 0}
-        found = await ungenerated(operator, world.cluster)
+        found = await ungenerated(operator, env.cluster)
         assert not differences(wanted, found, before_name="undisturbed", after_name=f"{versions} versions late")
-        assert (world.creates, world.deletes) == (twin.creates, twin.deletes)
-        await assert_quiet(world.cluster, operator.reconcile, resyncs=2)
+        assert (env.creates, env.deletes) == (twin.creates, twin.deletes)
+        await assert_quiet(env.cluster, operator.reconcile, resyncs=2)
 
 
 async def ungenerated(operator: Operator, cluster: Cluster) -> dict[str, Manifest]:
@@ -115,24 +115,24 @@ class Held(InterceptingCluster):
 @pytest.mark.parametrize("events", range(8))
 async def test_own_writes_are_visible_before_their_watch_events_arrive(operator: Operator, events: int) -> None:
     """The operator goes on while its cache gets no events: it repeats no write, and the final state is the same."""
-    twin, world = SimulatedCluster(await operator.new_cluster()), SimulatedCluster(await operator.new_cluster())
+    twin, env = SimulatedCluster(await operator.new_cluster()), SimulatedCluster(await operator.new_cluster())
     await operator.settle(twin.cluster, SimulatedProcess(twin))
-    held = Held(SimulatedProcess(world), events)
+    held = Held(SimulatedProcess(env), events)
     async with CachedCluster(held) as cached:
         for _ in range(PASSES):
             await operator.reconcile(cached)
             for _ in range(30):
                 await asyncio.sleep(0)
-        assert sorted(write.kind for write in world.writes if write.kind != "Shop") == sorted(
+        assert sorted(write.kind for write in env.writes if write.kind != "Shop") == sorted(
             key.kind for key in operator.keys
         )
         held.release()
-        await operator.settle(world.cluster, cached)
-        for each, through in ((twin, SimulatedProcess(twin)), (world, cached)):
+        await operator.settle(env.cluster, cached)
+        for each, through in ((twin, SimulatedProcess(twin)), (env, cached)):
             await operator.change(each.cluster, spec=CHANGE)
             await operator.settle(each.cluster, through)
 
     assert held.held
-    before, after = await operator.state(twin.cluster), await operator.state(world.cluster)
+    before, after = await operator.state(twin.cluster), await operator.state(env.cluster)
     assert not differences(before, after, before_name="undisturbed", after_name="held")
-    assert (world.creates, world.deletes) == (twin.creates, twin.deletes)
+    assert (env.creates, env.deletes) == (twin.creates, twin.deletes)

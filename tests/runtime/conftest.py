@@ -18,10 +18,10 @@ def clock() -> VirtualClock:
 
 @pytest.fixture
 def attempt() -> Callable[..., Attempt]:
-    """Make an attempt that had nothing to do, or what is said of it."""
+    """Return a factory of attempts without changes; keyword arguments override fields."""
 
-    def make(**said: Any) -> Attempt:
-        told: dict[str, Any] = {
+    def make(**overrides: Any) -> Attempt:
+        defaults: dict[str, Any] = {
             "owner": OWNER,
             "component": "web",
             "resource": BACKEND,
@@ -29,17 +29,17 @@ def attempt() -> Callable[..., Attempt]:
             "operation": ApplyOperation.NONE,
             "why": Why.EQUAL,
         }
-        return Attempt(**told | said)
+        return Attempt(**defaults | overrides)
 
     return make
 
 
 @pytest.fixture
 def event() -> Callable[..., Event]:
-    """Make an event about an update, or what is said of it."""
+    """Return a factory of events about an update; keyword arguments override fields."""
 
-    def make(**said: Any) -> Event:
-        told: dict[str, Any] = {
+    def make(**overrides: Any) -> Event:
+        defaults: dict[str, Any] = {
             "owner": OWNER,
             "owner_uid": "uid-of-corner",
             "resource": BACKEND,
@@ -47,6 +47,6 @@ def event() -> Callable[..., Event]:
             "action": "Update",
             "note": "Updated Deployment 'backend'",
         }
-        return Event(**told | said)
+        return Event(**defaults | overrides)
 
     return make

@@ -301,7 +301,7 @@ def test_a_read_is_never_older_than_our_own_write_and_the_cache_ends_equal_to_th
 ) -> None:
     """Whatever other clients write, and however the connection delays, loses and repeats events or breaks."""
 
-    async def play() -> None:
+    async def run_test() -> None:
         env = env_type()
         async with env.cached:
             run = Run(env)
@@ -317,4 +317,4 @@ def test_a_read_is_never_older_than_our_own_write_and_the_cache_ends_equal_to_th
             await run.end()
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
-    asyncio.run(play())
+    asyncio.run(run_test())

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Rewriting:
     """A cluster with an admission webhook that changes what is applied."""
 
-    def __init__(self, world: Env, rewrite: Callable[[Manifest], None]) -> None:
-        self._world = world
+    def __init__(self, env: Env, rewrite: Callable[[Manifest], None]) -> None:
+        self._world = env
         self._rewrite = rewrite
         self.apply_cache = ApplyCache()
         self.writes = 0
@@ -51,12 +51,12 @@ def add_sidecar_first(manifest: Manifest) -> None:
     manifest["spec"]["template"]["spec"]["containers"].insert(0, {"name": "proxy", "image": "proxy:1"})
 
 
-async def reconciles(world: Env, cluster: Rewriting, subject: Component, times: int) -> int:
+async def reconciles(env: Env, cluster: Rewriting, subject: Component, times: int) -> int:
     """Run some reconciles; return the number of writes."""
     before = cluster.writes
     for _ in range(times):
         typed: Any = cluster
-        async with reconciling(await world.owner_manifest(), typed, clock=world.clock) as context:
+        async with reconciling(await env.owner_manifest(), typed, clock=env.clock) as context:
             await subject.reconcile(context)
     return cluster.writes - before
 
@@ -64,31 +64,31 @@ async def reconciles(world: Env, cluster: Rewriting, subject: Component, times: 
 @pytest.mark.parametrize("rewrite", [use_mirror, drop_port, add_sidecar_first])
 class TestRewrites:
     async def test_are_learned_from_the_first_response(
-        self, world: Env, web: deployment.Resource, rewrite: Callable[[Manifest], None]
+        self, env: Env, web: deployment.Resource, rewrite: Callable[[Manifest], None]
     ) -> None:
         subject = component.Builder("web", condition_type="WebReady").with_resource(web).build()
-        cluster = Rewriting(world, rewrite)
-        assert await reconciles(world, cluster, subject, 5) == 1
+        cluster = Rewriting(env, rewrite)
+        assert await reconciles(env, cluster, subject, 5) == 1
 
     async def test_cost_one_write_when_the_apply_cache_is_lost(
-        self, world: Env, web: deployment.Resource, rewrite: Callable[[Manifest], None]
+        self, env: Env, web: deployment.Resource, rewrite: Callable[[Manifest], None]
     ) -> None:
         subject = component.Builder("web", condition_type="WebReady").with_resource(web).build()
-        cluster = Rewriting(world, rewrite)
-        await reconciles(world, cluster, subject, 2)
+        cluster = Rewriting(env, rewrite)
+        await reconciles(env, cluster, subject, 2)
         cluster.apply_cache = ApplyCache()
-        assert await reconciles(world, cluster, subject, 5) == 1
+        assert await reconciles(env, cluster, subject, 5) == 1
 
 
-async def test_a_change_of_ours_is_still_written(world: Env, web_base: Manifest) -> None:
+async def test_a_change_of_ours_is_still_written(env: Env, web_base: Manifest) -> None:
     def of(image: str) -> Component:
         base = copy_json(web_base)
         base["spec"]["template"]["spec"]["containers"][0]["image"] = image
         resource = deployment.Builder(base).build()
         return component.Builder("web", condition_type="WebReady").with_resource(resource).build()
 
-    cluster = Rewriting(world, use_mirror)
-    assert await reconciles(world, cluster, of("web:1"), 2) == 1
-    assert await reconciles(world, cluster, of("web:2"), 2) == 1
-    live = await world.cluster.get(world.web)
+    cluster = Rewriting(env, use_mirror)
+    assert await reconciles(env, cluster, of("web:1"), 2) == 1
+    assert await reconciles(env, cluster, of("web:2"), 2) == 1
+    live = await env.cluster.get(env.web)
     assert live["spec"]["template"]["spec"]["containers"][0]["image"] == "mirror/web:2"

@@ -34,11 +34,11 @@ def labelled(web_base: Manifest) -> Component:
     )
 
 
-async def undo(world: Env) -> None:
+async def undo(env: Env) -> None:
     """Set the label as a writer does that insists on another value."""
-    live = await world.cluster.get(world.web)
+    live = await env.cluster.get(env.web)
     if live["metadata"]["labels"] != {"team": "platform"}:
-        await world.change(world.web, metadata={"labels": {"team": "platform"}})
+        await env.change(env.web, metadata={"labels": {"team": "platform"}})
 
 
 class TestRule:
@@ -76,11 +76,11 @@ class TestRule:
 
 
 class TestFight:
-    async def test_three_reverted_writes_delay_the_next_one(self, world: Env, labelled: Component) -> None:
+    async def test_three_reverted_writes_delay_the_next_one(self, env: Env, labelled: Component) -> None:
         for _ in range(3):
-            assert (await world.reconcile(labelled)).writes == 1
-            await undo(world)
-        held = await world.reconcile(labelled)
+            assert (await env.reconcile(labelled)).writes == 1
+            await undo(env)
+        held = await env.reconcile(labelled)
         outcome = held.outcomes[0]
         assert (held.writes, outcome.action, outcome.why) == (0, Action.HELD_BACK, Why.BACKING_OFF)
         assert outcome.reason_texts == ("metadata.labels: not owned",)
@@ -89,56 +89,56 @@ class TestFight:
             'apps/v1/Deployment/shop/web: what was applied is reverted repeatedly, last changed by "kubectl-edit"'
         )
 
-    async def test_an_hour_of_it_costs_at_most_ten_writes(self, world: Env, labelled: Component) -> None:
+    async def test_an_hour_of_it_costs_at_most_ten_writes(self, env: Env, labelled: Component) -> None:
         writes = 0
         for _ in range(360):
-            writes += (await world.reconcile(labelled)).writes
-            await undo(world)
-            world.clock.advance(timedelta(seconds=10))
+            writes += (await env.reconcile(labelled)).writes
+            await undo(env)
+            env.clock.advance(timedelta(seconds=10))
         assert 4 <= writes <= 10
 
-    async def test_it_ends_when_the_other_writer_stops(self, world: Env, labelled: Component) -> None:
+    async def test_it_ends_when_the_other_writer_stops(self, env: Env, labelled: Component) -> None:
         for _ in range(3):
-            await world.reconcile(labelled)
-            await undo(world)
-        await world.reconcile(labelled)
-        world.clock.advance(timedelta(minutes=1))
-        assert (await world.reconcile(labelled)).condition.reason == Reason.BLOCKED
-        after = await world.reconcile(labelled)
+            await env.reconcile(labelled)
+            await undo(env)
+        await env.reconcile(labelled)
+        env.clock.advance(timedelta(minutes=1))
+        assert (await env.reconcile(labelled)).condition.reason == Reason.BLOCKED
+        after = await env.reconcile(labelled)
         assert (after.writes, after.condition.reason) == (0, Reason.UPDATING)
 
-    async def test_setting_the_wall_clock_does_not_end_a_delay(self, world: Env, labelled: Component) -> None:
+    async def test_setting_the_wall_clock_does_not_end_a_delay(self, env: Env, labelled: Component) -> None:
         for _ in range(3):
-            await world.reconcile(labelled)
-            await undo(world)
-        world.clock.jump(world.clock.now() + timedelta(hours=1))
-        assert (await world.reconcile(labelled)).writes == 0
+            await env.reconcile(labelled)
+            await undo(env)
+        env.clock.jump(env.clock.now() + timedelta(hours=1))
+        assert (await env.reconcile(labelled)).writes == 0
 
-    async def test_manual_edits_are_repaired_at_once(self, world: Env, labelled: Component) -> None:
+    async def test_manual_edits_are_repaired_at_once(self, env: Env, labelled: Component) -> None:
         """Occasional manual edits are not a fight."""
-        await world.reconcile(labelled)
+        await env.reconcile(labelled)
         for _ in range(10):
-            world.clock.advance(timedelta(minutes=3))
-            await undo(world)
-            assert (await world.reconcile(labelled)).writes == 1
+            env.clock.advance(timedelta(minutes=3))
+            await undo(env)
+            assert (await env.reconcile(labelled)).writes == 1
 
-    async def test_stale_reads_are_not_reverts(self, world: Env, web_base: Manifest) -> None:
+    async def test_stale_reads_are_not_reverts(self, env: Env, web_base: Manifest) -> None:
         """Without our own cache, a read may be older than our last write."""
-        lagging = FaultyCluster(world.cluster, [faults.stale(kind="Deployment", first=3, times=None)])
+        lagging = FaultyCluster(env.cluster, [faults.stale(kind="Deployment", first=3, times=None)])
         for team in ("old", *["new"] * 8):
             web_base["metadata"]["labels"] = {"team": team}
             builder = component.Builder("web", condition_type="WebReady")
             subject = builder.with_resource(deployment.Builder(web_base).build()).build()
-            async with reconciling(await world.owner_manifest(), lagging, clock=world.clock) as context:
+            async with reconciling(await env.owner_manifest(), lagging, clock=env.clock) as context:
                 result = await subject.reconcile(context)
             assert result.condition.reason is not Reason.BLOCKED
 
-    async def test_a_deleted_object_is_created_again_at_once(self, world: Env, labelled: Component) -> None:
+    async def test_a_deleted_object_is_created_again_at_once(self, env: Env, labelled: Component) -> None:
         for _ in range(6):
-            assert (await world.reconcile(labelled)).outcomes[0].action is Action.CREATED
-            await world.cluster.delete(world.web)
+            assert (await env.reconcile(labelled)).outcomes[0].action is Action.CREATED
+            await env.cluster.delete(env.web)
 
-    async def test_our_own_delete_is_not_a_revert(self, world: Env, web_base: Manifest) -> None:
+    async def test_our_own_delete_is_not_a_revert(self, env: Env, web_base: Manifest) -> None:
         def web(*, wanted: bool) -> Component:
             resource = deployment.Builder(web_base).build()
             return (
@@ -148,5 +148,5 @@ class TestFight:
             )
 
         for _ in range(6):
-            assert (await world.reconcile(web(wanted=True))).outcomes[0].action is Action.CREATED
-            assert (await world.reconcile(web(wanted=False))).outcomes[0].action is Action.DELETED
+            assert (await env.reconcile(web(wanted=True))).outcomes[0].action is Action.CREATED
+            assert (await env.reconcile(web(wanted=False))).outcomes[0].action is Action.DELETED

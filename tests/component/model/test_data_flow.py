@@ -184,14 +184,14 @@ class TestDataTopology:
 
 class TestFlow:
     async def test_the_last_producer_wins(
-        self, world: Env, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
+        self, env: Env, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
     ) -> None:
         subject = builder(maker("a", "first"), maker("b", "last"), reader(web_base, host).build()).build()
-        await world.reconcile(subject)
-        assert (await world.cluster.get(world.web))["metadata"]["annotations"] == {"db-host": "last"}
+        await env.reconcile(subject)
+        assert (await env.cluster.get(env.web))["metadata"]["annotations"] == {"db-host": "last"}
 
     async def test_an_empty_cell_blocks_and_is_named(
-        self, world: Env, web_base: Manifest, config_map: Callable[..., StaticKind], host: Data[str]
+        self, env: Env, web_base: Manifest, config_map: Callable[..., StaticKind], host: Data[str]
     ) -> None:
         """The resource's own guard is evaluated only once the data is available."""
         port = Data[str]("db-port")
@@ -204,7 +204,7 @@ class TestFlow:
         web = reader(web_base, host, port).with_guard(crash).build()
         made = component.Builder("web", condition_type="WebReady")
         made.with_resource(absent.build(), read_only=True, ignore_if_absent=True).with_resource(web)
-        result = await world.reconcile(made.build())
+        result = await env.reconcile(made.build())
         assert (result.condition.reason, result.condition.message) == (
             Reason.BLOCKED,
             'waiting for data "db-host", "db-port"',
@@ -212,7 +212,7 @@ class TestFlow:
         assert result.outcomes[-1].action is Action.BLOCKED
 
     async def test_a_value_does_not_outlive_its_reconcile(
-        self, world: Env, web_base: Manifest, host: Data[str], config_map: Callable[..., StaticKind]
+        self, env: Env, web_base: Manifest, host: Data[str], config_map: Callable[..., StaticKind]
     ) -> None:
         """Nor does one that was seeded before."""
         database = config_map("database", host="x").extract_into(host, lambda live: str(live.data["host"])).build()
@@ -220,38 +220,38 @@ class TestFlow:
         made.with_resource(database, read_only=True, ignore_if_absent=True)
         subject = made.with_resource(reader(web_base, host).build()).build()
         key = ObjectKey("v1", "ConfigMap", "database", "shop")
-        await world.create(key, data={"host": "x"})
-        assert (await world.reconcile(subject)).outcomes[-1].action is Action.CREATED
-        await world.cluster.delete(key)
+        await env.create(key, data={"host": "x"})
+        assert (await env.reconcile(subject)).outcomes[-1].action is Action.CREATED
+        await env.cluster.delete(key)
         with host.seeded("seeded"):
-            assert (await world.reconcile(subject)).outcomes[-1].action is Action.BLOCKED
+            assert (await env.reconcile(subject)).outcomes[-1].action is Action.BLOCKED
 
     async def test_a_failing_extraction_names_cell_and_resource_and_stops(
-        self, world: Env, web: deployment.Resource, config_map: Callable[..., StaticKind], host: Data[str]
+        self, env: Env, web: deployment.Resource, config_map: Callable[..., StaticKind], host: Data[str]
     ) -> None:
         broken = config_map().extract_into(host, lambda live: str(live.data["host"])).build()
         with pytest.raises(ReconcileError) as caught:
-            await world.reconcile(builder(broken, web).build())
+            await env.reconcile(builder(broken, web).build())
         assert caught.value.problem.startswith(
             'failed to extract data from resource v1/ConfigMap/shop/settings: extract data "db-host": '
         )
         assert isinstance(caught.value.__cause__, HandlerError)
-        assert (await world.condition())["reason"] == "Error"
-        assert not await world.exists(world.web)
+        assert (await env.condition())["reason"] == "Error"
+        assert not await env.exists(env.web)
 
     async def test_a_failing_guard_is_named_and_stops(
-        self, world: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
+        self, env: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
         def crash(_base: Any) -> StatusReport[GuardStatus]:
             raise RuntimeError("no idea")
 
         guarded = config_map().with_guard(crash).build()
         with pytest.raises(ReconcileError, match="failed to evaluate guard for resource v1/ConfigMap/shop/settings: "):
-            await world.reconcile(builder(guarded, web).build())
-        assert (await world.condition())["reason"] == "Error"
-        assert not await world.exists(world.web)
+            await env.reconcile(builder(guarded, web).build())
+        assert (await env.condition())["reason"] == "Error"
+        assert not await env.exists(env.web)
 
-    async def test_an_unguarded_read_of_an_empty_cell_fails_and_names_it(self, world: Env, web_base: Manifest) -> None:
+    async def test_an_unguarded_read_of_an_empty_cell_fails_and_names_it(self, env: Env, web_base: Manifest) -> None:
         undeclared = Data[str]("db-host")
 
         def note(m: deployment.Mutator) -> None:
@@ -259,7 +259,7 @@ class TestFlow:
 
         web = deployment.Builder(web_base).with_mutation(deployment.Mutation("note", note)).build()
         with pytest.raises(ReconcileError, match='data "db-host": data not extracted') as caught:
-            await world.reconcile(builder(web).build())
+            await env.reconcile(builder(web).build())
         cause: BaseException | None = caught.value
         while cause is not None and not isinstance(cause, DataNotExtractedError):
             cause = cause.__cause__
@@ -275,47 +275,47 @@ class TestSuspended:
         return build
 
     async def test_a_resource_that_cannot_be_suspended_is_read_for_its_data_and_not_applied(
-        self, world: Env, subject: Callable[..., Any]
+        self, env: Env, subject: Callable[..., Any]
     ) -> None:
-        await world.reconcile(subject(suspended=False))
+        await env.reconcile(subject(suspended=False))
         database = ObjectKey("v1", "ConfigMap", "database", "shop")
-        live = await world.change(database, data={"host": "changed"})
-        await world.reconcile(subject(suspended=True))
-        web = await world.cluster.get(world.web)
+        live = await env.change(database, data={"host": "changed"})
+        await env.reconcile(subject(suspended=True))
+        web = await env.cluster.get(env.web)
         assert (web["spec"]["replicas"], web["metadata"]["annotations"]["db-host"]) == (0, "changed")
-        assert await world.cluster.get(database) == live
+        assert await env.cluster.get(database) == live
 
     async def test_a_read_only_resource_is_read_for_its_data(
-        self, world: Env, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
+        self, env: Env, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
     ) -> None:
-        await world.create(ObjectKey("v1", "ConfigMap", "database", "shop"), data={"host": "theirs"})
+        await env.create(ObjectKey("v1", "ConfigMap", "database", "shop"), data={"host": "theirs"})
         made = component.Builder("web", condition_type="WebReady").with_resource(maker(), read_only=True).suspend()
-        await world.reconcile(made.with_resource(reader(web_base, host).build()).build())
-        web = await world.cluster.get(world.web)
+        await env.reconcile(made.with_resource(reader(web_base, host).build()).build())
+        web = await env.cluster.get(env.web)
         assert (web["spec"]["replicas"], web["metadata"]["annotations"]) == (0, {"db-host": "theirs"})
 
     async def test_data_that_is_not_needed_is_not_read(
-        self, world: Env, web: deployment.Resource, maker: Callable[..., Any]
+        self, env: Env, web: deployment.Resource, maker: Callable[..., Any]
     ) -> None:
-        await world.reconcile(builder(maker(), web).suspend().build())
-        assert [request.kind for request in world.cluster.requests if request.kind == "ConfigMap"] == []
+        await env.reconcile(builder(maker(), web).suspend().build())
+        assert [request.kind for request in env.cluster.requests if request.kind == "ConfigMap"] == []
 
-    async def test_a_missing_object_counts_as_suspended(self, world: Env, subject: Callable[..., Any]) -> None:
+    async def test_a_missing_object_counts_as_suspended(self, env: Env, subject: Callable[..., Any]) -> None:
         """A resource whose data was never available cannot be rendered, and has nothing to suspend."""
-        result = await world.reconcile(subject(suspended=True))
+        result = await env.reconcile(subject(suspended=True))
         assert (result.condition.reason, result.outcomes[0].action) == (Reason.SUSPENDED, Action.ABSENT)
-        assert not await world.exists(world.web)
+        assert not await env.exists(env.web)
 
     async def test_an_existing_object_that_cannot_be_rendered_is_an_error(
-        self, world: Env, subject: Callable[..., Any]
+        self, env: Env, subject: Callable[..., Any]
     ) -> None:
-        await world.reconcile(subject(suspended=False))
-        await world.cluster.delete(ObjectKey("v1", "ConfigMap", "database", "shop"))
+        await env.reconcile(subject(suspended=False))
+        await env.cluster.delete(ObjectKey("v1", "ConfigMap", "database", "shop"))
         with pytest.raises(ReconcileError, match='data "db-host": data not extracted'):
-            await world.reconcile(subject(suspended=True))
+            await env.reconcile(subject(suspended=True))
 
     async def test_a_scaler_that_reads_its_targets_data_waits_for_it(
-        self, world: Env, web_base: Manifest, hpa_base: Manifest
+        self, env: Env, web_base: Manifest, hpa_base: Manifest
     ) -> None:
         """Otherwise it could be rendered neither for the suspension nor for the resume."""
         uid = Data[str]("uid")
@@ -325,13 +325,13 @@ class TestSuspended:
 
         target = deployment.Builder(web_base).extract_into(uid, uid_of).build()
         scaler = hpa.Builder(hpa_base).with_data_guard(uid).with_mutation(hpa.Mutation("note", note)).build()
-        await world.reconcile(builder(target, scaler).build())
-        await world.scale(5)
-        await world.reconcile(builder(target, scaler).suspend().build())
-        assert (await world.replicas(), await world.exists(world.hpa)) == (0, False)
-        result = await world.reconcile(builder(target, scaler).build())
+        await env.reconcile(builder(target, scaler).build())
+        await env.scale(5)
+        await env.reconcile(builder(target, scaler).suspend().build())
+        assert (await env.replicas(), await env.exists(env.hpa)) == (0, False)
+        result = await env.reconcile(builder(target, scaler).build())
         assert [outcome.action for outcome in result.outcomes] == [Action.UPDATED, Action.CREATED]
-        assert await world.replicas() == 5
+        assert await env.replicas() == 5
 
 
 @pytest.mark.promise("secrets", runs="an extraction, a mutation and a guard, with an error of Python and of ocf each")
@@ -339,20 +339,20 @@ class TestErrorsNameNoValueOfASecret:
     """The condition has the type of the exception; its text is in the cause."""
 
     @pytest.mark.parametrize("parse", [int, Quantity.parse], ids=["int", "parse_quantity"])
-    async def test_an_extraction(self, world: Env, host: Data[Any], parse: Callable[[str], object]) -> None:
+    async def test_an_extraction(self, env: Env, host: Data[Any], parse: Callable[[str], object]) -> None:
         key = ObjectKey("v1", "Secret", "login", "shop")
-        await world.create(key, stringData={"password": "hunter2"})
+        await env.create(key, stringData={"password": "hunter2"})
         base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "namespace": "shop"}}
         reads = secret.Builder(base).extract_into(host, lambda live: parse(b64decode(read_entry(live)).decode()))
         subject = component.Builder("web", condition_type="WebReady").with_resource(reads.build(), read_only=True)
         with pytest.raises(ReconcileError) as caught:
-            await world.reconcile(subject.build())
+            await env.reconcile(subject.build())
         name = "ValueError" if parse is int else "QuantityError"
         assert caught.value.problem.endswith(f'extract data "{host.name}": {name}')
-        assert "hunter2" not in (await world.condition())["message"]
+        assert "hunter2" not in (await env.condition())["message"]
 
     @pytest.mark.parametrize("step", ["mutation", "guard"])
-    async def test_a_mutation_and_a_guard(self, world: Env, step: str) -> None:
+    async def test_a_mutation_and_a_guard(self, env: Env, step: str) -> None:
         base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "namespace": "shop"}}
 
         def broken(_: object) -> Any:
@@ -365,5 +365,5 @@ class TestErrorsNameNoValueOfASecret:
             made.with_mutation(secret.Mutation("broken", lambda m: m.edit_object_metadata(broken)))
         subject = component.Builder("web", condition_type="WebReady").with_resource(made.build()).build()
         with pytest.raises(ReconcileError, match="ValueError"):
-            await world.reconcile(subject)
-        assert "hunter2" not in (await world.condition())["message"]
+            await env.reconcile(subject)
+        assert "hunter2" not in (await env.condition())["message"]

@@ -262,8 +262,8 @@ class TestIncludeWhen:
 
 
 class TestReadOnly:
-    async def test_is_read_and_counts_and_is_never_written(self, world: Env, web: deployment.Resource) -> None:
-        live = await world.create(world.web, spec=web.render()["spec"])
+    async def test_is_read_and_counts_and_is_never_written(self, env: Env, web: deployment.Resource) -> None:
+        live = await env.create(env.web, spec=web.render()["spec"])
         seen: list[tuple[ApplyOperation, str]] = []
 
         def converge_status(operation: ApplyOperation, live: Any) -> StatusReport[AliveStatus]:
@@ -275,185 +275,183 @@ class TestReadOnly:
 
         builder = deployment.Builder(web.render()).with_custom_converge_status(converge_status)
         resource = builder.with_mutation(deployment.Mutation("never", crash)).build()
-        result = await world.reconcile(of((resource, {"read_only": True})))
+        result = await env.reconcile(of((resource, {"read_only": True})))
         assert seen == [(ApplyOperation.NONE, live["metadata"]["uid"])]
         assert (result.condition.reason, result.outcomes[0].action) == (Reason.SCALING, Action.UNCHANGED)
-        assert await world.cluster.get(world.web) == live
+        assert await env.cluster.get(env.web) == live
 
-    async def test_is_not_deleted_by_a_gate_that_is_off(
-        self, world: Env, config_map: Callable[..., StaticKind]
-    ) -> None:
-        live = await world.create(SETTINGS, data={"a": "1"})
+    async def test_is_not_deleted_by_a_gate_that_is_off(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
+        live = await env.create(SETTINGS, data={"a": "1"})
         builder = component.Builder("web", condition_type="WebReady").with_feature_gate(OFF)
-        await world.reconcile(builder.with_resource(config_map().build(), read_only=True).build())
-        assert await world.cluster.get(SETTINGS) == live
+        await env.reconcile(builder.with_resource(config_map().build(), read_only=True).build())
+        assert await env.cluster.get(SETTINGS) == live
 
-    async def test_absent_it_is_an_error(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
+    async def test_absent_it_is_an_error(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         with pytest.raises(
             ReconcileError, match="failed to read resource v1/ConfigMap/shop/settings: it does not exist"
         ):
-            await world.reconcile(of((config_map().build(), {"read_only": True})))
-        assert (await world.condition())["reason"] == "Error"
+            await env.reconcile(of((config_map().build(), {"read_only": True})))
+        assert (await env.condition())["reason"] == "Error"
 
     async def test_absent_and_ignored_it_is_skipped(
-        self, world: Env, web_base: Manifest, config_map: Callable[..., StaticKind]
+        self, env: Env, web_base: Manifest, config_map: Callable[..., StaticKind]
     ) -> None:
         def crash(_live: Any) -> str:
             raise AssertionError("extracted")
 
         absent = config_map().extract_into(Data[str]("a"), crash).build()
         healthy = reporting(web_base, "web", AliveStatus.HEALTHY).build()
-        result = await world.reconcile(of((absent, {"read_only": True, "ignore_if_absent": True}), (healthy, {})))
+        result = await env.reconcile(of((absent, {"read_only": True, "ignore_if_absent": True}), (healthy, {})))
         assert [outcome.action for outcome in result.outcomes] == [Action.ABSENT, Action.CREATED]
         assert result.outcomes[0].report is None
         assert result.condition.reason is Reason.HEALTHY
 
     async def test_absent_and_blocking_it_stops_the_loop(
-        self, world: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
+        self, env: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
         subject = of((config_map().build(), {"read_only": True, "block_on_absence": True}), (web, {}))
-        result = await world.reconcile(subject)
+        result = await env.reconcile(subject)
         assert (result.condition.status, result.condition.reason) == (False, Reason.BLOCKED)
         assert result.condition.message == "waiting for v1/ConfigMap/shop/settings"
-        assert not await world.exists(world.web)
-        await world.create(SETTINGS)
-        assert (await world.reconcile(subject)).condition.reason is Reason.CREATING
+        assert not await env.exists(env.web)
+        await env.create(SETTINGS)
+        assert (await env.reconcile(subject)).condition.reason is Reason.CREATING
 
     async def test_a_read_only_autoscaler_still_owns_the_replicas(
-        self, world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+        self, env: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
-        await world.create(world.hpa, spec=web_hpa.render()["spec"])
-        await world.reconcile(of((fixed_web, {}), (web_hpa, {"read_only": True})))
-        await world.scale(7)
-        assert (await world.reconcile(of((fixed_web, {}), (web_hpa, {"read_only": True})))).writes == 0
-        assert await world.replicas() == 7
+        await env.create(env.hpa, spec=web_hpa.render()["spec"])
+        await env.reconcile(of((fixed_web, {}), (web_hpa, {"read_only": True})))
+        await env.scale(7)
+        assert (await env.reconcile(of((fixed_web, {}), (web_hpa, {"read_only": True})))).writes == 0
+        assert await env.replicas() == 7
 
 
 class TestParticipation:
-    async def test_the_health_of_an_auxiliary_resource_does_not_count(self, world: Env, web_base: Manifest) -> None:
+    async def test_the_health_of_an_auxiliary_resource_does_not_count(self, env: Env, web_base: Manifest) -> None:
         healthy = reporting(web_base, "a", AliveStatus.HEALTHY).build()
         failing = reporting(web_base, "b", AliveStatus.FAILING, "CrashLoop").build()
-        result = await world.reconcile(of((healthy, {}), (failing, {"participation": Participation.AUXILIARY})))
+        result = await env.reconcile(of((healthy, {}), (failing, {"participation": Participation.AUXILIARY})))
         assert (result.condition.status, result.condition.reason) == (True, Reason.HEALTHY)
-        result = await world.reconcile(of((healthy, {"participation": Participation.AUXILIARY}), (failing, {})))
+        result = await env.reconcile(of((healthy, {"participation": Participation.AUXILIARY}), (failing, {})))
         assert (result.condition.reason, result.condition.message) == (Reason.FAILING, "CrashLoop")
 
-    async def test_a_blocked_auxiliary_resource_counts(self, world: Env, web_base: Manifest) -> None:
+    async def test_a_blocked_auxiliary_resource_counts(self, env: Env, web_base: Manifest) -> None:
         healthy = reporting(web_base, "a", AliveStatus.HEALTHY).build()
         waiting = reporting(web_base, "b", AliveStatus.HEALTHY).with_guard(blocked("x")).build()
-        result = await world.reconcile(of((healthy, {}), (waiting, {"participation": Participation.AUXILIARY})))
+        result = await env.reconcile(of((healthy, {}), (waiting, {"participation": Participation.AUXILIARY})))
         assert (result.condition.status, result.condition.reason) == (False, Reason.BLOCKED)
         assert result.condition.message == "x"
 
-    async def test_an_error_of_an_auxiliary_resource_fails_the_reconcile(self, world: Env, web_base: Manifest) -> None:
+    async def test_an_error_of_an_auxiliary_resource_fails_the_reconcile(self, env: Env, web_base: Manifest) -> None:
         def crash(_mutator: deployment.Mutator) -> None:
             raise ValueError("boom")
 
         broken = deployment.Builder(web_base).with_mutation(deployment.Mutation("m", crash)).build()
         with pytest.raises(ReconcileError, match="boom"):
-            await world.reconcile(of((broken, {"participation": Participation.AUXILIARY})))
+            await env.reconcile(of((broken, {"participation": Participation.AUXILIARY})))
 
 
 class TestUnowned:
     async def test_has_no_owner_reference_and_outlives_the_owner(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
-        await world.reconcile(of((config_map().build(), {"unowned": True})))
-        assert await world.owners(SETTINGS) == []
-        await world.cluster.delete(world.owner)
-        assert await world.exists(SETTINGS)
+        await env.reconcile(of((config_map().build(), {"unowned": True})))
+        assert await env.owners(SETTINGS) == []
+        await env.cluster.delete(env.owner)
+        assert await env.exists(SETTINGS)
 
     async def test_removes_our_owner_reference_and_no_other(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         resource = config_map().build()
-        await world.reconcile(of((resource, {})))
-        ours = (await world.cluster.get(SETTINGS))["metadata"]["ownerReferences"]
-        other = await world.other_owner() | {"controller": False}
-        await world.change(SETTINGS, metadata={"ownerReferences": [*ours, other]})
-        await world.reconcile(of((resource, {"unowned": True})))
-        assert await world.owners(SETTINGS) == ["other"]
+        await env.reconcile(of((resource, {})))
+        ours = (await env.cluster.get(SETTINGS))["metadata"]["ownerReferences"]
+        other = await env.other_owner() | {"controller": False}
+        await env.change(SETTINGS, metadata={"ownerReferences": [*ours, other]})
+        await env.reconcile(of((resource, {"unowned": True})))
+        assert await env.owners(SETTINGS) == ["other"]
 
 
 class TestForeignController:
     async def test_blocks_and_does_not_change_the_object(
-        self, world: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
+        self, env: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
-        live = await world.create(SETTINGS, metadata={"ownerReferences": [await world.other_owner()]})
+        live = await env.create(SETTINGS, metadata={"ownerReferences": [await env.other_owner()]})
         subject = of((config_map().build(), {"block_on_foreign_controller": True}), (web, {}))
-        result = await world.reconcile(subject)
+        result = await env.reconcile(subject)
         assert (result.condition.status, result.condition.reason) == (False, Reason.BLOCKED)
         assert result.condition.message == "controlled by Shop other"
-        assert await world.cluster.get(SETTINGS) == live
-        assert not await world.exists(world.web)
-        await world.change(SETTINGS, metadata={"ownerReferences": None})
-        assert (await world.reconcile(subject)).outcomes[0].action is Action.UPDATED
+        assert await env.cluster.get(SETTINGS) == live
+        assert not await env.exists(env.web)
+        await env.change(SETTINGS, metadata={"ownerReferences": None})
+        assert (await env.reconcile(subject)).outcomes[0].action is Action.UPDATED
 
-    async def test_the_guard_is_evaluated_first(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
-        await world.create(SETTINGS, metadata={"ownerReferences": [await world.other_owner()]})
+    async def test_the_guard_is_evaluated_first(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
+        await env.create(SETTINGS, metadata={"ownerReferences": [await env.other_owner()]})
         guarded = config_map().with_guard(blocked("not yet")).build()
-        result = await world.reconcile(of((guarded, {"block_on_foreign_controller": True})))
+        result = await env.reconcile(of((guarded, {"block_on_foreign_controller": True})))
         assert result.condition.message == "not yet"
 
     async def test_neither_our_own_object_nor_one_without_controller_blocks(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
-        await world.create(SETTINGS)
+        await env.create(SETTINGS)
         subject = of((config_map().build(), {"block_on_foreign_controller": True}))
-        actions = [(await world.reconcile(subject)).outcomes[0].action for _ in range(2)]
+        actions = [(await env.reconcile(subject)).outcomes[0].action for _ in range(2)]
         assert actions == [Action.UPDATED, Action.UNCHANGED]
 
     async def test_suspended_it_counts_as_suspended_and_is_not_changed(
-        self, world: Env, web: deployment.Resource
+        self, env: Env, web: deployment.Resource
     ) -> None:
-        reference = await world.other_owner()
-        live = await world.create(world.web, metadata={"ownerReferences": [reference]}, spec=web.render()["spec"])
+        reference = await env.other_owner()
+        live = await env.create(env.web, metadata={"ownerReferences": [reference]}, spec=web.render()["spec"])
         builder = component.Builder("web", condition_type="WebReady").suspend()
-        result = await world.reconcile(builder.with_resource(web, block_on_foreign_controller=True).build())
+        result = await env.reconcile(builder.with_resource(web, block_on_foreign_controller=True).build())
         assert (result.condition.status, result.condition.reason) == (True, Reason.SUSPENDED)
         assert result.outcomes[0].action is Action.KEPT
-        assert await world.cluster.get(world.web) == live
+        assert await env.cluster.get(env.web) == live
 
 
 class TestConflicts:
-    async def test_the_error_names_manager_and_field(self, world: Env, fixed_web: deployment.Resource) -> None:
+    async def test_the_error_names_manager_and_field(self, env: Env, fixed_web: deployment.Resource) -> None:
         subject = of((fixed_web, {"on_conflict": Conflicts.FAIL}))
-        await world.reconcile(subject)
-        await world.scale(9)
+        await env.reconcile(subject)
+        await env.scale(9)
         with pytest.raises(
             ReconcileError, match=r'conflict with "kube-controller-manager".*\.spec\.replicas'
         ) as caught:
-            await world.reconcile(subject)
+            await env.reconcile(subject)
         assert isinstance(caught.value.__cause__, ConflictError)
-        assert await world.replicas() == 9
+        assert await env.replicas() == 9
 
-    async def test_equal_values_are_not_a_conflict(self, world: Env, fixed_web: deployment.Resource) -> None:
+    async def test_equal_values_are_not_a_conflict(self, env: Env, fixed_web: deployment.Resource) -> None:
         subject = of((fixed_web, {"on_conflict": Conflicts.FAIL}))
-        await world.reconcile(subject)
-        await world.scale(9)
-        await world.scale(4)
-        await world.reconcile(subject)
-        assert (await world.reconcile(subject)).writes == 0
+        await env.reconcile(subject)
+        await env.scale(9)
+        await env.scale(4)
+        await env.reconcile(subject)
+        assert (await env.reconcile(subject)).writes == 0
 
     async def test_suspending_still_takes_the_replicas_from_the_autoscaler(
-        self, world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+        self, env: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         """A suspension takes this field on purpose; it belongs to the autoscaler, so it would always conflict."""
-        await world.reconcile(careful(fixed_web))
-        await world.reconcile(careful(fixed_web, web_hpa))
-        await world.scale(5)
-        await world.reconcile(careful(fixed_web, web_hpa, suspended=True))
-        assert await world.replicas() == 0
-        await world.reconcile(careful(fixed_web, web_hpa))
-        assert await world.replicas() == 5
+        await env.reconcile(careful(fixed_web))
+        await env.reconcile(careful(fixed_web, web_hpa))
+        await env.scale(5)
+        await env.reconcile(careful(fixed_web, web_hpa, suspended=True))
+        assert await env.replicas() == 0
+        await env.reconcile(careful(fixed_web, web_hpa))
+        assert await env.replicas() == 5
 
-    async def test_suspending_takes_no_other_field(self, world: Env, web_base: Manifest, web_hpa: hpa.Resource) -> None:
+    async def test_suspending_takes_no_other_field(self, env: Env, web_base: Manifest, web_hpa: hpa.Resource) -> None:
         base = {**web_base, "spec": {**web_base["spec"], "minReadySeconds": 5, "replicas": 4}}
         patient = deployment.Builder(base).build()
-        await world.reconcile(careful(patient))
-        await world.reconcile(careful(patient, web_hpa))
-        await world.scale(5)
-        await world.change(world.web, spec={"minReadySeconds": 7})
+        await env.reconcile(careful(patient))
+        await env.reconcile(careful(patient, web_hpa))
+        await env.scale(5)
+        await env.change(env.web, spec={"minReadySeconds": 7})
         with pytest.raises(ReconcileError, match=r"\.spec\.minReadySeconds"):
-            await world.reconcile(careful(patient, web_hpa, suspended=True))
-        assert await world.replicas() == 5
+            await env.reconcile(careful(patient, web_hpa, suspended=True))
+        assert await env.replicas() == 5

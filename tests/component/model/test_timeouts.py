@@ -90,21 +90,21 @@ def hanging(web_base: Manifest, where: str, stuck: Callable[..., Any]) -> compon
     ],
 )
 @pytest.mark.promise("hangs")
-async def test_a_step_that_hangs_is_named(world: Env, web_base: Manifest, stuck: Callable[..., Any], step: str) -> None:
+async def test_a_step_that_hangs_is_named(env: Env, web_base: Manifest, stuck: Callable[..., Any], step: str) -> None:
     with pytest.raises(ReconcileError) as caught:
-        await world.reconcile(hanging(web_base, step, stuck).build())
+        await env.reconcile(hanging(web_base, step, stuck).build())
     assert caught.value.problem == f"failed to {step} resource {WEB}: no answer within 600 s"
-    condition = await world.condition()
+    condition = await env.condition()
     assert (condition["reason"], condition["message"]) == ("Error", caught.value.problem)
 
 
-async def test_a_grace_handler_that_hangs_is_named(world: Env, web_base: Manifest, stuck: Callable[..., Any]) -> None:
+async def test_a_grace_handler_that_hangs_is_named(env: Env, web_base: Manifest, stuck: Callable[..., Any]) -> None:
     web = deployment.Builder(web_base).with_custom_grace_status(stuck).build()
     subject = of(web).with_grace_period(timedelta(minutes=1)).build()
-    await world.reconcile(subject)
-    world.clock.advance(timedelta(minutes=2))
+    await env.reconcile(subject)
+    env.clock.advance(timedelta(minutes=2))
     with pytest.raises(ReconcileError, match=rf"failed to evaluate grace status for resource {WEB}: no answer"):
-        await world.reconcile(subject)
+        await env.reconcile(subject)
 
 
 class Slow:
@@ -120,28 +120,28 @@ class Slow:
 
 
 async def test_a_prerequisite_that_hangs_is_named(
-    world: Env, web: deployment.Resource, later: Callable[[], None]
+    env: Env, web: deployment.Resource, later: Callable[[], None]
 ) -> None:
     with pytest.raises(ReconcileError, match="prerequisite failed: no answer within 600 s"):
-        await world.reconcile(of(web).with_prerequisite(Slow(later)).build())
-    assert (await world.condition())["reason"] == "PrerequisiteNotMet"
+        await env.reconcile(of(web).with_prerequisite(Slow(later)).build())
+    assert (await env.condition())["reason"] == "PrerequisiteNotMet"
 
 
 @pytest.mark.promise("hangs")
 async def test_other_components_are_not_delayed(
-    world: Env, web_base: Manifest, config_map: Callable[..., StaticKind], stuck: Callable[..., Any]
+    env: Env, web_base: Manifest, config_map: Callable[..., StaticKind], stuck: Callable[..., Any]
 ) -> None:
     other = component.Builder("settings", condition_type="SettingsReady").with_resource(config_map().build()).build()
     slow = hanging(web_base, "determine converging status of", stuck).build()
     with pytest.raises(ExceptionGroup):
-        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+        async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
             await reconcile_all(context, slow, other)
-    assert (await world.condition("SettingsReady"))["status"] == "True"
-    assert (await world.condition("WebReady"))["reason"] == "Error"
+    assert (await env.condition("SettingsReady"))["status"] == "True"
+    assert (await env.condition("WebReady"))["reason"] == "Error"
 
 
 async def test_a_timeout_does_not_change_the_result(
-    world: Env, web_base: Manifest, config_map: Callable[..., StaticKind]
+    env: Env, web_base: Manifest, config_map: Callable[..., StaticKind]
 ) -> None:
     """Data flows between handlers that run in different threads."""
     cell = Data[str]("a")
@@ -162,7 +162,7 @@ async def test_a_timeout_does_not_change_the_result(
     )
     generous = timedelta(minutes=10)
     builder = component.Builder("web", condition_type="WebReady").with_resource(source).with_resource(web)
-    result = await world.reconcile(builder.with_handler_timeout(generous).build())
+    result = await env.reconcile(builder.with_handler_timeout(generous).build())
     assert (result.condition.reason, seen) == ("Healthy", ["1"])
 
 

@@ -64,113 +64,111 @@ def waiting(*prerequisites: Any, resources: tuple[Any, ...] = (), suspended: boo
     return gated(None, *resources, suspended=suspended).with_prerequisite(*prerequisites).build()
 
 
-async def touched(world: Env, subject: Component) -> list[str]:
+async def touched(env: Env, subject: Component) -> list[str]:
     """Reconcile, which may fail; return the kinds of all requested objects."""
-    world.cluster.requests.clear()
+    env.cluster.requests.clear()
     with contextlib.suppress(ReconcileError):
-        await world.reconcile(subject)
-    return [request.kind for request in world.cluster.requests if request.kind != "Shop"]
+        await env.reconcile(subject)
+    return [request.kind for request in env.cluster.requests if request.kind != "Shop"]
 
 
 class TestGate:
     async def test_off_deletes_managed_and_deleted_resources(
-        self, world: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
+        self, env: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
         settings, doomed = config_map().build(), config_map("doomed").build()
-        await world.reconcile(gated(ON, web, settings, doomed).build())
+        await env.reconcile(gated(ON, web, settings, doomed).build())
         subject = gated(OFF, web, settings).with_resource(doomed, delete_when=True).build()
-        result = await world.reconcile(subject)
+        result = await env.reconcile(subject)
         assert (result.condition.status, result.condition.reason) == (True, Reason.DISABLED)
         assert result.condition.message == "Component is disabled."
         assert [outcome.action for outcome in result.outcomes] == [Action.DELETED] * 3
-        assert not await world.exists(world.web)
-        assert not await world.exists(SETTINGS)
+        assert not await env.exists(env.web)
+        assert not await env.exists(SETTINGS)
 
-    async def test_off_orphans_orphaned_resources(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
+    async def test_off_orphans_orphaned_resources(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         settings = config_map().build()
-        await world.reconcile(gated(ON, settings).build())
-        await world.reconcile(gated(OFF).with_resource(settings, orphan_when=True).build())
-        assert await world.owners(SETTINGS) == []
+        await env.reconcile(gated(ON, settings).build())
+        await env.reconcile(gated(OFF).with_resource(settings, orphan_when=True).build())
+        assert await env.owners(SETTINGS) == []
 
-    async def test_off_without_objects_is_disabled_and_writes_nothing(
-        self, world: Env, web: deployment.Resource
-    ) -> None:
+    async def test_off_without_objects_is_disabled_and_writes_nothing(self, env: Env, web: deployment.Resource) -> None:
         subject = gated(OFF, web).build()
-        result = await world.reconcile(subject)
+        result = await env.reconcile(subject)
         assert (result.condition.reason, result.writes, result.requeue_after) == (Reason.DISABLED, 0, None)
-        world.cluster.requests.clear()
-        await world.reconcile(subject)
-        assert world.cluster.requests.writes == 0
+        env.cluster.requests.clear()
+        await env.reconcile(subject)
+        assert env.cluster.requests.writes == 0
 
-    async def test_off_wins_over_prerequisites_and_suspension(self, world: Env, web: deployment.Resource) -> None:
+    async def test_off_wins_over_prerequisites_and_suspension(self, env: Env, web: deployment.Resource) -> None:
         never = unmet()
         subject = gated(OFF, web, suspended=True).with_prerequisite(never).build()
-        assert (await world.reconcile(subject)).condition.reason is Reason.DISABLED
+        assert (await env.reconcile(subject)).condition.reason is Reason.DISABLED
         assert never.times == 0
 
     async def test_off_deletes_the_autoscaler_before_its_target(
-        self, world: Env, scaled: Callable[..., Component], web: deployment.Resource, web_hpa: hpa.Resource
+        self, env: Env, scaled: Callable[..., Component], web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
-        await world.reconcile(scaled())
-        await world.reconcile(gated(OFF, web, web_hpa).build())
-        assert [request.kind for request in world.cluster.requests.of(Verb.DELETE)] == [
+        await env.reconcile(scaled())
+        await env.reconcile(gated(OFF, web, web_hpa).build())
+        assert [request.kind for request in env.cluster.requests.of(Verb.DELETE)] == [
             "HorizontalPodAutoscaler",
             "Deployment",
         ]
 
     async def test_off_deletes_a_resource_that_cannot_be_rendered(
-        self, world: Env, web_hpa: hpa.Resource, hpa_base: dict[str, Any]
+        self, env: Env, web_hpa: hpa.Resource, hpa_base: dict[str, Any]
     ) -> None:
         """A component must be deletable while it is broken, even if the target of a scaler is unknown."""
-        await world.reconcile(gated(ON, web_hpa).build())
+        await env.reconcile(gated(ON, web_hpa).build())
 
         def crash(_mutator: Any) -> None:
             raise ValueError("boom")
 
         broken = hpa.Builder(hpa_base).with_mutation(hpa.Mutation("m", crash)).build()
-        await world.reconcile(gated(OFF, broken).build())
-        assert not await world.exists(world.hpa)
+        await env.reconcile(gated(OFF, broken).build())
+        assert not await env.exists(env.hpa)
 
     @pytest.mark.parametrize("suspended", [False, True])
     async def test_a_failing_gate_is_an_error_and_nothing_is_changed(
-        self, world: Env, web: deployment.Resource, *, suspended: bool
+        self, env: Env, web: deployment.Resource, *, suspended: bool
     ) -> None:
         subject = gated(BROKEN, web, suspended=suspended).build()
         with pytest.raises(ReconcileError, match="latest") as caught:
-            await world.reconcile(subject)
+            await env.reconcile(subject)
         assert isinstance(caught.value.__cause__, FeatureGateError)
-        condition = await world.condition()
+        condition = await env.condition()
         assert (condition["status"], condition["reason"]) == ("False", "FeatureGateError")
         assert condition["message"] == str(caught.value.__cause__)
-        assert await touched(world, subject) == []
+        assert await touched(env, subject) == []
 
-    async def test_a_custom_gate_that_raises_is_an_error_too(self, world: Env) -> None:
+    async def test_a_custom_gate_that_raises_is_an_error_too(self, env: Env) -> None:
         class Crashing:
             def enabled(self) -> bool:
                 raise LookupError("lost")
 
         with pytest.raises(ReconcileError, match="feature gate failed: LookupError: lost"):
-            await world.reconcile(gated(Crashing()).build())
-        assert (await world.condition())["reason"] == "FeatureGateError"
+            await env.reconcile(gated(Crashing()).build())
+        assert (await env.condition())["reason"] == "FeatureGateError"
 
-    async def test_a_gate_that_returns_none_does_not_delete(self, world: Env, web: deployment.Resource) -> None:
+    async def test_a_gate_that_returns_none_does_not_delete(self, env: Env, web: deployment.Resource) -> None:
         class Silent:
             def enabled(self) -> Any:
                 return None
 
-        await world.reconcile(gated(ON, web).build())
+        await env.reconcile(gated(ON, web).build())
         with pytest.raises(ReconcileError, match="must return True or False, got NoneType"):
-            await world.reconcile(gated(Silent(), web).build())
-        assert await world.exists(world.web)
+            await env.reconcile(gated(Silent(), web).build())
+        assert await env.exists(env.web)
 
     async def test_on_again_everything_is_created_and_the_grace_period_starts(
-        self, world: Env, web: deployment.Resource
+        self, env: Env, web: deployment.Resource
     ) -> None:
-        await world.reconcile(gated(ON, web).build())
-        await world.reconcile(gated(OFF, web).build())
-        world.clock.advance(timedelta(hours=1))
+        await env.reconcile(gated(ON, web).build())
+        await env.reconcile(gated(OFF, web).build())
+        env.clock.advance(timedelta(hours=1))
         again = gated(ON, web).with_grace_period(timedelta(minutes=5)).build()
-        result = await world.reconcile(again)
+        result = await env.reconcile(again)
         assert (result.condition.status, result.condition.reason) == (False, Reason.CREATING)
         assert result.condition.last_transition_time == "2026-01-31T13:00:00Z"
         assert result.requeue_after == timedelta(minutes=5, seconds=1)
@@ -179,33 +177,33 @@ class TestGate:
 class TestPrerequisites:
     @pytest.mark.parametrize("suspended", [False, True])
     async def test_unmet_no_object_is_read_suspended_or_not(
-        self, world: Env, web: deployment.Resource, *, suspended: bool
+        self, env: Env, web: deployment.Resource, *, suspended: bool
     ) -> None:
         subject = waiting(unmet("dependency not ready"), resources=(web,), suspended=suspended)
-        result = await world.reconcile(subject)
+        result = await env.reconcile(subject)
         assert (result.condition.status, result.condition.reason) == (False, Reason.PREREQUISITE_NOT_MET)
         assert (result.condition.message, result.outcomes) == ("dependency not ready", ())
         assert result.requeue_after == timedelta(seconds=10)
-        assert await touched(world, subject) == []
+        assert await touched(env, subject) == []
 
-    async def test_are_checked_in_order_up_to_the_first_that_is_unmet(self, world: Env) -> None:
+    async def test_are_checked_in_order_up_to_the_first_that_is_unmet(self, env: Env) -> None:
         first, second, third = met(), unmet("second"), unmet("third")
-        result = await world.reconcile(waiting(first, second, third))
+        result = await env.reconcile(waiting(first, second, third))
         assert result.condition.message == "second"
         assert (first.times, second.times, third.times) == (1, 1, 0)
 
-    async def test_all_met_the_component_is_reconciled(self, world: Env, web: deployment.Resource) -> None:
-        assert (await world.reconcile(waiting(met(), met(), resources=(web,)))).condition.reason is Reason.CREATING
+    async def test_all_met_the_component_is_reconciled(self, env: Env, web: deployment.Resource) -> None:
+        assert (await env.reconcile(waiting(met(), met(), resources=(web,)))).condition.reason is Reason.CREATING
 
-    async def test_one_that_fails_is_an_error_with_its_own_reason(self, world: Env, web: deployment.Resource) -> None:
+    async def test_one_that_fails_is_an_error_with_its_own_reason(self, env: Env, web: deployment.Resource) -> None:
         subject = waiting(Asked(LookupError("no idea")), resources=(web,))
         with pytest.raises(ReconcileError, match="prerequisite failed: LookupError: no idea") as caught:
-            await world.reconcile(subject)
+            await env.reconcile(subject)
         assert isinstance(caught.value.__cause__, HandlerError)
-        condition = await world.condition()
+        condition = await env.condition()
         assert (condition["status"], condition["reason"]) == ("False", "PrerequisiteNotMet")
         assert condition["message"] == "prerequisite failed: LookupError: no idea"
-        assert await touched(world, subject) == []
+        assert await touched(env, subject) == []
 
     @pytest.mark.parametrize(
         ("answer", "problem"),
@@ -214,41 +212,41 @@ class TestPrerequisites:
             pytest.param(True, "prerequisite must return a StatusReport, got bool", id="no report"),
         ],
     )
-    async def test_an_unknown_status_is_an_error(self, world: Env, answer: Any, problem: str) -> None:
+    async def test_an_unknown_status_is_an_error(self, env: Env, answer: Any, problem: str) -> None:
         with pytest.raises(ReconcileError, match=problem):
-            await world.reconcile(waiting(Asked(answer)))
-        assert (await world.condition())["reason"] == "PrerequisiteNotMet"
+            await env.reconcile(waiting(Asked(answer)))
+        assert (await env.condition())["reason"] == "PrerequisiteNotMet"
 
-    async def test_once_met_they_are_not_checked_again(self, world: Env, web: deployment.Resource) -> None:
+    async def test_once_met_they_are_not_checked_again(self, env: Env, web: deployment.Resource) -> None:
         once = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
         subject = waiting(once, resources=(web,))
         for _ in range(3):
-            await world.reconcile(subject)
+            await env.reconcile(subject)
         assert once.times == 1
-        assert (await world.condition())["reason"] == "Creating"
+        assert (await env.condition())["reason"] == "Creating"
 
-    async def test_they_are_not_checked_again_while_suspended(self, world: Env, web: deployment.Resource) -> None:
+    async def test_they_are_not_checked_again_while_suspended(self, env: Env, web: deployment.Resource) -> None:
         once = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
-        await world.reconcile(waiting(once, resources=(web,)))
-        await world.reconcile(waiting(once, resources=(web,), suspended=True))
-        await world.reconcile(waiting(once, resources=(web,)))
+        await env.reconcile(waiting(once, resources=(web,)))
+        await env.reconcile(waiting(once, resources=(web,), suspended=True))
+        await env.reconcile(waiting(once, resources=(web,)))
         assert once.times == 1
 
-    async def test_after_disabled_they_are_checked_again(self, world: Env, web: deployment.Resource) -> None:
+    async def test_after_disabled_they_are_checked_again(self, env: Env, web: deployment.Resource) -> None:
         twice = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
-        await world.reconcile(waiting(twice, resources=(web,)))
-        await world.reconcile(gated(OFF, web).with_prerequisite(twice).build())
-        result = await world.reconcile(waiting(twice, resources=(web,)))
+        await env.reconcile(waiting(twice, resources=(web,)))
+        await env.reconcile(gated(OFF, web).with_prerequisite(twice).build())
+        result = await env.reconcile(waiting(twice, resources=(web,)))
         assert (twice.times, result.condition.message) == (2, "gone")
 
-    async def test_after_a_gate_error_they_are_checked_again(self, world: Env, web: deployment.Resource) -> None:
+    async def test_after_a_gate_error_they_are_checked_again(self, env: Env, web: deployment.Resource) -> None:
         twice = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
-        await world.reconcile(waiting(twice, resources=(web,)))
-        await touched(world, gated(BROKEN, web).build())
-        result = await world.reconcile(waiting(twice, resources=(web,)))
+        await env.reconcile(waiting(twice, resources=(web,)))
+        await touched(env, gated(BROKEN, web).build())
+        result = await env.reconcile(waiting(twice, resources=(web,)))
         assert (twice.times, result.condition.message) == (2, "gone")
 
-    async def test_after_an_error_they_are_checked_again(self, world: Env, web_base: dict[str, Any]) -> None:
+    async def test_after_an_error_they_are_checked_again(self, env: Env, web_base: dict[str, Any]) -> None:
         """An error in the first reconcile does not skip the prerequisites from then on."""
 
         def crash(_mutator: deployment.Mutator) -> None:
@@ -256,45 +254,45 @@ class TestPrerequisites:
 
         broken = deployment.Builder(web_base).with_mutation(deployment.Mutation("m", crash)).build()
         twice = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
-        await touched(world, waiting(twice, resources=(broken,)))
-        result = await world.reconcile(waiting(twice, resources=(broken,)))
+        await touched(env, waiting(twice, resources=(broken,)))
+        result = await env.reconcile(waiting(twice, resources=(broken,)))
         assert (twice.times, result.condition.reason) == (2, Reason.PREREQUISITE_NOT_MET)
 
-    async def test_waiting_does_not_count_as_converging(self, world: Env, web: deployment.Resource) -> None:
+    async def test_waiting_does_not_count_as_converging(self, env: Env, web: deployment.Resource) -> None:
         slow = Asked(StatusReport(NOT_MET, "wait"), StatusReport(MET))
         subject = gated(None, web).with_prerequisite(slow).with_grace_period(timedelta(minutes=5)).build()
-        await world.reconcile(subject)
-        world.clock.advance(timedelta(hours=1))
-        result = await world.reconcile(subject)
+        await env.reconcile(subject)
+        env.clock.advance(timedelta(hours=1))
+        result = await env.reconcile(subject)
         assert result.condition.last_transition_time == "2026-01-31T13:00:00Z"
         assert result.requeue_after == timedelta(minutes=5, seconds=1)
 
 
 class TestDependsOn:
-    async def test_waits_for_a_missing_condition(self, world: Env) -> None:
-        result = await world.reconcile(waiting(depends_on("InfraReady")))
+    async def test_waits_for_a_missing_condition(self, env: Env) -> None:
+        result = await env.reconcile(waiting(depends_on("InfraReady")))
         assert result.condition.message == 'Condition "InfraReady" not found on Shop/demo'
 
     async def test_sees_the_condition_of_a_component_reconciled_earlier_in_the_same_reconcile(
-        self, world: Env, web: deployment.Resource
+        self, env: Env, web: deployment.Resource
     ) -> None:
         infra = component.Builder("infra", condition_type="InfraReady").with_resource(web).build()
-        result = await world.reconcile(infra, waiting(depends_on("InfraReady")))
+        result = await env.reconcile(infra, waiting(depends_on("InfraReady")))
         seen = "False: Waiting for deployment controller to observe latest spec"
         assert result.condition.message == (
             f'Prerequisite not met: waiting for condition "InfraReady" to become True (currently {seen})'
         )
-        await world.run(1)
-        assert (await world.reconcile(infra, waiting(depends_on("InfraReady")))).condition.status is True
+        await env.run(1)
+        assert (await env.reconcile(infra, waiting(depends_on("InfraReady")))).condition.status is True
 
 
 class TestUnpublished:
-    async def test_the_condition_is_returned_and_not_written(self, world: Env, web: deployment.Resource) -> None:
-        result = await world.reconcile(gated(None, web).unpublished().build())
+    async def test_the_condition_is_returned_and_not_written(self, env: Env, web: deployment.Resource) -> None:
+        result = await env.reconcile(gated(None, web).unpublished().build())
         assert result.condition.reason is Reason.CREATING
-        assert "status" not in await world.owner_manifest()
+        assert "status" not in await env.owner_manifest()
 
-    async def test_an_error_is_not_written_either(self, world: Env) -> None:
+    async def test_an_error_is_not_written_either(self, env: Env) -> None:
         with pytest.raises(ReconcileError):
-            await world.reconcile(gated(BROKEN).unpublished().build())
-        assert "status" not in await world.owner_manifest()
+            await env.reconcile(gated(BROKEN).unpublished().build())
+        assert "status" not in await env.owner_manifest()

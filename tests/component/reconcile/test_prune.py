@@ -55,9 +55,9 @@ class Interfering:
         return interfered
 
 
-async def one_pass(world: Env, subject: Component, **before: Any) -> component.Result:
-    cluster: Any = Interfering(world.cluster, **before)
-    async with reconciling(await world.owner_manifest(), cluster, clock=world.clock) as context:
+async def one_pass(env: Env, subject: Component, **before: Any) -> component.Result:
+    cluster: Any = Interfering(env.cluster, **before)
+    async with reconciling(await env.owner_manifest(), cluster, clock=env.clock) as context:
         return await subject.reconcile(context)
 
 
@@ -66,87 +66,87 @@ async def reject(key: ObjectKey, *_: Any) -> None:
 
 
 class TestDeleting:
-    async def test_an_existing_object_of_ours(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
-        await world.reconcile(of(config_map().build()))
-        result = await world.reconcile(of(config_map().build(), **DELETE))
+    async def test_an_existing_object_of_ours(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
+        await env.reconcile(of(config_map().build()))
+        result = await env.reconcile(of(config_map().build(), **DELETE))
         assert (result.outcomes[0].action, result.writes) == (Action.DELETED, 1)
-        assert not await world.exists(SETTINGS)
+        assert not await env.exists(SETTINGS)
 
-    async def test_an_absent_object_costs_no_write(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
+    async def test_an_absent_object_costs_no_write(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         subject = of(config_map().build(), **DELETE)
-        await world.reconcile(subject)
-        world.cluster.requests.clear()
-        result = await world.reconcile(subject)
-        assert (result.outcomes[0].action, world.cluster.requests.writes) == (Action.ABSENT, 0)
+        await env.reconcile(subject)
+        env.cluster.requests.clear()
+        result = await env.reconcile(subject)
+        assert (result.outcomes[0].action, env.cluster.requests.writes) == (Action.ABSENT, 0)
 
     async def test_an_object_that_is_being_deleted_is_not_deleted_again(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
-        await world.reconcile(of(config_map().build()))
-        await world.change(SETTINGS, metadata={"finalizers": ["example.com/hold"]})
-        results = [await world.reconcile(of(config_map().build(), **DELETE)) for _ in range(2)]
+        await env.reconcile(of(config_map().build()))
+        await env.change(SETTINGS, metadata={"finalizers": ["example.com/hold"]})
+        results = [await env.reconcile(of(config_map().build(), **DELETE)) for _ in range(2)]
         assert [result.outcomes[0].action for result in results] == [Action.DELETED, Action.UNCHANGED]
-        assert len(world.cluster.requests.of(Verb.DELETE)) == 1
+        assert len(env.cluster.requests.of(Verb.DELETE)) == 1
 
-    async def test_a_foreign_object_is_kept(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
-        live = await world.create(SETTINGS, data={"a": "1"})
-        result = await world.reconcile(of(config_map().build(), **DELETE))
+    async def test_a_foreign_object_is_kept(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
+        live = await env.create(SETTINGS, data={"a": "1"})
+        result = await env.reconcile(of(config_map().build(), **DELETE))
         assert (result.outcomes[0].action, result.outcomes[0].reason_texts) == (Action.KEPT, ("not ours",))
-        assert await world.cluster.get(SETTINGS) == live
+        assert await env.cluster.get(SETTINGS) == live
 
     async def test_an_object_with_another_controller_is_kept(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         """Also if we applied it, and whatever the options."""
-        await world.reconcile(of(config_map().build(), unowned=True))
-        await world.change(SETTINGS, metadata={"ownerReferences": [await world.other_owner()]})
-        result = await world.reconcile(of(config_map().build(), **DELETE))
+        await env.reconcile(of(config_map().build(), unowned=True))
+        await env.change(SETTINGS, metadata={"ownerReferences": [await env.other_owner()]})
+        result = await env.reconcile(of(config_map().build(), **DELETE))
         assert (result.outcomes[0].action, result.outcomes[0].reason_texts) == (
             Action.KEPT,
             ("controlled by Shop other",),
         )
-        assert await world.exists(SETTINGS)
+        assert await env.exists(SETTINGS)
 
     async def test_an_object_with_only_another_owner_is_kept(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         """An object of another owner is not ours, even if we applied it once."""
-        await world.reconcile(of(config_map().build(), unowned=True))
-        reference = await world.other_owner() | {"controller": False}
-        await world.change(SETTINGS, metadata={"ownerReferences": [reference]})
-        assert (await world.reconcile(of(config_map().build(), **DELETE))).outcomes[0].action is Action.KEPT
+        await env.reconcile(of(config_map().build(), unowned=True))
+        reference = await env.other_owner() | {"controller": False}
+        await env.change(SETTINGS, metadata={"ownerReferences": [reference]})
+        assert (await env.reconcile(of(config_map().build(), **DELETE))).outcomes[0].action is Action.KEPT
 
     async def test_an_object_with_our_owner_is_ours_whatever_its_manager(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
-        await world.reconcile(of(config_map().build(), name="before"))
-        await world.reconcile(of(config_map().build(), name="renamed", **DELETE))
-        assert not await world.exists(SETTINGS)
+        await env.reconcile(of(config_map().build(), name="before"))
+        await env.reconcile(of(config_map().build(), name="renamed", **DELETE))
+        assert not await env.exists(SETTINGS)
 
     async def test_an_unowned_object_is_ours_by_its_field_manager(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
-        await world.reconcile(of(config_map().build(), unowned=True))
-        await world.reconcile(of(config_map().build(), unowned=True, **DELETE))
-        assert not await world.exists(SETTINGS)
+        await env.reconcile(of(config_map().build(), unowned=True))
+        await env.reconcile(of(config_map().build(), unowned=True, **DELETE))
+        assert not await env.exists(SETTINGS)
 
-    async def test_only_the_version_that_was_read(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
+    async def test_only_the_version_that_was_read(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         """An object that another client goes on changing is kept, after a few tries."""
-        await world.reconcile(of(config_map().build()))
+        await env.reconcile(of(config_map().build()))
         changes: list[int] = []
 
         async def change(*_: Any) -> None:
             changes.append(1)
-            await world.change(SETTINGS, data={"meanwhile": str(len(changes))})
+            await env.change(SETTINGS, data={"meanwhile": str(len(changes))})
 
         with pytest.raises(
             ReconcileError, match="failed to delete resource v1/ConfigMap/shop/settings as observed: "
         ) as caught:
-            await one_pass(world, of(config_map().build(), **DELETE), delete=change)
+            await one_pass(env, of(config_map().build(), **DELETE), delete=change)
         assert isinstance(caught.value.__cause__, ConflictError)
         assert caught.value.resource == "v1/ConfigMap/shop/settings"
-        assert await world.exists(SETTINGS)
-        assert (await world.condition())["reason"] == "Error"
+        assert await env.exists(SETTINGS)
+        assert (await env.condition())["reason"] == "Error"
         assert len(changes) == 5
 
     @pytest.mark.parametrize(
@@ -157,44 +157,44 @@ class TestDeleting:
         ],
     )
     async def test_an_object_that_was_changed_meanwhile_is_judged_again(
-        self, world: Env, config_map: Callable[..., StaticKind], change: Manifest, action: Action
+        self, env: Env, config_map: Callable[..., StaticKind], change: Manifest, action: Action
     ) -> None:
-        await world.reconcile(of(config_map().build()))
+        await env.reconcile(of(config_map().build()))
         changes = [change]
 
         async def once(*_: Any) -> None:
             if changes:
-                await world.change(SETTINGS, **changes.pop())
+                await env.change(SETTINGS, **changes.pop())
 
-        result = await one_pass(world, of(config_map().build(), **DELETE), delete=once)
+        result = await one_pass(env, of(config_map().build(), **DELETE), delete=once)
         assert result.outcomes[0].action is action
-        assert await world.exists(SETTINGS) is (action is Action.KEPT)
+        assert await env.exists(SETTINGS) is (action is Action.KEPT)
 
     @pytest.mark.promise("delete-ours")
-    async def test_no_new_object_of_the_same_name(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
-        await world.reconcile(of(config_map().build()))
+    async def test_no_new_object_of_the_same_name(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
+        await env.reconcile(of(config_map().build()))
 
         async def replace(*_: Any) -> None:
-            await world.cluster.delete(SETTINGS)
-            await world.create(SETTINGS)
+            await env.cluster.delete(SETTINGS)
+            await env.create(SETTINGS)
 
         with pytest.raises(ReconcileError, match="as observed"):
-            await one_pass(world, of(config_map().build(), **DELETE), delete=replace)
-        assert await world.exists(SETTINGS)
+            await one_pass(env, of(config_map().build(), **DELETE), delete=replace)
+        assert await env.exists(SETTINGS)
 
     async def test_an_object_that_is_deleted_meanwhile_is_not_an_error(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
-        await world.reconcile(of(config_map().build()))
-        await one_pass(world, of(config_map().build(), **DELETE), delete=world.cluster.delete)
-        assert not await world.exists(SETTINGS)
+        await env.reconcile(of(config_map().build()))
+        await one_pass(env, of(config_map().build(), **DELETE), delete=env.cluster.delete)
+        assert not await env.exists(SETTINGS)
 
     async def test_every_object_is_tried_and_the_errors_collected(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         doomed = [config_map(name).build() for name in ("a", "b", "settings")]
         kept = config_map("kept").build()
-        await world.reconcile(of(*doomed, kept))
+        await env.reconcile(of(*doomed, kept))
 
         async def refuse_two(key: ObjectKey, _options: object) -> None:
             if key.name in "ab":
@@ -204,38 +204,38 @@ class TestDeleting:
         for one in doomed:
             builder.with_resource(one, delete_when=True)
         with pytest.raises(ReconcileError) as caught:
-            await one_pass(world, builder.build(), delete=refuse_two)
+            await one_pass(env, builder.build(), delete=refuse_two)
         assert caught.value.problem == (
             "failed to delete resource v1/ConfigMap/shop/a: no a today; "
             "failed to delete resource v1/ConfigMap/shop/b: no b today"
         )
         assert isinstance(caught.value.__cause__, ExceptionGroup)
-        assert not await world.exists(SETTINGS)
-        assert await world.owners(ObjectKey("v1", "ConfigMap", "kept", "shop")) == []
-        condition = await world.condition()
+        assert not await env.exists(SETTINGS)
+        assert await env.owners(ObjectKey("v1", "ConfigMap", "kept", "shop")) == []
+        condition = await env.condition()
         assert (condition["status"], condition["reason"]) == ("False", "Error")
 
     async def test_comes_after_the_other_resources_were_applied(
-        self, world: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
+        self, env: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
-        await world.reconcile(of(config_map().build()))
-        world.cluster.requests.clear()
+        await env.reconcile(of(config_map().build()))
+        env.cluster.requests.clear()
         builder = component.Builder("web", condition_type="WebReady").with_resource(config_map().build(), **DELETE)
-        await world.reconcile(builder.with_resource(web).build())
-        assert [request.verb for request in world.cluster.requests.of(Verb.APPLY, Verb.DELETE)] == ["apply", "delete"]
+        await env.reconcile(builder.with_resource(web).build())
+        assert [request.verb for request in env.cluster.requests.of(Verb.APPLY, Verb.DELETE)] == ["apply", "delete"]
 
     async def test_happens_also_behind_a_blocked_resource_and_while_suspended(
-        self, world: Env, web_base: Manifest, config_map: Callable[..., StaticKind]
+        self, env: Env, web_base: Manifest, config_map: Callable[..., StaticKind]
     ) -> None:
         blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
         guarded = deployment.Builder(web_base).with_guard(lambda _base: blocked).build()
         for suspended in (False, True):
-            await world.reconcile(of(config_map().build()))
+            await env.reconcile(of(config_map().build()))
             builder = component.Builder("web", condition_type="WebReady").suspend(suspended).with_resource(guarded)
-            await world.reconcile(builder.with_resource(config_map().build(), **DELETE).build())
-            assert not await world.exists(SETTINGS)
+            await env.reconcile(builder.with_resource(config_map().build(), **DELETE).build())
+            assert not await env.exists(SETTINGS)
 
-    async def test_a_kind_that_is_not_served_has_nothing_to_delete(self, world: Env) -> None:
+    async def test_a_kind_that_is_not_served_has_nothing_to_delete(self, env: Env) -> None:
         class Unserved:
             key = ObjectKey("example.com/v9", "Gone", "x", "shop")
             identity = str(key)
@@ -243,37 +243,35 @@ class TestDeleting:
             def render(self, **_: Any) -> Manifest:
                 raise AssertionError("rendered")
 
-        assert (await world.reconcile(of(Unserved(), **DELETE))).outcomes[0].action is Action.ABSENT
+        assert (await env.reconcile(of(Unserved(), **DELETE))).outcomes[0].action is Action.ABSENT
 
 
 class TestClusterScoped:
     async def test_is_applied_without_an_owner_and_deleted_by_its_field_manager(
-        self, world: Env, cluster_role: StaticKind
+        self, env: Env, cluster_role: StaticKind
     ) -> None:
         resource = cluster_role.build()
-        await world.reconcile(of(resource))
-        assert await world.owners(VIEWER) == []
-        assert (await world.reconcile(of(resource))).writes == 0
+        await env.reconcile(of(resource))
+        assert await env.owners(VIEWER) == []
+        assert (await env.reconcile(of(resource))).writes == 0
         gate = BooleanGate(False)
-        await world.reconcile(of(resource, gated_by=gate))
-        assert not await world.exists(VIEWER)
+        await env.reconcile(of(resource, gated_by=gate))
+        assert not await env.exists(VIEWER)
 
-    async def test_without_fields_it_is_in_sync_but_not_known_to_be_ours(
-        self, world: Env, bare_role: StaticKind
-    ) -> None:
+    async def test_without_fields_it_is_in_sync_but_not_known_to_be_ours(self, env: Env, bare_role: StaticKind) -> None:
         """The server keeps no entry for a field manager that owns no field."""
-        await world.reconcile(of(bare_role.build()))
-        assert (await world.reconcile(of(bare_role.build()))).writes == 0
-        assert (await world.reconcile(of(bare_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
+        await env.reconcile(of(bare_role.build()))
+        assert (await env.reconcile(of(bare_role.build()))).writes == 0
+        assert (await env.reconcile(of(bare_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
 
     @pytest.mark.promise("delete-ours")
-    async def test_of_another_user_is_kept(self, world: Env, cluster_role: StaticKind) -> None:
-        await world.create(VIEWER)
-        assert (await world.reconcile(of(cluster_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
+    async def test_of_another_user_is_kept(self, env: Env, cluster_role: StaticKind) -> None:
+        await env.create(VIEWER)
+        assert (await env.reconcile(of(cluster_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
 
-    async def test_of_another_component_is_kept(self, world: Env, cluster_role: StaticKind) -> None:
-        await world.reconcile(of(cluster_role.build(), name="other"))
-        assert (await world.reconcile(of(cluster_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
+    async def test_of_another_component_is_kept(self, env: Env, cluster_role: StaticKind) -> None:
+        await env.reconcile(of(cluster_role.build(), name="other"))
+        assert (await env.reconcile(of(cluster_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
 
     async def test_of_a_cluster_scoped_owner_is_owned(
         self, cluster_role: StaticKind, config_map: Callable[..., StaticKind]
@@ -292,79 +290,79 @@ class TestClusterScoped:
 
 class TestOrphaning:
     async def test_removes_only_our_reference_and_the_object_outlives_the_owner(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
-        await world.reconcile(of(config_map(a="1", b="2").build()))
-        ours = (await world.cluster.get(SETTINGS))["metadata"]["ownerReferences"]
-        other = await world.other_owner() | {"controller": False}
-        await world.change(SETTINGS, metadata={"ownerReferences": [*ours, other], "labels": {"team": "a"}})
-        result = await world.reconcile(of(config_map().build(), **ORPHAN))
-        live = await world.cluster.get(SETTINGS)
+        await env.reconcile(of(config_map(a="1", b="2").build()))
+        ours = (await env.cluster.get(SETTINGS))["metadata"]["ownerReferences"]
+        other = await env.other_owner() | {"controller": False}
+        await env.change(SETTINGS, metadata={"ownerReferences": [*ours, other], "labels": {"team": "a"}})
+        result = await env.reconcile(of(config_map().build(), **ORPHAN))
+        live = await env.cluster.get(SETTINGS)
         assert (result.outcomes[0].action, result.writes) == (Action.ORPHANED, 1)
-        assert await world.owners(SETTINGS) == ["other"]
+        assert await env.owners(SETTINGS) == ["other"]
         assert (live["data"], live["metadata"]["labels"]) == ({"a": "1", "b": "2"}, {"team": "a"})
-        await world.cluster.delete(world.owner)
-        assert await world.exists(SETTINGS)
+        await env.cluster.delete(env.owner)
+        assert await env.exists(SETTINGS)
 
-    async def test_once_is_enough(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
+    async def test_once_is_enough(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         subject = of(config_map().build(), **ORPHAN)
-        assert (await world.reconcile(subject)).outcomes[0].action is Action.ABSENT
-        await world.reconcile(of(config_map().build()))
-        await world.reconcile(subject)
-        world.cluster.requests.clear()
-        assert (await world.reconcile(subject)).outcomes[0].action is Action.UNCHANGED
-        assert world.cluster.requests.writes == 0
+        assert (await env.reconcile(subject)).outcomes[0].action is Action.ABSENT
+        await env.reconcile(of(config_map().build()))
+        await env.reconcile(subject)
+        env.cluster.requests.clear()
+        assert (await env.reconcile(subject)).outcomes[0].action is Action.UNCHANGED
+        assert env.cluster.requests.writes == 0
 
-    async def test_is_retried_after_a_conflict(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
-        await world.reconcile(of(config_map().build()))
+    async def test_is_retried_after_a_conflict(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
+        await env.reconcile(of(config_map().build()))
         times: list[str] = []
 
         async def change(*_: Any) -> None:
             if len(times) < 3:
                 times.append("again")
-                await world.change(SETTINGS, data={"meanwhile": str(len(times))})
+                await env.change(SETTINGS, data={"meanwhile": str(len(times))})
 
-        await one_pass(world, of(config_map().build(), **ORPHAN), patch=change)
-        live = await world.cluster.get(SETTINGS)
-        assert (live["data"]["meanwhile"], await world.owners(SETTINGS)) == ("3", [])
+        await one_pass(env, of(config_map().build(), **ORPHAN), patch=change)
+        live = await env.cluster.get(SETTINGS)
+        assert (live["data"]["meanwhile"], await env.owners(SETTINGS)) == ("3", [])
 
-    async def test_endless_conflicts_are_an_error(self, world: Env, config_map: Callable[..., StaticKind]) -> None:
-        await world.reconcile(of(config_map().build()))
+    async def test_endless_conflicts_are_an_error(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
+        await env.reconcile(of(config_map().build()))
         times: list[str] = []
 
         async def change(*_: Any) -> None:
             times.append("again")
-            await world.change(SETTINGS, data={"meanwhile": str(len(times))})
+            await env.change(SETTINGS, data={"meanwhile": str(len(times))})
 
         with pytest.raises(ReconcileError, match="failed to orphan resource v1/ConfigMap/shop/settings: "):
-            await one_pass(world, of(config_map().build(), **ORPHAN), patch=change)
+            await one_pass(env, of(config_map().build(), **ORPHAN), patch=change)
         assert len(times) == 5
 
     async def test_an_object_that_is_deleted_meanwhile_is_not_an_error(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
-        await world.reconcile(of(config_map().build()))
+        await env.reconcile(of(config_map().build()))
 
         async def delete(*_: Any) -> None:
-            await world.cluster.delete(SETTINGS)
+            await env.cluster.delete(SETTINGS)
 
-        result = await one_pass(world, of(config_map().build(), **ORPHAN), patch=delete)
+        result = await one_pass(env, of(config_map().build(), **ORPHAN), patch=delete)
         assert result.outcomes[0].action is Action.UNCHANGED
 
     async def test_every_object_is_tried_and_the_errors_collected(
-        self, world: Env, config_map: Callable[..., StaticKind]
+        self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         names = ("a", "settings")
-        await world.reconcile(of(*(config_map(name).build() for name in names)))
+        await env.reconcile(of(*(config_map(name).build() for name in names)))
 
         async def refuse_one(key: ObjectKey, *_: Any) -> None:
             if key.name == "a":
                 await reject(key)
 
         with pytest.raises(ReconcileError) as caught:
-            await one_pass(world, of(*(config_map(name).build() for name in names), **ORPHAN), patch=refuse_one)
+            await one_pass(env, of(*(config_map(name).build() for name in names), **ORPHAN), patch=refuse_one)
         assert caught.value.problem == "failed to orphan resource v1/ConfigMap/shop/a: no a today"
-        assert await world.owners(SETTINGS) == []
+        assert await env.owners(SETTINGS) == []
 
 
 def pruning(*resources: Any, name: str = "web", suspended: bool = False) -> Component:
@@ -379,10 +377,10 @@ class TestPruning:
     def pair(self, config_map: Callable[..., StaticKind]) -> list[Any]:
         return [config_map("kept").build(), config_map().build()]
 
-    async def test_deletes_unregistered_objects(self, world: Env, pair: list[Any]) -> None:
-        await world.reconcile(pruning(*pair))
-        result = await world.reconcile(pruning(pair[0]))
-        assert not await world.exists(SETTINGS)
+    async def test_deletes_unregistered_objects(self, env: Env, pair: list[Any]) -> None:
+        await env.reconcile(pruning(*pair))
+        result = await env.reconcile(pruning(pair[0]))
+        assert not await env.exists(SETTINGS)
         gone = result.outcomes[-1]
         assert (gone.resource, gone.action, gone.reason_texts) == (
             "v1/ConfigMap/shop/settings",
@@ -391,88 +389,88 @@ class TestPruning:
         )
 
     async def test_deletes_an_autoscaler_before_its_target(
-        self, world: Env, web_base: Manifest, web: deployment.Resource, hpa_base: Manifest, web_hpa: hpa.Resource
+        self, env: Env, web_base: Manifest, web: deployment.Resource, hpa_base: Manifest, web_hpa: hpa.Resource
     ) -> None:
         def renamed(base: Manifest) -> Manifest:
             return {**base, "metadata": {**base["metadata"], "name": "new"}}
 
-        await world.reconcile(pruning(web, web_hpa))
+        await env.reconcile(pruning(web, web_hpa))
         new = deployment.Builder(renamed(web_base)).build(), hpa.Builder(renamed(hpa_base)).build()
-        await world.reconcile(pruning(*new))
-        deleted = [(request.kind, request.name) for request in world.cluster.requests.of(Verb.DELETE)]
+        await env.reconcile(pruning(*new))
+        deleted = [(request.kind, request.name) for request in env.cluster.requests.of(Verb.DELETE)]
         assert deleted == [("HorizontalPodAutoscaler", "web"), ("Deployment", "web")]
 
-    async def test_is_off_by_default(self, world: Env, pair: list[Any]) -> None:
-        await world.reconcile(of(*pair))
-        await world.reconcile(of(pair[0]))
-        assert world.cluster.requests.of(Verb.LIST) == ()
-        assert await world.exists(SETTINGS)
+    async def test_is_off_by_default(self, env: Env, pair: list[Any]) -> None:
+        await env.reconcile(of(*pair))
+        await env.reconcile(of(pair[0]))
+        assert env.cluster.requests.of(Verb.LIST) == ()
+        assert await env.exists(SETTINGS)
 
     async def test_costs_one_list_per_kind_and_no_write(
-        self, world: Env, pair: list[Any], web: deployment.Resource
+        self, env: Env, pair: list[Any], web: deployment.Resource
     ) -> None:
         subject = pruning(*pair, web)
-        await world.reconcile(subject)
-        world.cluster.requests.clear()
-        await world.reconcile(subject)
-        assert [request.kind for request in world.cluster.requests.of(Verb.LIST)] == ["ConfigMap", "Deployment"]
-        assert world.cluster.requests.writes == 0
+        await env.reconcile(subject)
+        env.cluster.requests.clear()
+        await env.reconcile(subject)
+        assert [request.kind for request in env.cluster.requests.of(Verb.LIST)] == ["ConfigMap", "Deployment"]
+        assert env.cluster.requests.writes == 0
 
-    async def test_keeps_objects_of_another_component(self, world: Env, pair: list[Any]) -> None:
-        await world.reconcile(of(pair[1], name="other"))
-        await world.reconcile(pruning(pair[0]))
-        assert await world.exists(SETTINGS)
+    async def test_keeps_objects_of_another_component(self, env: Env, pair: list[Any]) -> None:
+        await env.reconcile(of(pair[1], name="other"))
+        await env.reconcile(pruning(pair[0]))
+        assert await env.exists(SETTINGS)
 
-    async def test_keeps_objects_without_the_owner(self, world: Env, pair: list[Any]) -> None:
-        await world.reconcile(of(pair[1], unowned=True))
-        await world.create(ObjectKey("v1", "ConfigMap", "foreign", "shop"))
-        result = await world.reconcile(pruning(pair[0]))
+    async def test_keeps_objects_without_the_owner(self, env: Env, pair: list[Any]) -> None:
+        await env.reconcile(of(pair[1], unowned=True))
+        await env.create(ObjectKey("v1", "ConfigMap", "foreign", "shop"))
+        result = await env.reconcile(pruning(pair[0]))
         assert [outcome.resource for outcome in result.outcomes] == ["v1/ConfigMap/shop/kept"]
-        assert await world.exists(SETTINGS)
+        assert await env.exists(SETTINGS)
 
-    async def test_keeps_objects_of_another_controller(self, world: Env, pair: list[Any]) -> None:
-        await world.reconcile(pruning(*pair))
-        ours = (await world.cluster.get(SETTINGS))["metadata"]["ownerReferences"][0] | {"controller": False}
-        await world.change(SETTINGS, metadata={"ownerReferences": [ours, await world.other_owner()]})
-        assert (await world.reconcile(pruning(pair[0]))).outcomes[-1].action is Action.KEPT
+    async def test_keeps_objects_of_another_controller(self, env: Env, pair: list[Any]) -> None:
+        await env.reconcile(pruning(*pair))
+        ours = (await env.cluster.get(SETTINGS))["metadata"]["ownerReferences"][0] | {"controller": False}
+        await env.change(SETTINGS, metadata={"ownerReferences": [ours, await env.other_owner()]})
+        assert (await env.reconcile(pruning(pair[0]))).outcomes[-1].action is Action.KEPT
 
-    async def test_keeps_read_only_and_orphaned_resources(self, world: Env, pair: list[Any]) -> None:
-        await world.reconcile(pruning(*pair))
+    async def test_keeps_read_only_and_orphaned_resources(self, env: Env, pair: list[Any]) -> None:
+        await env.reconcile(pruning(*pair))
         builder = component.Builder("web", condition_type="WebReady").with_prune()
         builder.with_resource(pair[0], read_only=True).with_resource(pair[1], orphan_when=True)
-        await world.reconcile(builder.build())
-        assert await world.exists(SETTINGS)
+        await env.reconcile(builder.build())
+        assert await env.exists(SETTINGS)
 
     async def test_does_not_list_cluster_scoped_kinds(
-        self, world: Env, pair: list[Any], cluster_role: StaticKind
+        self, env: Env, pair: list[Any], cluster_role: StaticKind
     ) -> None:
-        await world.reconcile(pruning(pair[0], cluster_role.build()))
-        assert [request.kind for request in world.cluster.requests.of(Verb.LIST)] == ["ConfigMap"]
+        await env.reconcile(pruning(pair[0], cluster_role.build()))
+        assert [request.kind for request in env.cluster.requests.of(Verb.LIST)] == ["ConfigMap"]
 
     async def test_waits_while_a_resource_is_blocked_or_the_component_is_suspended(
-        self, world: Env, pair: list[Any], config_map: Callable[..., StaticKind]
+        self, env: Env, pair: list[Any], config_map: Callable[..., StaticKind]
     ) -> None:
         """Old objects may be needed until the new ones are ready."""
-        await world.reconcile(pruning(*pair))
+        await env.reconcile(pruning(*pair))
         blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
-        await world.reconcile(pruning(config_map("kept").with_guard(lambda _base: blocked).build()))
-        await world.reconcile(pruning(pair[0], suspended=True))
-        assert await world.exists(SETTINGS)
+        await env.reconcile(pruning(config_map("kept").with_guard(lambda _base: blocked).build()))
+        await env.reconcile(pruning(pair[0], suspended=True))
+        assert await env.exists(SETTINGS)
 
-    async def test_a_gate_that_is_off_deletes_unregistered_objects_too(self, world: Env, pair: list[Any]) -> None:
-        await world.reconcile(pruning(*pair))
+    async def test_a_gate_that_is_off_deletes_unregistered_objects_too(self, env: Env, pair: list[Any]) -> None:
+        await env.reconcile(pruning(*pair))
         builder = component.Builder("web", condition_type="WebReady").with_prune()
-        await world.reconcile(builder.with_resource(pair[0]).with_feature_gate(BooleanGate(False)).build())
-        assert not await world.exists(SETTINGS)
+        await env.reconcile(builder.with_resource(pair[0]).with_feature_gate(BooleanGate(False)).build())
+        assert not await env.exists(SETTINGS)
 
-    async def test_a_list_that_fails_is_an_error(self, world: Env, pair: list[Any]) -> None:
+    async def test_a_list_that_fails_is_an_error(self, env: Env, pair: list[Any]) -> None:
         async def refuse_list(*_: Any) -> None:
             raise ServerError("no list today")
 
         with pytest.raises(
             ReconcileError, match="failed to list v1/ConfigMap to find unregistered objects: no list today"
         ) as caught:
-            await one_pass(world, pruning(*pair), list=refuse_list)
+            await one_pass(env, pruning(*pair), list=refuse_list)
         assert isinstance(caught.value.__cause__, ServerError)
 
     async def test_of_a_cluster_scoped_owner_covers_every_namespace(
@@ -492,17 +490,17 @@ class TestPruning:
 
 
 async def test_a_gated_autoscaler_is_deleted_and_the_replicas_come_back(
-    world: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    env: Env, fixed_web: deployment.Resource, web_hpa: hpa.Resource
 ) -> None:
     def built(*, autoscaled: bool) -> Component:
         builder = component.Builder("web", condition_type="WebReady").with_resource(fixed_web)
         return builder.with_resource(web_hpa, gated_by=BooleanGate(autoscaled)).build()
 
-    await world.reconcile(built(autoscaled=True))
-    await world.scale(7)
-    await world.reconcile(built(autoscaled=False))
-    assert (await world.replicas(), await world.exists(world.hpa)) == (4, False)
-    await world.reconcile(built(autoscaled=True))
-    assert await world.replicas() == 4
-    await world.scale(6)
-    assert (await world.reconcile(built(autoscaled=True))).writes == 0
+    await env.reconcile(built(autoscaled=True))
+    await env.scale(7)
+    await env.reconcile(built(autoscaled=False))
+    assert (await env.replicas(), await env.exists(env.hpa)) == (4, False)
+    await env.reconcile(built(autoscaled=True))
+    assert await env.replicas() == 4
+    await env.scale(6)
+    assert (await env.reconcile(built(autoscaled=True))).writes == 0

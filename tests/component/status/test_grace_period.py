@@ -23,14 +23,14 @@ def with_grace(resource: deployment.Resource, *, minutes: float = 5, suspended: 
     return builder.with_grace_period(timedelta(minutes=minutes)).suspend(suspended).build()
 
 
-async def test_the_requeue_finds_the_end_of_the_period(world: Env, web: deployment.Resource) -> None:
-    first = await world.reconcile(with_grace(web))
+async def test_the_requeue_finds_the_end_of_the_period(env: Env, web: deployment.Resource) -> None:
+    first = await env.reconcile(with_grace(web))
     assert (first.condition.reason, first.requeue_after) == (Reason.CREATING, timedelta(minutes=5, seconds=1))
-    world.clock.advance(timedelta(minutes=2))
-    second = await world.reconcile(with_grace(web))
+    env.clock.advance(timedelta(minutes=2))
+    second = await env.reconcile(with_grace(web))
     assert second.requeue_after == timedelta(minutes=3, seconds=1)
-    world.clock.advance(timedelta(minutes=3, seconds=1))
-    third = await world.reconcile(with_grace(web))
+    env.clock.advance(timedelta(minutes=3, seconds=1))
+    third = await env.reconcile(with_grace(web))
     assert (third.condition.reason, third.condition.message) == (
         Reason.DOWN,
         "Component is down: No replicas are ready",
@@ -38,16 +38,16 @@ async def test_the_requeue_finds_the_end_of_the_period(world: Env, web: deployme
     assert third.requeue_after is None
 
 
-async def test_resuming_restarts_the_period(world: Env, web: deployment.Resource) -> None:
-    await world.reconcile(with_grace(web))
-    await world.reconcile(with_grace(web, suspended=True))
-    world.clock.advance(timedelta(hours=1))
-    resumed = await world.reconcile(with_grace(web))
+async def test_resuming_restarts_the_period(env: Env, web: deployment.Resource) -> None:
+    await env.reconcile(with_grace(web))
+    await env.reconcile(with_grace(web, suspended=True))
+    env.clock.advance(timedelta(hours=1))
+    resumed = await env.reconcile(with_grace(web))
     assert resumed.condition.reason is not Reason.DOWN
     assert resumed.requeue_after == timedelta(minutes=5, seconds=1)
 
 
-async def test_an_error_in_between_neither_stops_nor_restarts_it(world: Env, web_base: Manifest) -> None:
+async def test_an_error_in_between_neither_stops_nor_restarts_it(env: Env, web_base: Manifest) -> None:
     failing = [True]
 
     def sometimes(_mutator: deployment.Mutator) -> None:
@@ -56,28 +56,28 @@ async def test_an_error_in_between_neither_stops_nor_restarts_it(world: Env, web
 
     subject = with_grace(deployment.Builder(web_base).with_mutation(deployment.Mutation("m", sometimes)).build())
     failing[0] = False
-    await world.reconcile(subject)
+    await env.reconcile(subject)
     failing[0] = True
-    world.clock.advance(timedelta(minutes=4))
+    env.clock.advance(timedelta(minutes=4))
     with pytest.raises(ReconcileError):
-        await world.reconcile(subject)
+        await env.reconcile(subject)
     failing[0] = False
-    world.clock.advance(timedelta(minutes=2))
-    assert (await world.reconcile(subject)).condition.reason is Reason.DOWN
+    env.clock.advance(timedelta(minutes=2))
+    assert (await env.reconcile(subject)).condition.reason is Reason.DOWN
 
 
-async def test_a_failing_grace_handler_is_an_error(world: Env, web_base: Manifest) -> None:
+async def test_a_failing_grace_handler_is_an_error(env: Env, web_base: Manifest) -> None:
     def crash(_live: Any) -> StatusReport[GraceStatus]:
         raise RuntimeError("no idea")
 
     subject = with_grace(deployment.Builder(web_base).with_custom_grace_status(crash).build())
-    await world.reconcile(subject)
-    world.clock.advance(timedelta(hours=1))
+    await env.reconcile(subject)
+    env.clock.advance(timedelta(hours=1))
     with pytest.raises(
         ReconcileError, match="failed to evaluate grace status for resource apps/v1/Deployment/shop/web"
     ):
-        await world.reconcile(subject)
-    assert (await world.condition())["reason"] == "Error"
+        await env.reconcile(subject)
+    assert (await env.condition())["reason"] == "Error"
 
 
 def test_a_negative_period_is_rejected_and_zero_is_no_limit() -> None:

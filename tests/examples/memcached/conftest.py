@@ -1,4 +1,4 @@
-"""Fixtures. A test that uses `world` runs on the embedded cluster and on a real API server with real controllers."""
+"""Fixtures. A test that uses `env` runs on the embedded cluster and on a real API server with real controllers."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -10,7 +10,7 @@ from ocf.cluster import ApplyCache
 from ocf.embedded import EmbeddedCluster
 from ocf.testing import RecordingCluster
 from ocf.testing.envtest import ControllerName, ControlPlane, Programs
-from tests.examples.memcached.worlds import Env, embedded_kubelet, real_kubelet, served
+from tests.examples.memcached.env import Env, embedded_kubelet, real_kubelet, served
 
 CONTROLLERS = (
     ControllerName.DEPLOYMENT,
@@ -32,7 +32,7 @@ def caches_plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
 
 
 @pytest.fixture(params=["embedded", "envtest"])
-async def world(request: pytest.FixtureRequest) -> AsyncIterator[Env]:
+async def env(request: pytest.FixtureRequest) -> AsyncIterator[Env]:
     """Return a cluster with the definition of caches, and a namespace."""
     if request.param == "embedded":
         yield await embedded_world()

@@ -13,7 +13,7 @@ from ocf.errors import InvalidError
 from ocf.objects import Manifest, load_document
 from ocf.runtime.admission import Step, review
 from ocf.testing import serve_webhooks
-from tests.examples.memcached.worlds import Env
+from tests.examples.memcached.env import Env
 
 MEMORY = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}}
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
@@ -42,22 +42,22 @@ REFUSED: list[Any] = [
 
 
 @asynccontextmanager
-async def asked(world: Env, *, strict: bool = False) -> AsyncIterator[None]:
+async def asked(env: Env, *, strict: bool = False) -> AsyncIterator[None]:
     """Register the operator's webhooks with the API server."""
-    async with serve_webhooks(world.cluster, f"memcached-{world.namespace}", webhooks(strict=strict).webhooks):
+    async with serve_webhooks(env.cluster, f"memcached-{env.namespace}", webhooks(strict=strict).webhooks):
         yield
 
 
-def manifest(world: Env, **spec: Any) -> Manifest:
-    metadata = {"name": "my-cache", "namespace": world.namespace}
+def manifest(env: Env, **spec: Any) -> Manifest:
+    metadata = {"name": "my-cache", "namespace": env.namespace}
     return {"apiVersion": "memcached.c5c3.io/v1alpha1", "kind": "Memcached", "metadata": metadata, "spec": spec}
 
 
 @pytest.mark.parametrize(("spec", "field", "text"), REFUSED)
-async def test_scenario_27_rejected_in_strict_mode(world: Env, spec: Manifest, field: str, text: str) -> None:
-    async with asked(world, strict=True):
+async def test_scenario_27_rejected_in_strict_mode(env: Env, spec: Manifest, field: str, text: str) -> None:
+    async with asked(env, strict=True):
         with pytest.raises(InvalidError, match=text) as refused:
-            await world.cluster.create(manifest(world, **spec), field_manager="user")
+            await env.cluster.create(manifest(env, **spec), field_manager="user")
 
     assert [cause.field for cause in refused.value.causes] == [field]
 
@@ -92,11 +92,11 @@ def answer(spec: Manifest, *, strict: bool) -> Manifest:
 
 
 @pytest.mark.parametrize("sample", [AUTOSCALED, DEFAULTS], ids=["full", "short"])
-async def test_both_examples_are_accepted_unchanged(world: Env, sample: str) -> None:
+async def test_both_examples_are_accepted_unchanged(env: Env, sample: str) -> None:
     shown = load_document(sample)
-    async with asked(world):
-        stored = await world.cluster.create(
-            {**shown, "metadata": {"name": "my-cache", "namespace": world.namespace}}, field_manager="user"
+    async with asked(env):
+        stored = await env.cluster.create(
+            {**shown, "metadata": {"name": "my-cache", "namespace": env.namespace}}, field_manager="user"
         )
     scaling = stored["spec"]["autoscaling"]
 
@@ -107,9 +107,9 @@ async def test_both_examples_are_accepted_unchanged(world: Env, sample: str) -> 
     assert window == (600 if "behavior" in shown["spec"]["autoscaling"] else 300)
 
 
-async def test_the_defaults_of_an_empty_cache(world: Env) -> None:
-    async with asked(world):
-        stored = await world.cluster.create(manifest(world), field_manager="user")
+async def test_the_defaults_of_an_empty_cache(env: Env) -> None:
+    async with asked(env):
+        stored = await env.cluster.create(manifest(env), field_manager="user")
 
     assert stored["spec"] == {
         "replicas": 1,
@@ -119,18 +119,18 @@ async def test_the_defaults_of_an_empty_cache(world: Env) -> None:
     }
 
 
-async def test_applying_the_same_again_changes_nothing(world: Env) -> None:
+async def test_applying_the_same_again_changes_nothing(env: Env) -> None:
     """Fields that the webhook added stay: no field manager that applies the cache owns them."""
-    wanted = {**load_document(DEFAULTS), "metadata": {"name": "my-cache", "namespace": world.namespace}}
-    async with asked(world):
-        first = await world.cluster.apply(wanted, field_manager="kubectl")
-        second = await world.cluster.apply(wanted, field_manager="kubectl")
+    wanted = {**load_document(DEFAULTS), "metadata": {"name": "my-cache", "namespace": env.namespace}}
+    async with asked(env):
+        first = await env.cluster.apply(wanted, field_manager="kubectl")
+        second = await env.cluster.apply(wanted, field_manager="kubectl")
 
     assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
     assert first["spec"]["autoscaling"]["metrics"] == [CPU]
 
 
-async def test_all_errors_are_reported_at_once(world: Env) -> None:
+async def test_all_errors_are_reported_at_once(env: Env) -> None:
     spec = {
         "resources": {"limits": {"memory": "64Mi"}},
         "memcached": {"maxMemoryMB": 64},
@@ -138,9 +138,9 @@ async def test_all_errors_are_reported_at_once(world: Env) -> None:
         "security": {"sasl": {"enabled": True}, "tls": {"enabled": True}},
         "autoscaling": {"enabled": True, "minReplicas": 3, "maxReplicas": 2, "metrics": [{"type": "Resource"}]},
     }
-    async with asked(world):
+    async with asked(env):
         with pytest.raises(InvalidError) as refused:
-            await world.cluster.create(manifest(world, **spec), field_manager="user")
+            await env.cluster.create(manifest(env, **spec), field_manager="user")
 
     assert [cause.field for cause in refused.value.causes] == [
         "spec.resources.limits.memory",
@@ -162,9 +162,9 @@ async def test_all_errors_are_reported_at_once(world: Env) -> None:
         pytest.param({"autoscaling": {"minReplicas": 0}}, id="no replica at least"),
     ],
 )
-async def test_the_schema_rejects(world: Env, spec: Manifest) -> None:
+async def test_the_schema_rejects(env: Env, spec: Manifest) -> None:
     with pytest.raises(InvalidError):
-        await world.cluster.create(manifest(world, **spec), field_manager="user")
+        await env.cluster.create(manifest(env, **spec), field_manager="user")
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ async def test_the_schema_rejects(world: Env, spec: Manifest) -> None:
         pytest.param({"highAvailability": {"podDisruptionBudget": {"minAvailable": "50%"}}}, id="a share"),
     ],
 )
-async def test_the_schema_accepts(world: Env, field: Manifest) -> None:
-    stored: Any = (await world.cluster.create(manifest(world, **field), field_manager="user"))["spec"]
+async def test_the_schema_accepts(env: Env, field: Manifest) -> None:
+    stored: Any = (await env.cluster.create(manifest(env, **field), field_manager="user"))["spec"]
     wanted: Any = field
     while isinstance(wanted, dict):
         ((name, wanted),) = wanted.items()
@@ -186,14 +186,14 @@ async def test_the_schema_accepts(world: Env, field: Manifest) -> None:
     assert stored == wanted
 
 
-async def test_a_number_is_a_quantity_wherever_the_api_takes_one(world: Env) -> None:
+async def test_a_number_is_a_quantity_wherever_the_api_takes_one(env: Env) -> None:
     target = {"type": "AverageValue", "averageValue": 500}
     metric = {"type": "Resource", "resource": {"name": "memory", "target": target}}
-    async with asked(world):
+    async with asked(env):
         spec = {"autoscaling": {"enabled": True, "maxReplicas": 5, "metrics": [metric]}}
-        stored = await world.cluster.create(manifest(world, **spec), field_manager="user")
-    await world.reconcile()
-    live = await world.get("HorizontalPodAutoscaler")
+        stored = await env.cluster.create(manifest(env, **spec), field_manager="user")
+    await env.reconcile()
+    live = await env.get("HorizontalPodAutoscaler")
 
     assert stored["spec"]["autoscaling"]["metrics"] == [metric]
     assert live["spec"]["metrics"][0]["resource"]["target"]["averageValue"] == "500"

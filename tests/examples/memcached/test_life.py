@@ -5,7 +5,7 @@ import pytest
 from examples.memcached.samples import AUTOSCALED, DEFAULTS, EVERYTHING, PLAIN
 from ocf.cluster import Verb
 from ocf.objects import Manifest
-from tests.examples.memcached.worlds import Env
+from tests.examples.memcached.env import Env
 
 HPA = "HorizontalPodAutoscaler"
 
@@ -19,10 +19,10 @@ def window(live: Manifest) -> int:
     return int(live["spec"]["behavior"]["scaleDown"]["stabilizationWindowSeconds"])
 
 
-async def test_scenario_11_create_with_a_full_spec(world: Env) -> None:
-    cache = await world.create(AUTOSCALED)
-    await world.reconcile()
-    live = await world.get(HPA)
+async def test_scenario_11_create_with_a_full_spec(env: Env) -> None:
+    cache = await env.create(AUTOSCALED)
+    await env.reconcile()
+    live = await env.get(HPA)
 
     assert live["spec"]["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": "my-cache"}
     assert (live["spec"]["minReplicas"], live["spec"]["maxReplicas"]) == (2, 10)
@@ -45,86 +45,86 @@ async def test_scenario_11_create_with_a_full_spec(world: Env) -> None:
     ]
 
 
-async def test_scenario_12_create_with_defaults(world: Env) -> None:
-    await world.create(DEFAULTS)
-    await world.reconcile()
-    live = await world.get(HPA)
+async def test_scenario_12_create_with_defaults(env: Env) -> None:
+    await env.create(DEFAULTS)
+    await env.reconcile()
+    live = await env.get(HPA)
 
     assert (live["spec"]["maxReplicas"], live["spec"]["metrics"], window(live)) == (5, [cpu(80)], 300)
 
 
-async def test_scenario_13_without_a_minimum_the_server_stores_one(world: Env) -> None:
-    cache = await world.create(DEFAULTS)
-    await world.reconcile()
+async def test_scenario_13_without_a_minimum_the_server_stores_one(env: Env) -> None:
+    cache = await env.create(DEFAULTS)
+    await env.reconcile()
 
     assert "minReplicas" not in cache["spec"]["autoscaling"]
-    assert (await world.get(HPA))["spec"]["minReplicas"] == 1
+    assert (await env.get(HPA))["spec"]["minReplicas"] == 1
 
 
-async def test_scenario_14_the_autoscaler_follows_the_spec_in_one_reconcile(world: Env) -> None:
+async def test_scenario_14_the_autoscaler_follows_the_spec_in_one_reconcile(env: Env) -> None:
     scaling = {"enabled": True, "minReplicas": 1, "maxReplicas": 5, "metrics": [cpu(70)]}
-    await world.create(autoscaling=scaling)
-    await world.reconcile()
-    await world.change(autoscaling={**scaling, "minReplicas": 3, "maxReplicas": 10, "metrics": [cpu(90)]})
-    await world.reconcile()
-    spec = (await world.get(HPA))["spec"]
+    await env.create(autoscaling=scaling)
+    await env.reconcile()
+    await env.change(autoscaling={**scaling, "minReplicas": 3, "maxReplicas": 10, "metrics": [cpu(90)]})
+    await env.reconcile()
+    spec = (await env.get(HPA))["spec"]
 
     assert (spec["minReplicas"], spec["maxReplicas"], spec["metrics"]) == (3, 10, [cpu(90)])
 
 
-async def test_scenario_15_the_second_reconcile_does_not_write_the_autoscaler(world: Env) -> None:
-    await world.create(AUTOSCALED)
-    await world.settle()
-    before = (await world.get(HPA))["metadata"]["resourceVersion"]
-    world.cluster.requests.clear()
-    await world.reconcile()
+async def test_scenario_15_the_second_reconcile_does_not_write_the_autoscaler(env: Env) -> None:
+    await env.create(AUTOSCALED)
+    await env.settle()
+    before = (await env.get(HPA))["metadata"]["resourceVersion"]
+    env.cluster.requests.clear()
+    await env.reconcile()
 
-    assert not world.cluster.requests.of(Verb.APPLY)
-    assert (await world.get(HPA))["metadata"]["resourceVersion"] == before
+    assert not env.cluster.requests.of(Verb.APPLY)
+    assert (await env.get(HPA))["metadata"]["resourceVersion"] == before
 
 
 @pytest.mark.parametrize(
     "scaling", [pytest.param({"enabled": False, "maxReplicas": 5}, id="off"), pytest.param(None, id="nil")]
 )
-async def test_scenario_16_without_autoscaling_there_is_no_autoscaler(world: Env, scaling: Manifest | None) -> None:
-    await world.create(**({} if scaling is None else {"autoscaling": scaling}))
-    await world.reconcile()
+async def test_scenario_16_without_autoscaling_there_is_no_autoscaler(env: Env, scaling: Manifest | None) -> None:
+    await env.create(**({} if scaling is None else {"autoscaling": scaling}))
+    await env.reconcile()
 
-    assert not await world.exists(HPA)
+    assert not await env.exists(HPA)
 
 
 @pytest.mark.parametrize("off", [pytest.param({"enabled": False}, id="off"), pytest.param(None, id="nil")])
-async def test_scenario_17_on_then_off(world: Env, off: Manifest | None) -> None:
-    await world.create(AUTOSCALED)
-    await world.settle()
-    await world.change(autoscaling=off)
-    await world.reconcile()
-    gone, count = not await world.exists(HPA), await world.replicas()
-    await world.settle()
-    world.cluster.requests.clear()
-    await world.reconcile()
+async def test_scenario_17_on_then_off(env: Env, off: Manifest | None) -> None:
+    await env.create(AUTOSCALED)
+    await env.settle()
+    await env.change(autoscaling=off)
+    await env.reconcile()
+    gone, count = not await env.exists(HPA), await env.replicas()
+    await env.settle()
+    env.cluster.requests.clear()
+    await env.reconcile()
 
     assert (gone, count) == (True, 3)
-    assert not world.cluster.requests.writes
-    assert await world.replicas() == 3
+    assert not env.cluster.requests.writes
+    assert await env.replicas() == 3
 
 
-async def test_scenario_18_on_off_on(world: Env) -> None:
-    await world.create(AUTOSCALED)
-    await world.settle()
-    await world.change(autoscaling={"enabled": False})
-    await world.settle()
-    await world.change(autoscaling={"enabled": True, "maxReplicas": 8})
-    await world.reconcile()
+async def test_scenario_18_on_off_on(env: Env) -> None:
+    await env.create(AUTOSCALED)
+    await env.settle()
+    await env.change(autoscaling={"enabled": False})
+    await env.settle()
+    await env.change(autoscaling={"enabled": True, "maxReplicas": 8})
+    await env.reconcile()
 
-    assert (await world.get(HPA))["spec"]["maxReplicas"] == 8
+    assert (await env.get(HPA))["spec"]["maxReplicas"] == 8
 
 
-async def test_scenario_19_the_count_of_a_new_deployment_is_the_servers(world: Env) -> None:
-    await world.create(DEFAULTS, replicas=7)
-    await world.reconcile()
+async def test_scenario_19_the_count_of_a_new_deployment_is_the_servers(env: Env) -> None:
+    await env.create(DEFAULTS, replicas=7)
+    await env.reconcile()
 
-    assert await world.replicas() == 1
+    assert await env.replicas() == 1
 
 
 async def test_scenario_20_the_status_of_a_scaled_cache(embedded: Env) -> None:
@@ -144,90 +144,90 @@ async def test_scenario_20_the_status_of_a_scaled_cache(embedded: Env) -> None:
     assert (status["readyReplicas"], "serverList" in status) == (0, False)
 
 
-async def test_scenario_20_the_status_once_pods_are_ready(world: Env) -> None:
-    await world.create(AUTOSCALED)
-    await world.settle()
-    await world.scale(4)
-    await world.settle()
-    status = await world.status()
+async def test_scenario_20_the_status_once_pods_are_ready(env: Env) -> None:
+    await env.create(AUTOSCALED)
+    await env.settle()
+    await env.scale(4)
+    await env.settle()
+    status = await env.status()
 
-    assert await world.conditions() == {
+    assert await env.conditions() == {
         "Available": ("True", "Available", "4/4 replicas are ready (HPA-managed)"),
         "Progressing": ("False", "ProgressingComplete", "All 4 replicas are updated"),
         "Degraded": ("False", "NotDegraded", "All 4 desired replicas are ready"),
         "Ready": ("True", "MemcachedReady", "All 4 replicas are ready"),
     }
-    assert (status["readyReplicas"], status["serverList"]) == (4, [f"my-cache.{world.namespace}:11211"])
+    assert (status["readyReplicas"], status["serverList"]) == (4, [f"my-cache.{env.namespace}:11211"])
 
 
-async def test_scenario_21_from_the_autoscaler_to_three_by_hand(world: Env) -> None:
-    await world.create(AUTOSCALED)
-    await world.settle()
-    await world.change(autoscaling=None, replicas=3)
-    await world.settle()
+async def test_scenario_21_from_the_autoscaler_to_three_by_hand(env: Env) -> None:
+    await env.create(AUTOSCALED)
+    await env.settle()
+    await env.change(autoscaling=None, replicas=3)
+    await env.settle()
 
-    assert (await world.conditions())["Available"] == ("True", "Available", "3/3 replicas are ready")
+    assert (await env.conditions())["Available"] == ("True", "Available", "3/3 replicas are ready")
 
 
-async def test_scenario_22_a_deleted_autoscaler_is_created_again(world: Env) -> None:
-    cache = await world.create(AUTOSCALED)
-    await world.settle()
-    before = await world.get(HPA)
-    await world.cluster.delete(world.own(HPA))
-    await world.reconcile()
-    after = await world.get(HPA)
+async def test_scenario_22_a_deleted_autoscaler_is_created_again(env: Env) -> None:
+    cache = await env.create(AUTOSCALED)
+    await env.settle()
+    before = await env.get(HPA)
+    await env.cluster.delete(env.own(HPA))
+    await env.reconcile()
+    after = await env.get(HPA)
 
     assert after["metadata"]["uid"] != before["metadata"]["uid"]
     assert after["metadata"]["ownerReferences"][0]["uid"] == cache["metadata"]["uid"]
 
 
-async def test_scenario_23_all_features_with_an_autoscaler(world: Env) -> None:
-    await world.secret("my-cache-sasl", **{"password-file": "user:password"})
-    await world.secret("my-cache-tls", **{"tls.crt": "a", "tls.key": "b", "ca.crt": "c"})
-    await world.create(EVERYTHING)
-    await world.settle()
-    before = await world.versions()
-    await world.reconcile()
+async def test_scenario_23_all_features_with_an_autoscaler(env: Env) -> None:
+    await env.secret("my-cache-sasl", **{"password-file": "user:password"})
+    await env.secret("my-cache-tls", **{"tls.crt": "a", "tls.key": "b", "ca.crt": "c"})
+    await env.create(EVERYTHING)
+    await env.settle()
+    before = await env.versions()
+    await env.reconcile()
 
     kinds = {"Deployment", HPA, "Service", "PodDisruptionBudget", "ServiceMonitor", "NetworkPolicy", "Memcached"}
     assert set(before) == kinds
-    assert await world.versions() == before
+    assert await env.versions() == before
 
 
-async def test_scenario_24_enable(world: Env) -> None:
+async def test_scenario_24_enable(env: Env) -> None:
     scaling = {"enabled": True, "minReplicas": 2, "maxReplicas": 10}
-    await world.create(autoscaling=scaling, resources={"requests": {"cpu": "100m"}})
-    await world.settle()
-    live = await world.get(HPA)
+    await env.create(autoscaling=scaling, resources={"requests": {"cpu": "100m"}})
+    await env.settle()
+    live = await env.get(HPA)
 
     assert (live["spec"]["minReplicas"], live["spec"]["maxReplicas"]) == (2, 10)
     assert (live["spec"]["metrics"], window(live)) == ([cpu(80)], 300)
-    states = {name: status for name, (status, *_) in (await world.conditions()).items()}
+    states = {name: status for name, (status, *_) in (await env.conditions()).items()}
     assert states == {"Available": "True", "Progressing": "False", "Degraded": "False", "Ready": "True"}
 
 
-async def test_scenario_25_disable(world: Env) -> None:
-    await world.create(DEFAULTS)
-    await world.settle()
-    await world.change(autoscaling={"enabled": False}, replicas=3)
-    await world.settle()
+async def test_scenario_25_disable(env: Env) -> None:
+    await env.create(DEFAULTS)
+    await env.settle()
+    await env.change(autoscaling={"enabled": False}, replicas=3)
+    await env.settle()
 
-    assert not await world.exists(HPA)
-    assert (await world.replicas(), (await world.status())["readyReplicas"]) == (3, 3)
+    assert not await env.exists(HPA)
+    assert (await env.replicas(), (await env.status())["readyReplicas"]) == (3, 3)
 
 
-async def test_scenario_26_update(world: Env) -> None:
-    await world.create(autoscaling={"enabled": True, "minReplicas": 2, "maxReplicas": 5})
-    await world.settle()
-    await world.change(autoscaling={"enabled": True, "minReplicas": 3, "maxReplicas": 15})
-    await world.settle()
-    spec = (await world.get(HPA))["spec"]
+async def test_scenario_26_update(env: Env) -> None:
+    await env.create(autoscaling={"enabled": True, "minReplicas": 2, "maxReplicas": 5})
+    await env.settle()
+    await env.change(autoscaling={"enabled": True, "minReplicas": 3, "maxReplicas": 15})
+    await env.settle()
+    spec = (await env.get(HPA))["spec"]
 
     assert (spec["minReplicas"], spec["maxReplicas"]) == (3, 15)
 
 
-async def test_a_plain_cache_is_ready(world: Env) -> None:
-    await world.create(PLAIN)
-    await world.settle()
+async def test_a_plain_cache_is_ready(env: Env) -> None:
+    await env.create(PLAIN)
+    await env.settle()
 
-    assert (await world.conditions())["Ready"] == ("True", "MemcachedReady", "All 3 replicas are ready")
+    assert (await env.conditions())["Ready"] == ("True", "MemcachedReady", "All 3 replicas are ready")

@@ -18,7 +18,7 @@ from ocf.errors import NotFoundError
 from ocf.objects import Manifest
 from ocf.runtime.operator import ManagerOptions, running
 from ocf.testing import LoopClock, fake_workload_controllers, run_in_virtual_time
-from tests.examples.memcached.worlds import Env, embedded_kubelet
+from tests.examples.memcached.env import Env, embedded_kubelet
 
 HPA = "HorizontalPodAutoscaler"
 MINUTE = 60.0
@@ -54,28 +54,28 @@ class OperatorEnv(Env):
         return self.metrics.registry.get_sample_value(f"memcached_operator_{metric}", labels)
 
 
-def play(test: Callable[[OperatorEnv], Awaitable[None]], *, monitors: bool = True) -> None:
+def run_test(test: Callable[[OperatorEnv], Awaitable[None]], *, monitors: bool = True) -> None:
     async def on_stage() -> None:
-        stage = OperatorEnv(LoopClock(), monitors=monitors)
-        async with stage.operating():
-            await test(stage)
+        env = OperatorEnv(LoopClock(), monitors=monitors)
+        async with env.operating():
+            await test(env)
 
     run_in_virtual_time(on_stage())
 
 
 def test_a_ready_cache_causes_no_requests() -> None:
-    async def test(stage: OperatorEnv) -> None:
-        await stage.create(AUTOSCALED)
+    async def test(env: OperatorEnv) -> None:
+        await env.create(AUTOSCALED)
         await asyncio.sleep(MINUTE)
-        ready = (await stage.conditions())["Ready"]
-        stage.server.requests.clear()
+        ready = (await env.conditions())["Ready"]
+        env.server.requests.clear()
         await asyncio.sleep(5 * MINUTE)
 
         assert ready == ("True", "MemcachedReady", "All 1 replicas are ready")
-        assert stage.server.requests.writes == 0
-        assert {request.verb for request in stage.server.requests} <= {"watch"}
+        assert env.server.requests.writes == 0
+        assert {request.verb for request in env.server.requests} <= {"watch"}
 
-    play(test)
+    run_test(test)
 
 
 @pytest.mark.parametrize(
@@ -90,47 +90,47 @@ def test_a_ready_cache_causes_no_requests() -> None:
     ],
 )
 def test_drift_is_reverted_when_its_event_arrives(kind: str, patch: Manifest) -> None:
-    async def test(stage: OperatorEnv) -> None:
-        await stage.create(EVERYTHING)
+    async def test(env: OperatorEnv) -> None:
+        await env.create(EVERYTHING)
         await asyncio.sleep(MINUTE)
-        before = await stage.get(kind)
-        await stage.meddle(kind, **patch)
+        before = await env.get(kind)
+        await env.meddle(kind, **patch)
         await asyncio.sleep(1)
-        after = await stage.get(kind)
+        after = await env.get(kind)
 
         assert after["spec"] == before["spec"]
         assert after["metadata"]["labels"] == before["metadata"]["labels"]
 
-    play(test)
+    run_test(test)
 
 
 def test_a_created_or_changed_secret_is_rolled_out() -> None:
-    async def test(stage: OperatorEnv) -> None:
-        await stage.create(EVERYTHING)
+    async def test(env: OperatorEnv) -> None:
+        await env.create(EVERYTHING)
         await asyncio.sleep(MINUTE)
-        degraded = (await stage.conditions())["Degraded"]
-        hashes = [await annotation(stage)]
+        degraded = (await env.conditions())["Degraded"]
+        hashes = [await annotation(env)]
         for text in ("a", "b"):
-            await stage.secret("my-cache-sasl", **{"password-file": text})
+            await env.secret("my-cache-sasl", **{"password-file": text})
             await asyncio.sleep(1)
-            hashes.append(await annotation(stage))
+            hashes.append(await annotation(env))
 
         assert degraded[2] == "Referenced Secrets not found: my-cache-sasl, my-cache-tls"
-        assert (await stage.conditions())["Degraded"][2] == "Referenced Secrets not found: my-cache-tls"
+        assert (await env.conditions())["Degraded"][2] == "Referenced Secrets not found: my-cache-tls"
         assert len(set(hashes)) == 3
 
-    async def annotation(stage: OperatorEnv) -> str:
-        template = (await stage.get("Deployment"))["spec"]["template"]
+    async def annotation(env: OperatorEnv) -> str:
+        template = (await env.get("Deployment"))["spec"]["template"]
         return str(template["metadata"]["annotations"].get("memcached.c5c3.io/secret-hash", ""))
 
-    play(test)
+    run_test(test)
 
 
 def test_events_in_the_operators_own_words() -> None:
-    async def test(stage: OperatorEnv) -> None:
-        await stage.create(AUTOSCALED)
+    async def test(env: OperatorEnv) -> None:
+        await env.create(AUTOSCALED)
         await asyncio.sleep(MINUTE)
-        await stage.change(autoscaling=None, image="memcached:1.6.1")
+        await env.change(autoscaling=None, image="memcached:1.6.1")
         await asyncio.sleep(MINUTE)
         names = [
             ("Created", "Deployment"),
@@ -141,31 +141,31 @@ def test_events_in_the_operators_own_words() -> None:
         reporter = f"memcached.c5c3.io/{NAME}"
 
         # None for the autoscaler that was deleted.
-        assert await stage.events() == [(why, "Reconcile", f"{why} {kind} my-cache", reporter) for why, kind in names]
+        assert await env.events() == [(why, "Reconcile", f"{why} {kind} my-cache", reporter) for why, kind in names]
 
-    play(test)
+    run_test(test)
 
 
 def test_metrics_are_removed_with_the_cache() -> None:
-    async def test(stage: OperatorEnv) -> None:
-        await stage.create(PLAIN)
+    async def test(env: OperatorEnv) -> None:
+        await env.create(PLAIN)
         await asyncio.sleep(MINUTE)
         one: dict[str, Any] = {"name": "my-cache", "namespace": "caches"}
         shown = [
-            stage.sample("instance_info", **one, image="memcached:1.6"),
-            stage.sample("instance_replicas_desired", **one),
-            stage.sample("instance_replicas_ready", **one),
+            env.sample("instance_info", **one, image="memcached:1.6"),
+            env.sample("instance_replicas_desired", **one),
+            env.sample("instance_replicas_ready", **one),
         ]
-        passes = stage.sample("reconcile_total", **one, result="success")
-        durations = stage.sample("reconcile_duration_seconds_count", **one)
-        await stage.change(image="memcached:1.6.1", replicas=2)
+        passes = env.sample("reconcile_total", **one, result="success")
+        durations = env.sample("reconcile_duration_seconds_count", **one)
+        await env.change(image="memcached:1.6.1", replicas=2)
         await asyncio.sleep(MINUTE)
-        images = [stage.sample("instance_info", **one, image=f"memcached:{tag}") for tag in ("1.6", "1.6.1")]
-        await stage.server.delete(stage.owner)
+        images = [env.sample("instance_info", **one, image=f"memcached:{tag}") for tag in ("1.6", "1.6.1")]
+        await env.server.delete(env.owner)
         await asyncio.sleep(MINUTE)
         left = [
             sample
-            for family in stage.metrics.registry.collect()
+            for family in env.metrics.registry.collect()
             for sample in family.samples
             if sample.labels.get("name") == "my-cache"
         ]
@@ -175,63 +175,63 @@ def test_metrics_are_removed_with_the_cache() -> None:
         assert passes == durations
         assert images == [None, 1]
         assert left == []
-        assert (stage.sample("reconcile_resource_total", resource_kind="Deployment", result="success") or 0) > 0
+        assert (env.sample("reconcile_resource_total", resource_kind="Deployment", result="success") or 0) > 0
 
-    play(test)
+    run_test(test)
 
 
 def test_a_failed_reconcile_is_counted_and_reported() -> None:
-    async def test(stage: OperatorEnv) -> None:
-        await stage.create(PLAIN)
+    async def test(env: OperatorEnv) -> None:
+        await env.create(PLAIN)
         await asyncio.sleep(MINUTE)
         bad = {"spec": {"autoscaling": {"enabled": True}}}  # without webhooks the missing upper limit is accepted
-        await stage.server.patch(stage.owner, bad, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
+        await env.server.patch(env.owner, bad, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
         await asyncio.sleep(MINUTE)
 
-        assert (await stage.conditions())["Degraded"][1] == "Degraded"
-        assert (stage.sample("reconcile_resource_total", resource_kind=HPA, result="error") or 0) > 0
-        assert (stage.sample("reconcile_total", name="my-cache", namespace="caches", result="error") or 0) > 0
-        await stage.change(autoscaling={"enabled": True, "maxReplicas": 4})
+        assert (await env.conditions())["Degraded"][1] == "Degraded"
+        assert (env.sample("reconcile_resource_total", resource_kind=HPA, result="error") or 0) > 0
+        assert (env.sample("reconcile_total", name="my-cache", namespace="caches", result="error") or 0) > 0
+        await env.change(autoscaling={"enabled": True, "maxReplicas": 4})
         await asyncio.sleep(2 * MINUTE)
-        assert (await stage.conditions())["Degraded"][1] == "NotDegraded"
+        assert (await env.conditions())["Degraded"][1] == "NotDegraded"
 
-    play(test)
+    run_test(test)
 
 
 def test_without_the_kind_service_monitor_other_caches_are_reconciled() -> None:
-    async def test(stage: OperatorEnv) -> None:
-        await stage.create(AUTOSCALED)
+    async def test(env: OperatorEnv) -> None:
+        await env.create(AUTOSCALED)
         await asyncio.sleep(MINUTE)
-        ready = (await stage.conditions())["Ready"][0]
-        stage.server.requests.clear()
+        ready = (await env.conditions())["Ready"][0]
+        env.server.requests.clear()
         await asyncio.sleep(10 * MINUTE)
-        writes, others = stage.server.requests.writes, len(list(stage.server.requests))
-        await stage.change(monitoring={"enabled": True, "serviceMonitor": {}})
+        writes, others = env.server.requests.writes, len(list(env.server.requests))
+        await env.change(monitoring={"enabled": True, "serviceMonitor": {}})
         await asyncio.sleep(MINUTE)
-        degraded = (await stage.conditions())["Degraded"]
-        await stage.server.create(monitor.DEFINITION, field_manager="user")
+        degraded = (await env.conditions())["Degraded"]
+        await env.server.create(monitor.DEFINITION, field_manager="user")
         await asyncio.sleep(10 * MINUTE)
 
         assert (ready, writes) == ("True", 0)
         assert others < 100
         assert degraded[1] == "Degraded"
         assert "monitoring.coreos.com/v1/ServiceMonitor" in degraded[2]
-        assert (await stage.conditions())["Degraded"][1] == "NotDegraded"
-        assert await stage.exists("ServiceMonitor")
+        assert (await env.conditions())["Degraded"][1] == "NotDegraded"
+        assert await env.exists("ServiceMonitor")
 
-    play(test, monitors=False)
+    run_test(test, monitors=False)
 
 
 def test_all_objects_of_a_deleted_cache_are_deleted() -> None:
-    async def test(stage: OperatorEnv) -> None:
-        await stage.create(EVERYTHING)
+    async def test(env: OperatorEnv) -> None:
+        await env.create(EVERYTHING)
         await asyncio.sleep(MINUTE)
-        await stage.server.delete(stage.owner)
+        await env.server.delete(env.owner)
         await asyncio.sleep(MINUTE)
 
         with pytest.raises(NotFoundError):
-            await stage.get("Memcached")
+            await env.get("Memcached")
         kinds = ("Deployment", HPA, "Service", "PodDisruptionBudget", "ServiceMonitor", "NetworkPolicy")
-        assert not any([await stage.exists(kind) for kind in kinds])
+        assert not any([await env.exists(kind) for kind in kinds])
 
-    play(test)
+    run_test(test)

@@ -21,7 +21,7 @@ from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ConfigError
 from ocf.testing import fake_workload_controllers
-from tests.examples.memcached.worlds import Env, embedded_kubelet
+from tests.examples.memcached.env import Env, embedded_kubelet
 
 CHECKOUT = Path(__file__).parents[3]
 
@@ -90,13 +90,13 @@ async def program(
     assert process.returncode == 0, told.decode()
 
 
-async def ready(world: Env) -> None:
+async def ready(env: Env) -> None:
     """Wait until the cache is ready."""
     async with asyncio.timeout(600):
-        key = world.owner
-        since = (await world.cluster.list(key.api_version, key.kind)).resource_version
-        async for _ in world.cluster.watch(key.api_version, key.kind, WatchOptions(resource_version=since)):
-            if (await world.conditions()).get("Ready", ("",))[0] == "True":
+        key = env.owner
+        since = (await env.cluster.list(key.api_version, key.kind)).resource_version
+        async for _ in env.cluster.watch(key.api_version, key.kind, WatchOptions(resource_version=since)):
+            if (await env.conditions()).get("Ready", ("",))[0] == "True":
                 return
 
 
@@ -111,7 +111,7 @@ async def test_the_program_serves_caches_metrics_and_webhooks(arguments: list[st
     cluster, port, webhook_port = EmbeddedCluster(namespaces=["caches", "ops"]), free_port(), free_port()
     for one in (definition(), monitor.DEFINITION):
         await cluster.create(one, field_manager="user")
-    world, kubeconfig = Env(cluster, "caches", embedded_kubelet), tmp_path / "kubeconfig"
+    env, kubeconfig = Env(cluster, "caches", embedded_kubelet), tmp_path / "kubeconfig"
     environment = {
         "POD_NAMESPACE": "ops",
         "PORT": str(port),
@@ -121,13 +121,13 @@ async def test_the_program_serves_caches_metrics_and_webhooks(arguments: list[st
     async with serving(cluster) as server, fake_workload_controllers(cluster), ClientSession() as session:
         write_kubeconfig(server.kubeconfig(), kubeconfig)
         async with program(arguments, kubeconfig, **environment):
-            await world.create(AUTOSCALED)
-            await ready(world)
+            await env.create(AUTOSCALED)
+            await ready(env)
             async with session.get(f"http://127.0.0.1:{port}/metrics") as answer:
                 metrics = await answer.text()
             async with session.get(f"https://127.0.0.1:{webhook_port}/readyz", ssl=False) as answer:
                 reachable = answer.status
-        live = await world.get("Memcached")
+        live = await env.get("Memcached")
         events = (await cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace="caches"))).items
 
     assert 'memcached_operator_instance_replicas_ready{name="my-cache",namespace="caches"} 1.0' in metrics

@@ -11,7 +11,7 @@ from ocf.runtime.operator import ManagerOptions, running
 from ocf.testing import RecordingCluster
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.metrics_stub import MetricsStub
-from tests.examples.memcached.worlds import Env, real_kubelet, served
+from tests.examples.memcached.env import Env, real_kubelet, served
 
 QUEUE: Manifest = {
     "type": "External",
@@ -23,17 +23,17 @@ AT_ONCE: Manifest = {
 }
 
 
-async def until(world: Env, reached: Callable[[Manifest], bool]) -> Manifest:
+async def until(env: Env, reached: Callable[[Manifest], bool]) -> Manifest:
     """Follow the Deployment until it is somewhere."""
-    key = world.own("Deployment")
+    key = env.own("Deployment")
     async with asyncio.timeout(600):
         while True:
-            page = await world.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
+            page = await env.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
             for live in page.items:
                 if reached(live):
                     return live
             await anext(
-                world.cluster.watch(
+                env.cluster.watch(
                     key.api_version,
                     key.kind,
                     WatchOptions(namespace=key.namespace, resource_version=page.resource_version),
@@ -49,12 +49,12 @@ def runs(image: str) -> Callable[[Manifest], bool]:
     return lambda live: bool(live["spec"]["template"]["spec"]["containers"][0]["image"] == image)
 
 
-async def trace(world: Env, since: str) -> list[int]:
+async def trace(env: Env, since: str) -> list[int]:
     """Return the counts that the Deployment has asked for since a version, without repetitions."""
     found: list[int] = []
-    key = world.own("Deployment")
-    last = (await world.cluster.get(key))["metadata"]["resourceVersion"]
-    async for event in world.cluster.watch(
+    key = env.own("Deployment")
+    last = (await env.cluster.get(key))["metadata"]["resourceVersion"]
+    async for event in env.cluster.watch(
         key.api_version, key.kind, WatchOptions(namespace=key.namespace, resource_version=since)
     ):
         count = int(event.object["spec"]["replicas"])
@@ -69,23 +69,23 @@ async def test_the_count_is_the_autoscalers_whatever_else_is_written(caches_plan
     with caches_plane.namespace("scaled-") as namespace:
         async with await caches_plane.cluster() as server, MetricsStub(caches_plane) as stub:
             await served(server, memcached_operator.owner_kind)
-            world = Env(RecordingCluster(server, apply_cache=ApplyCache()), namespace, real_kubelet)
+            env = Env(RecordingCluster(server, apply_cache=ApplyCache()), namespace, real_kubelet)
             options = ManagerOptions(namespaces=[namespace], listen=None, events=False)
-            async with running(world.cluster, memcached_operator, options=options):
-                await world.create(PLAIN)
-                since = (await until(world, counts(3)))["metadata"]["resourceVersion"]
+            async with running(env.cluster, memcached_operator, options=options):
+                await env.create(PLAIN)
+                since = (await until(env, counts(3)))["metadata"]["resourceVersion"]
                 stub.metrics.set_external(namespace, "queue", "60")
                 scaling = {"enabled": True, "minReplicas": 2, "maxReplicas": 9, "metrics": [QUEUE], "behavior": AT_ONCE}
-                await world.change(autoscaling=scaling)
-                await until(world, counts(6))
+                await env.change(autoscaling=scaling)
+                await until(env, counts(6))
                 for number, queue in enumerate(("40", "80", "20"), start=1):
                     image = f"memcached:1.6.{number}"
-                    await world.change(image=image)  # the operator writes the Deployment ...
-                    assert (await until(world, runs(image)))["spec"]["replicas"] != 1
+                    await env.change(image=image)  # the operator writes the Deployment ...
+                    assert (await until(env, runs(image)))["spec"]["replicas"] != 1
                     stub.metrics.set_external(namespace, "queue", queue)  # ... and the autoscaler scales it
-                    await until(world, counts(int(queue) // 10))
-                await world.change(autoscaling=None)
-                await until(world, counts(3))
-            seen = await trace(world, since)
+                    await until(env, counts(int(queue) // 10))
+                await env.change(autoscaling=None)
+                await until(env, counts(3))
+            seen = await trace(env, since)
 
     assert seen == [3, 6, 4, 8, 2, 3]

@@ -24,7 +24,7 @@ from ocf.objects import Manifest, ObjectKey, load_document
 from ocf.runtime.admission import SecretCertificates, Url, configurations, serving
 from ocf.runtime.operator import Lease, ManagerOptions, running
 from ocf.testing.envtest import ControlPlane
-from tests.examples.memcached.worlds import served
+from tests.examples.memcached.env import served
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster

@@ -13,7 +13,7 @@ from ocf.errors import ReconcileError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import FaultyCluster, assert_quiet
 from ocf.testing.faults import server_error
-from tests.examples.memcached.worlds import Env
+from tests.examples.memcached.env import Env
 
 HPA = "HorizontalPodAutoscaler"
 OPTIONAL = (HPA, "PodDisruptionBudget", "ServiceMonitor", "NetworkPolicy")
@@ -25,18 +25,18 @@ def cpu(percent: int) -> Manifest:
     return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
 
 
-async def everything(world: Env) -> None:
-    await world.secret("my-cache-sasl", **{"password-file": "user:password"})
-    await world.secret("my-cache-tls", **{"tls.crt": "a", "tls.key": "b", "ca.crt": "c"})
-    await world.create(EVERYTHING)
-    await world.settle()
+async def everything(env: Env) -> None:
+    await env.secret("my-cache-sasl", **{"password-file": "user:password"})
+    await env.secret("my-cache-tls", **{"tls.crt": "a", "tls.key": "b", "ca.crt": "c"})
+    await env.create(EVERYTHING)
+    await env.settle()
 
 
-async def counts(world: Env, since: str) -> list[int]:
+async def counts(env: Env, since: str) -> list[int]:
     """Return every count that the Deployment has asked for since a version."""
-    found, key = [], world.own("Deployment")
-    last = (await world.cluster.get(key))["metadata"]["resourceVersion"]
-    async for event in world.cluster.watch(
+    found, key = [], env.own("Deployment")
+    last = (await env.cluster.get(key))["metadata"]["resourceVersion"]
+    async for event in env.cluster.watch(
         key.api_version, key.kind, WatchOptions(namespace=key.namespace, resource_version=since)
     ):
         found.append(int(event.object["spec"]["replicas"]))
@@ -48,17 +48,17 @@ async def counts(world: Env, since: str) -> list[int]:
 class TestTable:
     """The rows of the table, in order."""
 
-    async def test_enable(self, world: Env) -> None:
-        await world.create(PLAIN)
-        await world.settle()
-        await world.change(autoscaling=SCALING)
-        result = await world.reconcile()
-        owned = (await world.get("Deployment"))["metadata"]["managedFields"]
+    async def test_enable(self, env: Env) -> None:
+        await env.create(PLAIN)
+        await env.settle()
+        await env.change(autoscaling=SCALING)
+        result = await env.reconcile()
+        owned = (await env.get("Deployment"))["metadata"]["managedFields"]
         ours = next(one for one in owned if one["manager"].startswith("Memcached/") and "left" not in one["manager"])
 
-        assert await world.exists(HPA)
+        assert await env.exists(HPA)
         assert "f:replicas" not in ours["fieldsV1"]["f:spec"]
-        assert await world.replicas() == 3
+        assert await env.replicas() == 3
         assert result is not None
         assert result.outcomes[0].reason_texts == ("spec.replicas: handed over", "spec.replicas: no longer declared")
 
@@ -75,180 +75,180 @@ class TestTable:
             pytest.param({"behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}}}, "behavior", id="behavior"),
         ],
     )
-    async def test_change(self, world: Env, change: Manifest, path: str) -> None:
-        await world.create(AUTOSCALED)
-        await world.settle()
-        before = (await world.get(HPA))["spec"]
-        scaling = (await world.get("Memcached"))["spec"]["autoscaling"]
-        await world.change(autoscaling={**scaling, **change})
-        world.cluster.requests.clear()
-        await world.reconcile()
-        after = (await world.get(HPA))["spec"]
+    async def test_change(self, env: Env, change: Manifest, path: str) -> None:
+        await env.create(AUTOSCALED)
+        await env.settle()
+        before = (await env.get(HPA))["spec"]
+        scaling = (await env.get("Memcached"))["spec"]["autoscaling"]
+        await env.change(autoscaling={**scaling, **change})
+        env.cluster.requests.clear()
+        await env.reconcile()
+        after = (await env.get(HPA))["spec"]
 
-        assert [request.kind for request in world.cluster.requests.of(Verb.APPLY)] == [HPA]
+        assert [request.kind for request in env.cluster.requests.of(Verb.APPLY)] == [HPA]
         assert {name for name in after if after[name] != before.get(name)} == {path}
 
     @pytest.mark.parametrize("off", [{"enabled": False, "maxReplicas": 10}, None], ids=["disable", "remove"])
-    async def test_disable(self, world: Env, off: Manifest | None) -> None:
-        await world.create(AUTOSCALED)
-        await world.settle()
-        await world.scale(5)
-        await world.settle()
-        await world.change(autoscaling=off)
-        await world.reconcile()
+    async def test_disable(self, env: Env, off: Manifest | None) -> None:
+        await env.create(AUTOSCALED)
+        await env.settle()
+        await env.scale(5)
+        await env.settle()
+        await env.change(autoscaling=off)
+        await env.reconcile()
 
-        assert not await world.exists(HPA)
-        assert await world.replicas() == 3
+        assert not await env.exists(HPA)
+        assert await env.replicas() == 3
 
-    async def test_delete_the_cache(self, world: Env) -> None:
-        await everything(world)
-        await world.cluster.delete(world.owner, DeleteOptions(propagation=Propagation.BACKGROUND))
+    async def test_delete_the_cache(self, env: Env) -> None:
+        await everything(env)
+        await env.cluster.delete(env.owner, DeleteOptions(propagation=Propagation.BACKGROUND))
         for kind in ("Deployment", "Service", *OPTIONAL):
-            await world.gone(kind)
+            await env.gone(kind)
 
-        assert await world.cluster.get(world.own("Secret", "my-cache-sasl"))
+        assert await env.cluster.get(env.own("Secret", "my-cache-sasl"))
 
-    async def test_twice_with_the_same_spec(self, world: Env) -> None:
-        await world.create(AUTOSCALED)
-        await world.settle()
-        before = (await world.get(HPA))["metadata"]["resourceVersion"]
-        world.heard.events.clear()
-        await world.reconcile()
+    async def test_twice_with_the_same_spec(self, env: Env) -> None:
+        await env.create(AUTOSCALED)
+        await env.settle()
+        before = (await env.get(HPA))["metadata"]["resourceVersion"]
+        env.heard.events.clear()
+        await env.reconcile()
 
-        assert (await world.get(HPA))["metadata"]["resourceVersion"] == before
-        assert world.heard.events == []
+        assert (await env.get(HPA))["metadata"]["resourceVersion"] == before
+        assert env.heard.events == []
 
-    async def test_edited_by_hand(self, world: Env) -> None:
-        await world.create(AUTOSCALED)
-        await world.settle()
-        await world.meddle(HPA, spec={"maxReplicas": 99, "minReplicas": 1})
-        await world.reconcile()
-        spec = (await world.get(HPA))["spec"]
+    async def test_edited_by_hand(self, env: Env) -> None:
+        await env.create(AUTOSCALED)
+        await env.settle()
+        await env.meddle(HPA, spec={"maxReplicas": 99, "minReplicas": 1})
+        await env.reconcile()
+        spec = (await env.get(HPA))["spec"]
 
         assert (spec["minReplicas"], spec["maxReplicas"]) == (2, 10)
 
 
 class TestCount:
-    async def test_every_write_of_ours_leaves_the_autoscalers_count(self, world: Env) -> None:
+    async def test_every_write_of_ours_leaves_the_autoscalers_count(self, env: Env) -> None:
         """The autoscaler scales through the scale subresource; the operator goes on writing the same object."""
-        await world.create(autoscaling=SCALING, image="memcached:1.6")
-        await world.settle()
+        await env.create(autoscaling=SCALING, image="memcached:1.6")
+        await env.settle()
         seen = []
         for count, image in ((4, "memcached:1.6.1"), (7, "memcached:1.6.2"), (3, "memcached:1.6.3")):
-            await world.scale(count)
-            await world.change(image=image)
-            result = await world.reconcile()
+            await env.scale(count)
+            await env.change(image=image)
+            result = await env.reconcile()
             assert result is not None
-            seen.append((result.outcomes[0].action, await world.replicas()))
-            await world.meddle("Deployment", metadata={"labels": {"app.kubernetes.io/managed-by": "me"}})
-            await world.reconcile()
-            seen.append((Action.UPDATED, await world.replicas()))
+            seen.append((result.outcomes[0].action, await env.replicas()))
+            await env.meddle("Deployment", metadata={"labels": {"app.kubernetes.io/managed-by": "me"}})
+            await env.reconcile()
+            seen.append((Action.UPDATED, await env.replicas()))
 
         assert seen == [(Action.UPDATED, count) for count in (4, 4, 7, 7, 3, 3)]
 
-    async def test_on_off_on_never_passes_through_one(self, world: Env) -> None:
-        await world.create(PLAIN)
-        await world.settle()
-        since = (await world.get("Deployment"))["metadata"]["resourceVersion"]
-        await world.change(autoscaling=SCALING)
-        await world.settle()
-        await world.scale(6)
-        await world.settle()
-        await world.change(autoscaling={"enabled": False})
-        await world.settle()
-        await world.change(autoscaling=SCALING, replicas=None)
-        await world.settle()
-        await world.scale(5)
-        await world.settle()
-        await world.change(autoscaling=None, replicas=4)
-        await world.settle()
-        seen = await counts(world, since)
+    async def test_on_off_on_never_passes_through_one(self, env: Env) -> None:
+        await env.create(PLAIN)
+        await env.settle()
+        since = (await env.get("Deployment"))["metadata"]["resourceVersion"]
+        await env.change(autoscaling=SCALING)
+        await env.settle()
+        await env.scale(6)
+        await env.settle()
+        await env.change(autoscaling={"enabled": False})
+        await env.settle()
+        await env.change(autoscaling=SCALING, replicas=None)
+        await env.settle()
+        await env.scale(5)
+        await env.settle()
+        await env.change(autoscaling=None, replicas=4)
+        await env.settle()
+        seen = await counts(env, since)
 
         assert list(dict.fromkeys(seen)) == [3, 6, 5, 4]
         assert seen[-1] == 4
 
-    async def test_a_count_set_by_hand_is_reverted_without_autoscaling(self, world: Env) -> None:
-        await world.create(PLAIN)
-        await world.settle()
-        await world.scale(9)
-        await world.reconcile()
+    async def test_a_count_set_by_hand_is_reverted_without_autoscaling(self, env: Env) -> None:
+        await env.create(PLAIN)
+        await env.settle()
+        await env.scale(9)
+        await env.reconcile()
 
-        assert await world.replicas() == 3
+        assert await env.replicas() == 3
 
-    async def test_suspend_and_resume(self, world: Env) -> None:
-        await world.create(AUTOSCALED)
-        await world.settle()
-        await world.scale(6)
-        await world.settle()
-        await world.change(suspended=True)
-        await world.settle()
-        suspended = (await world.replicas(), await world.exists(HPA), (await world.conditions())["Available"])
-        await world.change(suspended=False)
-        await world.reconcile()
-        resumed = (await world.replicas(), await world.exists(HPA))
-        await world.settle()
+    async def test_suspend_and_resume(self, env: Env) -> None:
+        await env.create(AUTOSCALED)
+        await env.settle()
+        await env.scale(6)
+        await env.settle()
+        await env.change(suspended=True)
+        await env.settle()
+        suspended = (await env.replicas(), await env.exists(HPA), (await env.conditions())["Available"])
+        await env.change(suspended=False)
+        await env.reconcile()
+        resumed = (await env.replicas(), await env.exists(HPA))
+        await env.settle()
 
         assert suspended == (0, False, ("False", "Unavailable", "0/0 replicas are ready"))
         assert resumed == (6, True)
-        assert (await world.conditions())["Ready"][2] == "All 6 replicas are ready"
+        assert (await env.conditions())["Ready"][2] == "All 6 replicas are ready"
 
-    async def test_suspend_and_resume_without_autoscaler(self, world: Env) -> None:
-        await world.create(PLAIN)
-        await world.settle()
-        await world.change(suspended=True)
-        await world.settle()
-        suspended = await world.replicas()
-        await world.change(suspended=False)
-        await world.settle()
+    async def test_suspend_and_resume_without_autoscaler(self, env: Env) -> None:
+        await env.create(PLAIN)
+        await env.settle()
+        await env.change(suspended=True)
+        await env.settle()
+        suspended = await env.replicas()
+        await env.change(suspended=False)
+        await env.settle()
 
-        assert (suspended, await world.replicas()) == (0, 3)
+        assert (suspended, await env.replicas()) == (0, 3)
 
-    async def test_created_suspended_it_can_be_resumed(self, world: Env) -> None:
+    async def test_created_suspended_it_can_be_resumed(self, env: Env) -> None:
         """An autoscaler ignores a target with zero replicas, so the operator has to set the first count."""
-        await world.create(AUTOSCALED, suspended=True)
-        await world.settle()
-        suspended = await world.replicas()
-        await world.change(suspended=False)
-        await world.settle()
+        await env.create(AUTOSCALED, suspended=True)
+        await env.settle()
+        suspended = await env.replicas()
+        await env.change(suspended=False)
+        await env.settle()
 
         assert suspended == 0
-        assert await world.replicas() >= 1
-        assert (await world.conditions())["Ready"][0] == "True"
+        assert await env.replicas() >= 1
+        assert (await env.conditions())["Ready"][0] == "True"
 
-    async def test_autoscaling_changed_while_suspended(self, world: Env) -> None:
-        await world.create(PLAIN)
-        await world.settle()
-        await world.change(suspended=True)
-        await world.settle()
-        await world.change(autoscaling=SCALING)
-        await world.settle()
-        suspended = (await world.replicas(), await world.exists(HPA))
-        await world.change(suspended=False)
-        await world.settle()
+    async def test_autoscaling_changed_while_suspended(self, env: Env) -> None:
+        await env.create(PLAIN)
+        await env.settle()
+        await env.change(suspended=True)
+        await env.settle()
+        await env.change(autoscaling=SCALING)
+        await env.settle()
+        suspended = (await env.replicas(), await env.exists(HPA))
+        await env.change(suspended=False)
+        await env.settle()
 
         assert suspended == (0, False)
-        assert (await world.replicas(), await world.exists(HPA)) == (3, True)
+        assert (await env.replicas(), await env.exists(HPA)) == (3, True)
 
 
 class TestQuiet:
     @pytest.mark.parametrize("sample", [PLAIN, AUTOSCALED, EVERYTHING], ids=["plain", "autoscaled", "everything"])
-    async def test_without_a_change_there_is_no_write_and_no_event(self, world: Env, sample: str) -> None:
-        await world.secret("my-cache-sasl", **{"password-file": "user:password"})
-        await world.secret("my-cache-tls", **{"tls.crt": "a", "tls.key": "b", "ca.crt": "c"})
-        await world.create(sample)
-        await world.settle()
-        world.heard.events.clear()
+    async def test_without_a_change_there_is_no_write_and_no_event(self, env: Env, sample: str) -> None:
+        await env.secret("my-cache-sasl", **{"password-file": "user:password"})
+        await env.secret("my-cache-tls", **{"tls.crt": "a", "tls.key": "b", "ca.crt": "c"})
+        await env.create(sample)
+        await env.settle()
+        env.heard.events.clear()
 
-        await assert_quiet(world.cluster, world.pass_over)
-        assert world.heard.events == []
+        await assert_quiet(env.cluster, env.pass_over)
+        assert env.heard.events == []
 
-    async def test_what_is_off_costs_no_request_but_a_look(self, world: Env) -> None:
-        await world.create(PLAIN)
-        await world.settle()
-        world.cluster.requests.clear()
-        await world.reconcile()
+    async def test_what_is_off_costs_no_request_but_a_look(self, env: Env) -> None:
+        await env.create(PLAIN)
+        await env.settle()
+        env.cluster.requests.clear()
+        await env.reconcile()
 
-        assert {request.verb for request in world.cluster.requests} == {Verb.GET}
+        assert {request.verb for request in env.cluster.requests} == {Verb.GET}
 
 
 DRIFT: dict[str, Manifest] = {
@@ -262,124 +262,124 @@ DRIFT: dict[str, Manifest] = {
 
 
 class TestDrift:
-    async def test_a_changed_object_is_reverted_by_the_next_reconcile(self, world: Env) -> None:
-        await everything(world)
+    async def test_a_changed_object_is_reverted_by_the_next_reconcile(self, env: Env) -> None:
+        await everything(env)
         for kind, patch in DRIFT.items():
-            before = await world.get(kind)
-            changed = await world.meddle(kind, **patch)
-            await world.reconcile()
-            after = await world.get(kind)
+            before = await env.get(kind)
+            changed = await env.meddle(kind, **patch)
+            await env.reconcile()
+            after = await env.get(kind)
 
             assert (changed["spec"], changed["metadata"]["labels"]) != (before["spec"], before["metadata"]["labels"])
             assert (after["spec"], after["metadata"]["labels"]) == (before["spec"], before["metadata"]["labels"]), kind
 
-    async def test_a_deleted_object_is_created_again(self, world: Env) -> None:
-        await everything(world)
+    async def test_a_deleted_object_is_created_again(self, env: Env) -> None:
+        await everything(env)
         for kind in DRIFT:
-            uid = (await world.get(kind))["metadata"]["uid"]
-            await world.cluster.delete(world.own(kind))
-            await world.reconcile()
+            uid = (await env.get(kind))["metadata"]["uid"]
+            await env.cluster.delete(env.own(kind))
+            await env.reconcile()
 
-            assert (await world.get(kind))["metadata"]["uid"] != uid
+            assert (await env.get(kind))["metadata"]["uid"] != uid
 
-    async def test_fields_of_other_managers_stay(self, world: Env) -> None:
-        await everything(world)
-        await world.meddle("Service", metadata={"annotations": {"example.com/cost": "12"}})
-        await world.change(service={"annotations": {"example.com/team": "other"}})
-        await world.reconcile()
+    async def test_fields_of_other_managers_stay(self, env: Env) -> None:
+        await everything(env)
+        await env.meddle("Service", metadata={"annotations": {"example.com/cost": "12"}})
+        await env.change(service={"annotations": {"example.com/team": "other"}})
+        await env.reconcile()
 
-        annotations = (await world.get("Service"))["metadata"]["annotations"]
+        annotations = (await env.get("Service"))["metadata"]["annotations"]
         assert annotations == {"example.com/cost": "12", "example.com/team": "other"}
 
 
 class TestOptional:
-    async def test_what_is_switched_off_goes_with_one_delete(self, world: Env) -> None:
-        await everything(world)
-        await world.change(autoscaling=None, highAvailability=None, monitoring=None, security=None)
-        world.cluster.requests.clear()
-        await world.retried()
-        requests = world.cluster.requests.of(Verb.DELETE)
+    async def test_what_is_switched_off_goes_with_one_delete(self, env: Env) -> None:
+        await everything(env)
+        await env.change(autoscaling=None, highAvailability=None, monitoring=None, security=None)
+        env.cluster.requests.clear()
+        await env.retried()
+        requests = env.cluster.requests.of(Verb.DELETE)
         deleted = [request.kind for request in requests if request.code != HTTPStatus.CONFLICT]
-        await world.settle()
-        world.cluster.requests.clear()
-        await world.reconcile()
+        await env.settle()
+        env.cluster.requests.clear()
+        await env.reconcile()
 
         assert sorted(deleted) == sorted(OPTIONAL)
-        assert not world.cluster.requests.of(Verb.DELETE)
-        assert not any([await world.exists(kind) for kind in OPTIONAL])
+        assert not env.cluster.requests.of(Verb.DELETE)
+        assert not any([await env.exists(kind) for kind in OPTIONAL])
 
-    async def test_objects_of_other_owners_with_the_same_name_stay(self, world: Env) -> None:
+    async def test_objects_of_other_owners_with_the_same_name_stay(self, env: Env) -> None:
         foreign: dict[str, Manifest] = {
             HPA: {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "other"}, "maxReplicas": 3},
             "PodDisruptionBudget": {"minAvailable": 1, "selector": {"matchLabels": {"app": "other"}}},
             "ServiceMonitor": {"endpoints": []},
             "NetworkPolicy": {"podSelector": {}, "policyTypes": ["Ingress"]},
         }
-        await world.create(PLAIN)
+        await env.create(PLAIN)
         for kind, spec in foreign.items():
-            key = world.own(kind)
+            key = env.own(kind)
             metadata = {"name": key.name, "namespace": key.namespace}
             manifest = {"apiVersion": key.api_version, "kind": kind, "metadata": metadata, "spec": spec}
-            await world.cluster.create(manifest, field_manager="another")
-        result = await world.reconcile()
-        await world.cluster.delete(world.owner)  # and the garbage collector has nothing to do with them
-        await world.gone("Deployment")
+            await env.cluster.create(manifest, field_manager="another")
+        result = await env.reconcile()
+        await env.cluster.delete(env.owner)  # and the garbage collector has nothing to do with them
+        await env.gone("Deployment")
 
         assert result is not None
         assert [outcome.action for outcome in result.outcomes].count(Action.KEPT) == len(foreign)
-        assert [kind for kind in foreign if not await world.exists(kind)] == []
+        assert [kind for kind in foreign if not await env.exists(kind)] == []
 
 
 class TestSecrets:
     SASL: ClassVar[Manifest] = {"sasl": {"enabled": True, "credentialsSecretRef": {"name": "sasl"}}}
 
-    async def annotation(self, world: Env) -> str:
-        template = (await world.get("Deployment"))["spec"]["template"]
+    async def annotation(self, env: Env) -> str:
+        template = (await env.get("Deployment"))["spec"]["template"]
         return str(template["metadata"].get("annotations", {}).get(SECRET_HASH, ""))
 
-    async def test_a_missing_one_is_reported_and_does_not_stop_the_reconcile(self, world: Env) -> None:
-        await world.create(replicas=1, security=self.SASL)
-        await world.settle()
-        missing = await world.conditions()
-        before = await self.annotation(world)
-        await world.secret("sasl", **{"password-file": "a"})
-        await world.settle()
+    async def test_a_missing_one_is_reported_and_does_not_stop_the_reconcile(self, env: Env) -> None:
+        await env.create(replicas=1, security=self.SASL)
+        await env.settle()
+        missing = await env.conditions()
+        before = await self.annotation(env)
+        await env.secret("sasl", **{"password-file": "a"})
+        await env.settle()
 
         assert missing["Degraded"] == ("True", "SecretNotFound", "Referenced Secrets not found: sasl")
         assert missing["Ready"][0] == "True"
-        assert (await world.conditions())["Degraded"][1] == "NotDegraded"
-        assert (before, len(await self.annotation(world))) == ("", 64)
+        assert (await env.conditions())["Degraded"][1] == "NotDegraded"
+        assert (before, len(await self.annotation(env))) == ("", 64)
 
-    async def test_a_changed_one_replaces_the_pods(self, world: Env) -> None:
-        await world.secret("sasl", **{"password-file": "a"})
-        await world.create(replicas=1, security=self.SASL)
-        await world.settle()
-        before = await self.annotation(world)
-        await world.secret("sasl", **{"password-file": "b"})
-        result = await world.reconcile()
+    async def test_a_changed_one_replaces_the_pods(self, env: Env) -> None:
+        await env.secret("sasl", **{"password-file": "a"})
+        await env.create(replicas=1, security=self.SASL)
+        await env.settle()
+        before = await self.annotation(env)
+        await env.secret("sasl", **{"password-file": "b"})
+        result = await env.reconcile()
 
-        assert await self.annotation(world) not in {before, ""}
+        assert await self.annotation(env) not in {before, ""}
         assert result is not None
         assert result.writes == 1
 
 
 class TestFailure:
-    async def test_the_conditions_are_written_after_a_failed_step(self, world: Env) -> None:
+    async def test_the_conditions_are_written_after_a_failed_step(self, env: Env) -> None:
         """Without webhooks an autoscaler without upper limit reaches the API server, which rejects it."""
-        await world.create(PLAIN)
-        await world.settle()
+        await env.create(PLAIN)
+        await env.settle()
         bad = {"spec": {"autoscaling": {"enabled": True}}}
-        await world.cluster.patch(world.owner, bad, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
+        await env.cluster.patch(env.owner, bad, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
         with pytest.raises(ReconcileError, match="maxReplicas"):
-            await world.reconcile()
-        found, generation = await world.conditions(), (await world.get("Memcached"))["metadata"]["generation"]
+            await env.reconcile()
+        found, generation = await env.conditions(), (await env.get("Memcached"))["metadata"]["generation"]
 
         assert list(found) == ["Available", "Progressing", "Degraded", "Ready"]
         assert found["Degraded"][:2] == ("True", "Degraded")
         assert "failed to apply resource autoscaling/v2/HorizontalPodAutoscaler" in found["Degraded"][2]
         assert found["Available"] == ("True", "Available", "3/3 replicas are ready (HPA-managed)")
-        assert (await world.status())["observedGeneration"] == generation
-        assert await world.replicas() == 3
+        assert (await env.status())["observedGeneration"] == generation
+        assert await env.replicas() == 3
 
     async def test_a_server_error_is_reported_until_the_next_success(self, embedded: Env) -> None:
         await embedded.create(PLAIN)
@@ -407,19 +407,19 @@ class TestFailure:
         assert embedded.cluster.requests.writes == 0
 
 
-async def test_two_caches_side_by_side(world: Env) -> None:
-    await world.create(AUTOSCALED)
-    await world.settle()
-    other = ObjectKey("memcached.c5c3.io/v1alpha1", "Memcached", "other", world.namespace)
+async def test_two_caches_side_by_side(env: Env) -> None:
+    await env.create(AUTOSCALED)
+    await env.settle()
+    other = ObjectKey("memcached.c5c3.io/v1alpha1", "Memcached", "other", env.namespace)
     manifest = {
         "apiVersion": other.api_version,
         "kind": "Memcached",
-        "metadata": {"name": "other", "namespace": world.namespace},
+        "metadata": {"name": "other", "namespace": env.namespace},
         "spec": {"replicas": 2},
     }
-    await world.cluster.create(manifest, field_manager="user")
-    before = await world.versions()
-    await world.pass_over(world.cluster, other)
+    await env.cluster.create(manifest, field_manager="user")
+    before = await env.versions()
+    await env.pass_over(env.cluster, other)
 
-    assert await world.versions() == before
-    assert (await world.cluster.get(world.own("Deployment", "other")))["spec"]["replicas"] == 2
+    assert await env.versions() == before
+    assert (await env.cluster.get(env.own("Deployment", "other")))["spec"]["replicas"] == 2

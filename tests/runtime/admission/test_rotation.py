@@ -164,39 +164,39 @@ def get(cluster: EmbeddedCluster, key: ObjectKey) -> Manifest:
 @pytest.mark.promise("webhook-certificate", runs="ten renewals of three replicas, seen by API servers that hear late")
 @pytest.mark.parametrize("seed", range(2))
 async def test_ten_renewals_without_a_moment_of_mistrust(webhooks: Webhooks, seed: int) -> None:
-    world = Env(webhooks, seed, HASTY)
-    await world.begin(3)
-    while len(world.shown) < 11:
-        before = len(world.shown)
-        await world.spend(timedelta(minutes=10))
-        assert len(world.shown) - before <= 1
-    assert len(set(world.replicas.values())) <= 2
-    assert all(len(authorities(bundle)) <= 6 for bundle in world.live_bundles())
+    env = Env(webhooks, seed, HASTY)
+    await env.begin(3)
+    while len(env.shown) < 11:
+        before = len(env.shown)
+        await env.spend(timedelta(minutes=10))
+        assert len(env.shown) - before <= 1
+    assert len(set(env.replicas.values())) <= 2
+    assert all(len(authorities(bundle)) <= 6 for bundle in env.live_bundles())
 
 
 async def test_the_one_who_comes_first_makes_the_secret(webhooks: Webhooks) -> None:
-    world = Env(webhooks, 1)
-    await world.begin(5)
-    assert len(world.shown) == 1
-    assert len(set(world.live_bundles())) == 1
+    env = Env(webhooks, 1)
+    await env.begin(5)
+    assert len(env.shown) == 1
+    assert len(set(env.live_bundles())) == 1
 
 
 async def test_nothing_is_written_while_nothing_is_due(webhooks: Webhooks) -> None:
-    world = Env(webhooks, 1)
-    await world.begin(2)
+    env = Env(webhooks, 1)
+    await env.begin(2)
     objects = [SECRET, *map(ObjectKey.of, configurations(webhooks, ADDRESS))]
-    before = [get(world.cluster, key) for key in objects]
-    await world.spend(timedelta(minutes=10))
-    assert [get(world.cluster, key) for key in objects] == before
+    before = [get(env.cluster, key) for key in objects]
+    await env.spend(timedelta(minutes=10))
+    assert [get(env.cluster, key) for key in objects] == before
 
 
 async def test_a_deleted_secret_is_a_wish_for_another_certificate(webhooks: Webhooks) -> None:
-    world = Env(webhooks, 2)
-    await world.begin(3)
-    await world.cluster.delete(SECRET)
-    await world.spend(timedelta(minutes=5))
-    assert len(world.shown) == 2
-    assert set(world.replicas.values()) == {world.shown[1]}
+    env = Env(webhooks, 2)
+    await env.begin(3)
+    await env.cluster.delete(SECRET)
+    await env.spend(timedelta(minutes=5))
+    assert len(env.shown) == 2
+    assert set(env.replicas.values()) == {env.shown[1]}
 
 
 GARBAGE: Final[dict[str, Callable[[dict[str, str]], Any]]] = {
@@ -223,71 +223,71 @@ GARBAGE: Final[dict[str, Callable[[dict[str, str]], Any]]] = {
 
 @pytest.mark.parametrize("edit", GARBAGE.values(), ids=GARBAGE)
 async def test_a_secret_that_somebody_edited_is_mended(webhooks: Webhooks, edit: Callable[[Any], Any]) -> None:
-    world = Env(webhooks, 3)
-    await world.begin(2)
-    secret = get(world.cluster, SECRET)
-    await world.cluster.update({**secret, "data": edit(secret["data"])}, field_manager="somebody")
-    await world.spend(timedelta(minutes=8))
-    mended = StoredCertificates.read(get(world.cluster, SECRET)["data"])
+    env = Env(webhooks, 3)
+    await env.begin(2)
+    secret = get(env.cluster, SECRET)
+    await env.cluster.update({**secret, "data": edit(secret["data"])}, field_manager="somebody")
+    await env.spend(timedelta(minutes=8))
+    mended = StoredCertificates.read(get(env.cluster, SECRET)["data"])
     assert mended is not None
-    assert set(world.replicas.values()) == {mended.current}
+    assert set(env.replicas.values()) == {mended.current}
     assert mended.current.hosts == (ADDRESS.host,)
-    assert await world.refresh(next(iter(world.replicas))) == ""
+    assert await env.refresh(next(iter(env.replicas))) == ""
 
 
 @pytest.mark.parametrize("back", [timedelta(minutes=5), timedelta(minutes=50)])
 async def test_a_replica_whose_clock_is_behind_harms_nobody(webhooks: Webhooks, back: timedelta) -> None:
     """Only its own clock is wrong, so what it makes is judged by the right one."""
-    world = Env(webhooks, 4)
-    await world.begin(2)
-    await world.refresh(world.replica(Behind(world.clock, back)))
-    await world.spend(timedelta(hours=3))
-    assert 3 <= len(world.shown) <= 10
+    env = Env(webhooks, 4)
+    await env.begin(2)
+    await env.refresh(env.replica(Behind(env.clock, back)))
+    await env.spend(timedelta(hours=3))
+    assert 3 <= len(env.shown) <= 10
 
 
 async def test_a_clock_set_back_a_little_renews_nothing(webhooks: Webhooks) -> None:
-    world = Env(webhooks, 5)
-    await world.begin(2)
-    world.clock.jump(world.clock.now() - timedelta(minutes=30))
-    await world.spend(timedelta(minutes=10))
-    assert len(world.shown) == 1
+    env = Env(webhooks, 5)
+    await env.begin(2)
+    env.clock.jump(env.clock.now() - timedelta(minutes=30))
+    await env.spend(timedelta(minutes=10))
+    assert len(env.shown) == 1
 
 
 async def test_all_clocks_set_back_together(webhooks: Webhooks) -> None:
-    world = Env(webhooks, 5)
-    await world.begin(2)
-    await world.spend(timedelta(minutes=30))
-    world.is_strict = False
-    world.clock.jump(world.clock.now() - timedelta(days=30))
-    await world.spend(timedelta(minutes=5))
-    world.is_strict = True
-    await world.spend(timedelta(minutes=60))
-    assert all(pair.is_usable(world.clock.now()) for pair in world.replicas.values())
+    env = Env(webhooks, 5)
+    await env.begin(2)
+    await env.spend(timedelta(minutes=30))
+    env.is_strict = False
+    env.clock.jump(env.clock.now() - timedelta(days=30))
+    await env.spend(timedelta(minutes=5))
+    env.is_strict = True
+    await env.spend(timedelta(minutes=60))
+    assert all(pair.is_usable(env.clock.now()) for pair in env.replicas.values())
 
 
 async def test_after_a_long_sleep_everything_is_made_anew(webhooks: Webhooks) -> None:
-    world = Env(webhooks, 6)
-    await world.begin(2)
-    world.is_strict = False
-    world.clock.advance(timedelta(days=30))
-    await world.spend(timedelta(minutes=1))
-    world.is_strict = True
-    await world.spend(timedelta(minutes=30))
+    env = Env(webhooks, 6)
+    await env.begin(2)
+    env.is_strict = False
+    env.clock.advance(timedelta(days=30))
+    await env.spend(timedelta(minutes=1))
+    env.is_strict = True
+    await env.spend(timedelta(minutes=30))
 
 
 async def test_a_new_replica_shows_what_is_kept(webhooks: Webhooks) -> None:
-    world = Env(webhooks, 7)
-    await world.begin(1)
+    env = Env(webhooks, 7)
+    await env.begin(1)
     for _ in range(10):
-        await world.spend(timedelta(minutes=6))
-        assert await world.refresh(world.replica()) == ""
+        await env.spend(timedelta(minutes=6))
+        assert await env.refresh(env.replica()) == ""
 
 
 async def test_only_the_bundle_of_the_configurations_is_ours(webhooks: Webhooks) -> None:
-    world = Env(webhooks, 8)
-    await world.begin(1)
+    env = Env(webhooks, 8)
+    await env.begin(1)
     key = ObjectKey("admissionregistration.k8s.io/v1", CONFIGURATIONS[0], "shops", "")
-    managers = get(world.cluster, key)["metadata"]["managedFields"]
+    managers = get(env.cluster, key)["metadata"]["managedFields"]
     (ours,) = [entry for entry in managers if entry["manager"] == "shops-webhook-certificates"]
     assert ours["operation"] == "Apply"
     name = 'k:{"name":"default.shops.example.com"}'
@@ -296,17 +296,17 @@ async def test_only_the_bundle_of_the_configurations_is_ours(webhooks: Webhooks)
 
 
 async def test_a_configuration_that_comes_later_is_filled_in(webhooks: Webhooks) -> None:
-    world = Env(webhooks, 9)
-    await world.begin(1)
-    world.is_strict = False
-    (replica,) = world.replicas
+    env = Env(webhooks, 9)
+    await env.begin(1)
+    env.is_strict = False
+    (replica,) = env.replicas
     for manifest in configurations(webhooks, ADDRESS):
-        await world.cluster.delete(ObjectKey.of(manifest))
-        await world.cluster.create(manifest, field_manager="t")
-    assert await world.refresh(replica) == ""
-    world.is_strict = True
-    world.bundles.clear()
-    world.look()
+        await env.cluster.delete(ObjectKey.of(manifest))
+        await env.cluster.create(manifest, field_manager="t")
+    assert await env.refresh(replica) == ""
+    env.is_strict = True
+    env.bundles.clear()
+    env.look()
 
 
 async def test_a_certificate_that_is_not_trusted_is_a_problem(webhooks: Webhooks) -> None:
@@ -423,14 +423,14 @@ async def test_who_is_late_does_not_take_back_what_others_have_published(webhook
 
 
 async def test_the_privileges_are_what_is_sent_and_nothing_more(webhooks: Webhooks) -> None:
-    world = Env(webhooks, 11)
-    await world.begin(1)
-    cluster = RecordingCluster(world.cluster)
+    env = Env(webhooks, 11)
+    await env.begin(1)
+    cluster = RecordingCluster(env.cluster)
     await cluster.delete(SECRET)
-    certificates = SecretCertificates(cluster, webhooks, ADDRESS, namespace="ops", clock=world.clock, renewal=QUICK)
+    certificates = SecretCertificates(cluster, webhooks, ADDRESS, namespace="ops", clock=env.clock, renewal=QUICK)
     for _ in range(2):
         await certificates.refresh()
-        world.clock.advance(timedelta(minutes=45))
+        env.clock.advance(timedelta(minutes=45))
     verbs = {"apply": "patch"}
     sent = {(verbs.get(one.verb, one.verb), one.kind) for one in cluster.requests if one.verb != "delete"}
     plurals = {"Secret": "secrets", **{kind: f"{kind.lower()}s" for kind in CONFIGURATIONS}}

@@ -179,7 +179,7 @@ def test_a_default_that_no_server_can_know_is_refused(default: Any, reason: str)
     [
         pytest.param(int | None, None, {"type": "integer"}, id="null means absent"),
         pytest.param(int | None, 5, {"type": "integer", "default": 5, "nullable": True}, id="null is a value"),
-        pytest.param(int | None, ..., {"type": "integer", "nullable": True}, id="null must be said"),
+        pytest.param(int | None, ..., {"type": "integer", "nullable": True}, id="null is declared"),
     ],
 )
 def test_null_is_a_value_only_where_it_differs_from_absence(annotation: Any, default: Any, wanted: Manifest) -> None:

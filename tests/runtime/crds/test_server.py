@@ -243,12 +243,12 @@ def cluster(envtest_cluster: ApiServerCluster, defined: None) -> ApiServerCluste
 
 
 def sample(namespace: str, spec: Manifest | None = None, name: str = "one") -> Manifest:
-    said = {} if spec is None else {"spec": spec}
+    spec_field = {} if spec is None else {"spec": spec}
     return {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Sample",
         "metadata": {"name": name, "namespace": namespace},
-        **said,
+        **spec_field,
     }
 
 

@@ -15,8 +15,8 @@ from ocf.runtime.monitoring.http_server import Endpoints, serving
 
 
 @asynccontextmanager
-async def asking(**said: Any) -> AsyncIterator[tuple[ClientSession, Endpoints]]:
-    async with serving(host="127.0.0.1", port=0, **said) as endpoints, ClientSession(endpoints.url) as session:
+async def asking(**options: Any) -> AsyncIterator[tuple[ClientSession, Endpoints]]:
+    async with serving(host="127.0.0.1", port=0, **options) as endpoints, ClientSession(endpoints.url) as session:
         yield session, endpoints
 
 

@@ -15,10 +15,10 @@ from ocf.runtime.monitoring import JsonFormatter
 EMPTY: Final[dict[str, str]] = {}
 
 
-def record(message: object = "told", *args: object, **said: Any) -> logging.LogRecord:
-    made = logging.LogRecord("ocf.component", logging.INFO, __file__, 1, message, args, said.pop("exc_info", None))
+def record(message: object = "told", *args: object, **fields: Any) -> logging.LogRecord:
+    made = logging.LogRecord("ocf.component", logging.INFO, __file__, 1, message, args, fields.pop("exc_info", None))
     made.created = 1767268800.25
-    for name, value in said.items():
+    for name, value in fields.items():
         setattr(made, name, value)
     return made
 

@@ -205,7 +205,7 @@ class TestExposition:
     @pytest.mark.parametrize(
         ("accept", "content_type"),
         [
-            pytest.param("", "text/plain; version=0.0.4", id="nothing said"),
+            pytest.param("", "text/plain; version=0.0.4", id="no header"),
             pytest.param("text/html", "text/plain; version=0.0.4", id="a browser"),
             pytest.param(
                 "application/openmetrics-text; version=1.0.0", "application/openmetrics-text", id="openmetrics"

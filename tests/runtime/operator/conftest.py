@@ -232,12 +232,12 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-Play = Callable[[Callable[[Env], Coroutine[Any, Any, None]]], None]
+RunTest = Callable[[Callable[[Env], Coroutine[Any, Any, None]]], None]
 
 
 @pytest.fixture
-def play() -> Play:
-    """Run a test on a new stage, in virtual time."""
+def run_test() -> RunTest:
+    """Run a test with a new environment, in virtual time."""
 
     def run(test: Callable[[Env], Coroutine[Any, Any, None]]) -> None:
         async def on_stage() -> None:

@@ -9,7 +9,7 @@ from ocf.cluster import ListOptions
 from ocf.concepts import Attempt, Event, NullRecorder
 from ocf.objects import ObjectKey
 
-from .conftest import NAMESPACE, Env, Play, key_of, shop
+from .conftest import NAMESPACE, Env, RunTest, key_of, shop
 
 
 class Attempts(NullRecorder):
@@ -25,30 +25,30 @@ def brief(event: Event) -> Event | None:
     return replace(event, reason="Made", note=event.resource.name) if event.resource.kind == "Service" else None
 
 
-def test_recorders_of_its_own_are_told_of_every_attempt(play: Play) -> None:
-    async def test(stage: Env) -> None:
+def test_recorders_of_its_own_are_told_of_every_attempt(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
         attempts = Attempts()
-        async with stage.operating(recorders=[attempts], event_formatter=brief):
-            await stage.create(shop())
+        async with env.operating(recorders=[attempts], event_formatter=brief):
+            await env.create(shop())
             await asyncio.sleep(10)
-        events = (await stage.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=NAMESPACE))).items
+        events = (await env.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=NAMESPACE))).items
 
         assert attempts.taken == ["ConfigMap absent", "Service absent"]
         assert [(event["reason"], event["note"]) for event in events] == [("Made", "corner-front")]
 
-    play(test)
+    run_test(test)
 
 
-def test_who_keeps_things_of_owners_is_told_that_one_is_gone(play: Play) -> None:
-    async def test(stage: Env) -> None:
+def test_who_keeps_things_of_owners_is_told_that_one_is_gone(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
         gone: list[ObjectKey] = []
-        async with stage.operating(on_deleted=gone.append):
-            await stage.create(shop())
+        async with env.operating(on_deleted=gone.append):
+            await env.create(shop())
             await asyncio.sleep(10)
             before = list(gone)
-            await stage.cluster.delete(key_of())
+            await env.cluster.delete(key_of())
             await asyncio.sleep(10)
 
         assert (before, set(gone)) == ([], {key_of()})
 
-    play(test)
+    run_test(test)

@@ -29,7 +29,7 @@ from .conftest import (
     SHOPS,
     Env,
     Gateway,
-    Play,
+    RunTest,
     Shop,
     components_of,
     key_of,
@@ -41,8 +41,8 @@ from .conftest import (
 PATIENT = CacheTiming(monotonic=now, random=lambda: 0.0)
 
 
-async def motto(stage: Env, name: str = "corner") -> str:
-    return str((await stage.cluster.get(settings_of(name)))["data"]["motto"])
+async def motto(env: Env, name: str = "corner") -> str:
+    return str((await env.cluster.get(settings_of(name)))["data"]["motto"])
 
 
 @pytest.mark.promise("crash", runs="4 disturbances of each write of an operator at work")
@@ -70,92 +70,92 @@ def test_a_process_that_dies_at_any_write_is_followed_by_one_that_ends_the_same(
 
 
 WATCHES_END: dict[str, Callable[[Env], object]] = {
-    "cleanly": lambda stage: stage.gateway.cut(),
-    "by a lost connection": lambda stage: stage.gateway.cut(ServerError("connection lost")),
-    "by 410": lambda stage: stage.gateway.cut(ExpiredError("too old", code=410)),
-    "by a bug": lambda stage: stage.gateway.cut(KeyError("a bug")),
-    "silently": lambda stage: stage.gateway.silence(),
+    "cleanly": lambda env: env.gateway.cut(),
+    "by a lost connection": lambda env: env.gateway.cut(ServerError("connection lost")),
+    "by 410": lambda env: env.gateway.cut(ExpiredError("too old", code=410)),
+    "by a bug": lambda env: env.gateway.cut(KeyError("a bug")),
+    "silently": lambda env: env.gateway.silence(),
 }
 
 
 @pytest.mark.promise("watch-ends", runs="5 ways to end, 20 times each")
 @pytest.mark.parametrize("how", WATCHES_END)
-def test_a_watch_that_ends_misses_nothing_whatever_it_ended_by(play: Play, how: str) -> None:
+def test_a_watch_that_ends_misses_nothing_whatever_it_ended_by(run_test: RunTest, how: str) -> None:
     """Neither what happens to an owner nor what happens to an object, twenty times over; a silent one takes 70 s."""
 
-    async def test(stage: Env) -> None:
-        async with stage.operating(options={"cache_timing": PATIENT}):
-            await stage.create(shop())
+    async def test(env: Env) -> None:
+        async with env.operating(options={"cache_timing": PATIENT}):
+            await env.create(shop())
             await asyncio.sleep(5)
             for number in range(20):
-                assert WATCHES_END[how](stage) == 3
-                await stage.edit(key_of(), {"spec": {"motto": f"motto {number}"}})
+                assert WATCHES_END[how](env) == 3
+                await env.edit(key_of(), {"spec": {"motto": f"motto {number}"}})
                 await asyncio.sleep(80)
-                assert await motto(stage) == f"motto {number}"
-                stage.gateway.cut(None)
-                await stage.edit(settings_of(), {"data": {"motto": "changed by hand"}})
+                assert await motto(env) == f"motto {number}"
+                env.gateway.cut(None)
+                await env.edit(settings_of(), {"data": {"motto": "changed by hand"}})
                 await asyncio.sleep(80)
-                assert await motto(stage) == f"motto {number}"
+                assert await motto(env) == f"motto {number}"
 
-    play(test)
+    run_test(test)
 
 
 @pytest.mark.promise("watch-ends")
-def test_a_cluster_that_was_restored_from_a_backup_is_followed(play: Play) -> None:
+def test_a_cluster_that_was_restored_from_a_backup_is_followed(run_test: RunTest) -> None:
     """Its versions are older than those that passes have seen."""
 
-    async def test(stage: Env) -> None:
-        async with stage.operating(options={"cache_timing": PATIENT}):
-            await stage.create(shop())
+    async def test(env: Env) -> None:
+        async with env.operating(options={"cache_timing": PATIENT}):
+            await env.create(shop())
             for number in range(50):
-                await stage.edit(key_of(), {"spec": {"motto": f"motto {number}"}})
+                await env.edit(key_of(), {"spec": {"motto": f"motto {number}"}})
                 await asyncio.sleep(1)
-            backup = EmbeddedCluster(namespaces=[NAMESPACE], now=stage.clock.now)
+            backup = EmbeddedCluster(namespaces=[NAMESPACE], now=env.clock.now)
             await backup.apply(DEFINITION, field_manager="setup")
             await backup.create(shop(motto="of old"), field_manager="kubectl")
-            stage.gateway.redirect(backup)
-            stage.cluster = backup
+            env.gateway.redirect(backup)
+            env.cluster = backup
             await asyncio.sleep(60)
-            assert await motto(stage) == "of old"
+            assert await motto(env) == "of old"
             for key, patch in [
                 (settings_of(), {"data": {"motto": "changed by hand"}}),
                 (key_of(), {"spec": {"motto": "edited"}}),
             ]:
-                stage.forget()
-                await stage.edit(key, patch)
+                env.forget()
+                await env.edit(key, patch)
                 await asyncio.sleep(1)
-                assert len(stage.passes) == 1
-            assert await motto(stage) == "edited"
+                assert len(env.passes) == 1
+            assert await motto(env) == "edited"
 
-    play(test)
+    run_test(test)
 
 
 @pytest.mark.promise("watch-ends", runs="100 compactions while everything changes")
-def test_versions_that_are_forgotten_are_listed_anew(play: Play) -> None:
+def test_versions_that_are_forgotten_are_listed_anew(run_test: RunTest) -> None:
     """A hundred compactions while everything changes."""
 
-    async def test(stage: Env) -> None:
-        async with stage.operating(options={"cache_timing": PATIENT}):
-            await stage.create(shop())
+    async def test(env: Env) -> None:
+        async with env.operating(options={"cache_timing": PATIENT}):
+            await env.create(shop())
             await asyncio.sleep(5)
             for number in range(100):
-                stage.gateway.cut(ServerError("connection lost"))
-                await stage.edit(key_of(), {"spec": {"motto": f"motto {number}"}})
-                await stage.edit(settings_of(), {"data": {"motto": "changed by hand"}})
-                stage.cluster.compact()
+                env.gateway.cut(ServerError("connection lost"))
+                await env.edit(key_of(), {"spec": {"motto": f"motto {number}"}})
+                await env.edit(settings_of(), {"data": {"motto": "changed by hand"}})
+                env.cluster.compact()
                 await asyncio.sleep(10)
-                assert await motto(stage) == f"motto {number}"
-            writes = [kind for verb, kind in stage.gateway.writes if verb is Verb.CREATE and kind != "Event"]
+                assert await motto(env) == f"motto {number}"
+            writes = [kind for verb, kind in env.gateway.writes if verb is Verb.CREATE and kind != "Event"]
             assert writes == []
 
-    play(test)
+    run_test(test)
 
 
 @pytest.mark.promise("probes")
-def test_a_cluster_that_is_away_makes_the_process_not_ready_and_after_a_while_unhealthy(play: Play) -> None:
+def test_a_cluster_that_is_away_makes_the_process_not_ready_and_after_a_while_unhealthy(run_test: RunTest) -> None:
     """And both are well again when it is back, and what happened meanwhile is made up for."""
 
-    async def test(stage: Env) -> None:
+    async def test(env: Env) -> None:
         async def away(request: Request) -> None:
             if request.verb in (Verb.LIST, Verb.WATCH, Verb.GET):
                 raise ServerError("connection refused")
@@ -170,34 +170,34 @@ def test_a_cluster_that_is_away_makes_the_process_not_ready_and_after_a_while_un
             return found
 
         given = {"cache_timing": PATIENT, "watch_failure_timeout": timedelta(minutes=5)}
-        async with stage.operating(options=given) as process:
-            await stage.create(shop())
+        async with env.operating(options=given) as process:
+            await env.create(shop())
             await asyncio.sleep(5)
             assert unwell(process) == (False, False)
             assert watch_metric(process) == 1
-            stage.gateway.meddle = away
-            stage.gateway.cut(ServerError("connection lost"))
+            env.gateway.meddle = away
+            env.gateway.cut(ServerError("connection lost"))
             await asyncio.sleep(60)
             assert unwell(process) == (True, False)
-            await stage.edit(key_of(), {"spec": {"motto": "closed"}})
+            await env.edit(key_of(), {"spec": {"motto": "closed"}})
             await asyncio.sleep(301)
             assert unwell(process) == (True, True)
             assert watch_metric(process) == 0
             assert "connection refused" in process.health.live["watches"]()
-            stage.gateway.meddle = None
+            env.gateway.meddle = None
             await asyncio.sleep(60)
             assert unwell(process) == (False, False)
-            assert await motto(stage) == "closed"
+            assert await motto(env) == "closed"
 
-    play(test)
+    run_test(test)
 
 
-def test_a_task_that_somebody_ended_is_started_anew(play: Play) -> None:
+def test_a_task_that_somebody_ended_is_started_anew(run_test: RunTest) -> None:
     """The watch of a kind: it would be missed by nobody but the next pass, which may never come."""
 
-    async def test(stage: Env) -> None:
-        async with stage.operating() as process:
-            await stage.create(shop())
+    async def test(env: Env) -> None:
+        async with env.operating() as process:
+            await env.create(shop())
             await asyncio.sleep(5)
             victims = [task for task in asyncio.all_tasks() if task.get_name().startswith("cache of")]
             assert len(victims) == 3
@@ -205,71 +205,71 @@ def test_a_task_that_somebody_ended_is_started_anew(play: Play) -> None:
                 task.cancel()
             await asyncio.sleep(1)
             assert "the task was cancelled" in process.health.watches()
-            await stage.edit(key_of(), {"spec": {"motto": "closed"}})
+            await env.edit(key_of(), {"spec": {"motto": "closed"}})
             await asyncio.sleep(20)
             assert process.health.watches() == ""
-            assert await motto(stage) == "closed"
+            assert await motto(env) == "closed"
 
-    play(test)
+    run_test(test)
 
 
 @pytest.mark.promise("watch-ends")
 @pytest.mark.parametrize(
     "prefix", ["shops follows", "worker 0 of shops", "resync of shops", "watches", "operators", "terms"]
 )
-def test_the_end_of_any_other_task_ends_the_process(play: Play, prefix: str) -> None:
+def test_the_end_of_any_other_task_ends_the_process(run_test: RunTest, prefix: str) -> None:
     """So that it is started anew, and does not live on deaf."""
 
-    async def test(stage: Env) -> None:
+    async def test(env: Env) -> None:
         with pytest.raises(OcfError, match="ended unexpectedly"):  # noqa: PT012 (the block is cancelled)
-            async with stage.operating(resync=100 * SECOND):
+            async with env.operating(resync=100 * SECOND):
                 for task in asyncio.all_tasks():
                     if task.get_name().startswith(prefix):
                         task.cancel()
                 await asyncio.sleep(100)
 
-    play(test)
+    run_test(test)
 
 
-def test_more_objects_than_may_be_held_end_the_process(play: Play) -> None:
-    async def test(stage: Env) -> None:
+def test_more_objects_than_may_be_held_end_the_process(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
         for number in range(3):
-            await stage.create(shop(f"shop-{number}"))
+            await env.create(shop(f"shop-{number}"))
         with pytest.raises(ConfigError, match="may hold 2 objects"):
-            async with stage.operating(options={"max_objects": 2}):
+            async with env.operating(options={"max_objects": 2}):
                 pass
 
-    play(test)
+    run_test(test)
 
 
 @pytest.mark.promise("back-off", runs="30 minutes, 10 owners, fewer than 60 requests each")
-def test_a_long_outage_costs_few_requests_and_ends_soon_after(play: Play) -> None:
+def test_a_long_outage_costs_few_requests_and_ends_soon_after(run_test: RunTest) -> None:
     """Half an hour: at most 60 requests per owner, and all is well at most the longest delay, 5 minutes, later."""
 
-    async def test(stage: Env) -> None:
+    async def test(env: Env) -> None:
         async def down(request: Request) -> None:
             if not request.verb.is_read:
                 raise ServerError("unavailable", code=503)
 
-        async with stage.operating(rate_limiter=ExponentialBackoff(random=lambda: 0.5), options={"events": False}):
-            stage.gateway.meddle = down
+        async with env.operating(rate_limiter=ExponentialBackoff(random=lambda: 0.5), options={"events": False}):
+            env.gateway.meddle = down
             for number in range(10):
-                await stage.create(shop(f"shop-{number}"))
+                await env.create(shop(f"shop-{number}"))
             await asyncio.sleep(1800)
-            assert len(stage.gateway.requests) <= 60 * 10
-            stage.gateway.meddle = None
+            assert len(env.gateway.requests) <= 60 * 10
+            env.gateway.meddle = None
             await asyncio.sleep(301)
             for number in range(10):
-                assert await motto(stage, f"shop-{number}") == "open"
+                assert await motto(env, f"shop-{number}") == "open"
 
-    play(test)
+    run_test(test)
 
 
 @pytest.mark.promise("back-off", runs="20 refusals, 200 other owners")
-def test_a_server_that_asks_for_time_gets_it_and_other_owners_go_on(play: Play) -> None:
+def test_a_server_that_asks_for_time_gets_it_and_other_owners_go_on(run_test: RunTest) -> None:
     """Twenty refusals with Retry-After: no early try, although the owner is edited all the time."""
 
-    async def test(stage: Env) -> None:
+    async def test(env: Env) -> None:
         tries: list[float] = []
 
         async def slow_down(request: Request) -> None:
@@ -277,77 +277,77 @@ def test_a_server_that_asks_for_time_gets_it_and_other_owners_go_on(play: Play) 
                 tries.append(now())
                 raise TooManyRequestsError("slow down", code=429, retry_after=7)
 
-        stage.gateway.meddle = slow_down
-        async with stage.operating(rate_limiter=FixedDelay(SECOND / 1000), options={"events": False}):
-            await stage.create(shop())
+        env.gateway.meddle = slow_down
+        async with env.operating(rate_limiter=FixedDelay(SECOND / 1000), options={"events": False}):
+            await env.create(shop())
             for number in range(200):
-                await stage.create(shop(f"shop-{number}"))
-                await stage.edit(key_of(), {"spec": {"motto": f"motto {number}"}})
+                await env.create(shop(f"shop-{number}"))
+                await env.edit(key_of(), {"spec": {"motto": f"motto {number}"}})
                 begun = now()
                 await asyncio.sleep(0.9)
-                created = await stage.cluster.get(settings_of(f"shop-{number}"))
+                created = await env.cluster.get(settings_of(f"shop-{number}"))
                 assert created["metadata"]["creationTimestamp"]
-                assert [at for name, at in stage.passes if name == f"shop-{number}"] == [begun]
+                assert [at for name, at in env.passes if name == f"shop-{number}"] == [begun]
             assert len(tries) == 20
             assert min(later - earlier for earlier, later in pairwise(tries)) >= 7 - 1e-9
-            assert await motto(stage) == "motto 199"
+            assert await motto(env) == "motto 199"
 
-    play(test)
+    run_test(test)
 
 
 @pytest.mark.promise("overtaking", runs="400 owners, 20 edits")
-def test_a_fresh_edit_overtakes_all_that_was_there_at_the_start(play: Play) -> None:
-    async def test(stage: Env) -> None:
+def test_a_fresh_edit_overtakes_all_that_was_there_at_the_start(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
         async def briefly(_: Shop, __: ReconcileContext) -> None:
             await asyncio.sleep(0.05)
 
         for number in range(400):
-            await stage.create(shop(f"shop-{number}"))
+            await env.create(shop(f"shop-{number}"))
         await asyncio.sleep(3600)
-        stage.before = briefly
-        async with stage.operating(workers=1, options={"events": False}):
+        env.before = briefly
+        async with env.operating(workers=1, options={"events": False}):
             late = []
             for number in range(399, 379, -1):
-                await stage.edit(key_of(f"shop-{number}"), {"spec": {"motto": "edited"}})
+                await env.edit(key_of(f"shop-{number}"), {"spec": {"motto": "edited"}})
                 begun = now()
-                while await _motto_or_none(stage, f"shop-{number}") != "edited":  # noqa: ASYNC110 (in virtual time)
+                while await _motto_or_none(env, f"shop-{number}") != "edited":  # noqa: ASYNC110 (in virtual time)
                     await asyncio.sleep(0.01)
                 late.append(now() - begun)
-            assert len(stage.passes) < 300
+            assert len(env.passes) < 300
             assert max(late) <= 1
 
-    play(test)
+    run_test(test)
 
 
-async def _motto_or_none(stage: Env, name: str) -> str | None:
+async def _motto_or_none(env: Env, name: str) -> str | None:
     try:
-        return await motto(stage, name)
+        return await motto(env, name)
     except ApiError:
         return None
 
 
-def test_a_pass_that_hangs_is_ended_reported_and_harms_no_other(play: Play) -> None:
-    async def test(stage: Env) -> None:
+def test_a_pass_that_hangs_is_ended_reported_and_harms_no_other(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
         async def hang(owner: Shop, _: ReconcileContext) -> None:
-            if owner.metadata["name"] == "corner" and len(stage.passes) < 3:
+            if owner.metadata["name"] == "corner" and len(env.passes) < 3:
                 await asyncio.sleep(1e6)
 
-        stage.before = hang
-        async with stage.operating(workers=1, reconcile_timeout=30 * SECOND, report=stage.report):
-            await stage.create(shop())
+        env.before = hang
+        async with env.operating(workers=1, reconcile_timeout=30 * SECOND, report=env.report):
+            await env.create(shop())
             await asyncio.sleep(1)
-            await stage.create(shop("other"))
+            await env.create(shop("other"))
             await asyncio.sleep(100)
-            assert stage.passes == [("corner", 5), ("other", 35), ("corner", 36)]
-            assert "exceeded its timeout of 0:00:30" in str(stage.outcomes[0].error)
-            assert await motto(stage) == "open"
+            assert env.passes == [("corner", 5), ("other", 35), ("corner", 36)]
+            assert "exceeded its timeout of 0:00:30" in str(env.outcomes[0].error)
+            assert await motto(env) == "open"
 
-    play(test)
+    run_test(test)
 
 
 @pytest.mark.promise("probes")
-def test_a_pass_that_cannot_be_ended_is_named_by_the_probes(play: Play) -> None:
-    async def test(stage: Env) -> None:
+def test_a_pass_that_cannot_be_ended_is_named_by_the_probes(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
         stubborn = True
 
         async def hang(_: Shop, __: ReconcileContext) -> None:
@@ -355,9 +355,9 @@ def test_a_pass_that_cannot_be_ended_is_named_by_the_probes(play: Play) -> None:
                 with suppress(asyncio.CancelledError):
                     await asyncio.sleep(10)
 
-        stage.before = hang
-        async with stage.operating(reconcile_timeout=30 * SECOND) as process:
-            await stage.create(shop())
+        env.before = hang
+        async with env.operating(reconcile_timeout=30 * SECOND) as process:
+            await env.create(shop())
             await asyncio.sleep(85)
             assert process.health.reconciles() == ""
             await asyncio.sleep(10)
@@ -367,7 +367,7 @@ def test_a_pass_that_cannot_be_ended_is_named_by_the_probes(play: Play) -> None:
             await asyncio.sleep(100)
             assert process.health.reconciles() == ""
 
-    play(test)
+    run_test(test)
 
 
 def test_a_kind_that_comes_later_is_found_without_a_restart(caplog: pytest.LogCaptureFixture) -> None:
@@ -398,32 +398,32 @@ def test_a_kind_that_comes_later_is_found_without_a_restart(caplog: pytest.LogCa
     ]
 
 
-def test_an_owner_that_cannot_be_read_fails_alone(play: Play, caplog: pytest.LogCaptureFixture) -> None:
-    async def test(stage: Env) -> None:
+def test_an_owner_that_cannot_be_read_fails_alone(run_test: RunTest, caplog: pytest.LogCaptureFixture) -> None:
+    async def test(env: Env) -> None:
         class Strict(Shop):
             size: int
 
-        async with stage.operating(owner=OwnerType("example.com/v1", "Shop", Strict)):
-            await stage.create(shop())
+        async with env.operating(owner=OwnerType("example.com/v1", "Shop", Strict)):
+            await env.create(shop())
             await asyncio.sleep(5)
         assert "Shop/town/corner" in caplog.text
         assert "Strict.size" in caplog.text
 
-    play(test)
+    run_test(test)
 
 
-def test_a_namespace_goes_while_no_operator_runs(play: Play) -> None:
+def test_a_namespace_goes_while_no_operator_runs(run_test: RunTest) -> None:
     """An operator of objects in the owner's namespace leaves nothing on the owner that would hold it."""
 
-    async def test(stage: Env) -> None:
-        async with stage.operating():
-            await stage.create(shop())
+    async def test(env: Env) -> None:
+        async with env.operating():
+            await env.create(shop())
             await asyncio.sleep(5)
-        live = await stage.cluster.get(key_of())
+        live = await env.cluster.get(key_of())
         assert "finalizers" not in live["metadata"]
         assert "annotations" not in live["metadata"]
-        await stage.cluster.delete(ObjectKey("v1", "Namespace", NAMESPACE))
+        await env.cluster.delete(ObjectKey("v1", "Namespace", NAMESPACE))
         with pytest.raises(ApiError):
-            await stage.cluster.get(key_of())
+            await env.cluster.get(key_of())
 
-    play(test)
+    run_test(test)

@@ -27,7 +27,7 @@ from .conftest import (
     SHOPS,
     Env,
     Gateway,
-    Play,
+    RunTest,
     Shop,
     components_of,
     key_of,
@@ -40,8 +40,8 @@ LEASE = Lease("shops", "default", "one")
 FOLLOWER = Lease("shops", "default", "two")
 
 
-async def exists(stage: Env, name: str = "corner") -> bool:
-    found = await stage.cluster.list("v1", "ConfigMap", ListOptions(namespace=NAMESPACE))
+async def exists(env: Env, name: str = "corner") -> bool:
+    found = await env.cluster.list("v1", "ConfigMap", ListOptions(namespace=NAMESPACE))
     return settings_of(name).name in {item["metadata"]["name"] for item in found.items}
 
 
@@ -53,84 +53,84 @@ def slowly(seconds: float) -> Any:
 
 
 @pytest.mark.promise("gentle-end")
-def test_a_stop_lets_running_reconciles_end_and_starts_no_others(play: Play) -> None:
-    async def test(stage: Env) -> None:
-        stage.before = slowly(10)
-        async with stage.operating(workers=1):
-            await stage.create(shop())
-            await stage.create(shop("other"))
+def test_a_stop_lets_running_reconciles_end_and_starts_no_others(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        env.before = slowly(10)
+        async with env.operating(workers=1):
+            await env.create(shop())
+            await env.create(shop("other"))
             await asyncio.sleep(1)
         assert now() == 15
-        assert (await exists(stage), await exists(stage, "other")) == (True, False)
-        assert (await stage.cluster.get(key_of()))["status"]["conditions"]
+        assert (await exists(env), await exists(env, "other")) == (True, False)
+        assert (await env.cluster.get(key_of()))["status"]["conditions"]
 
-    play(test)
+    run_test(test)
 
 
-def test_a_reconcile_that_exceeds_the_shutdown_timeout_is_cancelled(play: Play) -> None:
-    async def test(stage: Env) -> None:
-        stage.before = slowly(1000)
-        async with stage.operating(options={"shutdown_timeout": 7 * SECOND}):
-            await stage.create(shop())
+def test_a_reconcile_that_exceeds_the_shutdown_timeout_is_cancelled(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        env.before = slowly(1000)
+        async with env.operating(options={"shutdown_timeout": 7 * SECOND}):
+            await env.create(shop())
             await asyncio.sleep(1)
         assert now() == 13
-        assert not await exists(stage)
+        assert not await exists(env)
         assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
 
-    play(test)
+    run_test(test)
 
 
-def test_an_error_of_the_block_is_raised_unchanged_and_cancels_reconciles(play: Play) -> None:
-    async def test(stage: Env) -> None:
-        stage.before = slowly(1000)
+def test_an_error_of_the_block_is_raised_unchanged_and_cancels_reconciles(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        env.before = slowly(1000)
         with pytest.raises(ZeroDivisionError):  # noqa: PT012 (the block is cancelled)
-            async with stage.operating():
-                await stage.create(shop())
+            async with env.operating():
+                await env.create(shop())
                 await asyncio.sleep(1)
                 raise ZeroDivisionError
         assert now() == 6
         assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
 
-    play(test)
+    run_test(test)
 
 
-def test_events_of_the_last_reconciles_are_posted(play: Play) -> None:
-    async def test(stage: Env) -> None:
-        async with stage.operating():
-            await stage.create(shop())
+def test_events_of_the_last_reconciles_are_posted(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        async with env.operating():
+            await env.create(shop())
             await asyncio.sleep(1)
-        events = await stage.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=NAMESPACE))
+        events = await env.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=NAMESPACE))
         assert {event["reportingController"] for event in events.items} == {"example.com/shops"}
         assert {event["reason"] for event in events.items} == {"CreatedConfigMap", "CreatedService"}
 
-    play(test)
+    run_test(test)
 
 
-def test_events_and_metrics_can_be_switched_off(play: Play) -> None:
-    async def test(stage: Env) -> None:
-        async with stage.operating(options={"events": False, "metrics": False}) as process:
-            await stage.create(shop())
+def test_events_and_metrics_can_be_switched_off(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        async with env.operating(options={"events": False, "metrics": False}) as process:
+            await env.create(shop())
             await asyncio.sleep(1)
             assert process.registry is None
-        assert not (await stage.cluster.list("events.k8s.io/v1", "Event")).items
+        assert not (await env.cluster.list("events.k8s.io/v1", "Event")).items
 
-    play(test)
+    run_test(test)
 
 
 class TestLeading:
-    def test_one_process_leads_and_another_follows_at_once_when_it_stops(self, play: Play) -> None:
-        async def test(stage: Env) -> None:
-            second = Env(stage.cluster, Gateway(stage.cluster), stage.clock)
+    def test_one_process_leads_and_another_follows_at_once_when_it_stops(self, run_test: RunTest) -> None:
+        async def test(env: Env) -> None:
+            second = Env(env.cluster, Gateway(env.cluster), env.clock)
 
             def leads(process: Manager) -> float | None:
                 assert process.registry is not None
                 return process.registry.get_sample_value("leader_election_master_status", {"name": "shops"})
 
-            async with stage.operating(options={"lease": LEASE}) as working:
+            async with env.operating(options={"lease": LEASE}) as working:
                 async with second.operating(options={"lease": FOLLOWER}) as waiting:
-                    await stage.create(shop())
+                    await env.create(shop())
                     await asyncio.sleep(100)
-                    assert (len(stage.passes), second.passes, waiting.controllers) == (1, [], ())
+                    assert (len(env.passes), second.passes, waiting.controllers) == (1, [], ())
                     assert [leads(each) for each in (working, waiting)] == [1, 0]
                     assert [check() for check in waiting.health.ready.values()] == ["", "", ""]
                     assert not [one for one in second.gateway.requests if one.kind == "Shop"]
@@ -138,59 +138,59 @@ class TestLeading:
             async with second.operating(options={"lease": FOLLOWER}):
                 assert len(second.passes) == 1
 
-        play(test)
+        run_test(test)
 
-    def test_a_process_that_loses_the_lease_stops_writing_and_waits_for_the_next_term(self, play: Play) -> None:
+    def test_a_process_that_loses_the_lease_stops_writing_and_waits_for_the_next_term(self, run_test: RunTest) -> None:
         """A running reconcile is cancelled; the next term reads everything again."""
 
-        async def test(stage: Env) -> None:
+        async def test(env: Env) -> None:
             async def cut(_: Any) -> None:
                 raise ServerError("connection refused")
 
-            async with stage.operating(options={"lease": LEASE}) as process:
-                stage.before = slowly(60)
-                await stage.create(shop())
+            async with env.operating(options={"lease": LEASE}) as process:
+                env.before = slowly(60)
+                await env.create(shop())
                 await asyncio.sleep(1)
-                stage.gateway.meddle = cut
+                env.gateway.meddle = cut
                 await asyncio.sleep(20)
                 assert process.controllers == ()
-                stage.gateway.requests.clear()
-                second = Env(stage.cluster, Gateway(stage.cluster), stage.clock)
+                env.gateway.requests.clear()
+                second = Env(env.cluster, Gateway(env.cluster), env.clock)
                 async with second.operating(options={"lease": FOLLOWER}):
                     await asyncio.sleep(60)
-                    assert await exists(stage)
-                    assert not [kind for _, kind in stage.gateway.writes if kind != "Lease"]
-                stage.before = stage.gateway.meddle = None
+                    assert await exists(env)
+                    assert not [kind for _, kind in env.gateway.writes if kind != "Lease"]
+                env.before = env.gateway.meddle = None
                 await asyncio.sleep(60)
                 assert len(process.controllers) == 1
-                await stage.edit(key_of(), {"spec": {"motto": "closed"}})
+                await env.edit(key_of(), {"spec": {"motto": "closed"}})
                 await asyncio.sleep(1)
-                assert (await stage.cluster.get(settings_of()))["data"] == {"motto": "closed"}
+                assert (await env.cluster.get(settings_of()))["data"] == {"motto": "closed"}
 
-        play(test)
+        run_test(test)
 
-    def test_stopping_releases_the_lease(self, play: Play) -> None:
-        async def test(stage: Env) -> None:
-            async with stage.operating(options={"lease": LEASE}):
+    def test_stopping_releases_the_lease(self, run_test: RunTest) -> None:
+        async def test(env: Env) -> None:
+            async with env.operating(options={"lease": LEASE}):
                 pass
-            lease = await stage.cluster.get(ObjectKey("coordination.k8s.io/v1", "Lease", "shops", "default"))
+            lease = await env.cluster.get(ObjectKey("coordination.k8s.io/v1", "Lease", "shops", "default"))
             assert lease["spec"]["holderIdentity"] == ""
 
-        play(test)
+        run_test(test)
 
-    def test_a_lease_lost_inside_a_reconcile_is_an_error_like_any_other(self, play: Play) -> None:
-        async def test(stage: Env) -> None:
+    def test_a_lease_lost_inside_a_reconcile_is_an_error_like_any_other(self, run_test: RunTest) -> None:
+        async def test(env: Env) -> None:
             async def fail(_: Shop, __: ReconcileContext) -> None:
-                if len(stage.passes) == 1:
+                if len(env.passes) == 1:
                     raise LeaseLostError("default/other", "one", "two holds it")
 
-            stage.before = fail
-            async with stage.operating(options={"lease": LEASE}):
-                await stage.create(shop())
+            env.before = fail
+            async with env.operating(options={"lease": LEASE}):
+                await env.create(shop())
                 await asyncio.sleep(10)
-                assert await exists(stage)
+                assert await exists(env)
 
-        play(test)
+        run_test(test)
 
 
 async def _until(true: Callable[[], bool]) -> None:
@@ -239,23 +239,23 @@ class TestServing:
         await task
         assert (await cluster.get(lease))["spec"]["holderIdentity"] == ""
 
-    def test_an_event_stops_it_gracefully(self, play: Play) -> None:
-        async def test(stage: Env) -> None:
+    def test_an_event_stops_it_gracefully(self, run_test: RunTest) -> None:
+        async def test(env: Env) -> None:
             stop = asyncio.Event()
-            task = asyncio.create_task(run(stage.gateway, stage.operator(), options=stage.options(), stop=stop))
-            await stage.create(shop())
+            task = asyncio.create_task(run(env.gateway, env.operator(), options=env.options(), stop=stop))
+            await env.create(shop())
             await asyncio.sleep(5)
             stop.set()
             await task
-            assert await exists(stage)
+            assert await exists(env)
 
-        play(test)
+        run_test(test)
 
 
-def test_several_operators_share_a_process(play: Play) -> None:
+def test_several_operators_share_a_process(run_test: RunTest) -> None:
     """One cache and one set of metrics; an object of one operator may trigger the other."""
 
-    async def test(stage: Env) -> None:
+    async def test(env: Env) -> None:
         seen: list[str] = []
 
         def note(owner: dict[str, Any]) -> list[Any]:
@@ -263,49 +263,49 @@ def test_several_operators_share_a_process(play: Play) -> None:
             return []
 
         notes = Operator[dict[str, Any]](name="notes", owner=OwnerType("v1", "ConfigMap"), components=note)
-        operators = (stage.operator(), notes)
-        async with running(stage.gateway, *operators, options=stage.options()) as process:
-            await stage.create(shop())
+        operators = (env.operator(), notes)
+        async with running(env.gateway, *operators, options=env.options()) as process:
+            await env.create(shop())
             await asyncio.sleep(5)
             assert "corner-settings" in seen
             assert [controller.operator.name for controller in process.controllers] == ["shops", "notes"]
-            watches = [one.kind for one in stage.gateway.requests if one.verb == "watch"]
+            watches = [one.kind for one in env.gateway.requests if one.verb == "watch"]
             assert sorted(watches) == ["ConfigMap", "Service", "Shop"]
 
-    play(test)
+    run_test(test)
 
 
-def test_the_end_of_one_of_several_operators_ends_the_process(play: Play) -> None:
-    async def test(stage: Env) -> None:
+def test_the_end_of_one_of_several_operators_ends_the_process(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
         notes = Operator[dict[str, Any]](name="notes", owner=OwnerType("v1", "ConfigMap"), components=lambda _: ())
         with pytest.raises(OcfError, match="ended unexpectedly"):  # noqa: PT012 (the block is cancelled)
-            async with running(stage.gateway, stage.operator(), notes, options=stage.options()):
+            async with running(env.gateway, env.operator(), notes, options=env.options()):
                 await asyncio.sleep(5)
                 (task,) = [task for task in asyncio.all_tasks() if task.get_name() == "notes"]
                 task.cancel()
                 await asyncio.sleep(1000)
         assert now() < 10
 
-    play(test)
+    run_test(test)
 
 
-def test_an_operator_of_some_namespaces_reads_no_others(play: Play) -> None:
-    async def test(stage: Env) -> None:
+def test_an_operator_of_some_namespaces_reads_no_others(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
         for name in ("village", "city"):
-            await stage.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+            await env.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         elsewhere = shop("far")
         elsewhere["metadata"]["namespace"] = "city"
-        async with stage.operating(options={"namespaces": [NAMESPACE, "village"]}, owns=[("v1", "ConfigMap")]):
-            await stage.create(shop())
-            await stage.create(elsewhere)
+        async with env.operating(options={"namespaces": [NAMESPACE, "village"]}, owns=[("v1", "ConfigMap")]):
+            await env.create(shop())
+            await env.create(elsewhere)
             await asyncio.sleep(5)
-            assert [name for name, _ in stage.passes] == ["corner"]
-            await stage.edit(settings_of(), {"data": {"motto": "changed by hand"}})
+            assert [name for name, _ in env.passes] == ["corner"]
+            await env.edit(settings_of(), {"data": {"motto": "changed by hand"}})
             await asyncio.sleep(5)
-            assert (await stage.cluster.get(settings_of()))["data"] == {"motto": "open"}
-            assert {one.namespace for one in stage.gateway.requests} <= {NAMESPACE, "village"}
+            assert (await env.cluster.get(settings_of()))["data"] == {"motto": "open"}
+            assert {one.namespace for one in env.gateway.requests} <= {NAMESPACE, "village"}
 
-    play(test)
+    run_test(test)
 
 
 @pytest.mark.parametrize("names", [[], ["shops", "shops"]])
@@ -338,15 +338,15 @@ def test_an_invalid_declaration_is_rejected(wrong: dict[str, Any], problem: str)
         Operator(**{**given, **wrong})
 
 
-def test_the_timing_of_the_cache_is_used(play: Play) -> None:
+def test_the_timing_of_the_cache_is_used(run_test: RunTest) -> None:
     """A cache that lists everything again each minute does so in an operator, too."""
 
-    async def test(stage: Env) -> None:
+    async def test(env: Env) -> None:
         timing = CacheTiming(relist_every=60, idle_timeout=10, monotonic=now, random=lambda: 0.0)
-        async with stage.operating(options={"cache_timing": timing}):
-            await stage.create(shop())
+        async with env.operating(options={"cache_timing": timing}):
+            await env.create(shop())
             await asyncio.sleep(3600)
-            assert len([one for one in stage.gateway.requests if one.verb == "list"]) > 100
-            assert len(stage.passes) == 1
+            assert len([one for one in env.gateway.requests if one.verb == "list"]) > 100
+            assert len(env.passes) == 1
 
-    play(test)
+    run_test(test)

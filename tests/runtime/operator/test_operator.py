@@ -21,7 +21,7 @@ from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome, reconcil
 from ocf.runtime.operator.supervised_tasks import supervised_tasks
 from ocf.testing import LoopClock, RecordingCluster, run_in_virtual_time
 
-from .conftest import DEFINITION, NAMESPACE, SECOND, SHOPS, Env, Play, Shop, components_of, key_of, shop
+from .conftest import DEFINITION, NAMESPACE, SECOND, SHOPS, Env, RunTest, Shop, components_of, key_of, shop
 
 
 class Old(BaseModel):
@@ -88,14 +88,14 @@ class Callable:
     "function",
     [one, several, one_later, with_pass, with_pass_later, with_setting, Callable()],
 )
-def test_any_function_from_an_owner_to_components_is_taken(play: Play, function: Any) -> None:
-    async def test(stage: Env) -> None:
-        async with stage.operating(components=function):
-            await stage.create(shop())
+def test_any_function_from_an_owner_to_components_is_taken(run_test: RunTest, function: Any) -> None:
+    async def test(env: Env) -> None:
+        async with env.operating(components=function):
+            await env.create(shop())
             await asyncio.sleep(1)
-        assert [kind for _, kind in stage.gateway.writes if kind != "Event"] == ["ConfigMap", "Service", "Shop"]
+        assert [kind for _, kind in env.gateway.writes if kind != "Event"] == ["ConfigMap", "Service", "Shop"]
 
-    play(test)
+    run_test(test)
 
 
 async def passed(operator: Operator[Any], statuses: list[Manifest] | None = None) -> timedelta | None:

@@ -37,17 +37,17 @@ steps = st.tuples(
 class Chaos:
     """Two shops with an operator, and the random events around them."""
 
-    def __init__(self, stage: Env) -> None:
-        self.stage = stage
+    def __init__(self, env: Env) -> None:
+        self.env = env
         self.wanted: dict[str, str] = {}
         self.refusals: list[Exception] = []
         self.lost = 0
         self.slow = 0.0
         self.broken = 0
         self.running: set[str] = set()
-        stage.before = self.work
-        stage.gateway.meddle = self.meddle
-        stage.gateway.after = self.lose
+        env.before = self.work
+        env.gateway.meddle = self.meddle
+        env.gateway.after = self.lose
 
     async def work(self, owner: Shop, _: ReconcileContext) -> None:
         name = owner.metadata["name"]
@@ -74,36 +74,36 @@ class Chaos:
             raise ServerError("the answer was lost")
 
     async def step(self, what: str, name: str) -> None:
-        stage, number = self.stage, len(self.stage.passes)
+        env, number = self.env, len(self.env.passes)
         match what:
             case "edit" if name in self.wanted:
                 self.wanted[name] = f"motto {number} {now()}"
-                await stage.edit(key_of(name), {"spec": {"motto": self.wanted[name]}})
+                await env.edit(key_of(name), {"spec": {"motto": self.wanted[name]}})
             case "recreate" | "edit":
                 await self.removed(name)
                 self.wanted[name] = f"new {number}"
-                await stage.create(shop(name, motto=self.wanted[name]))
+                await env.create(shop(name, motto=self.wanted[name]))
             case "remove":
                 await self.removed(name)
             case "change":
                 with suppress(NotFoundError):
-                    await stage.edit(settings_of(name), {"data": {"motto": "changed by hand"}})
+                    await env.edit(settings_of(name), {"data": {"motto": "changed by hand"}})
             case _:
                 self.upset(what)
 
     async def removed(self, name: str) -> None:
         if self.wanted.pop(name, None) is not None:
-            await self.stage.cluster.delete(key_of(name))
+            await self.env.cluster.delete(key_of(name))
 
     def upset(self, what: str) -> None:
-        gateway = self.stage.gateway
+        gateway = self.env.gateway
         match what:
             case "cut":
                 gateway.cut(ServerError("connection lost"))
             case "expire":
                 gateway.cut(ExpiredError("too old", code=410))
             case "compact":
-                self.stage.cluster.compact()
+                self.env.cluster.compact()
                 gateway.cut(ServerError("connection lost"))
             case "refuse":
                 slow_down = TooManyRequestsError("slow down", code=429, retry_after=3)
@@ -116,7 +116,7 @@ class Chaos:
                 self.broken += 1
 
     async def mottos(self) -> dict[str, Any]:
-        found = await self.stage.cluster.list("v1", "ConfigMap", ListOptions(namespace=NAMESPACE))
+        found = await self.env.cluster.list("v1", "ConfigMap", ListOptions(namespace=NAMESPACE))
         known = {settings_of(name).name: name for name in NAMES}
         return {
             known[item["metadata"]["name"]]: item["data"]["motto"]
@@ -136,9 +136,9 @@ def test_any_history_ends_as_it_should_and_then_in_silence(history: list[tuple[s
         clock = LoopClock()
         cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now)
         await cluster.apply(DEFINITION, field_manager="setup")
-        stage = Env(cluster, Gateway(cluster), clock)
-        chaos = Chaos(stage)
-        async with stage.operating(workers=workers, options={"cache_timing": PACE, "events": False}) as process:
+        env = Env(cluster, Gateway(cluster), clock)
+        chaos = Chaos(env)
+        async with env.operating(workers=workers, options={"cache_timing": PACE, "events": False}) as process:
             for what, name, wait in history:
                 await chaos.step(what, name)
                 await asyncio.sleep(wait)
@@ -146,10 +146,10 @@ def test_any_history_ends_as_it_should_and_then_in_silence(history: list[tuple[s
             assert await chaos.mottos() == chaos.wanted
             assert process.health.watches() == ""
             assert process.controllers[0].owners == len(chaos.wanted)
-            stage.forget()
+            env.forget()
             # Longer than any delay before a retry or a restart of a watch.
             await asyncio.sleep(1000)
-            assert (stage.passes, stage.gateway.writes) == ([], [])
+            assert (env.passes, env.gateway.writes) == ([], [])
         assert {task for task in asyncio.all_tasks() if task is not asyncio.current_task()} == set()
 
     run_in_virtual_time(main())

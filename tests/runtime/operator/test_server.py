@@ -21,7 +21,7 @@ from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, Watch, WebhookOptions, running
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 
-from .conftest import SECOND, Env, Play, Shop, key_of, shop
+from .conftest import SECOND, Env, RunTest, Shop, key_of, shop
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -243,43 +243,43 @@ async def _defined(admin: Cluster, corner: Manifest) -> bool:
     return True
 
 
-def test_what_the_owner_cannot_own_is_cleaned_up_and_repaired(play: Play) -> None:
+def test_what_the_owner_cannot_own_is_cleaned_up_and_repaired(run_test: RunTest) -> None:
     """By a finalizer that only such an owner has; the object wakes the owner although it does not refer to it."""
 
-    async def test(stage: Env) -> None:
+    async def test(env: Env) -> None:
         priority = ObjectKey("scheduling.k8s.io/v1", "PriorityClass", "town-web")
-        async with stage.operating(components=web):
-            await stage.create(shop())
+        async with env.operating(components=web):
+            await env.create(shop())
             await asyncio.sleep(1)
-            assert (await stage.cluster.get(key_of()))["metadata"]["finalizers"] == [FINALIZER]
-            await stage.cluster.delete(priority)
+            assert (await env.cluster.get(key_of()))["metadata"]["finalizers"] == [FINALIZER]
+            await env.cluster.delete(priority)
             await asyncio.sleep(1)
-            assert (await stage.cluster.get(priority))["value"] == 1000
-            await stage.cluster.delete(key_of())
+            assert (await env.cluster.get(priority))["value"] == 1000
+            await env.cluster.delete(key_of())
             await asyncio.sleep(1)
-            assert await is_gone(stage.cluster, priority)
-            assert await is_gone(stage.cluster, key_of())
+            assert await is_gone(env.cluster, priority)
+            assert await is_gone(env.cluster, key_of())
 
-    play(test)
+    run_test(test)
 
 
-def test_an_owner_that_others_hold_is_left_alone_once_it_is_being_deleted(play: Play) -> None:
-    async def test(stage: Env) -> None:
+def test_an_owner_that_others_hold_is_left_alone_once_it_is_being_deleted(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
         held = shop()
         held["metadata"]["finalizers"] = ["example.com/others"]
-        async with stage.operating(report=lambda *_: 10 * SECOND):
-            await stage.create(held)
+        async with env.operating(report=lambda *_: 10 * SECOND):
+            await env.create(held)
             await asyncio.sleep(1)
-            await stage.cluster.delete(key_of())
+            await env.cluster.delete(key_of())
             await asyncio.sleep(5)
-            stage.forget()
+            env.forget()
             await asyncio.sleep(100)
-            assert (stage.passes, stage.gateway.requests) == ([], [])
-            await stage.edit(key_of(), {"metadata": {"finalizers": None}})
+            assert (env.passes, env.gateway.requests) == ([], [])
+            await env.edit(key_of(), {"metadata": {"finalizers": None}})
             await asyncio.sleep(5)
-            assert await is_gone(stage.cluster, key_of())
+            assert await is_gone(env.cluster, key_of())
 
-    play(test)
+    run_test(test)
 
 
 def test_privileges_are_those_of_the_declaration() -> None:

@@ -185,9 +185,9 @@ def passes(namespace: str) -> Iterator[Component]:
     yield web(namespace)
 
 
-async def live(stage: Env, cluster: Cluster) -> None:
+async def live(env: Env, cluster: Cluster) -> None:
     """Go through the life of a component; raises what forbids a part of it."""
-    namespace, owner = stage.namespace, ObjectKey.of(shop(stage.namespace))
+    namespace, owner = env.namespace, ObjectKey.of(shop(env.namespace))
     await first(cluster, owner.api_version, owner.kind, namespace)
     await first(cluster, "v1", "Service", namespace)
     async with broadcasting_events(cluster, controller=f"{GROUP}/operator") as events:
@@ -198,7 +198,7 @@ async def live(stage: Env, cluster: Cluster) -> None:
             await events.flush()
     if events.dropped:
         raise ForbiddenError("an event was refused", code=403)
-    await stage.admin.delete(owner)
+    await env.admin.delete(owner)
     async with reconciling(await cluster.get(owner), cluster) as context:
         assert await finalize(context, web(namespace)) is not None
 
@@ -228,17 +228,17 @@ async def attempt(
 ) -> OcfError | None:
     """Live a life with all privileges but one; return what went wrong."""
     with plane.namespace("rbac-") as namespace:
-        stage = Env(admin, plane, namespace)
-        await stage.set_up()
+        env = Env(admin, plane, namespace)
+        await env.set_up()
         granted = (needed(namespace, **more) - {without}) | MARKS
-        async with await plane.cluster(await stage.grant(granted)) as cluster:
+        async with await plane.cluster(await env.grant(granted)) as cluster:
             await effective(cluster, namespace)
             try:
-                await live(stage, cluster)
+                await live(env, cluster)
             except OcfError as error:
                 return error
             finally:
-                await stage.tidy()
+                await env.tidy()
     return None
 
 

@@ -20,10 +20,10 @@ from ocf.objects import Manifest
 from ocf.testing.envtest import ControllerName, ControlPlane, Programs
 from ocf.testing.envtest.startup import free_port
 from ocf.testing.metrics_stub import MetricsStub
+from tests.controllers.hpa.comparison.env import Env
 from tests.controllers.hpa.comparison.gate import CONTROLLER, Gate
 from tests.controllers.hpa.comparison.scenarios import SCENARIOS
 from tests.controllers.hpa.comparison.ticks import FLAGS, GATES, SETTINGS, Recorder, ReportedEvent, Tick, message_of
-from tests.controllers.hpa.comparison.world import Env
 
 _SETTLED: Final = 0.4  # seconds until a change has reached the controller's cache
 _DONE: Final = 0.5  # seconds until a reconcile has written everything, long before the next one starts

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from ocf.controllers.metrics_client import EXTERNAL_METRICS, RESOURCE_METRICS
 from ocf.objects import Manifest
-from tests.controllers.hpa.comparison.world import Env, described, external, pods, resource
+from tests.controllers.hpa.comparison.env import Env, described, external, pods, resource
 
 __all__ = ["DIFFERENCES", "SCENARIOS", "Scenario"]
 

@@ -20,14 +20,14 @@ from ocf.embedded.http import HttpServer, serving, write_kubeconfig
 from ocf.errors import api_error
 from ocf.objects import Manifest
 from ocf.runtime.operator import ManagerOptions, running
-from tests.examples.memcached.faults.stage import HPA, KINDS, NAMESPACE, backed_up
-from tests.examples.memcached.worlds import Env, embedded_kubelet
+from tests.examples.memcached.env import Env, embedded_kubelet
+from tests.examples.memcached.faults.env import HPA, KINDS, NAMESPACE, backed_up
 
 TIMEOUT: Final = 600.0
 ASKED: Final = 1
 
 
-async def new_world() -> Env:
+async def new_env() -> Env:
     cluster = EmbeddedCluster(namespaces=[NAMESPACE])
     for one in (definition(), monitor.DEFINITION):
         await cluster.create(one, field_manager="user")
@@ -42,11 +42,11 @@ async def operate(stack: AsyncExitStack, server: HttpServer, path: Path) -> None
     await stack.enter_async_context(running(client, operator, options=ManagerOptions(listen=None, events=False)))
 
 
-async def seen(world: Env, kind: str, holds: Callable[[Manifest], object]) -> Manifest:
+async def seen(env: Env, kind: str, holds: Callable[[Manifest], object]) -> Manifest:
     """Wait until an object is as it should be."""
     api_version = KINDS.get(kind, "memcached.c5c3.io/v1alpha1")
     async with asyncio.timeout(TIMEOUT):
-        async for event in world.cluster.watch(
+        async for event in env.cluster.watch(
             api_version, kind, WatchOptions(resource_version="0", namespace=NAMESPACE)
         ):
             if holds(event.object):
@@ -73,30 +73,30 @@ class Slow(InterceptingCluster):
 
 async def test_row_10_the_header_retry_after_is_respected(tmp_path: Path) -> None:
     """No matter that the cache is edited meanwhile."""
-    world, stack = await new_world(), AsyncExitStack()
-    slow = Slow(world.cluster, 1)
-    async with serving(cluster_of(world), wrap=lambda _: slow) as server, stack:
+    env, stack = await new_env(), AsyncExitStack()
+    slow = Slow(env.cluster, 1)
+    async with serving(cluster_of(env), wrap=lambda _: slow) as server, stack:
         await operate(stack, server, tmp_path / "kubeconfig")
-        await world.create(AUTOSCALED)
-        await seen(world, "Memcached", lambda live: live.get("status"))
-        await world.change(image="memcached:1.6.30")
-        await seen(world, "Deployment", lambda live: "memcached:1.6.30" in str(live["spec"]))
+        await env.create(AUTOSCALED)
+        await seen(env, "Memcached", lambda live: live.get("status"))
+        await env.change(image="memcached:1.6.30")
+        await seen(env, "Deployment", lambda live: "memcached:1.6.30" in str(live["spec"]))
     first, second, *_ = slow.came
     assert second - first >= ASKED
 
 
 async def test_rows_11_13_and_16_a_server_restarts_with_an_older_state(tmp_path: Path) -> None:
     """Connections are refused; then versions have gone back, none of the old ones is remembered, and things changed."""
-    world, stack = await new_world(), AsyncExitStack()
+    env, stack = await new_env(), AsyncExitStack()
     async with stack:
-        async with serving(cluster_of(world)) as server:
+        async with serving(cluster_of(env)) as server:
             await operate(stack, server, tmp_path / "kubeconfig")
-            await world.create(AUTOSCALED)
-            await seen(world, HPA, lambda live: live["spec"]["maxReplicas"] == 10)
-            await seen(world, "Memcached", lambda live: live.get("status"))
-            older = Env(backed_up(cluster_of(world)), NAMESPACE, embedded_kubelet)
-            await world.change(image="memcached:1.6.30", autoscaling={"enabled": True, "maxReplicas": 7})
-            await seen(world, HPA, lambda live: live["spec"]["maxReplicas"] == 7)
+            await env.create(AUTOSCALED)
+            await seen(env, HPA, lambda live: live["spec"]["maxReplicas"] == 10)
+            await seen(env, "Memcached", lambda live: live.get("status"))
+            older = Env(backed_up(cluster_of(env)), NAMESPACE, embedded_kubelet)
+            await env.change(image="memcached:1.6.30", autoscaling={"enabled": True, "maxReplicas": 7})
+            await seen(env, HPA, lambda live: live["spec"]["maxReplicas"] == 7)
         await older.meddle(HPA, spec={"maxReplicas": 99})
         await older.cluster.delete(older.own("Service"))
         cluster_of(older).compact()
@@ -107,6 +107,6 @@ async def test_rows_11_13_and_16_a_server_restarts_with_an_older_state(tmp_path:
             await seen(older, "Deployment", lambda live: "memcached:1.6.31" in str(live["spec"]))
 
 
-def cluster_of(world: Env) -> EmbeddedCluster:
-    assert isinstance(world.cluster, EmbeddedCluster)
-    return world.cluster
+def cluster_of(env: Env) -> EmbeddedCluster:
+    assert isinstance(env.cluster, EmbeddedCluster)
+    return env.cluster

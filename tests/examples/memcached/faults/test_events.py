@@ -18,7 +18,7 @@ from examples.memcached.samples import AUTOSCALED
 from ocf.cluster import Cluster, Verb, WatchEvent, WatchOptions
 from ocf.errors import ServerError
 from ocf.testing import FaultyCluster, InterceptingCluster, faults, run_in_virtual_time
-from tests.examples.memcached.faults.stage import HPA, Ended, OperatorEnv, Step, cache_timing
+from tests.examples.memcached.faults.env import HPA, Ended, OperatorEnv, Step, cache_timing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 RELIST: Final = 60.0
 PAUSE: Final = 200.0
 LOSING: Final[Mapping[str, Step]] = {
-    "create": lambda stage: stage.create(AUTOSCALED),
-    "edit by hand": lambda stage: stage.meddle(HPA, spec={"maxReplicas": 99}),
-    "delete by hand": lambda stage: stage.remove("Service"),
-    "change": lambda stage: stage.change(image="memcached:1.6.30"),
+    "create": lambda env: env.create(AUTOSCALED),
+    "edit by hand": lambda env: env.meddle(HPA, spec={"maxReplicas": 99}),
+    "delete by hand": lambda env: env.remove("Service"),
+    "change": lambda env: env.change(image="memcached:1.6.30"),
 }
 
 
@@ -39,13 +39,13 @@ def end_without(*lost: int) -> tuple[Any, int]:
     """Return the final state of a run in which some events were lost, and the number of events."""
 
     async def run() -> tuple[Any, int]:
-        stage = await OperatorEnv().open()
-        losing = FaultyCluster(stage.gateway, [faults.dropped_event(first=number) for number in lost])
+        env = await OperatorEnv().open()
+        losing = FaultyCluster(env.gateway, [faults.dropped_event(first=number) for number in lost])
         counting = Counting(losing)
-        async with stage.operating(counting, {"cache_timing": cache_timing(idle_timeout=RELIST, relist_every=RELIST)}):
-            await stage.live(LOSING, PAUSE)
+        async with env.operating(counting, {"cache_timing": cache_timing(idle_timeout=RELIST, relist_every=RELIST)}):
+            await env.live(LOSING, PAUSE)
         losing.assert_all_injected()
-        return await stage.ended(), counting.events
+        return await env.ended(), counting.events
 
     return run_in_virtual_time(run())
 
@@ -118,43 +118,43 @@ class Scrambled(InterceptingCluster):
             delayed.put_nowait(None)
 
 
-async def all_at_once(stage: OperatorEnv, turn: int) -> None:
+async def all_at_once(env: OperatorEnv, turn: int) -> None:
     """Change, edit and delete at once, before any event has been handled."""
-    await stage.change(image=f"memcached:1.6.{turn}")
-    await stage.meddle(HPA, spec={"maxReplicas": 50 + turn})
-    await stage.remove("Service")
+    await env.change(image=f"memcached:1.6.{turn}")
+    await env.meddle(HPA, spec={"maxReplicas": 50 + turn})
+    await env.remove("Service")
 
 
 Fault: TypeAlias = "Callable[[OperatorEnv], AbstractAsyncContextManager[None]]"
 """A fault injected around an act."""
 
 ACTS: Final[tuple[Callable[[OperatorEnv, int], Awaitable[object]], ...]] = (
-    lambda stage, turn: stage.change(image=f"memcached:1.6.{turn}"),
-    lambda stage, turn: stage.meddle(HPA, spec={"maxReplicas": 50 + turn}),
-    lambda stage, turn: stage.scale(2 + turn % 9),
-    lambda stage, turn: stage.remove(HPA if turn % 2 else "Service"),
-    lambda stage, turn: stage.meddle("Service", spec={"selector": {"turn": str(turn)}}),
+    lambda env, turn: env.change(image=f"memcached:1.6.{turn}"),
+    lambda env, turn: env.meddle(HPA, spec={"maxReplicas": 50 + turn}),
+    lambda env, turn: env.scale(2 + turn % 9),
+    lambda env, turn: env.remove(HPA if turn % 2 else "Service"),
+    lambda env, turn: env.meddle("Service", spec={"selector": {"turn": str(turn)}}),
     all_at_once,
-    lambda stage, _: stage.change(suspended=True),
-    lambda stage, _: stage.change(suspended=False),
-    lambda stage, turn: stage.change(security={"networkPolicy": {"enabled": bool(turn % 3)}}),
-    lambda stage, _: stage.remove("Deployment"),
+    lambda env, _: env.change(suspended=True),
+    lambda env, _: env.change(suspended=False),
+    lambda env, turn: env.change(security={"networkPolicy": {"enabled": bool(turn % 3)}}),
+    lambda env, _: env.remove("Deployment"),
 )
 
 
 async def run_acts(
-    stage: OperatorEnv, acts: int, *, pause: float, through: Cluster | None = None, fault: Fault | None = None
+    env: OperatorEnv, acts: int, *, pause: float, through: Cluster | None = None, fault: Fault | None = None
 ) -> list[Ended]:
     """Return the state some time after each act; the fault is injected around every one of them."""
     found = []
-    async with stage.operating(through):
-        await stage.create(AUTOSCALED)
+    async with env.operating(through):
+        await env.create(AUTOSCALED)
         await asyncio.sleep(pause)
         for turn in range(acts):
-            async with fault(stage) if fault is not None else nullcontext():
-                await ACTS[turn % len(ACTS)](stage, turn)
+            async with fault(env) if fault is not None else nullcontext():
+                await ACTS[turn % len(ACTS)](env, turn)
             await asyncio.sleep(pause)
-            found.append(await stage.ended())
+            found.append(await env.ended())
     return found
 
 
@@ -173,9 +173,9 @@ def test_row_5_the_order_and_number_of_events_makes_no_difference(seed: int) -> 
     """A thousand random schedules: twenty runs, compared after each of fifty acts."""
 
     async def run() -> None:
-        stage = await OperatorEnv().open()
-        scrambled = Scrambled(stage.gateway, random.Random(seed))  # noqa: S311 (chosen by hypothesis)
-        found = await run_acts(stage, 50, pause=50, through=scrambled)
+        env = await OperatorEnv().open()
+        scrambled = Scrambled(env.gateway, random.Random(seed))  # noqa: S311 (chosen by hypothesis)
+        found = await run_acts(env, 50, pause=50, through=scrambled)
         assert min(scrambled.repeated, scrambled.overtaken) > 50
         for one, wanted in zip(found, undisturbed, strict=True):
             one.assert_as(wanted)
@@ -192,17 +192,17 @@ def test_row_13_compacted_versions_are_listed_again() -> None:
     """
 
     @asynccontextmanager
-    async def compaction(stage: OperatorEnv) -> AsyncIterator[None]:
-        assert stage.gateway.cut(ServerError("connection lost")) > 0
+    async def compaction(env: OperatorEnv) -> AsyncIterator[None]:
+        assert env.gateway.cut(ServerError("connection lost")) > 0
         yield
-        stage.server.compact()
+        env.server.compact()
 
     async def run() -> None:
-        stage = await OperatorEnv().open()
-        found = await run_acts(stage, 100, pause=50, fault=compaction)
+        env = await OperatorEnv().open()
+        found = await run_acts(env, 100, pause=50, fault=compaction)
         for one, wanted in zip(found, undisturbed, strict=True):
             one.assert_as(wanted)
-        assert len([one for one in stage.gateway.requests if one.verb is Verb.LIST]) >= 2 * 100
+        assert len([one for one in env.gateway.requests if one.verb is Verb.LIST]) >= 2 * 100
 
     undisturbed = undisturbed_acts(100)
     run_in_virtual_time(run())

@@ -17,7 +17,7 @@ from ocf.errors import ServerError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import Lease, run
 from ocf.testing import LoopClock, run_in_virtual_time
-from tests.examples.memcached.faults.stage import NAMESPACE, SECOND, Ended, OperatorEnv, now, cache_timing
+from tests.examples.memcached.faults.env import NAMESPACE, SECOND, Ended, OperatorEnv, cache_timing, now
 
 HANDOVERS: Final = 200
 LEASE: Final = ObjectKey("coordination.k8s.io/v1", "Lease", "memcached-operator", NAMESPACE)
@@ -60,31 +60,31 @@ async def leader(cluster: Cluster) -> str:
 async def led(handovers: int) -> tuple[Ended, list[Link]]:
     """Run three processes with different clocks that lead in turn, while the cache is changed all the time."""
     rng = random.Random(17)  # noqa: S311 (the same choices in every run)
-    stage, stop = await OperatorEnv().open(), asyncio.Event()
-    links = {f"process {skew:+}": Link(stage.gateway, f"process {skew:+}", rng) for skew in SKEWS}
-    async with stage.neighbours(), asyncio.TaskGroup() as tasks:
+    env, stop = await OperatorEnv().open(), asyncio.Event()
+    links = {f"process {skew:+}": Link(env.gateway, f"process {skew:+}", rng) for skew in SKEWS}
+    async with env.neighbours(), asyncio.TaskGroup() as tasks:
         for skew, (identity, link) in zip(SKEWS, links.items(), strict=True):
             lease = Lease(LEASE.name, LEASE.namespace, identity)
             clock = LoopClock(skew=skew * SECOND)
             options = replace(
-                stage.options(cache_timing=cache_timing(idle_timeout=1e9)), clock=clock, lease=lease, random=rng.random
+                env.options(cache_timing=cache_timing(idle_timeout=1e9)), clock=clock, lease=lease, random=rng.random
             )
             tasks.create_task(run(link, replace(memcached_operator, resync=None), options=options, stop=stop))
         await asyncio.sleep(30)
-        await stage.create(AUTOSCALED)
+        await env.create(AUTOSCALED)
         for turn in range(handovers):
             await asyncio.sleep(rng.uniform(1, 10))
-            holder = await leader(stage.server)
+            holder = await leader(env.server)
             links[holder].cut = rng.choice(("all", "the lease"))
-            while await leader(stage.server) == holder:
-                await stage.change(image=f"memcached:1.6.{turn % 10}")
+            while await leader(env.server) == holder:
+                await env.change(image=f"memcached:1.6.{turn % 10}")
                 await asyncio.sleep(rng.uniform(1, 8))
             links[holder].cut = ""
-        await stage.change(image=LAST)
+        await env.change(image=LAST)
         await asyncio.sleep(60)
-        end = await stage.ended()
+        end = await env.ended()
         stop.set()
-    assert not stage.wrong
+    assert not env.wrong
     return end, [*links.values()]
 
 

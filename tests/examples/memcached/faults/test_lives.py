@@ -20,7 +20,7 @@ from ocf.component import Component, ReconcileContext
 from ocf.errors import NotFoundError
 from ocf.objects import ObjectKey
 from ocf.testing import run_in_virtual_time
-from tests.examples.memcached.faults.stage import HPA, KINDS, NAMESPACE, OWNER, SECOND, Ended, OperatorEnv, now, play
+from tests.examples.memcached.faults.env import HPA, KINDS, NAMESPACE, OWNER, SECOND, Ended, OperatorEnv, now, run_test
 
 INJECTIONS: Final = 100
 CROWD: Final = 10_000
@@ -29,9 +29,9 @@ TIMEOUT: Final = 5.0
 MEBIBYTE: Final = 2**20
 
 
-async def nothing_is_left(stage: OperatorEnv) -> None:
+async def nothing_is_left(env: OperatorEnv) -> None:
     for api_version, kind in (OWNER, ("v1", "Namespace"), *((KINDS[kind], kind) for kind in KINDS)):
-        found = (await stage.server.list(api_version, kind)).items
+        found = (await env.server.list(api_version, kind)).items
         assert [one for one in found if NAMESPACE in str(ObjectKey.of(one))] == []
 
 
@@ -40,28 +40,28 @@ async def nothing_is_left(stage: OperatorEnv) -> None:
 def test_row_24_a_namespace_is_deleted_with_all_its_objects(*, operating: bool) -> None:
     """Neither caches nor their objects have a finalizer that would block the deletion."""
 
-    async def test(stage: OperatorEnv) -> None:
-        async with stage.operating():
-            await stage.certificates()
-            await stage.create(EVERYTHING)
+    async def test(env: OperatorEnv) -> None:
+        async with env.operating():
+            await env.certificates()
+            await env.create(EVERYTHING)
             await asyncio.sleep(60)
             for kind in ("Memcached", *KINDS):
-                metadata = (await stage.get(kind))["metadata"]
+                metadata = (await env.get(kind))["metadata"]
                 assert "finalizers" not in metadata
                 assert "kopf" not in str(metadata)
             if operating:
-                await gone(stage)
-                stage.gateway.requests.clear()
+                await gone(env)
+                env.gateway.requests.clear()
                 await asyncio.sleep(600)
-                assert [one for one in stage.sent() if not one.verb.is_read] == []
+                assert [one for one in env.sent() if not one.verb.is_read] == []
         if not operating:
-            await gone(stage)
+            await gone(env)
 
-    async def gone(stage: OperatorEnv) -> None:
-        await stage.server.delete(ObjectKey("v1", "Namespace", NAMESPACE))
-        await nothing_is_left(stage)
+    async def gone(env: OperatorEnv) -> None:
+        await env.server.delete(ObjectKey("v1", "Namespace", NAMESPACE))
+        await nothing_is_left(env)
 
-    play(test)
+    run_test(test)
 
 
 class FaultyReconciles:
@@ -90,21 +90,21 @@ class FaultyReconciles:
 def test_row_30_a_failing_or_hanging_reconcile_does_not_affect_others() -> None:
     """A hundred faults of every kind: each reconcile ends at its timeout, other caches are reconciled at once."""
 
-    async def lived(stage: OperatorEnv, faulty: FaultyReconciles) -> Ended:
+    async def lived(env: OperatorEnv, faulty: FaultyReconciles) -> Ended:
         late = []
-        delays = stage.delays(cap=20 * SECOND)
-        async with stage.operating(components=faulty.components, reconcile_timeout=30 * SECOND, rate_limiter=delays):
-            await stage.create(AUTOSCALED)
-            await stage.another("faulty", autoscaling={"enabled": True, "maxReplicas": 4})
+        delays = env.delays(cap=20 * SECOND)
+        async with env.operating(components=faulty.components, reconcile_timeout=30 * SECOND, rate_limiter=delays):
+            await env.create(AUTOSCALED)
+            await env.another("faulty", autoscaling={"enabled": True, "maxReplicas": 4})
             for turn in range(INJECTIONS):
-                await stage.change(autoscaling={"enabled": True, "maxReplicas": 10 + turn})
-                await stage.edit("faulty", image=f"memcached:1.6.{turn}")
-                late.append(await stage.wait_for_field(HPA, "maxReplicas", 10 + turn, within=60))
+                await env.change(autoscaling={"enabled": True, "maxReplicas": 10 + turn})
+                await env.edit("faulty", image=f"memcached:1.6.{turn}")
+                late.append(await env.wait_for_field(HPA, "maxReplicas", 10 + turn, within=60))
                 await asyncio.sleep(60)
             await asyncio.sleep(INJECTIONS * 60)
             assert not faulty.left
         assert max(late) < 1
-        return await stage.ended()
+        return await env.ended()
 
     async def run(times: int) -> Ended:
         return await lived(await OperatorEnv().open(), FaultyReconciles(times))
@@ -123,23 +123,23 @@ class Latency(InterceptingCluster):
 
 @pytest.mark.promise("overtakes", runs="ten thousand caches at the start, a hundred edits")
 def test_row_31_an_edit_overtakes_ten_thousand_caches_of_the_initial_list() -> None:
-    """Every request takes 5 ms, so the initial list takes minutes; a hundred edits of its last caches take at most a second.
+    """Every request takes 5 ms, so the initial list takes minutes; edits of its last caches take at most a second.
 
     The memory is the growth of this process; the cluster with all caches is there before.
     """
 
     async def test() -> None:
-        stage = await OperatorEnv(collects=False).open()
-        await stage.crowd(CROWD, autoscaling={"enabled": True, "maxReplicas": 4})
+        env = await OperatorEnv(collects=False).open()
+        await env.crowd(CROWD, autoscaling={"enabled": True, "maxReplicas": 4})
         await asyncio.sleep(3600)
         before = resident()
         late = []
-        async with stage.operating(Latency(stage.gateway), {"events": False}):
+        async with env.operating(Latency(env.gateway), {"events": False}):
             for number in range(CROWD - 1, CROWD - 1 - EDITS, -1):
                 name = f"cache-{number:05}"
-                await stage.edit(name, image="memcached:1.6.30")
-                late.append(await applied(stage, name))
-            reached = len({name for name, _ in stage.passes})
+                await env.edit(name, image="memcached:1.6.30")
+                late.append(await applied(env, name))
+            reached = len({name for name, _ in env.passes})
             assert resident() - before < 400 * MEBIBYTE
         assert EDITS < reached < CROWD / 2
         assert quantiles(late, n=100)[98] <= 1
@@ -147,18 +147,18 @@ def test_row_31_an_edit_overtakes_ten_thousand_caches_of_the_initial_list() -> N
     run_in_virtual_time(test())
 
 
-async def applied(stage: OperatorEnv, name: str) -> float:
+async def applied(env: OperatorEnv, name: str) -> float:
     """Wait until there is a Deployment of the edited image; return how long that took."""
-    begun, key = now(), stage.own("Deployment", name)
+    begun, key = now(), env.own("Deployment", name)
     while now() - begun <= TIMEOUT:
         try:
-            live = await stage.server.get(key)
+            live = await env.server.get(key)
         except NotFoundError:
             live = {}
         if "memcached:1.6.30" in str(live.get("spec")):
             return now() - begun
         await asyncio.sleep(0.01)
-    raise AssertionError(f"the edit of {name} is not applied after {PATIENCE} s")
+    raise AssertionError(f"the edit of {name} is not applied after {TIMEOUT} s")
 
 
 def resident() -> int:
@@ -171,28 +171,28 @@ def test_row_32_kinds_defined_late_are_found_without_a_restart() -> None:
     """First the kind of the caches is not defined, then that of their ServiceMonitors, which a condition reports."""
 
     async def run(*, late: bool) -> Ended:
-        stage = OperatorEnv()
-        caches, monitors = stage.definitions
+        env = OperatorEnv()
+        caches, monitors = env.definitions
         if not late:
-            await stage.open()
-        async with stage.operating() as process:
+            await env.open()
+        async with env.operating() as process:
             if late:
                 await asyncio.sleep(1000)
                 assert "Memcached is not read yet" in process.health.owners()
                 assert [check() for check in process.health.live.values()] == ["", ""]
-                await stage.server.create(caches, field_manager="user")
-            await stage.certificates()
-            await stage.create(EVERYTHING)
+                await env.server.create(caches, field_manager="user")
+            await env.certificates()
+            await env.create(EVERYTHING)
             await asyncio.sleep(300)
             assert process.health.owners() == ""
             if late:
-                degraded = (await stage.conditions())["Degraded"]
+                degraded = (await env.conditions())["Degraded"]
                 assert degraded[:2] == ("True", "Degraded")
                 assert "monitoring.coreos.com/v1/ServiceMonitor" in degraded[2]
-                assert not await stage.exists("NetworkPolicy")
-                await stage.server.create(monitors, field_manager="user")
+                assert not await env.exists("NetworkPolicy")
+                await env.server.create(monitors, field_manager="user")
             await asyncio.sleep(600)
-            assert (await stage.conditions())["Degraded"][1] == "NotDegraded"
-        return await stage.ended()
+            assert (await env.conditions())["Degraded"][1] == "NotDegraded"
+        return await env.ended()
 
     run_in_virtual_time(run(late=True)).assert_as(run_in_virtual_time(run(late=False)))

@@ -16,7 +16,7 @@ from ocf.testing import Disturbance, DisturbanceReport, SimulatedCrash, crash_at
 from ocf.testing.simulated_process import SimulatedCluster as Ledger
 from ocf.testing.simulated_process import SimulatedProcess
 from ocf.testing.snapshots import snapshot
-from tests.examples.memcached.faults.stage import HPA, KINDS, OWNER, OperatorEnv, Step
+from tests.examples.memcached.faults.env import HPA, KINDS, OWNER, OperatorEnv, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from ocf.objects import Manifest
 
 SCENARIOS: Final[dict[str, Step]] = {
-    "create": lambda stage: stage.create(EVERYTHING),
-    "upgrade": lambda stage: stage.change(image="memcached:1.6.30", monitoring=None),
-    "suspend": lambda stage: stage.change(suspended=True),
+    "create": lambda env: env.create(EVERYTHING),
+    "upgrade": lambda env: env.change(image="memcached:1.6.30", monitoring=None),
+    "suspend": lambda env: env.change(suspended=True),
 }
 # What is written in each, the status included: after the reconcile, and after the pods have changed.
 WRITES: Final = {
@@ -53,7 +53,7 @@ class EventCounter(NullRecorder):
         self.events[f"{event.action} {event.resource}"] += 1
 
 
-class Stages:
+class Envs:
     """An environment for each run of a scenario."""
 
     def __init__(self, scenario: str) -> None:
@@ -63,34 +63,34 @@ class Stages:
 
     async def new_cluster(self) -> Cluster:
         """Return the cluster in which the scenario has just begun."""
-        stage = await OperatorEnv().open()
-        self.all.append(stage)
+        env = await OperatorEnv().open()
+        self.all.append(env)
         self.events.append(Counter())
-        await stage.certificates()
+        await env.certificates()
         if self._scenario != "create":
-            await stage.create(EVERYTHING)
-            async with stage.operating(stage.server, {"events": False}):
+            await env.create(EVERYTHING)
+            async with env.operating(env.server, {"events": False}):
                 await asyncio.sleep(LIFE)
-        await SCENARIOS[self._scenario](stage)
-        return stage.server
+        await SCENARIOS[self._scenario](env)
+        return env.server
 
     async def live(self, through: Cluster) -> None:
         """Run one process for a while; it reconciles all caches ten times, the last times in sync."""
-        recorder, stage = EventCounter(), self.all[-1]
+        recorder, env = EventCounter(), self.all[-1]
         recorder.events = self.events[-1]
         resync = timedelta(seconds=LIFE / (RESYNCS + 2))
-        async with stage.operating(through, {"events": False}, resync=resync, recorders=[recorder]):
+        async with env.operating(through, {"events": False}, resync=resync, recorders=[recorder]):
             await asyncio.sleep(LIFE)
-        assert len(stage.passes) >= RESYNCS
+        assert len(env.passes) >= RESYNCS
 
 
 async def disturbed(scenario: str, disturbances: Iterable[Disturbance]) -> DisturbanceReport:
     """Disturb each write of a scenario; no event may be recorded twice."""
-    stages = Stages(scenario)
-    report = await crash_at_each_write(stages.new_cluster, stages.live, disturbances=tuple(disturbances))
+    envs = Envs(scenario)
+    report = await crash_at_each_write(envs.new_cluster, envs.live, disturbances=tuple(disturbances))
     assert [asked(write) for write in report.writes] == WRITES[scenario]
-    assert set(stages.events[0].values()) == {1}
-    assert all(events <= stages.events[0] for events in stages.events)
+    assert set(envs.events[0].values()) == {1}
+    assert all(events <= envs.events[0] for events in envs.events)
     return report
 
 
@@ -122,19 +122,19 @@ def test_row_3_conditions_are_correct_after_a_crash_before_the_status_write(scen
     """The first status that the next process writes is the one that the crashed process was about to write."""
     number = [place for place, write in enumerate(WRITES[scenario], 1) if write == "update Memcached"][nth - 1]
 
-    async def until(stages: Stages, ledger: Ledger, disturbance: Disturbance, number: int) -> Manifest:
+    async def until(envs: Envs, ledger: Ledger, disturbance: Disturbance, number: int) -> Manifest:
         with suppress(SimulatedCrash):
-            await stages.live(SimulatedProcess(ledger, disturbance, number))
+            await envs.live(SimulatedProcess(ledger, disturbance, number))
         assert [asked(write) for write in ledger.writes[number - 1 :]] == ["update Memcached"]
         (status,) = (await snapshot(ledger.cluster, [OWNER])).values()
         return status
 
     async def main() -> None:
-        stages = Stages(scenario)
-        wanted = await until(stages, Ledger(await stages.new_cluster()), Disturbance.CRASH_AFTER, number)
-        ledger = Ledger(await stages.new_cluster())
-        before = await until(stages, ledger, Disturbance.CRASH_BEFORE, number)
-        found = await until(stages, ledger, Disturbance.CRASH_AFTER, number + 1)
+        envs = Envs(scenario)
+        wanted = await until(envs, Ledger(await envs.new_cluster()), Disturbance.CRASH_AFTER, number)
+        ledger = Ledger(await envs.new_cluster())
+        before = await until(envs, ledger, Disturbance.CRASH_BEFORE, number)
+        found = await until(envs, ledger, Disturbance.CRASH_AFTER, number + 1)
         assert found == wanted != before
 
     run_in_virtual_time(main())

@@ -18,7 +18,7 @@ from ocf.errors import ApiError, api_error
 from ocf.objects import ObjectKey
 from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import run_in_virtual_time
-from tests.examples.memcached.faults.stage import CAP, HPA, Ended, OperatorEnv, now, play
+from tests.examples.memcached.faults.env import CAP, HPA, Ended, OperatorEnv, now, run_test
 
 if TYPE_CHECKING:
     from ocf.cluster import Request
@@ -50,30 +50,30 @@ def test_row_10_retry_after_is_respected_and_other_caches_go_on() -> None:
             asked.append((now(), wait))
             raise api_error("slow down", code=429, reason="TooManyRequests", retry_after=wait)
 
-    async def test(stage: OperatorEnv) -> None:
+    async def test(env: OperatorEnv) -> None:
         late = []
-        async with stage.operating(options={"events": False}):
-            await stage.create(AUTOSCALED)
+        async with env.operating(options={"events": False}):
+            await env.create(AUTOSCALED)
             await asyncio.sleep(60)
-            stage.gateway.meddle = slow_down
+            env.gateway.meddle = slow_down
             for name in SLOWED:
-                await stage.another(name)
+                await env.another(name)
             turn = 0
             while sum(map(len, refused.values())) < REFUSALS:
                 turn += 1
-                await stage.edit(rng.choice(SLOWED), image=f"memcached:1.6.{turn}")
-                await stage.change(autoscaling={"enabled": True, "maxReplicas": 10 + turn})
-                late.append(await stage.wait_for_field(HPA, "maxReplicas", 10 + turn, within=60))
+                await env.edit(rng.choice(SLOWED), image=f"memcached:1.6.{turn}")
+                await env.change(autoscaling={"enabled": True, "maxReplicas": 10 + turn})
+                late.append(await env.wait_for_field(HPA, "maxReplicas", 10 + turn, within=60))
                 await asyncio.sleep(rng.choice((1, 60, 120)))
             await asyncio.sleep(CAP)
-            end = await stage.ended()
+            end = await env.ended()
         assert early == []
         assert len(late) >= 100
         assert quantiles(late, n=100)[98] < 1
         assert {end.creates[f"apps/v1/Deployment/caches/{name}"] for name in SLOWED} == {1}
         assert end.deletes == {}
 
-    play(test)
+    run_test(test)
 
 
 FAILURES: Final[dict[str, Callable[[], ApiError]]] = {
@@ -86,53 +86,53 @@ FAILURES: Final[dict[str, Callable[[], ApiError]]] = {
 
 
 @asynccontextmanager
-async def outage(stage: OperatorEnv, failure: str) -> AsyncIterator[None]:
+async def outage(env: OperatorEnv, failure: str) -> AsyncIterator[None]:
     """Let every request fail, and a second later all watches; count what was asked meanwhile."""
 
     async def down(_: Request) -> None:
         raise FAILURES[failure]()  # noqa: RSE102 (it makes one)
 
-    stage.gateway.requests.clear()
-    stage.gateway.looked_up.clear()
-    stage.gateway.meddle = down
-    asyncio.get_running_loop().call_later(1, stage.gateway.cut, FAILURES[failure]())
+    env.gateway.requests.clear()
+    env.gateway.looked_up.clear()
+    env.gateway.meddle = down
+    asyncio.get_running_loop().call_later(1, env.gateway.cut, FAILURES[failure]())
     yield
-    stage.gateway.meddle = None
-    asked = Counter(one.name for one in stage.gateway.requests if one.name)
-    asked.update(name for _, name in stage.gateway.looked_up)
-    watched = Counter(one.kind for one in stage.gateway.requests if not one.name)
-    watched.subtract(kind for kind, _ in stage.gateway.looked_up)
+    env.gateway.meddle = None
+    asked = Counter(one.name for one in env.gateway.requests if one.name)
+    asked.update(name for _, name in env.gateway.looked_up)
+    watched = Counter(one.kind for one in env.gateway.requests if not one.name)
+    watched.subtract(kind for kind, _ in env.gateway.looked_up)
     assert set(asked) == set(NAMES)
     assert min(asked.values()) >= 10
     assert max(asked.values()) <= 60
     assert max(watched.values()) <= 60
-    late = [at for at in stage.gateway.looked_up_at if at > OUTAGE / 2]
+    late = [at for at in env.gateway.looked_up_at if at > OUTAGE / 2]
     assert len(set(late)) > len(late) / 2, "all come back at once"
-    assert await images(stage) == {"memcached:1.6"}
+    assert await images(env) == {"memcached:1.6"}
 
 
-async def images(stage: OperatorEnv) -> set[str]:
+async def images(env: OperatorEnv) -> set[str]:
     keys = [ObjectKey("apps/v1", "Deployment", name, "caches") for name in NAMES]
-    specs = [(await stage.server.get(key))["spec"]["template"]["spec"] for key in keys]
+    specs = [(await env.server.get(key))["spec"]["template"]["spec"] for key in keys]
     return {spec["containers"][0]["image"] for spec in specs}
 
 
 async def changed(failure: str = "") -> Ended:
     """Return where ten caches are that were changed, during an outage or not."""
-    stage = await OperatorEnv().open()
+    env = await OperatorEnv().open()
     rng = random.Random(11)  # noqa: S311 (the same choices in every run)
-    async with stage.operating(options={"events": False}, rate_limiter=ExponentialBackoff(random=rng.random)):
+    async with env.operating(options={"events": False}, rate_limiter=ExponentialBackoff(random=rng.random)):
         for name in NAMES:
-            await stage.another(name, autoscaling={"enabled": True, "maxReplicas": 4})
+            await env.another(name, autoscaling={"enabled": True, "maxReplicas": 4})
         await asyncio.sleep(60)
-        async with outage(stage, failure) if failure else nullcontext():
+        async with outage(env, failure) if failure else nullcontext():
             for name in NAMES:
-                await stage.edit(name, image="memcached:1.6.30")
+                await env.edit(name, image="memcached:1.6.30")
             await asyncio.sleep(OUTAGE)
         await asyncio.sleep(CAP + 1)
-        assert await images(stage) == {"memcached:1.6.30"}
+        assert await images(env) == {"memcached:1.6.30"}
         await asyncio.sleep(60)
-        return await stage.ended()
+        return await env.ended()
 
 
 @cache

@@ -11,7 +11,7 @@ import pytest
 from examples.memcached.samples import AUTOSCALED
 from ocf.errors import OcfError, ServerError
 from ocf.testing import run_in_virtual_time
-from tests.examples.memcached.faults.stage import HPA, KINDS, Ended, OperatorEnv, backed_up, now, cache_timing, play
+from tests.examples.memcached.faults.env import HPA, KINDS, Ended, OperatorEnv, backed_up, cache_timing, now, run_test
 
 if TYPE_CHECKING:
     from ocf.cluster import Request
@@ -22,21 +22,21 @@ DETECTED: Final = 70.0
 PAUSE: Final = 100.0
 
 
-async def with_silences(stage: OperatorEnv, *, silent: bool) -> Ended:
+async def with_silences(env: OperatorEnv, *, silent: bool) -> Ended:
     """Change what is wanted and delete what is there, twenty times; return where that ended."""
-    async with stage.operating():
-        await stage.create(AUTOSCALED)
+    async with env.operating():
+        await env.create(AUTOSCALED)
         await asyncio.sleep(PAUSE)
         for turn in range(SILENCES):
             if silent:
-                assert stage.gateway.silence() >= 1 + len(KINDS)
+                assert env.gateway.silence() >= 1 + len(KINDS)
             begun = now()
-            await stage.change(autoscaling={"enabled": True, "maxReplicas": 20 + turn})
-            await stage.remove("Service")
-            await stage.wait_for_field(HPA, "maxReplicas", 20 + turn, within=DETECTED)
-            await stage.wait_for_field("Service", "type", "ClusterIP", within=DETECTED)
+            await env.change(autoscaling={"enabled": True, "maxReplicas": 20 + turn})
+            await env.remove("Service")
+            await env.wait_for_field(HPA, "maxReplicas", 20 + turn, within=DETECTED)
+            await env.wait_for_field("Service", "type", "ClusterIP", within=DETECTED)
             await asyncio.sleep(PAUSE - (now() - begun))
-    return await stage.ended()
+    return await env.ended()
 
 
 @pytest.mark.promise("not-deaf", runs="twenty silences of all watches")
@@ -52,23 +52,23 @@ def test_row_14_a_silent_watch_is_detected() -> None:
 def test_row_14_a_watch_that_cannot_be_reopened_is_visible_in_the_metrics() -> None:
     """The metric that is watched falls once the silence is found out, and rises again."""
 
-    async def test(stage: OperatorEnv) -> None:
+    async def test(env: OperatorEnv) -> None:
         async def outage(_: Request) -> None:
             raise ServerError("connection refused")
 
-        async with stage.operating() as process:
-            await stage.create(AUTOSCALED)
+        async with env.operating() as process:
+            await env.create(AUTOSCALED)
             await asyncio.sleep(PAUSE)
             assert healthy(process) == {1.0}
-            stage.gateway.silence()
-            stage.gateway.meddle = outage
+            env.gateway.silence()
+            env.gateway.meddle = outage
             await asyncio.sleep(DETECTED + 2)
             assert healthy(process) == {0.0}
-            stage.gateway.meddle = None
+            env.gateway.meddle = None
             await asyncio.sleep(PAUSE)
             assert healthy(process) == {1.0}
 
-    play(test)
+    run_test(test)
 
 
 def healthy(process: Manager) -> set[float]:
@@ -81,7 +81,7 @@ class _BugError(Exception):
     """An unexpected error."""
 
 
-async def meddled(stage: OperatorEnv, number: int) -> int:
+async def meddled(env: OperatorEnv, number: int) -> int:
     """Let an operator live whose request of a number meets a bug; return how many there were.
 
     It must end, or reach the right state; it must not continue without its watches.
@@ -94,13 +94,13 @@ async def meddled(stage: OperatorEnv, number: int) -> int:
         if count == number:
             raise _BugError
 
-    stage.gateway.meddle = bug
+    env.gateway.meddle = bug
     with suppress(_BugError):
-        async with stage.operating(options={"cache_timing": cache_timing(idle_timeout=1e9)}):
-            await stage.create(AUTOSCALED)
+        async with env.operating(options={"cache_timing": cache_timing(idle_timeout=1e9)}):
+            await env.create(AUTOSCALED)
             await asyncio.sleep(PAUSE)
-            await stage.meddle(HPA, spec={"maxReplicas": 99})
-            await stage.remove("Service")
+            await env.meddle(HPA, spec={"maxReplicas": 99})
+            await env.remove("Service")
             await asyncio.sleep(PAUSE)
     return count
 
@@ -110,9 +110,9 @@ def test_row_15_a_bug_at_any_request_ends_the_process_or_has_no_lasting_effect()
     """At every request and every watch of a life, one after the other: objects as without it, and one event less."""
 
     async def run(number: int) -> tuple[Ended, int]:
-        stage = await OperatorEnv().open()
-        count = await meddled(stage, number)
-        return await stage.ended(), count
+        env = await OperatorEnv().open()
+        count = await meddled(env, number)
+        return await env.ended(), count
 
     wanted, requests = run_in_virtual_time(run(0))
     assert requests >= 20
@@ -130,18 +130,18 @@ def test_row_15_no_task_can_die_unnoticed() -> None:
     """
 
     async def run(place: int) -> tuple[list[str], str]:
-        stage, names, red = await OperatorEnv().open(), list[str](), "the process has ended"
+        env, names, red = await OperatorEnv().open(), list[str](), "the process has ended"
         with suppress(OcfError):
-            async with stage.operating() as process:
-                await stage.create(AUTOSCALED)
+            async with env.operating() as process:
+                await env.create(AUTOSCALED)
                 await asyncio.sleep(PAUSE)
                 ours = sorted(asyncio.all_tasks() - {asyncio.current_task()}, key=lambda task: task.get_name())
                 names = [task.get_name() for task in ours]
                 ours[place].cancel()
                 await asyncio.sleep(1)
                 red = process.health.watches()
-                await stage.meddle(HPA, spec={"maxReplicas": 99})
-                await stage.wait_for_field(HPA, "maxReplicas", 10, within=PAUSE)
+                await env.meddle(HPA, spec={"maxReplicas": 99})
+                await env.wait_for_field(HPA, "maxReplicas", 10, within=PAUSE)
                 assert process.health.watches() == ""
         return names, red
 
@@ -163,26 +163,26 @@ def test_row_16_the_state_of_a_restored_server_is_accepted() -> None:
     """
 
     async def run(*, restored: bool) -> Ended:
-        stage = await OperatorEnv().open()
-        async with stage.operating(options={"events": False}):
-            await stage.create(AUTOSCALED)
+        env = await OperatorEnv().open()
+        async with env.operating(options={"events": False}):
+            await env.create(AUTOSCALED)
             await asyncio.sleep(PAUSE)
             if restored:
-                await lose(stage)
-            async with stage.neighbours():
+                await lose(env)
+            async with env.neighbours():
                 await asyncio.sleep(PAUSE)
-                await stage.change(image="memcached:1.6.31")
+                await env.change(image="memcached:1.6.31")
                 await asyncio.sleep(PAUSE)
-        return await stage.ended()
+        return await env.ended()
 
-    async def lose(stage: OperatorEnv) -> None:
-        backup, creates, deletes = backed_up(stage.server), stage.ledger.creates.copy(), stage.ledger.deletes.copy()
-        await stage.change(image="memcached:1.6.30", autoscaling=None, replicas=5)
+    async def lose(env: OperatorEnv) -> None:
+        backup, creates, deletes = backed_up(env.server), env.ledger.creates.copy(), env.ledger.deletes.copy()
+        await env.change(image="memcached:1.6.30", autoscaling=None, replicas=5)
         await asyncio.sleep(PAUSE)
-        assert not await stage.exists(HPA)
-        assert int(stage.server.resource_version) > int(backup.resource_version) + 5
-        vars(stage.server).update(vars(backup))
-        stage.ledger.creates, stage.ledger.deletes = creates, deletes
-        stage.gateway.cut(ServerError("connection reset"))
+        assert not await env.exists(HPA)
+        assert int(env.server.resource_version) > int(backup.resource_version) + 5
+        vars(env.server).update(vars(backup))
+        env.ledger.creates, env.ledger.deletes = creates, deletes
+        env.gateway.cut(ServerError("connection reset"))
 
     run_in_virtual_time(run(restored=True)).assert_as(run_in_virtual_time(run(restored=False)))

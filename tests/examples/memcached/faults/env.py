@@ -40,7 +40,7 @@ from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import ConditionSeverity, LoopClock, fake_workload_controllers, lint_conditions, run_in_virtual_time
 from ocf.testing import simulated_process as crashing
 from ocf.testing.snapshots import differences, snapshot
-from tests.examples.memcached.worlds import Env, admitted, embedded_kubelet
+from tests.examples.memcached.env import Env, admitted, embedded_kubelet
 from tests.runtime.operator.conftest import Gateway
 
 __all__ = [
@@ -55,9 +55,9 @@ __all__ = [
     "OperatorEnv",
     "Step",
     "backed_up",
+    "cache_timing",
     "now",
-    "pace",
-    "play",
+    "run_test",
 ]
 
 HPA: Final = "HorizontalPodAutoscaler"
@@ -324,7 +324,7 @@ class OperatorEnv(Env):
         raise AssertionError(f"{path} of the {kind} is not {wanted} after {within} s")
 
 
-def play(test: Callable[[OperatorEnv], Coroutine[Any, Any, None]]) -> None:
+def run_test(test: Callable[[OperatorEnv], Coroutine[Any, Any, None]]) -> None:
     """Run a test with a new environment, in virtual time."""
 
     async def run() -> None:
