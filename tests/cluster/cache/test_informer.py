@@ -68,6 +68,7 @@ class TestFirstList:
         assert Verb.GET in verbs(env)
         assert not env.cached.healthy
         assert env.cached.problems == ("apps/v1/Deployment: no list for you",)
+        assert env.cached.failing == env.cached.informers
 
     async def test_a_failed_list_is_retried(self, env: Env) -> None:
         env.connection.list_errors = [ServerError("starting")]
