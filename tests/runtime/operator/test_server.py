@@ -181,7 +181,8 @@ async def test_its_privileges_are_enough(
 @pytest.mark.promise("old-state", runs="an owner reference taken off and a label moved on a real API server")
 async def test_the_old_state_of_an_object_counts(envtest: Envtest, envtest_cluster: ApiServerCluster) -> None:
     admin, namespace = envtest_cluster, envtest.namespace
-    await admin.apply(DEFINITION, field_manager="admin")
+    definition = crd("states.example.com", CRDVersion("v1", Shop))  # the other test sees all objects of its kind
+    await admin.apply(definition, field_manager="admin")
     woken: list[str] = []
 
     def noting(owner: Shop) -> Component:
@@ -208,14 +209,14 @@ async def test_the_old_state_of_an_object_counts(envtest: Envtest, envtest_clust
     settings, label = (
         ObjectKey("v1", kind, name, namespace) for kind, name in (("ConfigMap", "corner-settings"), ("Secret", "guide"))
     )
-    operator = replace(
-        OPERATOR, components=noting, webhooks=[], reads=[], resync=None, watches=[Watch("v1", "Secret", shops_of)]
-    )
+    owners = OwnerType.of(definition, Shop)
+    watches = [Watch("v1", "Secret", shops_of)]
+    operator = Operator(name="shops", owner=owners, components=noting, resync=None, watches=watches)
     options = ManagerOptions(listen=None, namespaces=[namespace], events=False)
     async with running(admin, operator, options=options):
         for name in ("corner", "other"):
             owner = shop(name)
-            owner["apiVersion"], owner["metadata"]["namespace"] = "operator.example.com/v1", namespace
+            owner["apiVersion"], owner["metadata"]["namespace"] = "states.example.com/v1", namespace
             await until(partial(_defined, admin, owner))
         await until(is_owned)
         await edit(settings, {"ownerReferences": None})
