@@ -1,1 +1,3 @@
 """Providers: where the machines of a node group come from."""
+
+__all__: list[str] = []
