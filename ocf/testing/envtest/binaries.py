@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from ocf.errors import ConfigError
-from ocf.testing.envtest.versions import PINNED, Machine, cache_folder
+from ocf.testing.envtest.versions import PINNED, Machine, Release, cache_folder
 
-__all__ = ["ASSETS", "REMEDY", "Program", "Programs", "find_programs"]
+__all__ = ["ASSETS", "REMEDY", "Program", "Programs", "cached_programs", "find_programs"]
 
 ASSETS: Final = "KUBEBUILDER_ASSETS"
 """The environment variable that names a folder with the programs, for example one filled by `setup-envtest`."""
@@ -26,10 +26,13 @@ class Program(StrEnum):
     ETCD = "etcd"
     API_SERVER = "kube-apiserver"
     CONTROLLER_MANAGER = "kube-controller-manager"
+    SCHEDULER = "kube-scheduler"
     KUBECTL = "kubectl"
+    KWOK = "kwok"
 
 
 _NEEDED: Final = (Program.ETCD, Program.API_SERVER)
+_CACHE: Final = "cache"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,11 @@ class Programs:
 
     folder: Path
     origin: str
+
+    @property
+    def cached(self) -> bool:
+        """Whether this is a folder of the cache, in which missing programs can be built."""
+        return self.origin == _CACHE
 
     @property
     def missing(self) -> tuple[Program, ...]:
@@ -62,8 +70,15 @@ class Programs:
             ConfigError: If it is missing.
         """
         if program in self.missing:
-            raise ConfigError(f"{program} is missing in {self.folder} ({self.origin}); {_advice(program)}")
+            raise ConfigError(f"{program} is missing in {self.folder} ({self.origin}); {self._advice(program)}")
         return self.folder / program
+
+    def _advice(self, program: Program) -> str:
+        if self.cached:
+            return f"run {REMEDY}, which adds it"
+        if program in _NEEDED:
+            return f"let {ASSETS} name a folder with etcd and kube-apiserver, or unset it and run {REMEDY}"
+        return f"unset {ASSETS} and run {REMEDY}, which installs it"
 
 
 def find_programs(environ: Mapping[str, str] = os.environ, *, machine: Machine | None = None) -> Programs | None:
@@ -75,7 +90,8 @@ def find_programs(environ: Mapping[str, str] = os.environ, *, machine: Machine |
 
     Returns:
         The folder that `KUBEBUILDER_ASSETS` names, else that of the pinned release in the cache; None if neither
-        exists.
+        exists with API server and etcd. Other programs may be missing, for example in a cache that an earlier version
+        of this package filled.
 
     Raises:
         ConfigError: If `KUBEBUILDER_ASSETS` names a folder without API server or etcd.
@@ -85,11 +101,16 @@ def find_programs(environ: Mapping[str, str] = os.environ, *, machine: Machine |
         for program in _NEEDED:
             named.path(program)
         return named
-    cached = Programs(cache_folder(environ) / PINNED.folder_name(machine or Machine.here()), "cache")
-    return None if cached.missing else cached
+    cached = cached_programs(environ, PINNED, machine or Machine.here())
+    return None if set(cached.missing) & set(_NEEDED) else cached
 
 
-def _advice(program: Program) -> str:
-    if program in _NEEDED:
-        return f"let {ASSETS} name a folder with etcd and kube-apiserver, or unset it and run {REMEDY}"
-    return f"unset {ASSETS} and run {REMEDY}, which installs it"
+def cached_programs(environ: Mapping[str, str], release: Release, machine: Machine) -> Programs:
+    """Return the folder of the cache for the programs of a release, which may not exist yet.
+
+    Args:
+        environ: The environment variables.
+        release: The release.
+        machine: The machine that runs the programs.
+    """
+    return Programs(cache_folder(environ) / release.folder_name(machine), _CACHE)

@@ -1,8 +1,9 @@
 """Build of the programs into the cache, atomically.
 
-They are built in a temporary folder beside the target, which is renamed when all programs are complete. A killed build
-leaves its temporary folder behind, and the next build removes it. A second build at the same time waits for the first,
-because it would do the same work.
+They are built in a temporary folder beside the target, and moved when all of them are complete: the folder is renamed,
+or, if the cache has some of the programs already, each missing one is moved beside them. A killed build leaves its
+temporary folder behind, and the next build removes it. A second build at the same time waits for the first, because it
+would do the same work.
 """
 
 import json
@@ -15,11 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from ocf.errors import ConfigError
-from ocf.testing.envtest.binaries import Programs
+from ocf.testing.envtest.binaries import Programs, cached_programs
 from ocf.testing.envtest.build_plan import Build, Origin, build_environment, origins
 from ocf.testing.envtest.go_toolchain import Go
 from ocf.testing.envtest.progress import Progress
-from ocf.testing.envtest.versions import PINNED, Machine, Release, cache_folder
+from ocf.testing.envtest.versions import PINNED, Machine, Release
 
 __all__ = ["build_programs"]
 
@@ -31,7 +32,7 @@ _SECONDS: Final = 60.0  # a program that was just built may have to be read from
 def build_programs(
     environ: Mapping[str, str], progress: Progress, *, release: Release = PINNED, go: str = "go"
 ) -> Programs:
-    """Build the programs of a release, unless the cache contains them already.
+    """Build the programs of a release that the cache does not contain yet.
 
     Args:
         environ: The environment variables.
@@ -48,29 +49,37 @@ def build_programs(
     machine = Machine.here()
     if machine.system not in _SYSTEMS:
         raise ConfigError(f"the programs of a control plane do not run on {machine.system}; use Linux or macOS")
-    cache = cache_folder(environ)
-    target = Programs(cache / release.folder_name(machine), "cache")
+    target = cached_programs(environ, release, machine)
+    cache = target.folder.parent
     toolchain = Go(build_environment(environ, machine), go)
     try:
         with _locked(cache, progress.say):
             if target.missing:
                 toolchain.check(release.go, cache)
-                _build(toolchain, release, target.folder, progress)
+                _build(toolchain, release, target, progress)
     except OSError as error:
         raise ConfigError(f"{error.filename or cache}: {error.strerror}") from error
     return target
 
 
-def _build(go: Go, release: Release, target: Path, progress: Progress) -> None:
-    with tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=target.parent, ignore_cleanup_errors=True) as scratch:
+def _build(go: Go, release: Release, target: Programs, progress: Progress) -> None:
+    missing = target.missing
+    cache = target.folder.parent
+    with tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=cache, ignore_cleanup_errors=True) as scratch:
         made = Path(scratch, "programs")
         made.mkdir()
         for origin in origins(release):
+            builds = [build for build in origin.builds if build.program in missing]
+            if not builds:
+                continue
             module = _module(go, origin, Path(scratch), progress)
-            for build in origin.builds:
+            for build in builds:
                 _build_one(go, build, module, made / build.program, progress)
-        shutil.rmtree(target, ignore_errors=True)
-        made.rename(target)
+        if target.folder.exists():
+            for program in missing:
+                (made / program).replace(target.folder / program)
+        else:
+            made.rename(target.folder)
 
 
 def _module(go: Go, origin: Origin, scratch: Path, progress: Progress) -> Path:

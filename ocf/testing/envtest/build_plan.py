@@ -83,7 +83,7 @@ class Origin:
 
 def origins(release: Release) -> tuple[Origin, ...]:
     """Return the modules from which the programs of a release are built."""
-    return _etcd(release), _kubernetes(release)
+    return _etcd(release), _kubernetes(release), _kwok(release)
 
 
 def _etcd(release: Release) -> Origin:
@@ -96,9 +96,14 @@ def _kubernetes(release: Release) -> Origin:
     major, minor, *_ = release.kubernetes.split(".")
     variables = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     stamp = " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in variables.items())
-    programs = (Program.API_SERVER, Program.CONTROLLER_MANAGER, Program.KUBECTL)
+    programs = (Program.API_SERVER, Program.CONTROLLER_MANAGER, Program.SCHEDULER, Program.KUBECTL)
     made = tuple(Build(each, f"{path}/cmd/{each}", f"{_LINKER} {stamp}") for each in programs)
     return Origin(path, version, release.go, made)
+
+
+def _kwok(release: Release) -> Origin:
+    path = "sigs.k8s.io/kwok"
+    return Origin(path, f"v{release.kwok}", release.go, (Build(Program.KWOK, f"{path}/cmd/{Program.KWOK}"),))
 
 
 def staging_modules(go_mod: str, version: str) -> dict[str, str]:

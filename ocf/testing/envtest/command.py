@@ -36,9 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from rich.console import Console
 
     description = (
-        f"Provide etcd {PINNED.etcd} and the kube-apiserver, kube-controller-manager and kubectl of Kubernetes "
-        f"{PINNED.kubernetes}: those in the folder that {ASSETS} names, else those in the cache; "
-        f"otherwise they are built with Go {PINNED.go} or newer and stored in the cache."
+        f"Provide etcd {PINNED.etcd}, kwok {PINNED.kwok}, and the kube-apiserver, kube-controller-manager, "
+        f"kube-scheduler and kubectl of Kubernetes {PINNED.kubernetes}: those in the folder that "
+        f"{ASSETS} names, else those in the cache; "
+        f"what is missing there is built with Go {PINNED.go} or newer and stored in the cache."
     )
     argparse.ArgumentParser(prog="python -m ocf.testing.envtest", description=description).parse_args(arguments)
     signal.signal(signal.SIGTERM, _exit)  # so that a build cleans up
@@ -60,7 +61,9 @@ def provide(environ: Mapping[str, str], console: Console, errors: Console) -> in
     from ocf.testing.envtest.progress import shown_on
 
     try:
-        programs = find_programs(environ) or build_programs(environ, shown_on(console))
+        programs = find_programs(environ)
+        if programs is None or (programs.cached and programs.missing):
+            programs = build_programs(environ, shown_on(console))
     except ConfigError as error:
         errors.print(f"envtest: {error}", markup=False, highlight=False, soft_wrap=True)
         return 1

@@ -22,6 +22,7 @@ class ControllerName(StrEnum):
     HORIZONTAL_POD_AUTOSCALER = "horizontal-pod-autoscaler-controller"
     JOB = "job-controller"
     NAMESPACE = "namespace-controller"
+    NODE_LIFECYCLE = "node-lifecycle-controller"
     REPLICA_SET = "replicaset-controller"
     SERVICE_ACCOUNT = "serviceaccount-controller"
     STATEFUL_SET = "statefulset-controller"

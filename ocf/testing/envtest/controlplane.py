@@ -1,20 +1,21 @@
-"""`ControlPlane`: etcd and an API server that run for the duration of a block."""
+"""`ControlPlane`: etcd and an API server that run for the duration of a block, other servers on request."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.testing.envtest import flags
 from ocf.testing.envtest.binaries import ASSETS, REMEDY, Program, Programs, find_programs
-from ocf.testing.envtest.bootstrap import MASTERS, ControlPlaneProcess, boot
+from ocf.testing.envtest.bootstrap import ControlPlaneProcess, boot
+from ocf.testing.envtest.companions import run_controllers, run_kwok, run_scheduler
 from ocf.testing.envtest.crds import install_crds
 from ocf.testing.envtest.kubectl import kubectl
 from ocf.testing.envtest.startup import Ports, free_port
@@ -111,14 +112,8 @@ class ControlPlane:
         if self._now is not None:
             raise ConfigError("this control plane is running already")
         with ExitStack() as stack:
-            self._now = boot(
-                stack,
-                self.programs,
-                self._changes,
-                ports=self._ports,
-                seconds=self._seconds,
-                given_up=self._given_up,
-            )
+            ports, seconds, given_up = self._ports, self._seconds, self._given_up
+            self._now = boot(stack, self.programs, self._changes, ports=ports, seconds=seconds, given_up=given_up)
             self._stack = stack.pop_all()
 
     def stop(self) -> None:
@@ -250,47 +245,55 @@ class ControlPlane:
         home = self._plane.base.folder / "kubectl"
         return kubectl(program, arguments, home=home, kubeconfig=kubeconfig or self.kubeconfig, stdin=stdin)
 
-    @contextmanager
     def controllers(
         self,
         *names: str,
         hpa_sync_period: timedelta = timedelta(seconds=1),
         arguments: Mapping[str, str | None] | None = None,
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         """Run a controller manager for the duration of a block.
 
         Its controllers act in every namespace.
 
         Args:
-            *names: The controllers to run, see `Controller`.
+            *names: The controllers to run, see `ControllerName`.
             hpa_sync_period: Sync period of the HPA controller.
             arguments: Flags of the controller manager, as `server_arguments` of the class.
 
-        Yields:
-            When the controllers are running.
-
-        Raises:
-            ConfigError: If no controller is named, the program is missing (`setup-envtest` does not provide it), or it
-                does not start.
+        Returns:
+            A context manager. Entering it raises `ConfigError` if no controller is named, the program is missing
+            (`setup-envtest` does not provide it), or it does not start.
         """
-        if not names:
-            raise ConfigError("name at least one controller to run")
-        plane = self._plane
-        signer = plane.base.authority
-        kubeconfig = plane.write_kubeconfig(
-            Program.CONTROLLER_MANAGER, signer.client(f"system:{Program.CONTROLLER_MANAGER}", [MASTERS])
-        )
-        pair = signer.server(Program.CONTROLLER_MANAGER)
+        changes = {**self._gates, **(arguments or {})}
+        return run_controllers(self._plane, names, hpa_sync_period=hpa_sync_period, changes=changes)
 
-        def chosen(port: int) -> list[str]:
-            ours = flags.controller_manager(
-                port, kubeconfig=kubeconfig, server=pair, controllers=names, hpa_sync_period=hpa_sync_period
-            )
-            return flags.arguments({**ours, **self._gates}, arguments or {})
+    def scheduler(
+        self, configuration: Mapping[str, Any] | None = None, *, arguments: Mapping[str, str | None] | None = None
+    ) -> AbstractContextManager[None]:
+        """Run the scheduler for the duration of a block.
 
-        with ExitStack() as stack:
-            plane.base.launch(stack, Program.CONTROLLER_MANAGER, chosen, ready="/healthz")
-            yield
+        Args:
+            configuration: Fields of its KubeSchedulerConfiguration, such as `podMaxBackoffSeconds` or `profiles`.
+            arguments: Flags of the scheduler, as `server_arguments` of the class.
+
+        Returns:
+            A context manager, as of `controllers`.
+        """
+        return run_scheduler(self._plane, configuration, changes={**self._gates, **(arguments or {})})
+
+    def kwok(
+        self, stages: Sequence[Manifest] | None = None, *, arguments: Mapping[str, str | None] | None = None
+    ) -> AbstractContextManager[None]:
+        """Run kwok for the duration of a block: every node becomes ready, and the pods on it run.
+
+        Args:
+            stages: The Stage objects; by default nodes are ready at once, pods of Jobs complete, others run.
+            arguments: Flags of kwok, as `server_arguments` of the class.
+
+        Returns:
+            A context manager, as of `controllers`.
+        """
+        return run_kwok(self._plane, stages, changes=arguments or {})
 
     @property
     def _plane(self) -> ControlPlaneProcess:

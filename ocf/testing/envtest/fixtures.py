@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncIterator, Generator, Iterator, Mapping
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 import pytest
 
 from ocf.errors import ConfigError
+from ocf.objects import Manifest
 from ocf.testing.async_fixture import async_fixture
 from ocf.testing.envtest.binaries import REMEDY, Program, Programs, find_programs
 from ocf.testing.envtest.bootstrap import MASTERS
@@ -31,12 +32,16 @@ __all__ = [
     "REQUIRE",
     "Envtest",
     "RunControllers",
+    "RunKwok",
+    "RunScheduler",
     "envtest",
     "envtest_cluster",
     "envtest_controllers",
     "envtest_feature_gates",
+    "envtest_kwok",
     "envtest_plane",
     "envtest_programs",
+    "envtest_scheduler",
     "metrics_stub",
     "pytest_runtest_makereport",
 ]
@@ -92,6 +97,26 @@ class RunControllers(Protocol):
         arguments: Mapping[str, str | None] | None = ...,
     ) -> AbstractContextManager[None]:
         """Run controllers; see `ControlPlane.controllers`."""
+        ...
+
+
+class RunScheduler(Protocol):
+    """Type of the fixture `envtest_scheduler`: runs the scheduler for the duration of a block."""
+
+    def __call__(
+        self, configuration: Mapping[str, Any] | None = ..., *, arguments: Mapping[str, str | None] | None = ...
+    ) -> AbstractContextManager[None]:
+        """Run the scheduler; see `ControlPlane.scheduler`."""
+        ...
+
+
+class RunKwok(Protocol):
+    """Type of the fixture `envtest_kwok`: runs kwok for the duration of a block."""
+
+    def __call__(
+        self, stages: Sequence[Manifest] | None = ..., *, arguments: Mapping[str, str | None] | None = ...
+    ) -> AbstractContextManager[None]:
+        """Run kwok; see `ControlPlane.kwok`."""
         ...
 
 
@@ -164,8 +189,23 @@ async def metrics_stub(envtest_plane: ControlPlane) -> AsyncIterator[MetricsStub
 @pytest.fixture
 def envtest_controllers(envtest_programs: Programs, request: pytest.FixtureRequest) -> RunControllers:
     """Return `ControlPlane.controllers`; skip the test if there is no controller manager."""
-    if Program.CONTROLLER_MANAGER in envtest_programs.missing:
-        where = f"{envtest_programs.folder} ({envtest_programs.origin})"
-        _skip(f"tests with controllers are skipped: no {Program.CONTROLLER_MANAGER} in {where}")
+    return _plane_with(Program.CONTROLLER_MANAGER, "controllers", envtest_programs, request).controllers
+
+
+@pytest.fixture
+def envtest_scheduler(envtest_programs: Programs, request: pytest.FixtureRequest) -> RunScheduler:
+    """Return `ControlPlane.scheduler`; skip the test if there is no scheduler."""
+    return _plane_with(Program.SCHEDULER, "the scheduler", envtest_programs, request).scheduler
+
+
+@pytest.fixture
+def envtest_kwok(envtest_programs: Programs, request: pytest.FixtureRequest) -> RunKwok:
+    """Return `ControlPlane.kwok`; skip the test if there is no kwok."""
+    return _plane_with(Program.KWOK, "kwok", envtest_programs, request).kwok
+
+
+def _plane_with(program: Program, what: str, programs: Programs, request: pytest.FixtureRequest) -> ControlPlane:
+    if program in programs.missing:
+        _skip(f"tests with {what} are skipped: no {program} in {programs.folder} ({programs.origin})")
     plane: ControlPlane = request.getfixturevalue("envtest_plane")  # requested late, so that a skip does not start it
-    return plane.controllers
+    return plane

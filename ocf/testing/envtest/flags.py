@@ -6,13 +6,25 @@ They are chosen for tests: all servers on loopback, all files in one folder, no 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from ocf.objects import Manifest
 from ocf.testing.envtest.certificates import CertificateFiles
 
-__all__ = ["api_server", "arguments", "controller_manager", "etcd", "joined"]
+__all__ = [
+    "api_server",
+    "arguments",
+    "controller_manager",
+    "etcd",
+    "joined",
+    "kwok",
+    "scheduler",
+    "scheduler_configuration",
+]
 
 _HOST: Final = "127.0.0.1"
+_REQUESTS_PER_SECOND: Final = 500  # the default client-side rate limits would slow the tests down
+_BURST: Final = 1000
 
 
 def etcd(port: int, folder: Path, *, authority: Path, server: CertificateFiles) -> dict[str, str]:
@@ -109,9 +121,60 @@ def controller_manager(
         "controllers": ",".join(controllers),
         "leader-elect": "false",
         "horizontal-pod-autoscaler-sync-period": f"{hpa_sync_period.total_seconds():f}s",
-        # The default client-side rate limit would slow the tests down.
-        "kube-api-qps": "500",
-        "kube-api-burst": "1000",
+        "kube-api-qps": f"{_REQUESTS_PER_SECOND}",
+        "kube-api-burst": f"{_BURST}",
+    }
+
+
+def scheduler(port: int, *, configuration: Path, server: CertificateFiles) -> dict[str, str]:
+    """Return the flags of the scheduler.
+
+    Args:
+        port: Port of its health endpoint.
+        configuration: File with its configuration, see `scheduler_configuration`.
+        server: Server certificate.
+    """
+    return {
+        "bind-address": _HOST,
+        "secure-port": str(port),
+        "tls-cert-file": str(server.certificate),
+        "tls-private-key-file": str(server.key),
+        "config": str(configuration),
+    }
+
+
+def scheduler_configuration(kubeconfig: Path, changes: Mapping[str, Any]) -> Manifest:
+    """Return the KubeSchedulerConfiguration of the scheduler.
+
+    Args:
+        kubeconfig: Kubeconfig for the API server.
+        changes: Fields of the user that are added or replace defaults.
+    """
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": _REQUESTS_PER_SECOND, "burst": _BURST},
+        "leaderElection": {"leaderElect": False},
+        **changes,
+    }
+
+
+def kwok(port: int, *, kubeconfig: Path, server: CertificateFiles, stages: Path) -> dict[str, str]:
+    """Return the flags of kwok.
+
+    Args:
+        port: Port of its health endpoint.
+        kubeconfig: Kubeconfig for the API server.
+        server: Server certificate.
+        stages: File with its Stage objects.
+    """
+    return {
+        "server-address": f"{_HOST}:{port}",
+        "tls-cert-file": str(server.certificate),
+        "tls-private-key-file": str(server.key),
+        "kubeconfig": str(kubeconfig),
+        "config": str(stages),
+        "manage-all-nodes": "true",
     }
 
 

@@ -41,22 +41,25 @@ class Release:
         kubernetes: Version of Kubernetes, without `v`.
         etcd: Version of etcd, without `v`.
         go: The oldest Go that builds them, as their modules require.
+        kwok: Version of kwok, without `v`. The name of the folder does not contain it, so that a cache without kwok is
+            completed instead of being built anew.
 
     Example:
-        >>> Release("1.36.3", "3.7.3", go="1.26").folder_name(Machine("linux", "amd64"))
+        >>> Release("1.36.3", "3.7.3", go="1.26", kwok="0.8.0").folder_name(Machine("linux", "amd64"))
         '1.36.3-etcd-3.7.3-linux-amd64'
     """
 
     kubernetes: str
     etcd: str
     go: str
+    kwok: str
 
     def folder_name(self, machine: Machine) -> str:
         """Return the name of the folder with the programs of this release for a machine."""
         return f"{self.kubernetes}-etcd-{self.etcd}-{machine.system}-{machine.architecture}"
 
 
-PINNED: Final = Release(kubernetes=KUBERNETES_VERSION, etcd="3.7.3", go="1.26")
+PINNED: Final = Release(kubernetes=KUBERNETES_VERSION, etcd="3.7.3", go="1.26", kwok="0.8.0")
 """The release that `make envtest` installs."""
 
 

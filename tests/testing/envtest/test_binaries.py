@@ -45,7 +45,7 @@ def test_the_environment_has_precedence_over_the_cache(
     found = find_programs({**environ, "KUBEBUILDER_ASSETS": str(named)}, machine=MACHINE)
     assert found is not None
     assert found == Programs(named, "KUBEBUILDER_ASSETS")
-    assert found.missing == (Program.CONTROLLER_MANAGER,)
+    assert found.missing == (Program.CONTROLLER_MANAGER, Program.SCHEDULER, Program.KWOK)
 
 
 def test_an_empty_variable_counts_as_unset(environ: dict[str, str], cache: Path, make_programs: MakePrograms) -> None:
@@ -65,12 +65,24 @@ def test_a_relative_folder_is_made_absolute(
     )
 
 
-@pytest.mark.parametrize("absent", list(Program))
-def test_a_cache_without_all_programs_is_not_used(
+@pytest.mark.parametrize("absent", [Program.ETCD, Program.API_SERVER])
+def test_a_cache_without_a_server_is_not_used(
     absent: Program, environ: dict[str, str], cache: Path, make_programs: MakePrograms
 ) -> None:
     make_programs(cache, set(Program) - {absent})
     assert find_programs(environ, machine=MACHINE) is None
+
+
+@pytest.mark.parametrize("absent", sorted(set(Program) - {Program.ETCD, Program.API_SERVER}))
+def test_a_cache_without_another_program_is_used_and_says_how_to_add_it(
+    absent: Program, environ: dict[str, str], cache: Path, make_programs: MakePrograms
+) -> None:
+    make_programs(cache, set(Program) - {absent})
+    found = find_programs(environ, machine=MACHINE)
+    assert found is not None
+    assert found.missing == (absent,)
+    with pytest.raises(ConfigError, match=rf"{absent} is missing in .* \(cache\); run `make envtest` .* adds it"):
+        found.path(absent)
 
 
 def test_the_cache_of_another_machine_is_not_used(

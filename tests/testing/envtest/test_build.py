@@ -59,7 +59,9 @@ def test_all_programs_are_built_where_they_are_searched(
         "etcd: building",
         "kube-apiserver: building",
         "kube-controller-manager: building",
+        "kube-scheduler: building",
         "kubectl: building",
+        "kwok: building",
     ]
     assert ("kubectl: building", 2) in progress.steps
 
@@ -76,10 +78,28 @@ def test_existing_programs_are_not_built_again(environ: dict[str, str], fake_go:
     assert fake_go.commands == before
 
 
-def test_a_folder_that_lost_a_program_is_replaced(environ: dict[str, str], fake_go: FakeGo) -> None:
+@pytest.mark.parametrize("lost", [{Program.ETCD}, {Program.SCHEDULER, Program.KWOK}], ids=["one", "two"])
+def test_only_missing_programs_are_built(lost: set[Program], environ: dict[str, str], fake_go: FakeGo) -> None:
     programs = build_programs(environ, RecordedProgress(), go=fake_go.command)
-    programs.path(Program.ETCD).unlink()
-    assert build_programs(environ, RecordedProgress(), go=fake_go.command).missing == ()
+    kept = {each: programs.path(each).stat().st_ino for each in Program if each not in lost}
+    for program in lost:
+        programs.path(program).unlink()
+    progress = RecordedProgress()
+    assert build_programs(environ, progress, go=fake_go.command).missing == ()
+    assert {what for what, _ in progress.steps if "building" in what} == {f"{each}: building" for each in lost}
+    assert {each: programs.path(each).stat().st_ino for each in kept} == kept
+
+
+def test_an_interrupted_addition_leaves_the_cache_as_it_was(
+    environ: dict[str, str], tmp_path: Path, fake_go: FakeGo
+) -> None:
+    programs = build_programs(environ, RecordedProgress(), go=fake_go.command)
+    for program in (Program.SCHEDULER, Program.KWOK):
+        programs.path(program).unlink()
+    with pytest.raises(KeyboardInterrupt):
+        build_programs(environ, RecordedProgress(fail_in="kwok: building"), go=fake_go.command)
+    assert programs.missing == (Program.SCHEDULER, Program.KWOK)
+    assert content(tmp_path) - {".lock"} == {programs.folder.name}
 
 
 @pytest.mark.parametrize("step", ["etcd: building", "kubectl: building", "kubectl: downloading its modules"])

@@ -7,7 +7,7 @@ from ocf.testing.envtest import Program
 from ocf.testing.envtest.build_plan import build_environment, origins, staging_modules
 from ocf.testing.envtest.versions import Machine, Release
 
-RELEASE = Release(kubernetes="1.36.3", etcd="3.7.3", go="1.26")
+RELEASE = Release(kubernetes="1.36.3", etcd="3.7.3", go="1.26", kwok="0.8.0")
 
 # As in the go.mod of Kubernetes 1.36.3, shortened.
 GO_MOD = """\
@@ -33,7 +33,7 @@ replace (
 
 
 def test_every_staging_module_is_replaced_by_its_published_version() -> None:
-    etcd, kubernetes = origins(RELEASE)
+    etcd, kubernetes, kwok = origins(RELEASE)
     assert kubernetes.go_mod(GO_MOD) == (
         "module build\n\ngo 1.26\n\nrequire k8s.io/kubernetes v1.36.3\n\n"
         "replace k8s.io/api => k8s.io/api v0.36.3\n\n"
@@ -43,6 +43,7 @@ def test_every_staging_module_is_replaced_by_its_published_version() -> None:
     assert etcd.go_mod("replace go.etcd.io/etcd/api/v3 => ../api\n") == (
         "module build\n\ngo 1.26\n\nrequire go.etcd.io/etcd/server/v3 v3.7.3\n"
     )
+    assert kwok.go_mod("module sigs.k8s.io/kwok\n") == ("module build\n\ngo 1.26\n\nrequire sigs.k8s.io/kwok v0.8.0\n")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_all_programs_are_built() -> None:
 
 def test_kubernetes_programs_report_their_version() -> None:
     """Without the linker flags it reports v0.0.0, which misleads clients that check the version."""
-    _, kubernetes = origins(RELEASE)
+    _, kubernetes, _ = origins(RELEASE)
     command = kubernetes.builds[0].command("/out/kube-apiserver")
     flags = command[command.index("-ldflags") + 1].split()
     assert "k8s.io/component-base/version.gitVersion=v1.36.3" in flags

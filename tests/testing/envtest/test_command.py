@@ -14,7 +14,7 @@ from ocf.testing.envtest.command import main, provide
 from ocf.testing.envtest.versions import PINNED, Machine
 
 if TYPE_CHECKING:
-    from tests.testing.envtest.conftest import MakePrograms
+    from tests.testing.envtest.conftest import FakeGo, MakePrograms
 
 
 class Run:
@@ -37,7 +37,23 @@ def test_missing_programs_are_printed(tmp_path: Path, make_programs: MakeProgram
     make_programs(tmp_path, [Program.ETCD, Program.API_SERVER])
     run = Run({"KUBEBUILDER_ASSETS": str(tmp_path)})
     assert run.code == 0
-    assert "Missing: kube-controller-manager, kubectl; tests that need them are skipped." in run.out
+    assert (
+        "Missing: kube-controller-manager, kube-scheduler, kubectl, kwok; tests that need them are skipped." in run.out
+    )
+
+
+def test_programs_that_the_cache_lacks_are_built(
+    tmp_path: Path, make_programs: MakePrograms, fake_go: FakeGo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = make_programs(
+        tmp_path / ".cache" / "ocf" / "envtest" / PINNED.folder_name(Machine.here()), set(Program) - {Program.KWOK}
+    )
+    path = f"{Path(fake_go.command).parent}:/usr/bin:/bin"
+    monkeypatch.setenv("PATH", path)
+    run = Run({"HOME": str(tmp_path), "PATH": path})
+    assert (run.code, run.err) == (0, "")
+    assert (cache / Program.KWOK).exists()
+    assert "Missing" not in run.out
 
 
 def test_a_wrong_folder_is_one_line(tmp_path: Path) -> None:

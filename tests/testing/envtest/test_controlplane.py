@@ -19,7 +19,7 @@ from ocf.cluster import ListOptions
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import ControllerName, ControlPlane, Programs
-from ocf.testing.plugin import Envtest, RunControllers
+from ocf.testing.plugin import Envtest, RunControllers, RunKwok, RunScheduler
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -303,6 +303,102 @@ class TestControllers:
     def test_naming_no_controller_is_rejected(self, envtest_controllers: RunControllers) -> None:
         with pytest.raises(ConfigError, match="name at least one controller"), envtest_controllers():
             pass
+
+
+class TestNodes:
+    """Pods are scheduled to nodes that kwok simulates."""
+
+    async def test_pods_run_on_a_node_that_fits(
+        self,
+        envtest: Envtest,
+        envtest_cluster: ApiServerCluster,
+        envtest_scheduler: RunScheduler,
+        envtest_kwok: RunKwok,
+    ) -> None:
+        node = _node(f"{envtest.namespace}-a")
+        with envtest_kwok(), envtest_scheduler():
+            await envtest_cluster.create(node, field_manager="test")
+            pod = await envtest_cluster.create(_pod("a", envtest.namespace, cpu="1"), field_manager="test")
+
+            async def running() -> Any:
+                return await envtest_cluster.get(ObjectKey.of(pod))
+
+            seen = await _until(running, lambda pod: pod["status"]["phase"] == "Running")
+            assert seen["spec"]["nodeName"] == node["metadata"]["name"]
+            assert {each["type"]: each["status"] for each in seen["status"]["conditions"]}["Ready"] == "True"
+            await envtest_cluster.delete(ObjectKey.of(pod))
+            await _items(envtest_cluster, "v1", "Pod", envtest.namespace, count=0)
+        await envtest_cluster.delete(ObjectKey("v1", "Node", node["metadata"]["name"]))
+
+    async def test_the_scheduler_says_why_a_pod_fits_nowhere(
+        self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_scheduler: RunScheduler
+    ) -> None:
+        node = _node(f"{envtest.namespace}-a")
+        await envtest_cluster.create(node, field_manager="test")
+        with envtest_scheduler({"podMaxBackoffSeconds": 1}):
+            pod = await envtest_cluster.create(_pod("a", envtest.namespace, cpu="100"), field_manager="test")
+
+            async def conditions() -> Any:
+                return (await envtest_cluster.get(ObjectKey.of(pod)))["status"].get("conditions")
+
+            (seen,) = await _until(conditions)
+            assert (seen["type"], seen["status"], seen["reason"]) == ("PodScheduled", "False", "Unschedulable")
+            assert "nodes are available" in seen["message"]
+        await envtest_cluster.delete(ObjectKey("v1", "Node", node["metadata"]["name"]))
+
+    async def test_the_user_simulates_other_stages(
+        self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_kwok: RunKwok
+    ) -> None:
+        stage = {
+            "apiVersion": "kwok.x-k8s.io/v1alpha1",
+            "kind": "Stage",
+            "metadata": {"name": "dies"},
+            "spec": {
+                "resourceRef": {"apiGroup": "v1", "kind": "Node"},
+                "selector": {
+                    "matchExpressions": [{"key": ".status.phase", "operator": "NotIn", "values": ["Terminated"]}]
+                },
+                "next": {"statusTemplate": "phase: Terminated"},
+            },
+        }
+        node = await envtest_cluster.create(_node(f"{envtest.namespace}-a"), field_manager="test")
+        with envtest_kwok([stage]):
+
+            async def phase() -> Any:
+                return (await envtest_cluster.get(ObjectKey.of(node)))["status"].get("phase")
+
+            assert await _until(phase) == "Terminated"
+        await envtest_cluster.delete(ObjectKey.of(node))
+
+    def test_a_configuration_that_is_invalid_is_an_error(self, envtest_scheduler: RunScheduler) -> None:
+        with (
+            pytest.raises(ConfigError, match=r"kube-scheduler ended (.*\n)*.*parallelism"),
+            envtest_scheduler({"parallelism": -1}),
+        ):
+            pass
+
+
+def _node(name: str) -> Manifest:
+    resources = {"cpu": "2", "memory": "4Gi", "pods": "10"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "status": {"capacity": resources, "allocatable": resources},
+    }
+
+
+def _pod(name: str, namespace: str, *, cpu: str) -> Manifest:
+    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "containers": [container],
+            "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}],
+        },
+    }
 
 
 def _config_map(name: str, namespace: str) -> Manifest:

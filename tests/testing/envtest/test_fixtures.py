@@ -138,15 +138,28 @@ def test_feature_gates_are_set_and_each_test_has_its_own_event_loop(
     result.assert_outcomes(passed=3)
 
 
-def test_without_a_controller_manager_tests_with_controllers_are_skipped(
-    project: pytest.Pytester, make_programs: MakePrograms, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("fixture", "what", "program"),
+    [
+        ("envtest_controllers", "controllers", Program.CONTROLLER_MANAGER),
+        ("envtest_scheduler", "the scheduler", Program.SCHEDULER),
+        ("envtest_kwok", "kwok", Program.KWOK),
+    ],
+)
+def test_tests_with_a_program_that_is_missing_are_skipped(  # noqa: PLR0917 (fixtures)
+    fixture: str,
+    what: str,
+    program: Program,
+    project: pytest.Pytester,
+    make_programs: MakePrograms,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As with programs of setup-envtest; no control plane is started."""
     assets = make_programs(project.path / "assets", [Program.ETCD, Program.API_SERVER, Program.KUBECTL])
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
-    project.makepyfile("def test_it(envtest_controllers): pass\n")
+    project.makepyfile(f"def test_it({fixture}): pass\n")
     result = run(project)
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(
-        [f"SKIPPED*tests with controllers are skipped: no kube-controller-manager in {assets} (KUBEBUILDER_ASSETS)"]
+        [f"SKIPPED*tests with {what} are skipped: no {program} in {assets} (KUBEBUILDER_ASSETS)"]
     )

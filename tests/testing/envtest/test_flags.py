@@ -18,7 +18,10 @@ def test_everything_listens_on_loopback_only() -> None:
     manager = flags.controller_manager(
         3, kubeconfig=CA, server=PAIR, controllers=["a"], hpa_sync_period=timedelta(seconds=1)
     )
-    assert {api["bind-address"], manager["bind-address"]} == {"127.0.0.1"}
+    scheduler = flags.scheduler(4, configuration=CA, server=PAIR)
+    kwok = flags.kwok(5, kubeconfig=CA, server=PAIR, stages=CA)
+    assert {each["bind-address"] for each in (api, manager, scheduler)} == {"127.0.0.1"}
+    assert kwok["server-address"] == "127.0.0.1:5"
     assert all("//127.0.0.1:" in value for name, value in etcd.items() if name.endswith("-urls"))
 
 
@@ -51,3 +54,12 @@ def test_the_sync_period_is_a_go_duration(period: timedelta, expected: str) -> N
     manager = flags.controller_manager(3, kubeconfig=CA, server=PAIR, controllers=["a", "b"], hpa_sync_period=period)
     assert manager["horizontal-pod-autoscaler-sync-period"] == expected
     assert manager["controllers"] == "a,b"
+
+
+def test_the_user_configures_the_scheduler() -> None:
+    configuration = flags.scheduler_configuration(
+        CA, {"podMaxBackoffSeconds": 1, "leaderElection": {"leaderElect": True}}
+    )
+    assert configuration["podMaxBackoffSeconds"] == 1
+    assert configuration["leaderElection"] == {"leaderElect": True}
+    assert configuration["clientConnection"]["kubeconfig"] == str(CA)

@@ -15,7 +15,7 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 
 from ocf.testing.envtest import Programs
 from ocf.testing.envtest.versions import PINNED, cache_folder
-from ocf.testing.plugin import Envtest, RunControllers
+from ocf.testing.plugin import Envtest, RunControllers, RunKwok, RunScheduler
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -46,6 +46,17 @@ async def test_the_example_with_controllers(
     await page["test_pods"](envtest, envtest_cluster, envtest_controllers)
 
 
+async def test_the_example_with_nodes(  # noqa: PLR0917 (fixtures)
+    page: dict[str, Any],
+    envtest: Envtest,
+    envtest_cluster: ApiServerCluster,
+    envtest_controllers: RunControllers,
+    envtest_scheduler: RunScheduler,
+    envtest_kwok: RunKwok,
+) -> None:
+    await page["test_running"](envtest, envtest_cluster, envtest_controllers, envtest_scheduler, envtest_kwok)
+
+
 async def test_the_example_with_metrics(
     page: dict[str, Any],
     envtest: Envtest,
@@ -64,6 +75,6 @@ async def test_the_example_without_pytest(page: dict[str, Any], envtest_programs
 
 def test_the_page_names_the_versions_and_the_folder() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert f"Kubernetes {PINNED.kubernetes} and etcd {PINNED.etcd}" in text
+    assert f"Kubernetes {PINNED.kubernetes}, etcd {PINNED.etcd} and kwok {PINNED.kwok}" in text
     assert f"Go {PINNED.go} or newer" in text
     assert f"`~/{cache_folder({'HOME': '/'}).relative_to('/')}`" in text

@@ -26,7 +26,11 @@ def test_a_home_is_found_without_the_variable() -> None:
 
 def test_every_version_and_machine_has_its_own_folder() -> None:
     linux, mac = Machine("linux", "amd64"), Machine("darwin", "arm64")
-    releases = [PINNED, Release("1.36.4", PINNED.etcd, "1.26"), Release(PINNED.kubernetes, "3.7.4", "1.26")]
+    releases = [
+        PINNED,
+        Release("1.36.4", PINNED.etcd, go=PINNED.go, kwok=PINNED.kwok),
+        Release(PINNED.kubernetes, "3.7.4", go=PINNED.go, kwok=PINNED.kwok),
+    ]
     assert len({release.folder_name(machine) for release in releases for machine in (linux, mac)}) == 6
 
 

@@ -1,0 +1,126 @@
+"""Servers beside the API server that run on request: controller manager, scheduler and kwok."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ocf.errors import ConfigError
+from ocf.objects import Manifest
+from ocf.testing.envtest import flags
+from ocf.testing.envtest.binaries import Program
+from ocf.testing.envtest.bootstrap import MASTERS, ControlPlaneProcess
+from ocf.testing.envtest.certificates import CertificateFiles
+
+__all__ = ["run_controllers", "run_kwok", "run_scheduler"]
+
+Changes = Mapping[str, str | None]
+
+
+@contextmanager
+def run_controllers(
+    plane: ControlPlaneProcess, names: Iterable[str], *, hpa_sync_period: timedelta, changes: Changes
+) -> Iterator[None]:
+    """Run a controller manager for the duration of a block.
+
+    Args:
+        plane: The control plane.
+        names: The controllers to run.
+        hpa_sync_period: Sync period of the HPA controller.
+        changes: Additional or changed flags; None removes a flag.
+
+    Raises:
+        ConfigError: If no controller is named, the program is missing, or it does not start.
+    """
+    names = tuple(names)
+    if not names:
+        raise ConfigError("name at least one controller to run")
+    kubeconfig = _kubeconfig(plane, Program.CONTROLLER_MANAGER)
+
+    def chosen(port: int, pair: CertificateFiles) -> dict[str, str]:
+        return flags.controller_manager(
+            port, kubeconfig=kubeconfig, server=pair, controllers=names, hpa_sync_period=hpa_sync_period
+        )
+
+    with _running(plane, Program.CONTROLLER_MANAGER, chosen, changes, ready="/healthz"):
+        yield
+
+
+@contextmanager
+def run_scheduler(
+    plane: ControlPlaneProcess, configuration: Mapping[str, Any] | None, *, changes: Changes
+) -> Iterator[None]:
+    """Run a scheduler for the duration of a block.
+
+    Args:
+        plane: The control plane.
+        configuration: Fields of its KubeSchedulerConfiguration.
+        changes: Additional or changed flags; None removes a flag.
+
+    Raises:
+        ConfigError: If the program is missing or does not start.
+    """
+    kubeconfig = _kubeconfig(plane, Program.SCHEDULER)
+    content = flags.scheduler_configuration(kubeconfig, configuration or {})
+    file = _written(plane, f"{Program.SCHEDULER}.json", [content])
+
+    def chosen(port: int, pair: CertificateFiles) -> dict[str, str]:
+        return flags.scheduler(port, configuration=file, server=pair)
+
+    with _running(plane, Program.SCHEDULER, chosen, changes, ready="/readyz"):
+        yield
+
+
+@contextmanager
+def run_kwok(plane: ControlPlaneProcess, stages: Sequence[Manifest] | None, *, changes: Changes) -> Iterator[None]:
+    """Run kwok for the duration of a block.
+
+    Args:
+        plane: The control plane.
+        stages: Its Stage objects; None for those of `kwok_stages.yaml`.
+        changes: Additional or changed flags; None removes a flag.
+
+    Raises:
+        ConfigError: If the program is missing or does not start.
+    """
+    kubeconfig = _kubeconfig(plane, Program.KWOK)
+    if stages is None:
+        file = plane.base.folder / "kwok.yaml"
+        file.write_bytes(files("ocf.testing.envtest").joinpath("kwok_stages.yaml").read_bytes())
+    else:
+        file = _written(plane, "kwok.yaml", stages)
+
+    def chosen(port: int, pair: CertificateFiles) -> dict[str, str]:
+        return flags.kwok(port, kubeconfig=kubeconfig, server=pair, stages=file)
+
+    with _running(plane, Program.KWOK, chosen, changes, ready="/readyz"):
+        yield
+
+
+def _kubeconfig(plane: ControlPlaneProcess, program: Program) -> Path:
+    return plane.write_kubeconfig(program, plane.base.authority.client(f"system:{program}", [MASTERS]))
+
+
+def _written(plane: ControlPlaneProcess, name: str, documents: Iterable[Manifest]) -> Path:
+    """Write documents as JSON, which is also YAML."""
+    file = plane.base.folder / name
+    file.write_text("\n---\n".join(map(json.dumps, documents)), encoding="utf-8")
+    return file
+
+
+@contextmanager
+def _running(
+    plane: ControlPlaneProcess,
+    program: Program,
+    chosen: Callable[[int, CertificateFiles], dict[str, str]],
+    changes: Changes,
+    *,
+    ready: str,
+) -> Iterator[None]:
+    pair = plane.base.authority.server(program)
+    with ExitStack() as stack:
+        plane.base.launch(stack, program, lambda port: flags.arguments(chosen(port, pair), changes), ready=ready)
+        yield
