@@ -116,9 +116,9 @@ class Maker:
         return {"metadata": {"name": name, "namespace": namespace, "labels": labels}, "spec": spec}
 
     def bound(self, name: str) -> Json:
-        """Return a pod on a node; some have ended, and some are being deleted."""
+        """Return a pod on a node; some have ended, some are being deleted, and the node of some is gone."""
         pod = self.pod(name)
-        pod["spec"]["nodeName"] = self.one(*self.nodes)["metadata"]["name"]
+        pod["spec"]["nodeName"] = "gone" if self.often(0.03) else self.one(*self.nodes)["metadata"]["name"]
         phase = self.one("Running", "Running", "Running", "Running", "Pending", "Succeeded", "Failed")
         pod["status"] = {"phase": phase}
         if self.often(0.1) and phase in ("Running", "Pending"):
@@ -249,9 +249,13 @@ class Maker:
         if self.often(0.85):
             term["matchExpressions"] = self.some(1, 2, self.node_requirement)
         if self.often(0.25):
-            operator, name = self.one("In", "In", "NotIn"), self.one("n0", "n1", "n2", "absent")
-            term["matchFields"] = [{"key": "metadata.name", "operator": operator, "values": [name]}]
+            term["matchFields"] = self.some(1, self.one(1, 1, 2), self.field_requirement)
         return term
+
+    def field_requirement(self) -> Json:
+        """Return a requirement on the name of a node."""
+        operator, name = self.one("In", "In", "In", "NotIn"), self.one("n0", "n1", "n2", "absent")
+        return {"key": "metadata.name", "operator": operator, "values": [name]}
 
     def node_requirement(self) -> Json:
         """Return a requirement on the labels of a node."""
