@@ -1,8 +1,8 @@
 """Record for generated situations which nodes the scheduler rejects for a pod, with its texts.
 
 The program `scheduler_oracle` is the scheduler of a release of Kubernetes with its default profile, without an API
-server; it is built first. The first situations (`--real`) are given to a real kube-scheduler beside a real API server as
-well, and have to give the same.
+server; it is built first. The first situations (`--real`) are given to a real kube-scheduler beside a real API server
+as well, and have to give the same.
 
     python -m ocf.testing.envtest
     python -m scripts.record_scheduler
@@ -20,7 +20,6 @@ The output, `tests/nodegroups/data/scheduler.jsonl.xz`, has one situation per li
 """
 
 import argparse
-import asyncio
 import json
 import lzma
 import subprocess
@@ -43,7 +42,9 @@ def decide(program: Path, cases: list[Json]) -> list[list[Json]]:
         program: The oracle.
         cases: The situations.
     """
-    asked = "".join(json.dumps({name: part for name, part in case.items() if name != "features"}) + "\n" for case in cases)
+    asked = "".join(
+        json.dumps({name: part for name, part in case.items() if name != "features"}) + "\n" for case in cases
+    )
     done = subprocess.run([program], input=asked, capture_output=True, text=True, check=False)  # noqa: S603 (just built)
     if done.returncode:
         raise SystemExit(done.stderr)
@@ -56,7 +57,7 @@ def compressed(rows: list[Json]) -> bytes:
     return lzma.compress("".join(f"{line}\n" for line in lines).encode(), preset=9)
 
 
-async def check(rows: list[Json], count: int) -> None:
+def check(rows: list[Json], count: int) -> None:
     """Give situations to a real scheduler, and mark them.
 
     Args:
@@ -64,9 +65,9 @@ async def check(rows: list[Json], count: int) -> None:
         count: How many situations to give to it.
     """
     chosen = [row for row in rows if not any(map(waits, row.get("claims", [])))][:count]
-    async with RealScheduler.started() as scheduler:
+    with RealScheduler.started() as scheduler:
         for row in chosen:
-            await scheduler.check(row, row["answers"])
+            scheduler.check(row, row["answers"])
             row["real"] = True
     print(f"{len(chosen)} situations have the same answers by kube-scheduler")
 
@@ -80,7 +81,9 @@ def main() -> None:
     """Make situations, ask the scheduler, and write both down."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=6000, help="how many situations; default: %(default)s")
-    parser.add_argument("--real", type=int, default=300, help="how many for a real kube-scheduler; default: %(default)s")
+    parser.add_argument(
+        "--real", type=int, default=300, help="how many for a real kube-scheduler; default: %(default)s"
+    )
     parser.add_argument("--seed", type=int, default=1, help="another seed makes other situations; default: %(default)s")
     parser.add_argument("--output", type=Path, default=TABLE, help="default: %(default)s")
     wanted = parser.parse_args()
@@ -89,7 +92,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         answers = decide(build_oracle(Path(folder)), cases)
     rows: list[Json] = [{**case, "answers": found} for case, found in zip(cases, answers, strict=True)]
-    asyncio.run(check(rows, wanted.real))
+    check(rows, wanted.real)
     wanted.output.parent.mkdir(parents=True, exist_ok=True)
     wanted.output.write_bytes(compressed(rows))
     pods = sum(len(row["answers"]) for row in rows)

@@ -101,7 +101,7 @@ class Maker:
         if self.often(0.4):
             labels["disk"] = self.one("ssd", "hdd")
         if self.often(0.3):
-            labels["generation"] = self.one("1", "3", "5", "10", "-2", "new")
+            labels["generation"] = self.one("1", "3", "5", "10", "02", "new")
         allocatable = {"cpu": self.one("2", "4", "3920m"), "memory": self.one("4Gi", "8Gi", "7500M"), "pods": "110"}
         return {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": allocatable}}
 
@@ -309,7 +309,8 @@ class Maker:
                 )
 
     def ports(self) -> None:
-        """Use ports of the host."""
+        """Use ports of the host; pods on one node use different ones, as the scheduler sees to it."""
+        used: set[tuple[str, int, str]] = set()
         for pod in self.every(0.7):
             found: dict[Any, Json] = {}
             for _ in range(self.random.randint(1, 3)):
@@ -317,11 +318,16 @@ class Maker:
                 port["protocol"] = self.one("TCP", "TCP", "TCP", "UDP")
                 if self.often(0.4):
                     port["hostIP"] = self.one("10.0.0.1", "10.0.0.2", "0.0.0.0")  # noqa: S104 (an address in a manifest)
-                found[port["hostPort"], port["protocol"]] = port
-            place = self.one("containers", "containers", "containers", "initContainers")
-            if place == "initContainers":
-                pod["spec"].setdefault(place, []).append({"name": "port", "restartPolicy": "Always"})
-            pod["spec"][place][-1]["ports"] = list(found.values())
+                place = (pod["spec"].get("nodeName", ""), port["hostPort"], port["protocol"])
+                if not place[0] or place not in used:
+                    found[place] = port
+                used.add(place)
+            if not found:
+                continue
+            where = self.one("containers", "containers", "containers", "initContainers")
+            if where == "initContainers":
+                pod["spec"].setdefault(where, []).append({"name": "port", "restartPolicy": "Always"})
+            pod["spec"][where][-1]["ports"] = list(found.values())
 
     # Other pods
 

@@ -1,57 +1,74 @@
 """A real kube-scheduler beside a real API server, given the situations of `scheduler_cases`."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
-from ocf.cluster import DeleteOptions
-from ocf.cluster.client import ApiServerCluster
-from ocf.errors import NotFoundError
-from ocf.objects import ObjectKey
 from ocf.testing.envtest import ControlPlane
+from ocf.testing.envtest.certificates import CertificateFiles
+from ocf.testing.envtest.http_probe import HttpProbe
 from scripts.scheduler_cases import NAMESPACES, Json
 
 __all__ = ["RealScheduler"]
 
-KINDS: Final = {
-    "nodes": ("v1", "Node"),
-    "volumes": ("v1", "PersistentVolume"),
-    "claims": ("v1", "PersistentVolumeClaim"),
-    "pods": ("v1", "Pod"),
+COLLECTIONS: Final = {
+    "nodes": "/api/v1/nodes",
+    "volumes": "/api/v1/persistentvolumes",
+    "claims": "/api/v1/namespaces/{namespace}/persistentvolumeclaims",
+    "pods": "/api/v1/namespaces/{namespace}/pods",
+    "pending": "/api/v1/namespaces/{namespace}/pods",
+    "classes": "/apis/storage.k8s.io/v1/storageclasses",
 }
 # They would change objects, or demand others that no controller creates here.
-WITHOUT: Final = "ServiceAccount,TaintNodesByCondition,RuntimeClass,StorageObjectInUseProtection,DefaultTolerationSeconds"
-PATIENCE: Final = 20.0  # seconds for the scheduler to see everything that a situation consists of
+WITHOUT: Final = (
+    "ServiceAccount,TaintNodesByCondition,RuntimeClass,StorageObjectInUseProtection,DefaultTolerationSeconds"
+)
+SECONDS: Final = 20.0  # for the scheduler to see everything that a situation consists of
+REJECTED: Final = 400
+NOT_FOUND: Final = 404
 
 
 class RealScheduler:
     """Compares the scheduler with recorded answers.
 
     Args:
-        cluster: The cluster that the scheduler watches.
+        plane: The control plane with the scheduler.
     """
 
-    def __init__(self, cluster: ApiServerCluster) -> None:
-        self._cluster = cluster
+    def __init__(self, plane: ControlPlane) -> None:
+        user = json.loads(plane.kubeconfig.read_text())["users"][0]["user"]
+        client = CertificateFiles(Path(user["client-certificate"]), Path(user["client-key"]))
+        self._api = HttpProbe(int(plane.url.rpartition(":")[2]), plane.authority, client)
         self._classes: set[str] = set()
 
     @classmethod
-    @asynccontextmanager
-    async def started(cls) -> AsyncIterator["RealScheduler"]:
+    @contextmanager
+    def started(cls) -> Iterator["RealScheduler"]:
         """Run API server and scheduler for the duration of a block."""
-        async with (
-            ControlPlane(server_arguments={"disable-admission-plugins": WITHOUT}) as plane,
-            await plane.cluster() as cluster,
-        ):
+        with ControlPlane(server_arguments={"disable-admission-plugins": WITHOUT}) as plane:
+            found = cls(plane)
             for name, labels in NAMESPACES.items():
-                manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-                await cluster.create(manifest, field_manager="recorder")
+                found.send("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
             with plane.scheduler({"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}):
-                yield cls(cluster)
+                yield found
 
-    async def check(self, case: Json, answers: list[Json]) -> None:
+    def send(self, method: str, path: str, body: Json | None = None) -> Json:
+        """Send a request, which has to succeed.
+
+        Args:
+            method: The method.
+            path: The path.
+            body: The body.
+        """
+        code, found = self._api.ask(method, path, body)
+        if code >= REJECTED and (method, code) != ("DELETE", NOT_FOUND):
+            raise SystemExit(f"{method} {path}: {code} {found.get('message')}\n{json.dumps(body)}")
+        return found
+
+    def check(self, case: Json, answers: list[Json]) -> None:
         """Give a situation to the scheduler.
 
         Args:
@@ -64,51 +81,56 @@ class RealScheduler:
         for manifest in case.get("classes", []):
             if manifest["metadata"]["name"] not in self._classes:
                 self._classes.add(manifest["metadata"]["name"])
-                await self._create("storage.k8s.io/v1", "StorageClass", manifest)
-        made = [
-            await self._create(*kind, manifest) for part, kind in KINDS.items() for manifest in case.get(part, [])
-        ]
+                self._create("classes", manifest)
+        parts = ("nodes", "volumes", "claims", "pods")
+        made = [self._create(part, manifest) for part in parts for manifest in case.get(part, [])]
         for pod, answer in zip(case["pending"], answers, strict=True):
-            key = await self._create("v1", "Pod", pod)
-            await self._compare(key, answer, case)
-            await self._delete(key)
-        await asyncio.gather(*map(self._delete, reversed(made)))
+            self._delete(self._compare(pod, answer, case))
+        for path in reversed(made):
+            self._delete(path)
 
-    async def _create(self, version: str, kind: str, manifest: Json) -> ObjectKey:
-        sent = json.loads(json.dumps({"apiVersion": version, "kind": kind, **manifest}))
+    def _create(self, part: str, manifest: Json) -> str:
+        """Create an object, and return its path."""
+        sent: Json = json.loads(json.dumps(manifest))
         terminating = sent["metadata"].pop("deletionTimestamp", None)
-        sent["metadata"].pop("deletionGracePeriodSeconds", None)
-        if kind == "Pod":
+        grace = sent["metadata"].pop("deletionGracePeriodSeconds", 0)
+        if part in ("pods", "pending"):
             _complete(sent)
-        key = ObjectKey.of(await self._cluster.create(sent, field_manager="recorder"))
-        if kind == "Pod" and sent.get("status", {}).get("phase") in ("Succeeded", "Failed"):
-            await self._cluster.patch(key, {"status": sent["status"]}, subresource="status", field_manager="recorder")
+        collection = COLLECTIONS[part].format_map(sent["metadata"])
+        stored = self.send("POST", collection, sent)
+        path = f"{collection}/{sent['metadata']['name']}"
+        if sent.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+            self.send("PUT", f"{path}/status", {**stored, "status": sent["status"]})
         if terminating:
-            await self._cluster.delete(key, DeleteOptions(grace_period_seconds=3600))
-        return key
+            self.send("DELETE", path, {"gracePeriodSeconds": grace})
+        return path
 
-    async def _delete(self, key: ObjectKey) -> None:
-        try:
-            await self._cluster.delete(key, DeleteOptions(grace_period_seconds=0))
-        except NotFoundError:
-            return
+    def _delete(self, path: str) -> None:
+        self.send("DELETE", path, {"gracePeriodSeconds": 0})
 
-    async def _compare(self, key: ObjectKey, answer: Json, case: Json) -> None:
-        """Wait until the scheduler has decided as expected; it may decide early, before it has seen all objects."""
-        try:
-            async with asyncio.timeout(PATIENCE):
-                while not _equal(found := await self._cluster.get(key), answer):  # noqa: ASYNC110 (another process)
-                    await asyncio.sleep(0.02)
-        except TimeoutError:
-            wanted = answer.get("message") or [name for name, reasons in answer["nodes"].items() if not reasons]
-            seen = [found["spec"].get("nodeName"), found.get("status", {}).get("conditions")]
-            raise SystemExit(f"{key.name}: expected {wanted}, the real scheduler gave {seen}\n{json.dumps(case)}") from None
+    def _compare(self, pod: Json, answer: Json, case: Json) -> str:
+        """Wait until the scheduler has decided as expected, and return the path of the pod.
+
+        It may decide early, before it has seen all objects. If the pod is on a node by then, it is created again.
+        """
+        deadline = time.monotonic() + SECONDS
+        path = self._create("pending", pod)
+        while not _equal(found := self.send("GET", path), answer):
+            if time.monotonic() > deadline:
+                wanted = answer.get("message") or [name for name, reasons in answer["nodes"].items() if not reasons]
+                seen = [found["spec"].get("nodeName"), found.get("status", {}).get("conditions")]
+                raise SystemExit(f"{path}: expected {wanted}, the scheduler gave {seen}\n{json.dumps(case)}")
+            if found["spec"].get("nodeName"):
+                self._delete(path)
+                self._create("pending", pod)
+            time.sleep(0.02)
+        return path
 
 
 def _equal(pod: Json, answer: Json) -> bool:
     message = answer.get("message")
     if message is None:
-        return answer["nodes"].get(pod["spec"].get("nodeName")) == []
+        return bool(answer["nodes"].get(pod["spec"].get("nodeName")) == [])
     conditions = pod.get("status", {}).get("conditions", [])
     # What follows is about preemption.
     return any(f"{each.get('message')} ".startswith(f"{message} ") for each in conditions if each["status"] == "False")
