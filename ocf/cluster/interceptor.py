@@ -118,11 +118,13 @@ class InterceptingCluster:
         )
         return stored
 
-    async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
-        """Create an object."""
+    async def create(
+        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+    ) -> Manifest:
+        """Create an object, evict a pod, or bind a pod to a node."""
         stored: Manifest = await self.intercept(
-            _of(Verb.CREATE, manifest, None, field_manager, dry_run=dry_run),
-            lambda: self._inner.create(manifest, field_manager=field_manager, dry_run=dry_run),
+            _of(Verb.CREATE, manifest, subresource, field_manager, dry_run=dry_run),
+            lambda: self._inner.create(manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run),
         )
         return stored
 

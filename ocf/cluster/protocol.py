@@ -32,10 +32,19 @@ __all__ = [
 
 
 class Subresource(StrEnum):
-    """A part of an object that has its own endpoint."""
+    """A part of an object, or an action on it, that has its own endpoint."""
 
     STATUS = "status"
     SCALE = "scale"
+    EVICTION = "eviction"
+    """Eviction of a pod, which disruption budgets may reject with 429; it can only be created."""
+    BINDING = "binding"
+    """Assignment of a pod to a node; it can only be created."""
+
+    @property
+    def shows_object(self) -> bool:
+        """Whether requests for it send and return the object itself; otherwise a Scale or a Status."""
+        return self is Subresource.STATUS
 
 
 class PatchType(StrEnum):
@@ -142,11 +151,14 @@ class DeleteOptions:
     Args:
         preconditions: Conditions on the live object; None deletes it in any case.
         propagation: What happens to its dependents; None takes the default of the kind.
+        grace_period_seconds: Seconds until a pod on a node is killed; None takes what the pod says, 0 deletes it at
+            once, without the kubelet. Other kinds ignore it.
         dry_run: Check whether the delete would be accepted, without deleting.
     """
 
     preconditions: Preconditions | None = None
     propagation: Propagation | None = None
+    grace_period_seconds: int | None = None
     dry_run: bool = False
 
 
@@ -194,8 +206,9 @@ class Cluster(Protocol):
     Every verb raises `ocf.errors.ApiError`, by the class of the error. These parameters mean the same in each verb:
 
     * `field_manager`: the name that owns the fields that are written, at most 128 bytes, printable;
-    * `subresource`: the part of the object to read or write; None is the object itself. A Scale does not say which
-      object it scales: it is sent under the apiVersion, kind and name of that object, with `spec.replicas`;
+    * `subresource`: the part of the object to read or write; None is the object itself. A Scale, an Eviction and a
+      Binding do not say which object they are for: they are sent under the apiVersion, kind and name of that object,
+      with `spec.replicas`, `deleteOptions` or `target`;
     * `dry_run`: return what would be stored, without storing it.
     """
 
@@ -277,19 +290,23 @@ class Cluster(Protocol):
         """
         ...
 
-    async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
-        """Create an object.
+    async def create(
+        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+    ) -> Manifest:
+        """Create an object, evict a pod, or bind a pod to a node.
 
         Args:
             manifest: The object; `generateName` may take the place of its name.
             field_manager: As of the class.
+            subresource: As of the class; `EVICTION` and `BINDING` are for pods.
             dry_run: As of the class.
 
         Returns:
-            The object as stored.
+            The object as stored; a Status for a subresource.
 
         Raises:
-            ApiError: By class; `AlreadyExistsError` when the name is taken.
+            ApiError: By class; `AlreadyExistsError` when the name is taken, `TooManyRequestsError` when a disruption
+                budget does not allow the eviction now, `ConflictError` when the pod is bound already.
         """
         ...
 

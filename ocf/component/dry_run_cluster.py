@@ -110,9 +110,15 @@ class DryRunCluster(InterceptingCluster):
                 answer = _merged(answer, earlier, manifest)
         return self._after(written, answer)
 
-    async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
+    async def create(
+        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+    ) -> Manifest:
         """Create as a dry run."""
         del dry_run
+        if subresource is not None:
+            return await self._inner.create(
+                manifest, field_manager=field_manager, subresource=subresource, dry_run=True
+            )
         written = await self._planned(ObjectKey.of(manifest))
         return self._after(written, await self._inner.create(manifest, field_manager=field_manager, dry_run=True))
 

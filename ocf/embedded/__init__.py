@@ -32,7 +32,8 @@ These features are left out silently, because most tests do not depend on them:
 * **Unknown fields** are dropped on create, update and patch, unless `EmbeddedCluster.checking` asks for an error or a
   warning. Server-side apply rejects them.
 * The garbage collector calls no admission webhooks for the objects it deletes.
-* Pods are deleted immediately, because there is no kubelet to wait for.
+* There is no kubelet: a pod on a node that is deleted stays, as on a real API server, until it is deleted with a grace
+  period of 0. A pod without a node is deleted immediately.
 * An owner that never existed in the cluster does not count as deleted.
 """
 

@@ -27,7 +27,7 @@ from ocf.embedded.api.write_options import FieldValidation, WriteOptions, requir
 from ocf.embedded.apiextensions import custom_resource
 from ocf.embedded.controllers.crd_names import NamesAcceptedController
 from ocf.embedded.controllers.garbage_collector import GarbageCollector
-from ocf.embedded.registry import generic_store, verbs
+from ocf.embedded.registry import generic_store, pod_actions, verbs
 from ocf.embedded.registry import scale as scale_subresource
 from ocf.embedded.registry.continue_tokens import read_token, write_token
 from ocf.embedded.registry.pending_write import PendingWrite, run_without_admission
@@ -242,11 +242,15 @@ class EmbeddedCluster:
                 await self._write(lambda: verbs.apply(self._registry, manifest, options), outcome)
             )
 
-    async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
-        """Create an object; the cluster generates the name if only `generateName` is set."""
-        options = self._options(field_manager, None, dry_run=dry_run)
+    async def create(
+        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+    ) -> Manifest:
+        """Create an object, evict a pod, or bind it; the cluster generates a name if only `generateName` is set."""
+        options = self._options(field_manager, subresource, dry_run=dry_run)
         with self._recording(_request_for_manifest(Verb.CREATE, manifest, options)) as outcome:
             require_manager(field_manager, "CreateOptions")
+            if subresource is not None:
+                return await self._write(lambda: pod_actions.create(self._registry, manifest, options), outcome)
             return self._registry.copy(
                 await self._write(lambda: verbs.create(self._registry, manifest, options), outcome)
             )
@@ -298,6 +302,7 @@ class EmbeddedCluster:
                 write,
                 preconditions=options.preconditions,
                 propagation=options.propagation,
+                grace_period_seconds=options.grace_period_seconds,
             )
 
         with self._recording(replace(_request_for_key(Verb.DELETE, key, None), dry_run=options.dry_run)) as outcome:

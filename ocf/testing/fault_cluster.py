@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ocf.cluster import ApplyCache, Cluster, EventType, ObjectList, Request, Subresource, Verb, WatchEvent, WatchOptions
+from ocf.cluster import ApplyCache, Cluster, EventType, ObjectList, Request, Verb, WatchEvent, WatchOptions
 from ocf.cluster.interceptor import InterceptingCluster, describe, is_write, key_of
 from ocf.errors import ApiError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
@@ -150,7 +150,7 @@ class FaultyCluster(InterceptingCluster):
         Returns:
             The response. A `NotFoundError` of a read is returned, because a stale read may still return the object.
         """
-        if not self._history.is_kept or request.subresource is Subresource.SCALE or request.verb is Verb.WATCH:
+        if not self._history.is_kept or not _shows_object(request) or request.verb is Verb.WATCH:
             return await send()
         if is_write(request):
             await self._record_live(request)
@@ -180,7 +180,7 @@ class FaultyCluster(InterceptingCluster):
             aged = [self._older(item, ObjectKey.of(item), fault, versions) for item in answer.items]
             then: Any = replace(answer, items=tuple(item for item in aged if item is not None))
             now: Any = answer
-        elif request.verb is Verb.GET and request.subresource is not Subresource.SCALE:
+        elif request.verb is Verb.GET and _shows_object(request):
             now = answer if isinstance(answer, dict) else None
             then = self._older(now, key_of(request), fault, versions)
         else:
@@ -194,6 +194,10 @@ class FaultyCluster(InterceptingCluster):
         if fault.name not in ("", key.name) or fault.namespace not in ("", key.namespace):
             return item
         return self._history.ago(key, versions)
+
+
+def _shows_object(request: Request) -> bool:
+    return request.subresource is None or request.subresource.shows_object
 
 
 def _copy_of(error: ApiError) -> ApiError:

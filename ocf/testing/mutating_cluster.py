@@ -56,9 +56,12 @@ class MutatingCluster(InterceptingCluster):
             admitted, field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
         )
 
-    async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
+    async def create(
+        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+    ) -> Manifest:
         """Create an object after the webhook changed it."""
-        return await super().create(self._admitted(manifest, None), field_manager=field_manager, dry_run=dry_run)
+        admitted = self._admitted(manifest, subresource)
+        return await super().create(admitted, field_manager=field_manager, subresource=subresource, dry_run=dry_run)
 
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False

@@ -253,10 +253,18 @@ class CachedCluster:
         )
         return await self._write(_key_of(manifest), sent, subresource, dry_run=dry_run)
 
-    async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
-        """Create an object, and cache the answer."""
-        sent = self._cluster.create(manifest, field_manager=field_manager, dry_run=dry_run)
-        return await self._write(_key_of(manifest), sent, None, dry_run=dry_run)
+    async def create(
+        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+    ) -> Manifest:
+        """Create an object, and cache the answer; or evict or bind a pod, which the next read asks the cluster for."""
+        sent = self._cluster.create(manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run)
+        key = _key_of(manifest)
+        if subresource is None or dry_run or key is None:
+            return await self._write(key, sent, subresource, dry_run=dry_run)
+        with self._in_flight_write(key) as write:
+            answer = await sent
+            write.mark_stale("")
+            return answer
 
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
@@ -290,7 +298,7 @@ class CachedCluster:
             return await sent
         with self._in_flight_write(key) as write:
             answer = await sent
-            write.completed(answer, whole=subresource is not Subresource.SCALE)
+            write.completed(answer, whole=subresource is None or subresource.shows_object)
             return answer
 
     def _in_flight_write(self, key: ObjectKey) -> InFlightWrite:

@@ -13,7 +13,7 @@ from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.discovery import Discovery
 from ocf.cluster.client.paths import DiscoveredResource, type_of
 from ocf.cluster.client.requests import HttpRequest
-from ocf.cluster.client.responses import UnknownPathError, read_event, read_list
+from ocf.cluster.client.responses import UnknownPathError, read_event, read_list, require_success
 from ocf.cluster.client.rest_config import RestConfig
 from ocf.cluster.client.watch_stream import LineBuffer
 from ocf.cluster.protocol import (
@@ -197,13 +197,18 @@ class ApiServerCluster:
 
         return await self._send(*type_of(manifest, subresource), subresource, build)
 
-    async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
-        """Create an object."""
+    async def create(
+        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+    ) -> Manifest:
+        """Create an object, evict a pod, or bind a pod to a node."""
 
         def build(resource: DiscoveredResource) -> HttpRequest:
-            return requests.create(resource, manifest, field_manager=field_manager, dry_run=dry_run)
+            return requests.create(
+                resource, manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run
+            )
 
-        return await self._send(*type_of(manifest), None, build)
+        answer = await self._send(*type_of(manifest, subresource), subresource, build)
+        return answer if subresource is None else require_success(answer)
 
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False

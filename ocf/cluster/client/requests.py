@@ -90,13 +90,27 @@ def apply(
         "PATCH",
         object_path(resource, key_of(resource, manifest), subresource),
         _query(fieldManager=field_manager, force="true" if force else "", dryRun=_dry_run(dry_run=dry_run)),
-        _with_scaled_type(resource, manifest, subresource),
+        _with_type_of_part(resource, manifest, subresource),
         _APPLY,
     )
 
 
-def create(resource: DiscoveredResource, manifest: Manifest, *, field_manager: str, dry_run: bool) -> HttpRequest:
-    """Build the request to create an object; it may have a `generateName` in place of a name."""
+def create(
+    resource: DiscoveredResource,
+    manifest: Manifest,
+    *,
+    field_manager: str,
+    subresource: Subresource | None,
+    dry_run: bool,
+) -> HttpRequest:
+    """Build the request to create an object, which may have a `generateName` in place of a name, or a subresource."""
+    if subresource is not None:
+        return HttpRequest(
+            "POST",
+            object_path(resource, key_of(resource, manifest), subresource),
+            _query(fieldManager=field_manager, dryRun=_dry_run(dry_run=dry_run)),
+            _with_type_of_part(resource, manifest, subresource),
+        )
     metadata = manifest.get("metadata")
     namespace = metadata.get("namespace") if resource.namespaced and isinstance(metadata, dict) else None
     return HttpRequest(
@@ -120,7 +134,7 @@ def update(
         "PUT",
         object_path(resource, key_of(resource, manifest), subresource),
         _query(fieldManager=field_manager, dryRun=_dry_run(dry_run=dry_run)),
-        _with_scaled_type(resource, manifest, subresource),
+        _with_type_of_part(resource, manifest, subresource),
     )
 
 
@@ -151,6 +165,8 @@ def delete(resource: DiscoveredResource, key: ObjectKey, options: DeleteOptions)
         body["preconditions"] = {name: value for name, value in conditions.items() if value is not None}
     if options.propagation:
         body["propagationPolicy"] = options.propagation.value
+    if options.grace_period_seconds is not None:
+        body["gracePeriodSeconds"] = options.grace_period_seconds
     if options.dry_run:
         body["dryRun"] = [_dry_run(dry_run=True)]
     return HttpRequest("DELETE", object_path(resource, key), body=body)
@@ -164,11 +180,11 @@ def _dry_run(*, dry_run: bool) -> str:
     return "All" if dry_run else ""
 
 
-def _with_scaled_type(resource: DiscoveredResource, manifest: Manifest, subresource: Subresource | None) -> Manifest:
+def _with_type_of_part(resource: DiscoveredResource, manifest: Manifest, subresource: Subresource | None) -> Manifest:
     """Return the manifest with the apiVersion and kind that the endpoint expects.
 
     A Scale does not identify the scaled object, so the manifest has the type of that object; the endpoint expects
-    `autoscaling/v1`, `Scale`.
+    `autoscaling/v1`, `Scale`. Likewise an Eviction and a Binding.
     """
     if subresource is None:
         return manifest

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol, TypeVar
 
-from ocf.cluster.protocol import Subresource
 from ocf.embedded.admission import review as reviews
 from ocf.embedded.admission.errors import UnansweredError
 from ocf.embedded.admission.matching import WebhookCall, matching_calls
@@ -140,7 +139,7 @@ class Dispatcher:
 
     @staticmethod
     def _apply_patch(call: WebhookCall, review: Review, manifest: Manifest, response: Mapping[str, Any]) -> Manifest:
-        if review.options.subresource is Subresource.SCALE:
+        if review.options.subresource is not None and not review.options.subresource.shows_object:
             return reviews.patched_object(manifest, response)
         seen = convert(manifest, review.resource, call.resource)
         wanted = reviews.patched_object(seen, response)

@@ -53,7 +53,7 @@ def admission_review(call: WebhookCall, review: Review, uid: str) -> Manifest:
         The AdmissionReview.
     """
     resource, requested = call.resource, review.resource
-    subresource = review.options.subresource or ""
+    subresource = review.options.subresource
     request: dict[str, Any] = {
         "uid": uid,
         "kind": _kind(resource, subresource),
@@ -74,9 +74,16 @@ def admission_review(call: WebhookCall, review: Review, uid: str) -> Manifest:
     return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
 
 
-def _kind(resource: ApiResource, subresource: str) -> dict[str, str]:
-    if subresource == Subresource.SCALE:
-        return {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+_PARTS: Final = {
+    Subresource.SCALE: {"group": "autoscaling", "version": "v1", "kind": "Scale"},
+    Subresource.EVICTION: {"group": "policy", "version": "v1", "kind": "Eviction"},
+    Subresource.BINDING: {"group": "", "version": "v1", "kind": "Binding"},
+}
+
+
+def _kind(resource: ApiResource, subresource: Subresource | None) -> Mapping[str, str]:
+    if subresource in _PARTS:
+        return _PARTS[subresource]
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
 
@@ -85,7 +92,7 @@ def _resource(resource: ApiResource) -> dict[str, str]:
 
 
 def _converted(manifest: Manifest | None, call: WebhookCall, review: Review) -> Manifest | None:
-    if manifest is None or review.options.subresource is Subresource.SCALE:
+    if manifest is None or review.options.subresource in _PARTS:
         return manifest
     return convert(manifest, review.resource, call.resource)
 

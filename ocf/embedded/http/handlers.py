@@ -27,6 +27,12 @@ from ocf.objects import Manifest, ObjectKey
 __all__ = ["RequestContext", "handle", "object_response"]
 
 _SCALE: Final = {"apiVersion": "autoscaling/v1", "kind": "Scale"}
+_PARTS: Final[Mapping[Subresource | None, Mapping[str, str]]] = {
+    Subresource.SCALE: _SCALE,
+    Subresource.EVICTION: {"apiVersion": "policy/v1", "kind": "Eviction"},
+    Subresource.BINDING: {"apiVersion": "v1", "kind": "Binding"},
+}
+"""What the endpoints of subresources accept where that is not the object itself."""
 _RETURNED: Final = frozenset(
     {
         ("", "PersistentVolume"),
@@ -138,6 +144,8 @@ def _verb(context: RequestContext) -> str:
     found = _VERBS.get((context.method, bool(context.path.name)))
     if found is None or (found == "create" and context.kind.namespaced and not context.path.namespace):
         raise method_not_allowed()
+    if found == "create" and context.path.name and context.subresource is None:
+        raise method_not_allowed()
     return found
 
 
@@ -224,9 +232,7 @@ def _object(context: RequestContext) -> Manifest:
     """Read the object in the body; fields that follow from the path are optional and are set."""
     kind = context.kind
     sent = read_object(context.body, context.content_type, kind.kind)
-    expected = (
-        _SCALE if context.subresource is Subresource.SCALE else {"apiVersion": kind.api_version, "kind": kind.kind}
-    )
+    expected = _PARTS.get(context.subresource, {"apiVersion": kind.api_version, "kind": kind.kind})
     for name, wanted in expected.items():
         if sent.setdefault(name, wanted) != wanted:
             raise _foreign(sent, context)
@@ -255,9 +261,14 @@ def _foreign(sent: Manifest, context: RequestContext) -> Exception:
 
 async def _create(backend: Backend, context: RequestContext) -> Response:
     options = WriteQuery.read(context.query, "CreateOptions")
-    sent = _object(context)
+    sent, part = _object(context), context.subresource
+    if part is not None:
+        if sent["metadata"].get("name") != context.path.name:
+            raise bad_request(f"name in URL does not match name in {sent['kind']} object")
+        sent = {**sent, "apiVersion": context.kind.api_version, "kind": context.kind.kind}
+    manager = context.manager(options)
     with _checking(backend, context, options):
-        stored = await backend.wrapped.create(sent, field_manager=context.manager(options), dry_run=options.dry_run)
+        stored = await backend.wrapped.create(sent, field_manager=manager, subresource=part, dry_run=options.dry_run)
     return object_response(context, stored, 201)
 
 
@@ -353,10 +364,7 @@ def _applied(context: RequestContext, sent: Manifest) -> Manifest:
 async def _delete(backend: Backend, context: RequestContext) -> Response:
     options = DeleteQuery.read(context.query, read_options(context.body, context.content_type))
     before = backend.stored(context.kind, context.path.namespace, context.path.name)
-    await backend.wrapped.delete(
-        context.key,
-        DeleteOptions(preconditions=options.preconditions, propagation=options.propagation, dry_run=options.dry_run),
-    )
+    await backend.wrapped.delete(context.key, _delete_options(options))
     after = backend.stored(context.kind, context.path.namespace, context.path.name)
     if before is not None and (
         (after is not None and not options.dry_run) or (context.kind.group, context.kind.kind) in _RETURNED
@@ -370,17 +378,21 @@ async def _delete(backend: Backend, context: RequestContext) -> Response:
     )
 
 
+def _delete_options(options: DeleteQuery) -> DeleteOptions:
+    return DeleteOptions(
+        preconditions=options.preconditions,
+        propagation=options.propagation,
+        grace_period_seconds=options.grace_period_seconds,
+        dry_run=options.dry_run,
+    )
+
+
 async def _delete_collection(backend: Backend, context: RequestContext) -> Response:
     options = DeleteQuery.read(context.query, read_options(context.body, context.content_type))
     found = await _listed(backend, context, ListQuery.read(context.query))
     for item in found.items:
         try:
-            await backend.wrapped.delete(
-                ObjectKey.of(item),
-                DeleteOptions(
-                    preconditions=options.preconditions, propagation=options.propagation, dry_run=options.dry_run
-                ),
-            )
+            await backend.wrapped.delete(ObjectKey.of(item), _delete_options(options))
         except NotFoundError:
             continue
     return Response(_list_body(context, found, {"resourceVersion": str(backend.version)}), media=context.media)
@@ -391,6 +403,7 @@ _VERBS: Final = {
     ("HEAD", True): "get",
     ("GET", False): "list",
     ("POST", False): "create",
+    ("POST", True): "create",
     ("PUT", True): "update",
     ("PATCH", True): "patch",
     ("DELETE", True): "delete",

@@ -176,11 +176,13 @@ class DeleteQuery:
     Args:
         preconditions: Conditions that the stored object must meet.
         propagation: Handling of its dependents.
+        grace_period_seconds: Grace period of a pod; None for that of the pod.
         dry_run: Only check whether the delete would succeed.
     """
 
     preconditions: Preconditions | None = None
     propagation: Propagation | None = None
+    grace_period_seconds: int | None = None
     dry_run: bool = False
 
     @classmethod
@@ -203,6 +205,7 @@ class DeleteQuery:
         return cls(
             preconditions=_preconditions(body.get("preconditions")),
             propagation=_propagation(query, body),
+            grace_period_seconds=_seconds(query) if grace is None else grace,
             dry_run=bool(dry_run) or _dry_run(query, kind),
         )
 
@@ -212,6 +215,11 @@ def _preconditions(given: Any) -> Preconditions | None:
         return None
     uid, version = given.get("uid"), given.get("resourceVersion")
     return Preconditions(uid=uid or None, resource_version=version or None)
+
+
+def _seconds(query: Mapping[str, str]) -> int | None:
+    text = query.get("gracePeriodSeconds", "")
+    return int(text) if text.isdecimal() else None
 
 
 def _propagation(query: Mapping[str, str], body: Mapping[str, Any]) -> Propagation | None:

@@ -5,12 +5,14 @@ writes, generation, validation, optimistic locking, finalizers.
 """
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Final
 
 from ocf.cluster.protocol import Preconditions, Propagation
 from ocf.embedded.api.status_errors import already_exists, forbidden, invalid, stale
 from ocf.embedded.api.write_options import WriteOptions
 from ocf.embedded.apiextensions.crd_status import CLEANUP
+from ocf.embedded.registry.graceful_deletion import deletion_time, grace_period, seconds_left, shortens
 from ocf.embedded.registry.pending_write import ObjectChangedError, PendingWrite, Phase, Review, WriteOperation
 from ocf.embedded.registry.registry import DEFINITION, Registry, kind_of, place_of, without_managed_fields
 from ocf.embedded.registry.service_allocator import allocate
@@ -24,9 +26,10 @@ from ocf.embedded.registry.validation import create_problems, update_problems
 from ocf.errors import FieldProblem, api_error
 from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
+from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource
 
-__all__ = ["create", "delete", "require_unchanged", "update"]
+__all__ = ["create", "delete", "require_preconditions", "require_unchanged", "update"]
 
 _DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _SERVER_METADATA: Final = ("uid", "creationTimestamp", "generation")
@@ -151,7 +154,7 @@ def update(
         return live
     if options.dry_run:
         return new
-    if "deletionTimestamp" in new["metadata"] and not _has_finalizers(new):
+    if "deletionTimestamp" in new["metadata"] and not _has_finalizers(new) and not seconds_left(new):
         registry.store.remove(kind_of(resource), place)
         return new
     # The store writes the resourceVersion into the metadata, which may be shared with the live object.
@@ -223,8 +226,9 @@ def delete(
     *,
     preconditions: Preconditions | None = None,
     propagation: Propagation | None = None,
+    grace_period_seconds: int | None = None,
 ) -> PendingWrite[Manifest | None]:
-    """Delete a stored object, or set its deletionTimestamp while finalizers block the deletion.
+    """Delete a stored object, or set its deletionTimestamp while finalizers or a grace period block the deletion.
 
     Args:
         registry: The registry of the server.
@@ -233,6 +237,7 @@ def delete(
         options: Options of the request.
         preconditions: Preconditions of the delete; None for none.
         propagation: Propagation policy for the dependents; None for the default of the kind.
+        grace_period_seconds: Grace period of a pod on a node; None for that of the pod.
 
     Returns:
         The object as it is stored now; None if it was removed.
@@ -245,22 +250,25 @@ def delete(
     metadata = live["metadata"]
     if kind_of(resource) == ("", "Namespace") and metadata["name"] in _PROTECTED_NAMESPACES:
         raise forbidden("namespaces", metadata["name"], "this namespace may not be deleted")
-    _require_preconditions(resource, metadata, preconditions or Preconditions())
+    require_preconditions(resource, metadata, preconditions or Preconditions())
     review = Review(Phase.MUTATING, WriteOperation.DELETE, resource, *place_of(live), None, live, options)
     yield review
     yield replace(review, phase=Phase.VALIDATING)
     require_unchanged(registry, resource, live)
+    if not shortens(live, grace_period_seconds):
+        return live
+    seconds = grace_period(live, grace_period_seconds)
     finalizers = _finalizers(resource, metadata.get("finalizers") or [], propagation)
     if kind_of(resource) == DEFINITION and CLEANUP not in finalizers and _has_objects(registry, live):
         finalizers = [*finalizers, CLEANUP]
     place = place_of(live)
-    if not finalizers and not _has_finalizers(live):
+    if not finalizers and not _has_finalizers(live) and not seconds:
         if not options.dry_run:
             registry.store.remove(kind_of(resource), place)
         return None
-    if "deletionTimestamp" in metadata and finalizers == (metadata.get("finalizers") or []):
+    if "deletionTimestamp" in metadata and not seconds_left(live) and finalizers == (metadata.get("finalizers") or []):
         return live
-    marked = _marked_for_deletion(registry, live, finalizers)
+    marked = _marked_for_deletion(registry, live, finalizers, seconds)
     return marked if options.dry_run else registry.write(resource, place, marked)
 
 
@@ -269,7 +277,8 @@ def _has_objects(registry: Registry, definition: Manifest) -> bool:
     return bool(registry.store.objects((spec["group"], spec["names"]["kind"])))
 
 
-def _require_preconditions(resource: ApiResource, metadata: dict[str, Any], wanted: Preconditions) -> None:
+def require_preconditions(resource: ApiResource, metadata: dict[str, Any], wanted: Preconditions) -> None:
+    """Raise ConflictError if an object is not the one that preconditions name."""
     checks = (
         ("UID", wanted.uid, metadata["uid"], "The object might have been deleted and then recreated"),
         (
@@ -301,18 +310,21 @@ def _finalizers(resource: ApiResource, known: list[str], propagation: Propagatio
     return known if set(out) == set(known) else out
 
 
-def _marked_for_deletion(registry: Registry, live: Manifest, finalizers: list[str]) -> Manifest:
+def _marked_for_deletion(registry: Registry, live: Manifest, finalizers: list[str], seconds: int) -> Manifest:
     metadata = dict(live["metadata"])
     marked = {**live, "metadata": metadata}
     metadata.pop("finalizers", None)
     if finalizers:
         metadata["finalizers"] = finalizers
-    if "deletionTimestamp" not in metadata:
-        metadata["deletionTimestamp"] = registry.timestamp()
+    if seconds_left(live):
+        metadata["deletionTimestamp"] = deletion_time(metadata, seconds)
+        metadata["deletionGracePeriodSeconds"] = seconds
+    elif "deletionTimestamp" not in metadata:
+        metadata["deletionTimestamp"] = format_time(registry.now() + timedelta(seconds=seconds))
         if live["kind"] == "Namespace":
             marked["status"] = {**live["status"], "phase": "Terminating"}
             return marked
-        metadata["deletionGracePeriodSeconds"] = 0
+        metadata["deletionGracePeriodSeconds"] = seconds
         if "generation" in metadata:
             metadata["generation"] += 1
     return marked

@@ -158,6 +158,8 @@ def ignored_fields(resource: ApiResource, subresource: Subresource | None) -> Fi
 
 
 def _empty_status(resource: ApiResource, new: Manifest, empty: Manifest) -> None:
+    if _key(resource) == ("", "Node"):
+        return  # a kubelet registers its node with its resources
     if "status" in empty:
         new["status"] = {**empty["status"], **_FIRST_STATUS.get(_key(resource), {})}
     else:

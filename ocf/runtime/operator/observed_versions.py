@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final
 
-from ocf.cluster import Cluster, InterceptingCluster, Request, Subresource, Verb
+from ocf.cluster import Cluster, InterceptingCluster, Request, Verb
 from ocf.errors import ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.owner_references import controller_of
@@ -147,7 +147,7 @@ class RecordingReads(InterceptingCluster):
         except ConflictError:
             self._observed.invalidate(key)
             raise
-        whole = request.subresource is not Subresource.SCALE
+        whole = request.subresource is None or request.subresource.shows_object
         if isinstance(answer, dict) and request.name and whole and not request.dry_run:
             self._observed.record(key, answer, written=not request.verb.is_read)
         return answer

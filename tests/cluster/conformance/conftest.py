@@ -59,6 +59,8 @@ API_VERSIONS: Final = {
     "Lease": "coordination.k8s.io/v1",
     "Namespace": "v1",
     "NetworkPolicy": "networking.k8s.io/v1",
+    "Node": "v1",
+    "Pod": "v1",
     "PodDisruptionBudget": "policy/v1",
     "ReplicaSet": "apps/v1",
     "Role": "rbac.authorization.k8s.io/v1",
@@ -69,7 +71,7 @@ API_VERSIONS: Final = {
     "Widget": WIDGET,
 }
 """The kinds that cases speak of by their names alone."""
-CLUSTER_SCOPED: Final = frozenset({"ClusterRole", "Gadget", "Namespace"})
+CLUSTER_SCOPED: Final = frozenset({"ClusterRole", "Gadget", "Namespace", "Node"})
 
 _POD: Final = "metadata: {labels: {app: demo}}, spec: {containers: [{name: web, image: 'web:1'}]}"
 _WORKLOAD: Final = f"spec: {{selector: {{matchLabels: {{app: demo}}}}, template: {{{_POD}}}}}"
@@ -84,6 +86,7 @@ MINIMAL_BODIES: Final = {
         "spec: {maxReplicas: 4, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: demo}}"
     ),
     "NetworkPolicy": "spec: {podSelector: {}}",
+    "Pod": f"{{{_POD}}}",
     "PodDisruptionBudget": "spec: {minAvailable: 1, selector: {matchLabels: {app: demo}}}",
     "ReplicaSet": _WORKLOAD,
     "Role": "rules: []",
@@ -163,6 +166,13 @@ class Env:
         return await self.cluster.apply(
             self.manifest(kind, body, name), field_manager=by, force=force, subresource=part, dry_run=dry_run
         )
+
+    async def act(
+        self, part: Subresource, body: str = "", name: str = "demo", *, kind: str = "Pod", dry_run: bool = False
+    ) -> Manifest:
+        """Evict a pod, or bind it; `body` has the other fields of the Eviction or the Binding, as YAML."""
+        manifest = self.manifest(kind, body, name)
+        return await self.cluster.create(manifest, field_manager="author", subresource=part, dry_run=dry_run)
 
     async def update(
         self, manifest: Manifest, *, by: str = "author", part: Subresource | None = None, dry_run: bool = False
@@ -273,8 +283,8 @@ class Env:
         message: str | None = None,
         *causes: str,
         kind: type[ApiError] | None = None,
-    ) -> Iterator[None]:
-        """Check that a request fails.
+    ) -> Iterator[pytest.ExceptionInfo[ApiError]]:
+        """Check that a request fails; the error is that of the yielded information.
 
         Args:
             code: The HTTP status.
@@ -284,7 +294,7 @@ class Env:
             kind: The class of the error; None for the class of code and reason.
         """
         with pytest.raises(ApiError) as caught:
-            yield
+            yield caught
         error = caught.value
         found = {self.plain(f"{cause.reason} {cause.field}: {cause.message}") for cause in error.causes}
         assert (error.code, error.reason, found) == (code, reason, set(causes))
