@@ -12,6 +12,7 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 * `corpus`: validation of HPAs, `tests/autoscaling/validation/data`
 * `decisions`: decisions of the HPA controller's own package, `tests/autoscaling/algorithm/data/decisions.jsonl.gz`
 * `syncs`: syncs of the real kube-controller-manager, `tests/controllers/hpa/comparison/data`
+* `scheduling`: decisions of the scheduler, `tests/nodegroups/data/scheduler.jsonl.xz`
 
 The same release gives the same bytes for the first three; the others record times and random names. `make test` then
 compares: what fails is what the release changed.
@@ -159,8 +160,13 @@ def syncs(_: Servers) -> None:
     script("record_hpa_ticks")
 
 
+def scheduling(_: Servers) -> None:
+    """Build the scheduler's package, record what it decides, and compare some of it with the real scheduler."""
+    script("record_scheduler")
+
+
 STEPS: Final[dict[str, Callable[[Servers], None]]] = {
-    step.__name__: step for step in (schema, openapi, protobuf, http, corpus, decisions, syncs)
+    step.__name__: step for step in (schema, openapi, protobuf, http, corpus, decisions, syncs, scheduling)
 }
 
 

@@ -13,7 +13,7 @@ from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.discovery import Discovery
 from ocf.cluster.client.paths import DiscoveredResource, type_of
 from ocf.cluster.client.requests import HttpRequest
-from ocf.cluster.client.responses import UnknownPathError, read_event, read_list, require_success
+from ocf.cluster.client.responses import UnknownPathError, read_event, read_list
 from ocf.cluster.client.rest_config import RestConfig
 from ocf.cluster.client.watch_stream import LineBuffer
 from ocf.cluster.protocol import (
@@ -207,8 +207,7 @@ class ApiServerCluster:
                 resource, manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run
             )
 
-        answer = await self._send(*type_of(manifest, subresource), subresource, build)
-        return answer if subresource is None else require_success(answer)
+        return await self._send(*type_of(manifest, subresource), subresource, build)
 
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False

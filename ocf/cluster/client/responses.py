@@ -22,7 +22,6 @@ __all__ = [
     "read_event",
     "read_list",
     "read_object",
-    "require_success",
     "status_error",
 ]
 
@@ -113,19 +112,6 @@ def read_object(body: bytes, *, code: int, request_line: str) -> Manifest:
     raise ServerError(
         f"{request_line}: HTTP {code}, but the body is not a JSON object; is this an API server?", code=code
     )
-
-
-def require_success(answer: Manifest) -> Manifest:
-    """Return the Status of an eviction or a binding; raise the error of one that reports a failure.
-
-    An API server sends one kind of failure with 201: that several disruption budgets select the pod.
-
-    Raises:
-        ApiError: The error that the Status describes.
-    """
-    if answer.get("kind") == "Status" and answer.get("status") == "Failure":
-        raise status_error(answer, request_line="POST")
-    return answer
 
 
 def read_list(answer: Manifest, api_version: str, kind: str) -> ObjectList:

@@ -232,6 +232,8 @@ def _object(context: RequestContext) -> Manifest:
     """Read the object in the body; fields that follow from the path are optional and are set."""
     kind = context.kind
     sent = read_object(context.body, context.content_type, kind.kind)
+    if context.subresource is Subresource.EVICTION and sent.get("apiVersion") == "policy/v1beta1":
+        sent["apiVersion"] = "policy/v1"
     expected = _PARTS.get(context.subresource, {"apiVersion": kind.api_version, "kind": kind.kind})
     for name, wanted in expected.items():
         if sent.setdefault(name, wanted) != wanted:

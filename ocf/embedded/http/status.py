@@ -76,7 +76,7 @@ _UNKNOWN_PATCH: Final = "415: Unsupported Media Type"
 _GENERIC: Final = (_UNKNOWN_PATCH, "the server rejected our request due to an error in our request")
 _NAMED: Final = (
     re.compile(r'(?:object is being deleted: )?(?P<kind>[a-z0-9.-]+) "(?P<name>[^"]*)" (?:not found|already exists)'),
-    re.compile(r'Operation cannot be fulfilled on (?P<kind>[A-Za-z0-9.-]+) "(?P<name>[^"]*)":'),
+    re.compile(r'Operation cannot be fulfilled on (?P<kind>[A-Za-z0-9./-]+) "(?P<name>[^"]*)":'),
     re.compile(r'(?P<kind>[A-Za-z0-9.-]+) "(?P<name>[^"]*)" is (?:invalid|forbidden):'),
 )
 

@@ -263,6 +263,31 @@ class TestOwnWrites:
 
         assert reads(lagging) == [Verb.LIST]
 
+    async def test_eviction_of_a_pod(self, lagging: Env) -> None:
+        """The answer is a Status; the pod is read once."""
+        key = ObjectKey("v1", "Pod", "web", "shop")
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}}
+        spec = {"nodeName": "n1", "containers": [{"name": "web", "image": "web:1"}]}
+        await lagging.cached.create({**pod, "spec": spec}, field_manager="us")
+        await lagging.cached.get(key)
+        lagging.server.requests.clear()
+        answer = await lagging.cached.create(pod, field_manager="us", subresource=Subresource.EVICTION)
+        assert answer["status"] == "Success"
+        for _ in range(2):
+            assert "deletionTimestamp" in (await lagging.cached.get(key))["metadata"]
+
+        assert reads(lagging) == [Verb.LIST]
+
+    async def test_a_dry_run_of_an_eviction_reads_nothing(self, lagging: Env) -> None:
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}}
+        spec = {"nodeName": "n1", "containers": [{"name": "web", "image": "web:1"}]}
+        await lagging.cached.create({**pod, "spec": spec}, field_manager="us")
+        await lagging.cached.get(ObjectKey.of(pod))
+        lagging.server.requests.clear()
+        await lagging.cached.create(pod, field_manager="us", subresource=Subresource.EVICTION, dry_run=True)
+        assert "deletionTimestamp" not in (await lagging.cached.get(ObjectKey.of(pod)))["metadata"]
+        assert reads(lagging) == []
+
     async def test_delete(self, lagging: Env) -> None:
         await lagging.cached.delete(lagging.key())
         for _ in range(2):

@@ -305,7 +305,7 @@ class TestBinding:
             await env.delete("Pod", grace_period_seconds=0)
             await env.create("Pod")
             await env.act(BIND, f"metadata: {{labels: {{{zone}: other}}}}\n{target}")
-            return (await env.get("Pod"))["metadata"]["labels"] == {"app": "demo", zone: "a", region: "b"}
+            return bool((await env.get("Pod"))["metadata"]["labels"] == {"app": "demo", zone: "a", region: "b"})
 
         assert any([await labelled() for _ in range(1 if env.may_reject else 50)])
         await env.delete("Node")
