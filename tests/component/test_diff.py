@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ocf import component
-from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Preconditions
+from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Preconditions, Subresource
 from ocf.component import Component, Conflicts, depends_on
 from ocf.component.diff import ComponentDiff, DiffVerb, FieldDiff, ObjectDiff, TakenField, diff
 from ocf.component.dry_run_cluster import DryRunCluster
@@ -333,6 +333,13 @@ class TestDryRunCluster:
         with pytest.raises(NotFoundError):
             await dry_runs.get(SETTINGS)
         assert (await cluster.get(SETTINGS))["data"] == {"a": "1"}
+
+    async def test_a_pod_is_evicted_as_a_dry_run(self, cluster: EmbeddedCluster) -> None:
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}}
+        await cluster.create({**pod, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}, field_manager="us")
+        answer = await DryRunCluster(cluster).create(pod, field_manager="us", subresource=Subresource.EVICTION)
+        assert answer["status"] == "Success"
+        assert await cluster.get(ObjectKey.of(pod))
 
     async def test_a_delete_checks_the_uid_and_not_the_version_of_a_dry_run(
         self, cluster: EmbeddedCluster, settings: Manifest

@@ -53,6 +53,9 @@ def spy(cluster: EmbeddedCluster) -> Spy:
 async def every_verb(cluster: Cluster, settings: Manifest) -> None:
     key = ObjectKey.of(settings)
     await cluster.create(settings, field_manager="me")
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}}
+    await cluster.create({**pod, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}, field_manager="me")
+    await cluster.create(pod, field_manager="me", subresource=Subresource.EVICTION, dry_run=True)
     await cluster.get(key)
     await cluster.list(
         "v1", "ConfigMap", ListOptions(namespace="shop", label_selector="a=b", field_selector="", limit=1)

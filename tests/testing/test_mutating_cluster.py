@@ -45,6 +45,12 @@ async def test_subresources_are_not_changed(cluster: EmbeddedCluster, operator: 
     rewriting = MutatingCluster(cluster, lambda manifest: manifest.update(status={"spoilt": True}))
     await rewriting.update({**shop, "status": {"a": 1}}, field_manager="me", subresource=Subresource.STATUS)
     assert (await cluster.get(operator.shop))["status"] == {"a": 1}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}}
+    await cluster.create({**pod, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}, field_manager="me")
+    spoilt = MutatingCluster(cluster, lambda manifest: manifest.update(target={}))
+    binding = {**pod, "target": {"kind": "Node", "name": "n1"}}
+    await spoilt.create(binding, field_manager="me", subresource=Subresource.BINDING)
+    assert (await cluster.get(ObjectKey.of(pod)))["spec"]["nodeName"] == "n1"
 
 
 async def test_a_component_gets_in_sync(operator: Operator, cluster: EmbeddedCluster) -> None:

@@ -157,6 +157,32 @@ class TestRequests:
         assert (request["oldObject"]["spec"], request["object"]["spec"]) == ({"replicas": 2}, {"replicas": 9})
         assert scale["spec"] == {"replicas": 4}
 
+    async def test_an_eviction_and_a_binding(self, cluster: EmbeddedCluster, webhooks: Webhooks) -> None:
+        """A webhook can reject them, and change them; the deletion that an eviction causes is not reviewed."""
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}}
+        await cluster.create({**pod, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}, field_manager="me")
+        await install(cluster, "Mutating", webhook("hook"))
+        webhooks.responses["hook"] = patch({"op": "replace", "path": "/target/name", "value": "n2"})
+        binding = {**pod, "target": {"kind": "Node", "name": "n1"}}
+        await cluster.create(binding, field_manager="me", subresource=Subresource.BINDING)
+        assert (await cluster.get(ObjectKey.of(pod)))["spec"]["nodeName"] == "n2"
+        webhooks.responses["hook"] = {"allowed": False}
+        with pytest.raises(ForbiddenError):
+            await cluster.create(pod, field_manager="me", subresource=Subresource.EVICTION)
+        webhooks.responses.clear()
+        await cluster.create(pod, field_manager="me", subresource=Subresource.EVICTION)
+        assert "deletionTimestamp" in (await cluster.get(ObjectKey.of(pod)))["metadata"]
+
+        requests = [request for _, request in webhooks.requests]
+        kinds = [
+            {"group": "", "version": "v1", "kind": "Binding"},
+            {"group": "policy", "version": "v1", "kind": "Eviction"},
+        ]
+        assert [request["kind"] for request in requests] == [kinds[0], kinds[1], kinds[1]]
+        assert [request["subResource"] for request in requests] == ["binding", "eviction", "eviction"]
+        assert {(request["operation"], request["resource"]["resource"]) for request in requests} == {("CREATE", "pods")}
+        assert requests[1]["object"]["kind"] == "Eviction"
+
 
 class TestMatching:
     @pytest.mark.parametrize(
