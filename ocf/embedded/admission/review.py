@@ -82,7 +82,7 @@ _PARTS: Final = {
 
 
 def _kind(resource: ApiResource, subresource: Subresource | None) -> Mapping[str, str]:
-    if subresource in _PARTS:
+    if subresource is not None and subresource in _PARTS:
         return _PARTS[subresource]
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 

@@ -167,7 +167,7 @@ class TestRequests:
         await cluster.create(binding, field_manager="me", subresource=Subresource.BINDING)
         assert (await cluster.get(ObjectKey.of(pod)))["spec"]["nodeName"] == "n2"
         webhooks.responses["hook"] = {"allowed": False}
-        with pytest.raises(ForbiddenError):
+        with pytest.raises(BadRequestError, match="denied the request"):
             await cluster.create(pod, field_manager="me", subresource=Subresource.EVICTION)
         webhooks.responses.clear()
         await cluster.create(pod, field_manager="me", subresource=Subresource.EVICTION)
