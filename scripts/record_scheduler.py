@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Final
 
 from ocf.schema.kubernetes import KUBERNETES_VERSION
-from scripts.scheduler_cases import Json, Maker
 from scripts.scheduler_oracle.build import build_oracle
 from scripts.scheduler_process import RealScheduler
+from tests.nodegroups.scheduler_cases import Json, Maker
 
 TABLE: Final = Path(__file__).parents[1] / "tests" / "nodegroups" / "data" / "scheduler.jsonl.xz"
 

@@ -1,4 +1,4 @@
-"""A real kube-scheduler beside a real API server, given the situations of `scheduler_cases`."""
+"""A real kube-scheduler beside a real API server, given the situations of `tests.nodegroups.scheduler_cases`."""
 
 import json
 import time
@@ -10,7 +10,7 @@ from typing import Any, Final
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.envtest.certificates import CertificateFiles
 from ocf.testing.envtest.http_probe import HttpProbe
-from scripts.scheduler_cases import NAMESPACES, Json
+from tests.nodegroups.scheduler_cases import NAMESPACES, Json
 
 __all__ = ["RealScheduler"]
 

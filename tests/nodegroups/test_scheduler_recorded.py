@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scripts.scheduler_cases import Maker
+from tests.nodegroups.scheduler_cases import Maker
 
 DATA = Path(__file__).parent / "data" / "scheduler.jsonl.xz"
 Json = dict[str, Any]
