@@ -200,13 +200,12 @@ async def test_a_deleted_secret_is_a_wish_for_another_certificate(webhooks: Webh
 
 
 GARBAGE: Final[dict[str, Callable[[dict[str, str]], Any]]] = {
-    "no base64": lambda data: {**data, "tls.crt": "?"},
     "no PEM": lambda data: {**data, "tls.key": base64.b64encode(b"x").decode()},
     "nothing": lambda _: {},
     "half a pair": lambda data: {"tls.crt": data["tls.crt"]},
     "half a following pair": lambda data: {**data, "next.crt": data["tls.crt"]},
     "no bundle": lambda data: {**data, "ca.crt": ""},
-    "a pair of nobody's": lambda _: StoredCertificates(
+    "a pair of an unknown authority": lambda _: StoredCertificates(
         issue([ADDRESS.host], datetime(2026, 1, 1, 12, tzinfo=UTC), QUICK.lifetime)
     ).data(),
     "a pair for another host": lambda _: StoredCertificates(
@@ -222,21 +221,21 @@ GARBAGE: Final[dict[str, Callable[[dict[str, str]], Any]]] = {
 
 
 @pytest.mark.parametrize("edit", GARBAGE.values(), ids=GARBAGE)
-async def test_a_secret_that_somebody_edited_is_mended(webhooks: Webhooks, edit: Callable[[Any], Any]) -> None:
+async def test_an_edited_secret_is_repaired(webhooks: Webhooks, edit: Callable[[Any], Any]) -> None:
     env = Env(webhooks, 3)
     await env.begin(2)
     secret = get(env.cluster, SECRET)
-    await env.cluster.update({**secret, "data": edit(secret["data"])}, field_manager="somebody")
+    await env.cluster.update({**secret, "data": edit(secret["data"])}, field_manager="user")
     await env.spend(timedelta(minutes=8))
-    mended = StoredCertificates.read(get(env.cluster, SECRET)["data"])
-    assert mended is not None
-    assert set(env.replicas.values()) == {mended.current}
-    assert mended.current.hosts == (ADDRESS.host,)
+    repaired = StoredCertificates.read(get(env.cluster, SECRET)["data"])
+    assert repaired is not None
+    assert set(env.replicas.values()) == {repaired.current}
+    assert repaired.current.hosts == (ADDRESS.host,)
     assert await env.refresh(next(iter(env.replicas))) == ""
 
 
 @pytest.mark.parametrize("back", [timedelta(minutes=5), timedelta(minutes=50)])
-async def test_a_replica_whose_clock_is_behind_harms_nobody(webhooks: Webhooks, back: timedelta) -> None:
+async def test_a_replica_whose_clock_is_behind_does_no_harm(webhooks: Webhooks, back: timedelta) -> None:
     """Only its own clock is wrong, so what it makes is judged by the right one."""
     env = Env(webhooks, 4)
     await env.begin(2)
