@@ -15,10 +15,21 @@ from typing import Any, Final, NamedTuple
 from ocf.objects.manifest import Manifest
 from ocf.objects.paths import FieldPath, get_field, with_field
 
-__all__ = ["FieldManager", "ManagedFields", "ManagedFieldsEntry", "fields_path", "key_label", "read_key", "restricted"]
+__all__ = [
+    "SELF",
+    "FieldManager",
+    "ManagedFields",
+    "ManagedFieldsEntry",
+    "fields_path",
+    "key_label",
+    "read_key",
+    "restricted",
+    "union",
+]
 
 _APPLY: Final = "Apply"
-_SELF: Final = "."
+SELF: Final = "."
+"""The key of `fieldsV1` for the object or the entry itself."""
 
 
 class FieldManager(NamedTuple):
@@ -140,7 +151,7 @@ class ManagedFields:
         return {entry.manager: frozenset(_leaves(entry.fields, "")) for entry in self.entries}
 
 
-def fields_path(path: Sequence[str]) -> FieldPath:
+def fields_path(path: Sequence[str]) -> tuple[str, ...]:
     """Return where `fieldsV1` lists a field.
 
     Args:
@@ -151,6 +162,23 @@ def fields_path(path: Sequence[str]) -> FieldPath:
         ('f:spec', 'f:replicas')
     """
     return tuple(f"f:{key}" for key in path)
+
+
+def union(*fields: Manifest) -> Manifest:
+    """Return a `fieldsV1` that lists the fields of several.
+
+    Args:
+        fields: The `fieldsV1`; they are not changed.
+
+    Example:
+        >>> union({"f:spec": {"f:replicas": {}}}, {"f:spec": {"f:paused": {}}})
+        {'f:spec': {'f:replicas': {}, 'f:paused': {}}}
+    """
+    whole: Manifest = {}
+    for one in fields:
+        for name, inner in one.items():
+            whole[name] = union(whole[name], inner) if name in whole else inner
+    return whole
 
 
 def restricted(fields: Manifest, paths: Collection[FieldPath]) -> Manifest:
@@ -202,7 +230,7 @@ def key_label(key: Any) -> str:
 def _leaves(fields: Manifest, path: str) -> Iterator[str]:
     """Yield the innermost fields."""
     for name, inner in fields.items():
-        if name == _SELF:
+        if name == SELF:
             continue
         place = (
             f"{path}.{name[2:]}".removeprefix(".") if name.startswith("f:") else f"{path}[{key_label(read_key(name))}]"

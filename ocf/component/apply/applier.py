@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from hashlib import blake2b
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import LastWrite
+from ocf.component.apply.desired_object import DesiredObject
 from ocf.component.apply.drift import find_drift
-from ocf.component.apply.field_handover import (
-    DesiredStates,
-    has_no_saved_value,
-    owned_ignored_fields,
-    plan_handover,
-    with_saved_values,
-)
+from ocf.component.apply.field_handover import DesiredStates, Handover, lacks_saved_value, plan_handover
+from ocf.component.apply.saved_fields import saved_values, with_saved_values
 from ocf.component.apply.write_backoff import is_fighting, is_older, next_write, record_revert, written
-from ocf.component.model.ownership import sendable
 from ocf.component.model.resource_options import Conflicts
-from ocf.component.model.timeouts import call_with_timeout
 from ocf.component.status.results import Drift
 from ocf.concepts import ApplyOperation, Why
-from ocf.errors import ConfigError, ConflictError, MutationError, NotFoundError, OcfError, ReconcileError
-from ocf.objects import Manifest, ObjectKey, format_path, is_quantity_field
-from ocf.objects.managed_fields import ManagedFields
+from ocf.errors import ConflictError, InvalidError, MutationError, NotFoundError, OcfError, ReconcileError
+from ocf.objects import Manifest, is_quantity_field
+from ocf.objects.managed_fields import ManagedFields, fields_path
+from ocf.objects.owned_paths import ABSENT, path_label, value_at
 
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
@@ -89,15 +85,14 @@ class Applier:
         rendered: Manifest | None = None,
         timeout: timedelta | None = None,
     ) -> None:
-        self._timeout = timeout
-        self._rendered = rendered
         self._entry = entry
         self._key = entry.key
         self._options = entry.options
         self._component = component
         self._context = context
         self._cluster = context.cluster
-        self._ignore_fields = ignore_fields
+        self._desired = DesiredObject(entry, context.owned_by, ignore_fields, rendered, timeout)
+        self._ignored = [fields_path(path) for path in ignore_fields]
         self._manager = manager
 
     async def get(self) -> Manifest | None:
@@ -119,14 +114,11 @@ class Applier:
         Raises:
             ReconcileError: Names the resource and the failed step.
         """
-        desired = await self._desired(suspended=suspended)
+        desired = await self._rendered(suspended=suspended)
         try:
             if suspended:
-                states = await self._desired_states(live)
-                return await self._apply_if_drifted(
-                    with_saved_values(desired, live, self._manager, self._ignore_fields, states), live
-                )
-            live, handed_over = await self._hand_over_fields(live)
+                return await self._apply_if_drifted(await self._with_saved_values(desired, live), live)
+            live, handed_over = await self._hand_over_fields(live, desired)
             applied = await self._apply_if_drifted(desired, live)
         except OcfError as error:
             raise self._failed("apply", error) from error
@@ -146,45 +138,32 @@ class Applier:
         problem = error.problem if isinstance(error, MutationError | ReconcileError) else str(error)
         return ReconcileError(self._component, f"failed to {what} resource {identity}: {problem}", resource=identity)
 
-    async def _desired(self, *, suspended: bool) -> Manifest:
+    async def _rendered(self, *, suspended: bool) -> Manifest:
         try:
-            rendered = self._rendered
-            if rendered is None or suspended or self._ignore_fields:
-                rendered = await self._render(suspended=suspended, ignore_fields=self._ignore_fields)
-            key = ObjectKey.of(rendered)
-            if key != self._key:
-                raise ConfigError(f"rendered {key}, expected {self._key}")
-            owner = self._context.owned_by
-            desired = sendable(rendered)
-            return owner.disowned(desired) if self._options.unowned else owner.owned(desired)
+            return await self._desired.applied(suspended=suspended)
         except OcfError as error:
             raise self._failed("mutate", error) from error
 
-    async def _render(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Manifest:
-        render = self._entry.resource.render
-        if self._timeout is None:
-            return render(suspended=suspended, ignore_fields=ignore_fields)
-        return await call_with_timeout(self._timeout, render, suspended=suspended, ignore_fields=ignore_fields)
+    async def _with_saved_values(self, suspended: Manifest, live: Manifest | None) -> Manifest:
+        """Add the live values of the fields that only the suspension sets."""
+        running = await self._rendered(suspended=False)
+        states = await self._states(live, saved_values(live))
+        set_here = [path for path in self._ignored if value_at(suspended, path) is not ABSENT]
+        ignored = [(path, states.value(live, path)) for path in set_here]
+        return with_saved_values(suspended, running, live, self._manager, ignored)
 
-    async def _desired_states(self, live: Manifest | None) -> DesiredStates:
-        """Render the object with its ignored fields, if no saved value exists for them."""
-        if not has_no_saved_value(live, self._manager, self._ignore_fields):
-            return DesiredStates({}, {})
-        try:
-            return DesiredStates(await self._render(), await self._render(suspended=True))
-        except OcfError:
-            # Usually because of an empty data cell; then only the live value is known.
-            return DesiredStates({}, {})
+    async def _states(self, live: Manifest | None, saved: Mapping[str, Any]) -> DesiredStates:
+        """Render the object with its ignored fields, if we own one of them without a saved value."""
+        own = ManagedFields.of(live).owned_by(self._manager) or {}
+        return await self._desired.states() if lacks_saved_value(own, saved, self._ignored) else DesiredStates({}, {})
 
-    async def _hand_over_fields(self, live: Manifest | None) -> tuple[Manifest | None, tuple[Drift, ...]]:
-        """Hand over the ignored fields that we still own."""
-        if not self._ignore_fields:
-            return live, ()
+    async def _hand_over_fields(
+        self, live: Manifest | None, desired: Manifest
+    ) -> tuple[Manifest | None, tuple[Drift, ...]]:
+        """Hand over the fields that our apply drops, and whose values must stay."""
+        saved = saved_values(live)
         for tries_left in reversed(range(_HAND_OVER_TRIES)):
-            if live is None or not owned_ignored_fields(live, self._manager, self._ignore_fields):
-                break
-            states = await self._desired_states(live)
-            plan = plan_handover(live, self._manager, self._ignore_fields, states)
+            plan = await self._plan_handover(live, desired, saved)
             if plan is None:
                 break
             try:
@@ -193,9 +172,30 @@ class Applier:
                 if not tries_left:
                     raise
                 live = await self.get()
+                saved = saved and saved_values(live)
+            except InvalidError as error:
+                if not saved or not _is_about_values(error):
+                    raise
+                # The annotation was edited, and the API server rejects what it holds.
+                saved = {}
             else:
                 return live, tuple(Drift(path, Why.HANDED_OVER) for path in plan.paths)
         return live, ()
+
+    async def _plan_handover(
+        self, live: Manifest | None, desired: Manifest, saved: Mapping[str, Any]
+    ) -> Handover | None:
+        if live is None or not (self._ignored or saved):
+            return None
+        return plan_handover(
+            live,
+            desired,
+            manager=self._manager,
+            second=self._handover_manager,
+            ignored=self._ignored,
+            saved=saved,
+            states=await self._states(live, saved),
+        )
 
     @property
     def _handover_manager(self) -> str:
@@ -252,8 +252,8 @@ class Applier:
         return await self._cluster.apply(desired, field_manager=self._manager, force=True)
 
     def _is_about_ignored_fields(self, error: ConflictError) -> bool:
-        ignore_fields = {f".{format_path(path)}" for path in self._ignore_fields}
-        return bool(error.causes) and all(cause.field in ignore_fields for cause in error.causes)
+        ignored = {f".{path_label(path)}" for path in self._ignored}
+        return bool(error.causes) and all(cause.field in ignored for cause in error.causes)
 
     def _find_drift(self, desired: Manifest, live: Manifest, *, fresh: bool = False) -> list[Drift]:
         key = self._key
@@ -268,6 +268,12 @@ class Applier:
         self._cluster.apply_cache.remember(_uid(answer), self._manager, rewrites)
         if write.desired_hash:
             self._cluster.apply_cache.note_write(self._key, self._manager, write)
+
+
+def _is_about_values(error: InvalidError) -> bool:
+    """Return whether values in a request are rejected by the API server itself, and not by a policy of admission."""
+    # An apply with a value of a wrong type is answered with 500 and without causes.
+    return error.code != HTTPStatus.UNPROCESSABLE_ENTITY or any(cause.field for cause in error.causes)
 
 
 def _uid(live: Manifest) -> str:

@@ -1,38 +1,36 @@
-"""Handover of ignored fields: the replica count that an autoscaler sets is never set by us.
+"""Handover of fields that we stop applying, and whose values must stay.
 
 A real API server resets a field to its default when its only manager drops it (a Deployment's replicas to 1). So the
-value is handed over first: a second field manager of ours, `<manager>/left`, applies the live value; then our own
-apply drops the field, and the second manager keeps it until the autoscaler writes it.
+value is handed over first: a second field manager of ours, `<manager>/left`, applies it; then our own apply drops the
+field, and the second manager keeps it until another writer sets it.
 
-A suspension forces the field (the replicas to 0), and saves the live value in an annotation of the same object in the
-same write, so no crash can lose it. Resuming hands the saved value over and drops both. A value that was forced before
-the field was ignored is not saved; then the rendered object has the value of the running form.
+There are two such kinds of fields. An ignored field is never set by us, and handed over with its live value. A field
+that a suspension has set, and that the running form does not declare, is handed over with the value that was saved
+(`ocf.component.apply.saved_fields`). An ignored field that was forced before it was ignored has no saved value; then
+the rendered object has the value of the running form.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from ocf.objects import PREFIX, Manifest, format_path, get_field, with_field
+from ocf.objects import Manifest, get_field
 from ocf.objects.managed_fields import ManagedFields
+from ocf.objects.owned_paths import (
+    ABSENT,
+    OwnedPath,
+    dropped_fields,
+    is_below,
+    owned_fields,
+    path_label,
+    value_at,
+    with_value_at,
+)
 
-__all__ = [
-    "BEFORE_SUSPENSION",
-    "DesiredStates",
-    "Handover",
-    "has_no_saved_value",
-    "owned_ignored_fields",
-    "plan_handover",
-    "with_saved_values",
-]
+__all__ = ["DesiredStates", "Handover", "lacks_saved_value", "plan_handover"]
 
-BEFORE_SUSPENSION: Final = f"{PREFIX}/before-suspension"
-"""Annotation that holds the live values of ignored fields during a suspension, as JSON by field path."""
-
-_ABSENT: Final = object()
 _LOCKED_METADATA: Final = ("name", "namespace", "resourceVersion")
 
 
@@ -47,13 +45,19 @@ class DesiredStates(NamedTuple):
     running: Manifest
     suspended: Manifest
 
-    def value(self, live: Manifest, path: Sequence[str]) -> Any:
-        """Return the live value of a field; if a suspension forced it, the value of the running form."""
-        value = get_field(live, path)
-        return get_field(self.running, path) if value == get_field(self.suspended, path, _ABSENT) else value
+    def value(self, live: Manifest | None, path: OwnedPath) -> Any:
+        """Return the live value of a field; if a suspension forced it, the value of the running form.
 
+        Args:
+            live: The live object.
+            path: The field.
 
-_UNKNOWN: Final = DesiredStates({}, {})
+        Returns:
+            The value; None if it is not set.
+        """
+        value = value_at(live, path)
+        value = value_at(self.running, path) if value == value_at(self.suspended, path) else value
+        return None if value is ABSENT else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,111 +75,61 @@ class Handover:
     paths: tuple[str, ...]
 
 
-def owned_ignored_fields(
-    live: Manifest, manager: str, ignore_fields: Collection[tuple[str, ...]]
-) -> list[tuple[str, ...]]:
-    """Return the ignored fields that we own.
-
-    Args:
-        live: The live object.
-        manager: Our field manager.
-        ignore_fields: The ignored fields.
-    """
-    managed = ManagedFields.of(live)
-    return [path for path in ignore_fields if managed.owns(manager, path)]
-
-
-def has_no_saved_value(live: Manifest | None, manager: str, ignore_fields: Collection[tuple[str, ...]]) -> bool:
+def lacks_saved_value(own: Manifest, saved: Mapping[str, Any], ignored: Collection[OwnedPath]) -> bool:
     """Return whether we own an ignored field without a saved value.
 
     Args:
-        live: The live object; None if it does not exist.
-        manager: Our field manager.
-        ignore_fields: The ignored fields.
+        own: The `fieldsV1` of our last apply.
+        saved: The saved values by field.
+        ignored: The ignored fields.
     """
-    if live is None:
-        return False
-    saved, managed = _saved_values(live), ManagedFields.of(live)
-    return any(format_path(path) not in saved and managed.owns(manager, path) for path in ignore_fields)
+    return any(path_label(path) not in saved and get_field(own, path) is not None for path in ignored)
 
 
 def plan_handover(
-    live: Manifest, manager: str, ignore_fields: Collection[tuple[str, ...]], states: DesiredStates = _UNKNOWN
+    live: Manifest,
+    desired: Manifest,
+    *,
+    manager: str,
+    second: str,
+    ignored: Collection[OwnedPath] = (),
+    saved: Mapping[str, Any],
+    states: DesiredStates,
 ) -> Handover | None:
-    """Plan the handover of the ignored fields that we still own.
+    """Plan the handover of the fields that our next apply drops and whose values must stay.
 
     Args:
         live: The live object.
+        desired: The object that we apply next.
         manager: Our field manager.
-        ignore_fields: The ignored fields.
-        states: The desired object, for fields without a saved value.
+        second: Our second field manager. What it owns already is applied again, so that it keeps that.
+        ignored: The ignored fields.
+        saved: The saved values by field.
+        states: The desired object, for ignored fields without a saved value.
 
     Returns:
-        What is applied first; None if we own no ignored field, or none with a value to hand over.
+        What is applied first; None if there is no such field with a value.
     """
-    owned = owned_ignored_fields(live, manager, ignore_fields)
-    if not owned:
+    managed = ManagedFields.of(live)
+    own = managed.owned_by(manager)
+    if own is None:
         return None
-    saved = _saved_values(live)
+    values = {
+        path: saved.get(path_label(path), states.value(live, path))
+        for path in ignored
+        if get_field(own, path) is not None
+    }
+    for path in dropped_fields(own, desired) if saved else ():
+        if path_label(path) in saved and not is_below(path, ignored):
+            values[path] = saved[path_label(path)]
+    values = {path: value for path, value in values.items() if value is not None}
+    if not values:
+        return None
     metadata = {key: live["metadata"][key] for key in _LOCKED_METADATA if key in live["metadata"]}
     manifest: Manifest = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata}
-    paths: list[str] = []
-    force = bool(saved)
-    for path in owned:
-        name = format_path(path)
-        value = saved[name] if name in saved else states.value(live, path)
-        if value is not None:
-            manifest = with_field(manifest, path, value)
-            paths.append(name)
-            force = force or value != get_field(live, path)
-    return Handover(manifest, force=force, paths=tuple(paths)) if paths else None
-
-
-def with_saved_values(
-    desired: Manifest,
-    live: Manifest | None,
-    manager: str,
-    ignore_fields: Collection[tuple[str, ...]],
-    states: DesiredStates = _UNKNOWN,
-) -> Manifest:
-    """Add to a suspended object the live values of the ignored fields that its suspension sets.
-
-    A value that was saved earlier is kept as long as we own the field; after another writer has set the field, its new
-    value is saved.
-
-    Args:
-        desired: The desired object, suspended; it is not changed.
-        live: The live object; None if it does not exist.
-        manager: Our field manager.
-        ignore_fields: The ignored fields.
-        states: The desired object, for fields without a saved value.
-
-    Returns:
-        The object with the annotation; the same object if the suspension sets no ignored field.
-    """
-    taken = [path for path in ignore_fields if get_field(desired, path, _ABSENT) is not _ABSENT]
-    if not taken:
-        return desired
-    values = {format_path(path): _value_to_save(live, manager, path, states) for path in taken}
-    annotation = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return with_field(desired, ("metadata", "annotations", BEFORE_SUSPENSION), annotation)
-
-
-def _value_to_save(live: Manifest | None, manager: str, path: Sequence[str], states: DesiredStates) -> Any:
-    if live is None:
-        return None
-    if not ManagedFields.of(live).owns(manager, path):
-        return get_field(live, path)
-    name = format_path(path)
-    saved = _saved_values(live)
-    return saved[name] if name in saved else states.value(live, path)
-
-
-def _saved_values(live: Manifest) -> dict[str, Any]:
-    """Read the annotation; an invalid one counts as absent."""
-    text = get_field(live, ("metadata", "annotations", BEFORE_SUSPENSION))
-    try:
-        values = json.loads(text) if isinstance(text, str) else {}
-    except ValueError:
-        return {}
-    return values if isinstance(values, dict) else {}
+    kept = ((path, value_at(live, path)) for path in owned_fields(managed.owned_by(second) or {}))
+    for path, value in (*kept, *values.items()):
+        if value is not ABSENT:
+            manifest = with_value_at(manifest, path, value)
+    force = bool(saved) or any(value != value_at(live, path) for path, value in values.items())
+    return Handover(manifest, force=force, paths=tuple(map(path_label, values)))
