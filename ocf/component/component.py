@@ -111,6 +111,7 @@ class Component:
         self.published: Final = definition.published
         self.prunes: Final = definition.prunes
         self.poll_interval: Final = definition.poll_interval
+        self._managed: Final = _with(definition.entries, Lifecycle.MANAGED)
         self._reconciled: Final = _with(definition.entries, Lifecycle.MANAGED, Lifecycle.READ_ONLY)
         self._deleted: Final = _with(definition.entries, Lifecycle.DELETED)
         self._orphaned: Final = _with(definition.entries, Lifecycle.ORPHANED)
@@ -137,6 +138,7 @@ class Component:
         before = context.condition_context(self.condition_type)
         if context.is_ending:
             return Result(condition=before.previous, outcomes=())
+        self.announce(context)
         with data_scope():
             try:
                 condition, outcomes = await self._work(context, before)
@@ -146,6 +148,19 @@ class Component:
         self._stage(context, condition)
         requeue = self._requeue(condition, outcomes, context.now)
         return Result(condition=condition, outcomes=tuple(outcomes), requeue_after=requeue)
+
+    def announce(self, context: ReconcileContext) -> None:
+        """Record in a reconcile which objects the component manages; none while its gate is off.
+
+        Args:
+            context: The reconcile of the owner.
+        """
+        try:
+            managed = self._managed if self.gate is None or is_open(self.gate) else []
+        except OcfError:
+            # The reconcile of the component reports the error, and leaves all objects as they are.
+            managed = self._managed
+        context.claims.announce(self.name, [entry.unversioned for entry in managed])
 
     def resource(self, identity: str) -> Resource | None:
         """Return a registered resource, whatever its lifecycle; None if the identity is not registered.
@@ -242,6 +257,7 @@ class Component:
         if not self._is_enabled():
             outcomes = await self._disable(context)
             return before.next(Reason.DISABLED, "Component is disabled.", ready=True), outcomes
+        self._reject_shared_resources(context)
         unmet = await self._unmet(context, before.previous)
         if unmet is not None:
             return before.next(Reason.PREREQUISITE_NOT_MET, unmet, ready=False), []
@@ -251,6 +267,16 @@ class Component:
         blocked = any(outcome.action is Action.BLOCKED for outcome in outcomes)
         outcomes += await self._clean_up(run, prune=self.prunes and not (self.suspended or blocked))
         return condition, outcomes
+
+    def _reject_shared_resources(self, context: ReconcileContext) -> None:
+        for entry in self._managed:
+            other = context.claims.other_than(self.name, entry.unversioned)
+            if other:
+                problem = (
+                    f'resource {entry.identity} is managed by component "{self.name}" and by component "{other}": '
+                    "register it in one of them, and in the other one with read_only or delete_when, if at all"
+                )
+                raise ReconcileError(self.name, problem, resource=entry.identity)
 
     def _new_run(self, context: ReconcileContext, scaling: ScaleTargets) -> ReconcileRun:
         reporter = Reporter(self.name, self.condition_type, context)

@@ -198,6 +198,8 @@ async def diff(
     dry_run = DryRunCluster(cluster, seen=seen)
     async with reconciling(owner, dry_run, clock=clock) as context:
         for component in components:
+            component.announce(context)
+        for component in components:
             dry_run.start()
             result, problem = None, ""
             try:
@@ -343,6 +345,7 @@ def _managers(live: Manifest | None, path: Sequence[str]) -> Iterator[str]:
 def _taken(write: PlannedWrite, ours: frozenset[str]) -> Iterator[TakenField]:
     """Yield the fields that another manager owned before and does not own after the reconcile."""
     after = ManagedFields.of(write.after).paths()
-    for manager, fields in ManagedFields.of(write.before).paths().items():
+    before = write.before if write.taken_over is None else write.taken_over
+    for manager, fields in ManagedFields.of(before).paths().items():
         if manager.name not in ours:
             yield from (TakenField(path, manager.name) for path in sorted(fields - after.get(manager, frozenset())))

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from ocf.cluster import DEFAULT_DELETE_OPTIONS, ApplyCache, InterceptingCluster, Preconditions, Subresource
 from ocf.errors import ConflictError, NotFoundError
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects.managed_fields import ManagedFields, union
+from ocf.objects.owned_paths import OwnedPath, dropped_fields, value_at, without_value_at
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster, DeleteOptions, PatchOptions
@@ -30,6 +32,8 @@ class PlannedWrite:
         before: The live object; None if it does not exist.
         after: The object after the writes; None if it would be deleted.
         released: Whether it was orphaned.
+        taken_over: The object after its fields were taken over from another component of the owner; None if they were
+            not.
         declared: The last applied manifest of each field manager.
     """
 
@@ -37,6 +41,7 @@ class PlannedWrite:
     before: Manifest | None
     after: Manifest | None = None
     released: bool = False
+    taken_over: Manifest | None = None
     declared: dict[str, Manifest] = field(default_factory=dict)
 
 
@@ -103,6 +108,8 @@ class DryRunCluster(InterceptingCluster):
         except ConflictError as error:
             self.conflicts.append((key, error))
             raise
+        if written.taken_over is not None:
+            answer = _without_dropped(answer, written.taken_over, manifest, field_manager)
         written.declared[field_manager] = manifest
         # The server did not store what another manager of ours applied before, so its answer does not include it.
         for manager, earlier in written.declared.items():
@@ -135,11 +142,16 @@ class DryRunCluster(InterceptingCluster):
 
     async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
         """Patch as a dry run."""
+        if options.dry_run:
+            return await self._inner.patch(key, patch, options)
         written = await self._planned(key)
         answer = await self._inner.patch(key, patch, replace(options, dry_run=True))
         if options.subresource is not None:
             return answer
-        written.released = True
+        if "managedFields" in patch.get("metadata", {}):
+            written.taken_over = answer
+        else:
+            written.released = True
         return self._after(written, answer)
 
     async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
@@ -176,6 +188,32 @@ class DryRunCluster(InterceptingCluster):
         written.after = answer
         self.written[written.key] = written
         return answer
+
+
+def _without_dropped(answer: Manifest, taken_over: Manifest, manifest: Manifest, field_manager: str) -> Manifest:
+    """Return an answer as it would be if the server had stored the takeover.
+
+    Args:
+        answer: The answer to an apply; the fields of the other component are in it, and still its own.
+        taken_over: The object after the takeover.
+        manifest: What was applied.
+        field_manager: The manager that applied it.
+    """
+    managed, after = ManagedFields.of(taken_over), ManagedFields.of(answer)
+    others = union(*(entry.fields for entry in managed.entries if entry.manager.name != field_manager))
+    for path in dropped_fields(managed.owned_by(field_manager) or {}, manifest):
+        answer = answer if get_field(others, path) is not None else _without(answer, path)
+    known = {entry.manager for entry in managed.entries}
+    entries = [
+        entry.manifest for entry in after.entries if entry.manager in known or entry.manager.name == field_manager
+    ]
+    return {**answer, "metadata": {**answer["metadata"], "managedFields": entries}}
+
+
+def _without(manifest: Manifest, path: OwnedPath) -> Manifest:
+    """Return an object without the value at a place, and without the parents that are empty then."""
+    manifest = without_value_at(manifest, path)
+    return manifest if len(path) == 1 or value_at(manifest, path[:-1]) else _without(manifest, path[:-1])
 
 
 def _merged(answer: Any, earlier: Any, last: Any) -> Any:

@@ -50,6 +50,9 @@ async def finalize(context: ReconcileContext, *components: Component) -> Finaliz
     The objects are found by kind, of every cluster-scoped kind that the components register, and by our field manager.
     Unowned objects are kept.
 
+    All components are known from then on in this reconcile: an object that none of them manages may be deleted by the
+    one that registers it with `delete_when`, whichever component has applied it.
+
     Args:
         context: The reconcile of the owner, from `reconciling`.
         components: All components of the owner.
@@ -61,6 +64,9 @@ async def finalize(context: ReconcileContext, *components: Component) -> Finaliz
         ReconcileError: If an object cannot be deleted.
         ApiError: If the finalizer cannot be set or removed.
     """
+    for component in components:
+        component.announce(context)
+    context.claims.is_complete = True
     needed = any(component.objects_without_gc(context) for component in components)
     if not context.is_ending:
         # An owner that was deleted meanwhile must not get objects that would never be deleted.

@@ -16,6 +16,9 @@ __all__ = ["reconcile_all", "reconcile_each"]
 async def reconcile_all(context: ReconcileContext, *components: Component) -> tuple[Result, ...]:
     """Reconcile the components of one owner concurrently.
 
+    A resource may be managed by one of them only: if two register it, both fail and name each other. A resource that
+    was moved from one to another is neither deleted nor orphaned by the one that managed it before.
+
     A component waits only for the components before it on whose conditions it depends (`depends_on`), so that it sees
     their conditions of this reconcile. An error in one component does not affect the others.
 
@@ -46,6 +49,8 @@ async def reconcile_each(context: ReconcileContext, *components: Component) -> t
     Returns:
         The result or the error of each component, in the same order.
     """
+    for component in components:
+        component.announce(context)
     running: list[tuple[str, asyncio.Task[Result]]] = []
     for component in components:
         earlier = [task for condition_type, task in running if condition_type in component.awaits]

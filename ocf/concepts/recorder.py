@@ -32,6 +32,8 @@ class Why(StrEnum):
     """Written: a list that we own has another order."""
     HANDED_OVER = "handed over"
     """Written: we gave up the ownership of an ignored field."""
+    TAKEN_OVER = "taken over"
+    """Written: we took over what another component of the same owner has applied."""
     EQUAL = "equal"
     """Skipped: a comparison field by field shows that an apply would change nothing."""
     IN_SYNC = "in sync"

@@ -23,6 +23,7 @@ __all__ = [
     "undeclared_fields",
     "value_at",
     "with_value_at",
+    "without_value_at",
 ]
 
 OwnedPath: TypeAlias = tuple[str, ...]
@@ -84,6 +85,28 @@ def with_value_at(manifest: Manifest, path: OwnedPath, value: Any) -> Manifest:
     """
     changed: Manifest = _set(manifest, path, value)
     return changed
+
+
+def without_value_at(manifest: Manifest, path: OwnedPath) -> Manifest:
+    """Return an object without the value at a place; its parents are kept, even if empty.
+
+    Args:
+        manifest: The object; it is not changed.
+        path: The place, at least one key.
+
+    Example:
+        >>> without_value_at({"spec": {"replicas": 2, "paused": True}}, ("f:spec", "f:replicas"))
+        {'spec': {'paused': True}}
+    """
+    if value_at(manifest, path) is ABSENT:
+        return manifest
+    parent = value_at(manifest, path[:-1])
+    if isinstance(parent, Mapping):
+        less: Any = {key: value for key, value in parent.items() if key != path[-1][2:]}
+    else:
+        gone = _child(parent, path[-1])
+        less = [item for item in parent if item is not gone]
+    return with_value_at(manifest, path[:-1], less) if len(path) > 1 else less
 
 
 def owned_fields(fields: Manifest, above: OwnedPath = ()) -> Iterator[OwnedPath]:

@@ -7,14 +7,14 @@ import pytest
 
 from ocf import component
 from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Preconditions, Subresource
-from ocf.component import Component, Conflicts, depends_on
+from ocf.component import Component, Conflicts, depends_on, reconcile_all, reconciling
 from ocf.component.diff import ComponentDiff, DiffVerb, FieldDiff, ObjectDiff, TakenField, diff
 from ocf.component.dry_run_cluster import DryRunCluster
 from ocf.concepts import Data, GuardStatus, StatusReport
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConflictError, ManifestError, NotFoundError
 from ocf.feature import BooleanGate
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import BaseMutator, Handlers, Kind, StaticBuilder, deployment, hpa
 from ocf.testing import RecordingCluster
 
@@ -368,3 +368,26 @@ class TestDryRunCluster:
     async def test_lists_come_from_the_cluster(self, cluster: EmbeddedCluster) -> None:
         found = await DryRunCluster(cluster).list("v1", "Namespace", ListOptions(limit=1))
         assert len(found.items) == 1
+
+
+class TestMoving:
+    async def test_a_move_is_shown_as_the_reconcile_performs_it(self, world: Any, web_base: Manifest) -> None:
+        """The field that only the old component declares is dropped, and nothing is deleted."""
+        labelled = copy_json(web_base)
+        labelled["metadata"]["labels"] = {"tier": "old"}
+        old, new = (deployment.Builder(base).build() for base in (labelled, web_base))
+        await world.reconcile(component.Builder("old", condition_type="OldReady").with_resource(old).build())
+        components = [
+            component.Builder("old", condition_type="OldReady").with_resource(old, delete_when=True).build(),
+            component.Builder("new", condition_type="NewReady").with_resource(new).build(),
+        ]
+        kept, moved = await diff(components, await world.owner_manifest(), world.cluster, clock=world.clock)
+        assert not kept.objects
+        (shown,) = moved.objects
+        assert (shown.verb, shown.taken) == (DiffVerb.UPDATE, ())
+        assert [(field.path, field.before, field.after) for field in shown.fields] == [
+            ("metadata.labels.tier", "old", None)
+        ]
+        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+            await reconcile_all(context, *components)
+        assert "labels" not in (await world.cluster.get(world.web))["metadata"]

@@ -18,6 +18,7 @@ from ocf.objects.owned_paths import (
     undeclared_fields,
     value_at,
     with_value_at,
+    without_value_at,
 )
 
 if TYPE_CHECKING:
@@ -151,6 +152,9 @@ def test_values_that_are_set_are_read_back(tree: Manifest, values: list[int]) ->
     known = fields[: len(values)]
     assert [value_at(manifest, path) for path in known] == values[: len(known)]
     assert not [path for path in dropped_fields(tree, manifest) if path in known]
+    for path in known:
+        manifest = without_value_at(manifest, path)
+        assert value_at(manifest, path) is ABSENT
 
 
 @given(tree=TREES, other=TREES)

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from hashlib import blake2b
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import LastWrite
 from ocf.component.apply.desired_object import DesiredObject
 from ocf.component.apply.drift import find_drift
-from ocf.component.apply.field_handover import DesiredStates, Handover, lacks_saved_value, plan_handover
-from ocf.component.apply.saved_fields import saved_values, with_saved_values
+from ocf.component.apply.second_manager import SecondManager
+from ocf.component.apply.takeover import take_over
 from ocf.component.apply.write_backoff import is_fighting, is_older, next_write, record_revert, written
 from ocf.component.model.resource_options import Conflicts
 from ocf.component.status.results import Drift
 from ocf.concepts import ApplyOperation, Why
-from ocf.errors import ConflictError, InvalidError, MutationError, NotFoundError, OcfError, ReconcileError
+from ocf.errors import ConflictError, MutationError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, is_quantity_field
-from ocf.objects.managed_fields import ManagedFields, fields_path
-from ocf.objects.owned_paths import ABSENT, path_label, value_at
+from ocf.objects.managed_fields import ManagedFields
+from ocf.objects.owned_paths import path_label
 
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Applier", "ApplyResult"]
 
-# A handover names the version that was read, so it conflicts whenever another writer changed the object meanwhile.
-_HAND_OVER_TRIES: Final = 5
 _IGNORED_METADATA: Final = frozenset({"generation", "managedFields", "resourceVersion"})
 _IGNORED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
@@ -92,7 +89,7 @@ class Applier:
         self._context = context
         self._cluster = context.cluster
         self._desired = DesiredObject(entry, context.owned_by, ignore_fields, rendered, timeout)
-        self._ignored = [fields_path(path) for path in ignore_fields]
+        self._handover = SecondManager(self._desired, component, context)
         self._manager = manager
 
     async def get(self) -> Manifest | None:
@@ -115,21 +112,27 @@ class Applier:
             ReconcileError: Names the resource and the failed step.
         """
         desired = await self._rendered(suspended=suspended)
+        running = await self._rendered(suspended=False) if suspended else desired
+        paths: tuple[str, ...] = ()
         try:
+            live, taken = await take_over(live, self._component, self._context)
             if suspended:
-                return await self._apply_if_drifted(await self._with_saved_values(desired, live), live)
-            live, handed_over = await self._hand_over_fields(live, desired)
+                desired = await self._handover.with_saved_values(desired, running, live)
+            else:
+                live, paths = await self._handover.hand_over(live, desired, self.get)
             applied = await self._apply_if_drifted(desired, live)
         except OcfError as error:
             raise self._failed("apply", error) from error
-        if not handed_over:
+        before = [Drift("metadata.managedFields", Why.TAKEN_OVER)] if taken else []
+        before += [Drift(path, Why.HANDED_OVER) for path in paths]
+        if not before or live is None:
             return applied
         return replace(
             applied,
             operation=ApplyOperation.UPDATED,
-            why=Why.HANDED_OVER,
-            writes=applied.writes + 1,
-            reasons=(*handed_over, *applied.reasons),
+            why=before[0].why,
+            writes=applied.writes + taken + bool(paths),
+            reasons=(*before, *applied.reasons),
         )
 
     def _failed(self, what: str, error: OcfError) -> ReconcileError:
@@ -143,63 +146,6 @@ class Applier:
             return await self._desired.applied(suspended=suspended)
         except OcfError as error:
             raise self._failed("mutate", error) from error
-
-    async def _with_saved_values(self, suspended: Manifest, live: Manifest | None) -> Manifest:
-        """Add the live values of the fields that only the suspension sets."""
-        running = await self._rendered(suspended=False)
-        states = await self._states(live, saved_values(live))
-        set_here = [path for path in self._ignored if value_at(suspended, path) is not ABSENT]
-        ignored = [(path, states.value(live, path)) for path in set_here]
-        return with_saved_values(suspended, running, live, self._manager, ignored)
-
-    async def _states(self, live: Manifest | None, saved: Mapping[str, Any]) -> DesiredStates:
-        """Render the object with its ignored fields, if we own one of them without a saved value."""
-        own = ManagedFields.of(live).owned_by(self._manager) or {}
-        return await self._desired.states() if lacks_saved_value(own, saved, self._ignored) else DesiredStates({}, {})
-
-    async def _hand_over_fields(
-        self, live: Manifest | None, desired: Manifest
-    ) -> tuple[Manifest | None, tuple[Drift, ...]]:
-        """Hand over the fields that our apply drops, and whose values must stay."""
-        saved = saved_values(live)
-        for tries_left in reversed(range(_HAND_OVER_TRIES)):
-            plan = await self._plan_handover(live, desired, saved)
-            if plan is None:
-                break
-            try:
-                live = await self._cluster.apply(plan.manifest, field_manager=self._handover_manager, force=plan.force)
-            except ConflictError:
-                if not tries_left:
-                    raise
-                live = await self.get()
-                saved = saved and saved_values(live)
-            except InvalidError as error:
-                if not saved or not _is_about_values(error):
-                    raise
-                # The annotation was edited, and the API server rejects what it holds.
-                saved = {}
-            else:
-                return live, tuple(Drift(path, Why.HANDED_OVER) for path in plan.paths)
-        return live, ()
-
-    async def _plan_handover(
-        self, live: Manifest | None, desired: Manifest, saved: Mapping[str, Any]
-    ) -> Handover | None:
-        if live is None or not (self._ignored or saved):
-            return None
-        return plan_handover(
-            live,
-            desired,
-            manager=self._manager,
-            second=self._handover_manager,
-            ignored=self._ignored,
-            saved=saved,
-            states=await self._states(live, saved),
-        )
-
-    @property
-    def _handover_manager(self) -> str:
-        return self._context.owned_by.field_manager(self._component, "left")
 
     async def _apply_if_drifted(self, desired: Manifest, live: Manifest | None) -> ApplyResult:
         digest = _digest(desired)
@@ -252,7 +198,7 @@ class Applier:
         return await self._cluster.apply(desired, field_manager=self._manager, force=True)
 
     def _is_about_ignored_fields(self, error: ConflictError) -> bool:
-        ignored = {f".{path_label(path)}" for path in self._ignored}
+        ignored = {f".{path_label(path)}" for path in self._handover.ignored}
         return bool(error.causes) and all(cause.field in ignored for cause in error.causes)
 
     def _find_drift(self, desired: Manifest, live: Manifest, *, fresh: bool = False) -> list[Drift]:
@@ -268,12 +214,6 @@ class Applier:
         self._cluster.apply_cache.remember(_uid(answer), self._manager, rewrites)
         if write.desired_hash:
             self._cluster.apply_cache.note_write(self._key, self._manager, write)
-
-
-def _is_about_values(error: InvalidError) -> bool:
-    """Return whether values in a request are rejected by the API server itself, and not by a policy of admission."""
-    # An apply with a value of a wrong type is answered with 500 and without causes.
-    return error.code != HTTPStatus.UNPROCESSABLE_ENTITY or any(cause.field for cause in error.causes)
 
 
 def _uid(live: Manifest) -> str:

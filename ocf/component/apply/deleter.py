@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Preconditions
+from ocf.component.apply.takeover import applying_component
 from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.managed_fields import ManagedFields
@@ -33,19 +34,24 @@ class OwnedObjectDeleter:
         self._owner = context.owned_by
         self._manager = self._owner.field_manager(component)
 
-    def is_ours(self, live: Manifest) -> bool:
-        """Return whether an object may be deleted: it refers to our owner, or to no owner and was applied by us.
+    def reason_to_keep(self, live: Manifest) -> str:
+        """Return why an object must not be deleted or orphaned; empty if it may be.
 
-        The second case covers unowned objects, and cluster-scoped objects, which cannot refer to a namespaced owner.
+        It may be if it refers to our owner, or to no owner and was applied by us: an unowned object, or a
+        cluster-scoped one, which cannot refer to a namespaced owner. It may not if another component of the owner
+        applies it now.
 
         Args:
             live: The live object.
         """
-        if self._owner.foreign_controller(live):
-            return False
-        if get_field(live, ("metadata", "ownerReferences")):
-            return self._owner.references(live)
-        return self.is_applied_by_us(live)
+        controller = self._owner.foreign_controller(live)
+        if controller:
+            return f"controlled by {controller}"
+        is_owned = bool(get_field(live, ("metadata", "ownerReferences")))
+        if not (self._owner.references(live) if is_owned else self.is_applied_by_us(live)):
+            return "not ours"
+        other = applying_component(live, self._component, self._context)
+        return f'applied by component "{other}"' if other else ""
 
     def is_applied_by_us(self, live: Manifest) -> bool:
         """Return whether this component applied an object.

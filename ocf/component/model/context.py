@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ocf.cluster import Cluster, Subresource
+from ocf.component.model.claims import Claims
 from ocf.component.model.ownership import Owner
 from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
 from ocf.component.status.failures import failure_events, published_types, shows
@@ -72,6 +73,7 @@ class ReconcileContext:
         recorder: Receives attempts, events and conditions.
         now: Time of the reconcile.
         elapsed: The same on the monotonic clock.
+        claims: Objects that the components of the owner manage in this reconcile.
     """
 
     def __init__(self, owner: Manifest, cluster: Cluster, clock: Clock, recorder: Recorder | None = None) -> None:
@@ -82,6 +84,7 @@ class ReconcileContext:
         self.recorder: Final[Recorder] = recorder or NullRecorder()
         self.now: Final = clock.now()
         self.elapsed: Final = clock.elapsed()
+        self.claims: Final = Claims()
         self._ours: set[str] = set()
         self._problems: list[str] = []
         self._removed: set[str] = set()

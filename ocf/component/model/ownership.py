@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,10 +11,12 @@ from ocf.errors import ConfigError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.owner_references import controller_of
 
-__all__ = ["Owner", "field_manager", "sendable"]
+__all__ = ["SECOND", "Owner", "field_manager", "sendable"]
 
 # The API server's limit for the name of a field manager, in bytes.
 _LONGEST_MANAGER: Final = 128
+# Length of a SHA-256 in hex.
+_HASHED: Final = 64
 # Only the API server sets these; it rejects most of them in a request.
 _SERVER_METADATA: Final = frozenset(
     {
@@ -27,6 +30,10 @@ _SERVER_METADATA: Final = frozenset(
         "uid",
     }
 )
+
+
+SECOND: Final = "left"
+"""Last part of the name of a component's second field manager, which holds values that are handed over."""
 
 
 def field_manager(*parts: str) -> str:
@@ -87,6 +94,34 @@ class Owner:
             more: What distinguishes a further field manager of the component.
         """
         return field_manager(self.key.kind, component, self.uid, *more)
+
+    def component_of(self, manager: str, components: Collection[str] = ()) -> tuple[str, bool] | None:
+        """Return the component of this owner that a field manager belongs to.
+
+        Args:
+            manager: Name of the field manager.
+            components: Names of known components, whose managers are recognized even if their names are hashed.
+
+        Returns:
+            Name of the component, and whether it is its second field manager; None if it belongs to no component.
+
+        Example:
+            >>> owner = Owner(ObjectKey("example.com/v1", "Shop", "demo", "shop"), "c0ffee")
+            >>> owner.component_of("Shop/web/c0ffee"), owner.component_of("Shop/web/c0ffee/left")
+            (('web', False), ('web', True))
+            >>> owner.component_of("Shop/web/decaf"), owner.component_of("kubectl")
+            (None, None)
+        """
+        start, end = f"{self.key.kind}/", f"/{self.uid}"
+        name = manager.removesuffix(f"/{SECOND}")
+        if name.startswith(start) and name.endswith(end) and len(name) > len(start) + len(end):
+            return name[len(start) : -len(end)], name != manager
+        if len(manager) == _HASHED:
+            for component in components:
+                for is_second in (False, True):
+                    if manager == self.field_manager(component, *((SECOND,) if is_second else ())):
+                        return component, is_second
+        return None
 
     def owned(self, manifest: Manifest) -> Manifest:
         """Return the object with a controller reference to this owner.

@@ -1,7 +1,8 @@
 """Deletion, orphaning and pruning of objects that a component does not manage any more.
 
 Only objects that exist, belong to the component and are not being deleted are deleted, in the version that was read
-(uid and resourceVersion). Every object is tried, and the errors are collected.
+(uid and resourceVersion). An object that another component of the owner applies now has moved there, and is kept.
+Every object is tried, and the errors are collected.
 
 Scalers are deleted first. An autoscaler without its target would only report failures, and it would go on scaling a
 target that a finalizer holds.
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ocf.cluster import ListOptions
 from ocf.component.apply.deleter import OwnedObjectDeleter
+from ocf.component.apply.takeover import applying_component
 from ocf.component.reconcile.run import ReconcileRun, raise_all
 from ocf.component.status.results import Action, ResourceOutcome
 from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
@@ -191,20 +193,25 @@ class Pruner:
     async def _delete_as_read(self, identity: str, detail: str, reason: str, live: Manifest) -> ResourceOutcome:
         if get_field(live, ("metadata", "deletionTimestamp")) is not None:
             return ResourceOutcome(resource=identity, action=Action.UNCHANGED)
-        if not self._deleter.is_ours(live):
-            controller = self._run.context.owned_by.foreign_controller(live)
-            why = f"controlled by {controller}" if controller else "not ours"
-            self._run.reporter.kept(ObjectKey.of(live), why)
-            return ResourceOutcome(resource=identity, action=Action.KEPT, detail=why)
+        why = self._deleter.reason_to_keep(live)
+        if why:
+            return self._kept(identity, live, why)
         await self._deleter.delete(live)
         self._run.reporter.deleted(ObjectKey.of(live), reason)
         return ResourceOutcome(resource=identity, action=Action.DELETED, writes=1, detail=detail)
 
     async def _orphan(self, identity: str, live: Manifest) -> ResourceOutcome:
+        other = applying_component(live, self._run.component, self._run.context)
+        if other:
+            return self._kept(identity, live, f'applied by component "{other}"')
         if not await self._deleter.orphan(live):
             return ResourceOutcome(resource=identity, action=Action.UNCHANGED)
         self._run.reporter.orphaned(ObjectKey.of(live))
         return ResourceOutcome(resource=identity, action=Action.ORPHANED, writes=1, detail="owner reference removed")
+
+    def _kept(self, identity: str, live: Manifest, why: str) -> ResourceOutcome:
+        self._run.reporter.kept(ObjectKey.of(live), why)
+        return ResourceOutcome(resource=identity, action=Action.KEPT, detail=why)
 
 
 def _scalers_first(entries: Iterable[Registration]) -> list[Registration]:

@@ -119,8 +119,11 @@ class TestDeleting:
     async def test_an_object_with_our_owner_is_ours_whatever_its_manager(
         self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
-        await env.reconcile(of(config_map().build(), name="before"))
-        await env.reconcile(of(config_map().build(), name="renamed", **DELETE))
+        owner = await env.owner_manifest()
+        named = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": "demo"}
+        reference = named | {"uid": owner["metadata"]["uid"], "controller": True}
+        await env.create(SETTINGS, metadata={"ownerReferences": [reference]})
+        await env.reconcile(of(config_map().build(), **DELETE))
         assert not await env.exists(SETTINGS)
 
     async def test_an_unowned_object_is_ours_by_its_field_manager(
