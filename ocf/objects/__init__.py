@@ -4,7 +4,7 @@ from ocf.objects.documents import dump_document, load_document, load_documents
 from ocf.objects.list_alignment import aligned, entry_labels
 from ocf.objects.manifest import PREFIX, Manifest, ObjectKey, copy_json, split_api_version
 from ocf.objects.model_errors import describe_invalid
-from ocf.objects.model_fields import client_model, is_quantity_field
+from ocf.objects.model_fields import client_model
 from ocf.objects.models import copy_model, read_base, read_live, write_model
 from ocf.objects.paths import FieldPath, format_path, get_field, parse_path, with_field, without_field
 from ocf.objects.quantity import Quantity
@@ -30,7 +30,6 @@ __all__ = [
     "format_path",
     "format_time",
     "get_field",
-    "is_quantity_field",
     "load_document",
     "load_documents",
     "parse_field_selector",

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Union, get_args, get_origin
-
-from ocf.objects.manifest import split_api_version
-from ocf.objects.paths import FieldPath
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
-__all__ = ["Place", "client_model", "field_types", "holds_quantity", "is_quantity_field", "model_of", "place_of"]
+__all__ = ["Place", "client_model", "field_types", "holds_quantity", "place_of"]
 
 # Quantity fields by model; in the models themselves their type is only `str`.
 _QUANTITY_FIELDS: Final[Mapping[str, frozenset[str]]] = {
@@ -51,53 +48,6 @@ def client_model(name: str) -> type[BaseModel]:
         The class.
     """
     found: type[BaseModel] = getattr(importlib.import_module("kubernetes.client"), name)
-    return found
-
-
-def model_of(api_version: str, kind: str) -> type[BaseModel] | None:
-    """Return the client's model of a built-in kind.
-
-    Args:
-        api_version: `apps/v1`.
-        kind: `Deployment`.
-
-    Returns:
-        The class; None for a kind without a model in the client, such as custom resources.
-
-    Example:
-        >>> model_of("example.com/v1", "Shop") is None
-        True
-    """
-    group, version = split_api_version(api_version)
-    if "." in group and not group.endswith(".k8s.io"):
-        return None
-    return _model_named(f"{version.capitalize()}{kind}")
-
-
-@lru_cache(maxsize=4096)
-def is_quantity_field(api_version: str, kind: str, path: FieldPath) -> bool:
-    """Return whether a field of a built-in kind is a quantity.
-
-    Args:
-        api_version: `apps/v1`.
-        kind: `Deployment`.
-        path: Path of the field, in API spelling.
-
-    Returns:
-        True only if the field has the type Quantity in the API reference.
-
-    Example:
-        >>> is_quantity_field("autoscaling/v2", "HorizontalPodAutoscaler",
-        ...                   ("spec", "metrics", 0, "resource", "target", "averageValue"))
-        True
-    """
-    model = model_of(api_version, kind)
-    return model is not None and holds_quantity(model, path)
-
-
-@cache
-def _model_named(name: str) -> type[BaseModel] | None:
-    found: type[BaseModel] | None = getattr(importlib.import_module("kubernetes.client"), name, None)
     return found
 
 

@@ -16,6 +16,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final, TypeAlias
 
+from ocf.schema.defaults import DEFAULTS
+
 __all__ = [
     "ANYTHING",
     "CUSTOM_VERBS",
@@ -125,10 +127,12 @@ class Field:
     Args:
         type: Its type.
         presence: The treatment of an empty value.
+        default: Its default, if it is in `ocf.schema.defaults`; `MISSING` otherwise.
     """
 
     type: "Type"
     presence: EmptyValue
+    default: Any = MISSING
     exact: "_Class | None" = field(init=False)
     """The Python class whose values need no further check."""
 
@@ -303,9 +307,10 @@ class Table:
         entry = self.entries[name]
         # Stored before its fields are built: some structs contain themselves.
         built = self._built[name] = StructType(name.rpartition(".")[2], atomic="m" in entry)
+        defaults = DEFAULTS.get(name, {})
         for key, value in entry["f"].items():
             expression, presence = value if isinstance(value, list) else (value, "")
-            built.fields[key] = Field(self.type(expression), EmptyValue(presence))
+            built.fields[key] = Field(self.type(expression), EmptyValue(presence), defaults.get(key, MISSING))
         return built
 
     def type(self, expression: Any) -> Type:

@@ -19,7 +19,6 @@ from ocf.objects import (
     Manifest,
     copy_json,
     copy_model,
-    is_quantity_field,
     read_base,
     read_live,
     write_model,
@@ -218,36 +217,6 @@ def test_a_copied_model_is_equal_and_shares_nothing() -> None:
     copied.spec.max_replicas = 9
     copied.metadata.labels = {"a": "b"}  # type: ignore[union-attr]  # set above
     assert original == model()
-
-
-class TestIsQuantityField:
-    @pytest.mark.parametrize(
-        ("api_version", "kind", "path", "expected"),
-        [
-            pytest.param(
-                "apps/v1",
-                "Deployment",
-                ("spec", "template", "spec", "containers", 0, "resources", "limits", "cpu"),
-                True,
-                id="container limit",
-            ),
-            pytest.param(
-                "autoscaling/v2",
-                "HorizontalPodAutoscaler",
-                ("spec", "behavior", "scaleUp", "tolerance"),
-                True,
-                id="tolerance",
-            ),
-            pytest.param("apps/v1", "Deployment", ("metadata", "labels", "cpu"), False, id="a label is text"),
-            pytest.param("apps/v1", "Deployment", ("spec", "nowhere", "limits"), False, id="unknown field"),
-            pytest.param("example.com/v1", "Shop", ("spec", "limits", "cpu"), False, id="custom resource"),
-            pytest.param("v1", "Nonsense", ("spec",), False, id="unknown kind"),
-        ],
-    )
-    def test_follows_the_api_reference(
-        self, api_version: str, kind: str, path: tuple[str | int, ...], *, expected: bool
-    ) -> None:
-        assert is_quantity_field(api_version, kind, path) is expected
 
 
 def test_a_number_in_a_quantity_field_of_a_live_custom_resource_reads_as_text() -> None:

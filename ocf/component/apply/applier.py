@@ -6,7 +6,6 @@ import marshal
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,9 +19,10 @@ from ocf.component.model.resource_options import Conflicts
 from ocf.component.status.results import Drift
 from ocf.concepts import ApplyOperation, Why
 from ocf.errors import ConflictError, MutationError, NotFoundError, OcfError, ReconcileError
-from ocf.objects import Manifest, is_quantity_field
+from ocf.objects import Manifest, split_api_version
 from ocf.objects.managed_fields import ManagedFields
 from ocf.objects.owned_paths import path_label
+from ocf.schema.builtin import ANYTHING, builtin_resource
 
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
@@ -203,9 +203,10 @@ class Applier:
 
     def _find_drift(self, desired: Manifest, live: Manifest, *, fresh: bool = False) -> list[Drift]:
         key = self._key
-        is_quantity = partial(is_quantity_field, key.api_version, key.kind)
+        builtin = builtin_resource(*split_api_version(key.api_version), key.kind)
+        kind = ANYTHING if builtin is None else builtin.type
         known = {} if fresh else self._cluster.apply_cache.rewrites(_uid(live), self._manager)
-        return find_drift(desired, live, manager=self._manager, rewrites=known, is_quantity=is_quantity)
+        return find_drift(desired, live, manager=self._manager, rewrites=known, kind=kind)
 
     def _remember(self, desired: Manifest, answer: Manifest, write: LastWrite) -> None:
         """Remember the write, and the values that the server stored differently from how they were sent."""

@@ -5,20 +5,21 @@ entry for our field manager lists the fields that we applied last, without those
 So the desired object is compared with that entry and with the live values. `fieldsV1` describes its own structure
 (`ocf.objects.managed_fields`), so no schema is needed.
 
-Values are compared as JSON, and quantities as quantities. A value that the server is known to store differently from
-how it is sent (`ocf.cluster.ApplyCache`) equals the stored one.
+Values of built-in kinds are compared as the server stores them: with its defaults, and quantities as quantities
+(`ocf.schema.stored_values`). Values of custom kinds are compared as JSON. A value that the server is known to store
+differently from how it is sent (`ocf.cluster.ApplyCache`) equals the stored one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.component.status.results import Drift
 from ocf.concepts import Why
-from ocf.errors import QuantityError
-from ocf.objects import FieldPath, Manifest, Quantity, format_path
+from ocf.objects import FieldPath, Manifest, format_path
 from ocf.objects.managed_fields import ManagedFields, key_label, read_key
+from ocf.schema.builtin import ANYTHING, Type
+from ocf.schema.stored_values import is_stored_as, type_at
 
 if TYPE_CHECKING:
     from ocf.cluster import Rewrites
@@ -37,7 +38,7 @@ def find_drift(
     *,
     manager: str,
     rewrites: Rewrites,
-    is_quantity: Callable[[FieldPath], bool],
+    kind: Type = ANYTHING,
 ) -> list[Drift]:
     """Find what an apply would change.
 
@@ -46,7 +47,7 @@ def find_drift(
         live: The live object.
         manager: Our field manager.
         rewrites: Values that the server is known to store differently from how they are sent.
-        is_quantity: Returns whether a field holds a quantity.
+        kind: The type of the object, for its defaults and quantities; by default nothing is known of it.
 
     Returns:
         One difference per field; empty if the apply can be skipped.
@@ -56,7 +57,7 @@ def find_drift(
     if fields is None:
         # The server keeps no entry for a manager that owns nothing.
         return [Drift("", Why.NOT_OWNED)] if declared else []
-    comparison = _Comparison(rewrites, is_quantity)
+    comparison = _Comparison(rewrites, kind)
     comparison.compare(declared, live, fields, ())
     return comparison.found
 
@@ -70,9 +71,9 @@ def _declared(desired: Manifest) -> Manifest:
 class _Comparison:
     """Compares the desired object, the live object and the owned fields, level by level."""
 
-    def __init__(self, rewrites: Rewrites, is_quantity: Callable[[FieldPath], bool]) -> None:
+    def __init__(self, rewrites: Rewrites, kind: Type) -> None:
         self._rewrites = rewrites
-        self._is_quantity = is_quantity
+        self._kind = kind
         self.found: list[Drift] = []
 
     def compare(self, desired: Any, live: Any, fields: Manifest, path: FieldPath) -> None:
@@ -84,7 +85,7 @@ class _Comparison:
             case "v:" if isinstance(desired, list):
                 self._set(desired, live, fields, path)
             case _:
-                if not self._equal(desired, live, path):
+                if not is_stored_as(desired, live, type_at(self._kind, path)):
                     self._report(path, Why.CHANGED, desired, live)
 
     def _map(self, desired: Manifest, live: Any, fields: Manifest, path: FieldPath) -> None:
@@ -131,24 +132,6 @@ class _Comparison:
         if self._rewrites.get(name) != (sent, stored):
             self.found.append(Drift(name, why, sent, stored))
 
-    def _equal(self, desired: Any, live: Any, path: FieldPath) -> bool:
-        if isinstance(desired, dict) and isinstance(live, dict):
-            return desired.keys() == live.keys() and all(
-                self._equal(value, live[key], (*path, key)) for key, value in desired.items()
-            )
-        if isinstance(desired, list) and isinstance(live, list):
-            pairs = enumerate(zip(desired, live, strict=False))
-            return len(desired) == len(live) and all(
-                self._equal(value, stored, (*path, position)) for position, (value, stored) in pairs
-            )
-        if isinstance(desired, bool) or isinstance(live, bool):
-            return desired is live
-        if desired == live:
-            return True
-        if isinstance(desired, str) and isinstance(live, str):
-            return self._is_quantity(path) and _same_quantity(desired, live)
-        return False
-
 
 def _structure(fields: Manifest) -> str:
     """Return the kind of the keys in a part of `fieldsV1`: `f:`, `k:` or `v:`; empty at a leaf."""
@@ -176,10 +159,3 @@ def _index_of(key: Manifest, live: Any) -> int | None:
         if isinstance(item, dict) and all(item.get(name) == value for name, value in key.items()):
             return found_at
     return None
-
-
-def _same_quantity(desired: str, live: str) -> bool:
-    try:
-        return Quantity.parse(desired) == Quantity.parse(live)
-    except QuantityError:
-        return False

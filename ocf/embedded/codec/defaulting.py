@@ -108,6 +108,24 @@ def _cron_job(manifest: Manifest) -> Manifest:
     return manifest
 
 
+def _job(manifest: Manifest) -> Manifest:
+    spec = manifest["spec"]
+    if "parallelism" not in spec:
+        spec["parallelism"] = 1
+        spec.setdefault("completions", 1)
+    policy = spec.get("podFailurePolicy")
+    for rule in policy.get("rules") or () if policy else ():
+        for condition in rule.get("onPodConditions") or ():
+            condition["status"] = condition["status"] or "True"
+    spec.setdefault("backoffLimit", 2**31 - 1 if "backoffLimitPerIndex" in spec else 6)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("manualSelector", False)
+    spec.setdefault("podReplacementPolicy", "Failed" if policy else "TerminatingOrFailed")
+    spec.setdefault("suspend", False)
+    _pod_spec(spec["template"]["spec"])
+    return manifest
+
+
 def _pod_template(manifest: Manifest) -> Manifest:
     _pod_spec(manifest["template"]["spec"])
     return manifest
@@ -338,6 +356,7 @@ _FILLERS: Final[Mapping[tuple[str, str], Callable[[Manifest], Manifest]]] = {
     ("apps", "StatefulSet"): _stateful_set,
     ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
     ("batch", "CronJob"): _cron_job,
+    ("batch", "Job"): _job,
     ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
     ("networking.k8s.io", "NetworkPolicy"): _network_policy,
     (_RBAC, "ClusterRoleBinding"): _role_binding,

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from ocf.component.apply.drift import find_drift
-from ocf.objects import Manifest, copy_json, is_quantity_field
+from ocf.objects import Manifest, copy_json, split_api_version
+from ocf.schema.builtin import ANYTHING, builtin_resource
 
 MANAGER = "Shop/web/uid"
 
@@ -101,13 +102,9 @@ def containers(manifest: Manifest) -> list[Any]:
 
 
 def reasons(wanted: Manifest, live: Manifest, rewrites: dict[str, tuple[Any, Any]] | None = None) -> list[str]:
-    found = find_drift(
-        wanted,
-        live,
-        manager=MANAGER,
-        rewrites=rewrites or {},
-        is_quantity=lambda path: is_quantity_field(wanted["apiVersion"], wanted["kind"], path),
-    )
+    resource = builtin_resource(*split_api_version(wanted["apiVersion"]), wanted["kind"])
+    kind = resource.type if resource is not None else ANYTHING
+    found = find_drift(wanted, live, manager=MANAGER, rewrites=rewrites or {}, kind=kind)
     return [f"{difference.path}: {difference.why}" for difference in found]
 
 
