@@ -104,7 +104,7 @@ def _cron_job(manifest: Manifest) -> Manifest:
     spec.setdefault("suspend", False)
     spec.setdefault("successfulJobsHistoryLimit", 3)
     spec.setdefault("failedJobsHistoryLimit", 1)
-    _pod_spec(spec["jobTemplate"]["spec"]["template"]["spec"])
+    _job_template(spec["jobTemplate"]["spec"])
     return manifest
 
 
@@ -113,17 +113,20 @@ def _job(manifest: Manifest) -> Manifest:
     if "parallelism" not in spec:
         spec["parallelism"] = 1
         spec.setdefault("completions", 1)
-    policy = spec.get("podFailurePolicy")
-    for rule in policy.get("rules") or () if policy else ():
-        for condition in rule.get("onPodConditions") or ():
-            condition["status"] = condition["status"] or "True"
     spec.setdefault("backoffLimit", 2**31 - 1 if "backoffLimitPerIndex" in spec else 6)
     spec.setdefault("completionMode", "NonIndexed")
     spec.setdefault("manualSelector", False)
-    spec.setdefault("podReplacementPolicy", "Failed" if policy else "TerminatingOrFailed")
+    spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
     spec.setdefault("suspend", False)
-    _pod_spec(spec["template"]["spec"])
+    _job_template(spec)
     return manifest
+
+
+def _job_template(spec: _Json) -> None:
+    for rule in spec.get("podFailurePolicy", {}).get("rules") or ():
+        for condition in rule.get("onPodConditions") or ():
+            condition["status"] = condition["status"] or "True"
+    _pod_spec(spec["template"]["spec"])
 
 
 def _pod_template(manifest: Manifest) -> Manifest:
