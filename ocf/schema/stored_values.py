@@ -14,7 +14,7 @@ from ocf.objects import Quantity
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import ANYTHING, MISSING, EmptyValue, Field, ListType, MapType, Scalar, StructType, Type
 
-__all__ = ["is_stored_as", "type_at"]
+__all__ = ["is_dropped", "is_empty_part", "is_stored_as", "type_at"]
 
 
 def type_at(kind: Type, path: Sequence[str | int]) -> Type:
@@ -73,12 +73,45 @@ def is_stored_as(sent: Any, stored: Any, kind: Type) -> bool:
             return equal_json(sent, stored)
 
 
+def is_dropped(sent: Any, kind: Type, name: str) -> bool:
+    """Return whether the API server does not store a field that is sent.
+
+    Args:
+        sent: The value of the field.
+        kind: The type of the object that the field is in.
+        name: Name of the field.
+
+    Example:
+        >>> from ocf.schema.builtin import struct
+        >>> pod = struct("core.v1.PodSpec")
+        >>> is_dropped([], pod, "tolerations"), is_dropped(0, pod, "priority")
+        (True, False)
+    """
+    declared = kind.fields.get(name) if isinstance(kind, StructType) else None
+    return sent is None or (declared is not None and declared.presence is EmptyValue.DROP_EMPTY and not sent)
+
+
+def is_empty_part(sent: Any, stored: Any, kind: Type) -> bool:
+    """Return whether an empty value is sent for one that is merged entry by entry, so that it changes nothing.
+
+    Args:
+        sent: The value as it is sent.
+        stored: The value as it is stored, with the entries of other managers.
+        kind: Its type.
+    """
+    match kind:
+        case StructType() | MapType():
+            return sent == {} and isinstance(stored, dict) and not kind.atomic
+        case ListType():
+            return sent == [] and isinstance(stored, list) and kind.keys is not None
+        case _:
+            return False
+
+
 def _is_field_stored(kind: StructType, name: str, sent: dict[str, Any], stored: dict[str, Any]) -> bool:
     declared = kind.fields.get(name)
     if name not in stored:
-        return sent[name] is None or (
-            declared is not None and declared.presence is EmptyValue.DROP_EMPTY and not sent[name]
-        )
+        return is_dropped(sent[name], kind, name)
     if sent.get(name) is not None:
         return is_stored_as(sent[name], stored[name], _type_of(kind, name))
     return stored[name] is None or (declared is not None and _is_default(stored[name], declared))

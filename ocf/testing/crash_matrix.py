@@ -10,8 +10,10 @@ A crash differs from an error: after it no request of the process reaches the cl
 `finally` blocks. The cluster is therefore left as a killed process leaves it.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import dataclass
+from typing import Final
 
 from ocf.cluster import Cluster, Request
 from ocf.cluster.interceptor import describe
@@ -21,6 +23,13 @@ from ocf.testing.simulated_process import Disturbance, SimulatedCluster, Simulat
 from ocf.testing.snapshots import differences, snapshot
 
 __all__ = ["DisturbanceReport", "DisturbedWrite", "crash_at_each_write"]
+
+_USUAL: Final = (
+    Disturbance.CRASH_BEFORE,
+    Disturbance.CRASH_AFTER,
+    Disturbance.LOST_REPLY,
+    Disturbance.REJECTED,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +93,7 @@ async def crash_at_each_write(
     reconcile: Reconcile,
     *,
     others: Reconcile | None = None,
-    disturbances: Collection[Disturbance] = tuple(Disturbance),
+    disturbances: Collection[Disturbance] = _USUAL,
     max_reconciles: int = 20,
 ) -> DisturbanceReport:
     """Disturb each write of an operator in turn, and compare the final state with that of an undisturbed run.
@@ -98,7 +107,8 @@ async def crash_at_each_write(
             next reconcile follows, as in an operator.
         others: Actions of other actors after each reconcile: controllers that write a status, an autoscaler, a clock
             that advances. They must become idle, too. Their requests are neither counted nor disturbed.
-        disturbances: The disturbances to apply to each write.
+        disturbances: The disturbances to apply to each write; by default crashes before and after it, a lost reply and
+            a rejection. A conflict and a cancellation of the reconcile are others.
         max_reconciles: Number of reconciles after which a run that still writes is aborted.
 
     Returns:
@@ -184,8 +194,8 @@ class _Operator:
         """
         try:
             await self.reconcile(process)
-        except (Exception, SimulatedCrash, BaseExceptionGroup) as error:
-            if not survives:
+        except (Exception, SimulatedCrash, asyncio.CancelledError, BaseExceptionGroup) as error:
+            if not survives or (isinstance(error, asyncio.CancelledError) and not process.cancelled):
                 raise
             return f"failed with {type(error).__name__}: {error}"
         return ""

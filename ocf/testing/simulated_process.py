@@ -1,5 +1,6 @@
 """Simulated operator process that may crash at a write, and the cluster that outlives it."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -9,7 +10,7 @@ from typing import Any
 
 from ocf.cluster import ApplyCache, Cluster, Request, Verb
 from ocf.cluster.interceptor import InterceptingCluster, is_write, key_of
-from ocf.errors import ApiError, NotFoundError, ServerError
+from ocf.errors import ApiError, ConflictError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey, get_field
 
 __all__ = ["Disturbance", "SimulatedCluster", "SimulatedCrash", "SimulatedProcess"]
@@ -22,6 +23,8 @@ class Disturbance(StrEnum):
     CRASH_AFTER = "crash after"
     LOST_REPLY = "lost reply of"
     REJECTED = "rejected"
+    CONFLICT = "conflict on"
+    CANCELLED = "cancelled"
 
     @property
     def is_crash(self) -> bool:
@@ -30,8 +33,23 @@ class Disturbance(StrEnum):
 
     @property
     def is_done(self) -> bool:
-        """Whether the write reaches the cluster."""
-        return self in (Disturbance.CRASH_AFTER, Disturbance.LOST_REPLY)
+        """Whether the write reaches the cluster; that of a cancelled task does, although it gets no response."""
+        return self in (Disturbance.CRASH_AFTER, Disturbance.LOST_REPLY, Disturbance.CANCELLED)
+
+    @property
+    def error(self) -> BaseException:
+        """What the process gets instead of a response."""
+        match self:
+            case Disturbance.CRASH_BEFORE | Disturbance.CRASH_AFTER:
+                return SimulatedCrash(f"{self} a write")
+            case Disturbance.CANCELLED:
+                return asyncio.CancelledError("the task was cancelled during a write")
+            case Disturbance.CONFLICT:
+                return ConflictError("the object has been modified", code=409, reason="Conflict")
+            case _:
+                return ServerError(
+                    "the server is currently unable to handle the request", code=0 if self.is_done else 503
+                )
 
 
 class SimulatedCrash(BaseException):
@@ -65,6 +83,7 @@ class SimulatedProcess(InterceptingCluster):
 
     Attributes:
         dead: Whether the process has crashed; its requests no longer reach the cluster.
+        cancelled: Whether a reconcile of it was cancelled.
     """
 
     def __init__(self, simulation: SimulatedCluster, disturbance: Disturbance | None = None, number: int = 0) -> None:
@@ -73,6 +92,7 @@ class SimulatedProcess(InterceptingCluster):
         self._disturbance = disturbance
         self._number = number
         self.dead = False
+        self.cancelled = False
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         """Send a request, unless the process has crashed or crashes now."""
@@ -90,12 +110,9 @@ class SimulatedProcess(InterceptingCluster):
             # The operator does not learn whether the server accepted the write.
             with suppress(ApiError):
                 await self._counted(request, send)
-        if disturbance.is_crash:
-            self.dead = True
-            raise SimulatedCrash(f"{disturbance} a write")
-        raise ServerError(
-            "the server is currently unable to handle the request", code=0 if disturbance.is_done else 503
-        )
+        self.dead = disturbance.is_crash
+        self.cancelled = disturbance is Disturbance.CANCELLED
+        raise disturbance.error
 
     async def _counted(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         live = await self._live(request)

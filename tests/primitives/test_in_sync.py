@@ -177,6 +177,16 @@ def a_deployment() -> Resource:
     return deployment.Builder(base("apps/v1", "Deployment", spec=spec)).build()
 
 
+def an_empty_deployment() -> Resource:
+    """With empty values, of which the server stores none."""
+    pod = {"nodeSelector": {}, "tolerations": [], "initContainers": [], "hostNetwork": False, "hostname": ""}
+    template = {"metadata": {"labels": {"app": "web"}, "annotations": {}}, "spec": {**TEMPLATE["spec"], **pod}}
+    manifest = base("apps/v1", "Deployment", spec={"replicas": 0, "paused": False, "selector": SELECTOR})
+    manifest["metadata"]["annotations"] = {}
+    manifest["spec"]["template"] = template
+    return deployment.Builder(manifest).build()
+
+
 def a_daemon_set() -> Resource:
     spec = {"selector": SELECTOR, "template": TEMPLATE, "updateStrategy": {"rollingUpdate": {"maxUnavailable": "10%"}}}
     return daemonset.Builder(base("apps/v1", "DaemonSet", spec=spec)).build()
@@ -285,6 +295,7 @@ ROWS: Final = [
     pytest.param(a_network_policy, id="networkpolicy"),
     pytest.param(a_stateful_set, id="statefulset"),
     pytest.param(a_deployment, id="deployment"),
+    pytest.param(an_empty_deployment, id="deployment, with empty values"),
     pytest.param(a_daemon_set, id="daemonset"),
     pytest.param(an_hpa, id="hpa"),
     pytest.param(a_monitor, id="unstructured"),

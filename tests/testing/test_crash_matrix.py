@@ -11,7 +11,7 @@ from ocf import component
 from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Subresource, Verb
 from ocf.component import Component
 from ocf.embedded import EmbeddedCluster
-from ocf.errors import ConfigError, NotFoundError, ServerError
+from ocf.errors import ApiError, ConfigError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import deployment, hpa
 from ocf.testing import Disturbance, SimulatedCrash, crash_at_each_write
@@ -313,7 +313,11 @@ class TestProcess:
 
     @pytest.mark.parametrize(
         ("disturbance", "code", "done"),
-        [(Disturbance.LOST_REPLY, 0, True), (Disturbance.REJECTED, 503, False)],
+        [
+            (Disturbance.LOST_REPLY, 0, True),
+            (Disturbance.REJECTED, 503, False),
+            (Disturbance.CONFLICT, 409, False),
+        ],
     )
     async def test_a_process_that_does_not_crash_gets_an_error(
         self,
@@ -325,10 +329,20 @@ class TestProcess:
     ) -> None:
         process = SimulatedProcess(simulation, disturbance, 2)
         await process.create(settings("a"), field_manager="me")
-        with pytest.raises(ServerError) as failed:
+        with pytest.raises(ApiError) as failed:
             await process.create(settings("b"), field_manager="me")
         assert failed.value.code == code
         assert await exists(process, settings("b")) is done
+
+    async def test_a_cancelled_write_is_done_and_the_process_lives_on(
+        self, simulation: SimulatedCluster, settings: Callable[..., Manifest]
+    ) -> None:
+        process = SimulatedProcess(simulation, Disturbance.CANCELLED, 1)
+        with pytest.raises(asyncio.CancelledError):
+            await process.create(settings("a"), field_manager="me")
+        assert await exists(process, settings("a"))
+        await process.create(settings("b"), field_manager="me")
+        assert not process.dead
 
     async def test_every_process_has_its_own_apply_cache(self, simulation: SimulatedCluster) -> None:
         assert SimulatedProcess(simulation).apply_cache is not SimulatedProcess(simulation).apply_cache

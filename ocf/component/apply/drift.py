@@ -19,7 +19,7 @@ from ocf.concepts import Why
 from ocf.objects import FieldPath, Manifest, format_path
 from ocf.objects.managed_fields import ManagedFields, key_label, read_key
 from ocf.schema.builtin import ANYTHING, Type
-from ocf.schema.stored_values import is_stored_as, type_at
+from ocf.schema.stored_values import is_dropped, is_empty_part, is_stored_as, type_at
 
 if TYPE_CHECKING:
     from ocf.cluster import Rewrites
@@ -85,13 +85,16 @@ class _Comparison:
             case "v:" if isinstance(desired, list):
                 self._set(desired, live, fields, path)
             case _:
-                if not is_stored_as(desired, live, type_at(self._kind, path)):
+                kind = type_at(self._kind, path)
+                if not (is_stored_as(desired, live, kind) or is_empty_part(desired, live, kind)):
                     self._report(path, Why.CHANGED, desired, live)
 
     def _map(self, desired: Manifest, live: Any, fields: Manifest, path: FieldPath) -> None:
         for key, value in desired.items():
             owned = fields.get("f:" + key)
             stored = live.get(key, _ABSENT) if isinstance(live, dict) else _ABSENT
+            if stored is _ABSENT and is_dropped(value, type_at(self._kind, path), key):
+                continue
             if owned is None or stored is _ABSENT:
                 self._report((*path, key), Why.NOT_OWNED, value, None if stored is _ABSENT else stored)
             elif owned or value != stored or type(value) is not type(stored):

@@ -145,7 +145,7 @@ class TestDrift:
         assert reasons(wanted, live) == ["spec.template.spec.containers[1].image: changed"]
 
     def test_a_new_field(self, wanted: Manifest, live: Manifest) -> None:
-        wanted["spec"]["paused"] = False
+        wanted["spec"]["paused"] = True
         assert reasons(wanted, live) == ["spec.paused: not owned"]
 
     def test_a_field_with_the_default_value_is_not_owned(self, wanted: Manifest, live: Manifest) -> None:
@@ -206,3 +206,31 @@ class TestSets:
             "metadata.finalizers.c: not owned",
             "metadata.finalizers.b: no longer declared",
         ]
+
+
+class TestEmptyValues:
+    """An empty map or keyed list changes nothing; one that merges as a whole does."""
+
+    @pytest.mark.parametrize(
+        ("stored", "owned", "expected"),
+        [
+            pytest.param({"foreign": "x"}, {}, [], id="labels of another writer"),
+            pytest.param(None, {}, [], id="labels that are not stored"),
+            pytest.param(None, None, [], id="labels that are not owned either"),
+            pytest.param({"foreign": "x"}, None, ["metadata.labels: not owned"], id="labels that we do not own"),
+            pytest.param({"a": "1"}, {"f:a": {}}, ["metadata.labels.a: no longer declared"], id="a former label"),
+        ],
+    )
+    def test_labels(self, wanted: Manifest, live: Manifest, stored: Any, owned: Any, expected: list[str]) -> None:
+        wanted["metadata"] |= {"labels": {}, "annotations": {"b": "1"}}
+        live["metadata"] |= {"labels": stored, "annotations": {"b": "1"}}
+        fields(live)["f:metadata"] = {"f:labels": owned, "f:annotations": {"f:b": {}}}
+        if stored is None:
+            del live["metadata"]["labels"]
+        if owned is None:
+            del fields(live)["f:metadata"]["f:labels"]
+        assert reasons(wanted, live) == expected
+
+    def test_a_selector_merges_as_a_whole(self, wanted: Manifest, live: Manifest) -> None:
+        wanted["spec"]["selector"] = {}
+        assert reasons(wanted, live) == ["spec.selector: changed"]
