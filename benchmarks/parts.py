@@ -9,7 +9,6 @@ import itertools
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Final
 
 from kubernetes.client import V2HorizontalPodAutoscaler
@@ -20,7 +19,8 @@ from benchmarks.timer import each_call, each_turn
 from ocf.component import Drift
 from ocf.component.apply.drift import find_drift
 from ocf.embedded import EmbeddedCluster
-from ocf.objects import Manifest, ObjectKey, is_quantity_field, read_base, read_live
+from ocf.objects import Manifest, ObjectKey, read_base, read_live, split_api_version
+from ocf.schema.builtin import builtin_resource
 
 __all__ = ["suite"]
 
@@ -99,5 +99,6 @@ def _read_base() -> Manifest:
 
 
 def _compare(wanted: Manifest, live: Manifest) -> list[Drift]:
-    is_quantity = partial(is_quantity_field, _API_VERSION, _KIND)
-    return list(find_drift(wanted, live, manager=_MANAGER, rewrites={}, is_quantity=is_quantity))
+    resource = builtin_resource(*split_api_version(_API_VERSION), _KIND)
+    assert resource is not None
+    return find_drift(wanted, live, manager=_MANAGER, rewrites={}, kind=resource.type)

@@ -136,10 +136,10 @@ TREES: st.SearchStrategy[Manifest] = st.recursive(
 ).map(lambda tree: {"f:root": _consistent(tree)})
 
 
-def _consistent(tree: Manifest) -> Manifest:
-    """Keep only one kind of keys at each level, as in a real `fieldsV1`."""
-    kind = next(iter(tree), "")[:2]
-    return {name: _consistent(inner) for name, inner in tree.items() if name[:2] == kind}
+def _consistent(tree: Manifest, *, is_entry: bool = False) -> Manifest:
+    """Keep only one kind of keys at each level, and only fields in an entry, as in a real `fieldsV1`."""
+    kind = "f:" if is_entry else next(iter(tree), "")[:2]
+    return {name: _consistent(inner, is_entry=kind == "k:") for name, inner in tree.items() if name[:2] == kind}
 
 
 @given(tree=TREES, values=st.lists(st.integers(), min_size=16, max_size=16))
