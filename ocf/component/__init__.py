@@ -6,6 +6,15 @@ Build a component with `Builder`, and reconcile it inside `reconciling`.
 from ocf.component.apply.saved_fields import BEFORE_SUSPENSION
 from ocf.component.builder import Builder
 from ocf.component.component import Component
+from ocf.component.deletion import (
+    CLEANED_UP,
+    EXTERNAL_FINALIZER,
+    FINALIZER,
+    SKIP_CLEANUP,
+    CleanupPending,
+    CleanupReason,
+    DeletionOrder,
+)
 from ocf.component.diff import (
     ComponentDiff,
     DiffVerb,
@@ -16,7 +25,7 @@ from ocf.component.diff import (
     TakenField,
     diff,
 )
-from ocf.component.finalizer import FINALIZER, FinalizationResult, finalize
+from ocf.component.finalizer import FinalizationResult, Finalizer, OnDelete, finalize
 from ocf.component.model.context import ReconcileContext, reconciling
 from ocf.component.model.data_flow import DataFlow
 from ocf.component.model.resource_options import Conflicts, Participation, ResourceOptions
@@ -29,22 +38,30 @@ from ocf.component.summary import NOT_REACHED, ResourceSummary, describe, summar
 
 __all__ = [
     "BEFORE_SUSPENSION",
+    "CLEANED_UP",
+    "EXTERNAL_FINALIZER",
     "FINALIZER",
     "NOT_REACHED",
+    "SKIP_CLEANUP",
     "Action",
     "Builder",
+    "CleanupPending",
+    "CleanupReason",
     "Component",
     "ComponentDiff",
     "Condition",
     "Conflicts",
     "DataFlow",
+    "DeletionOrder",
     "DiffVerb",
     "Drift",
     "FieldConflict",
     "FieldDiff",
     "FinalizationResult",
+    "Finalizer",
     "IgnoredField",
     "ObjectDiff",
+    "OnDelete",
     "Participation",
     "Prerequisite",
     "PrerequisiteStatus",

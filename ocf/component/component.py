@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
+from ocf.cluster import Propagation
 from ocf.component import preview
 from ocf.component.model.context import ReconcileContext
 from ocf.component.model.data_flow import DataFlow, data_flows
@@ -238,10 +239,25 @@ class Component:
         Raises:
             ReconcileError: With every error, after every object was tried.
         """
-        work = Pruner(self._new_run(context, ScaleTargets({}, {}, {})))
-        remaining = await work.delete_applied(self._left_behind(context))
-        work.outcomes()
-        return remaining
+        return await self._delete_applied(context, self._left_behind(context))
+
+    async def delete_objects(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
+        """Delete every object that it applied for the owner, with its dependents, such as the pods of a Deployment.
+
+        Unowned objects are kept.
+
+        Args:
+            context: The reconcile of the owner.
+
+        Returns:
+            The objects that still exist.
+
+        Raises:
+            ReconcileError: With every error, after every object was tried.
+        """
+        made = _with(self.entries, Lifecycle.MANAGED, Lifecycle.DELETED)
+        owned = [entry for entry in made if not entry.options.unowned]
+        return await self._delete_applied(context, owned, Propagation.FOREGROUND)
 
     @property
     def data_topology(self) -> tuple[DataFlow, ...]:
@@ -341,6 +357,14 @@ class Component:
         outcomes = await suspend(scalers_first(self._reconciled, run.scaling.targets), run)
         reports = [outcome.report for outcome in outcomes if outcome.report is not None]
         return suspending_condition(reports, before), outcomes
+
+    async def _delete_applied(
+        self, context: ReconcileContext, entries: Sequence[Registration], propagation: Propagation | None = None
+    ) -> tuple[ObjectKey, ...]:
+        work = Pruner(self._new_run(context, ScaleTargets({}, {}, {})))
+        remaining = await work.delete_applied(entries, propagation)
+        work.outcomes()
+        return remaining
 
     def _left_behind(self, context: ReconcileContext) -> Sequence[Registration]:
         if not context.owned_by.key.namespace:

@@ -1,31 +1,54 @@
-"""Finalizer for cluster-scoped objects of a namespaced owner, which the garbage collector does not delete.
+"""Finalizers of an owner: it is held until what Kubernetes does not delete is deleted.
 
-A cluster-scoped object cannot refer to a namespaced owner. So a finalizer holds the owner until such objects are
-deleted. An owner whose components have no such objects gets no finalizer, and its namespace can be deleted without an
-operator.
+That is what `on_delete` deletes, outside of the cluster, and the cluster-scoped objects of a namespaced owner, which
+cannot refer to it. An owner without both gets no finalizer, and its namespace can be deleted without an operator.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from ocf.cluster import PatchOptions, PatchType
-from ocf.errors import ConflictError, NotFoundError
-from ocf.objects import PREFIX, Manifest, ObjectKey, get_field
+from ocf.component.deletion import (
+    FINALIZER,
+    SKIP_CLEANUP,
+    CleanupPending,
+    CleanupReason,
+    DeletionOrder,
+    DeletionStep,
+    condition_type,
+    decide,
+    external_finalizer,
+    finalizers_of,
+    is_held,
+)
+from ocf.component.finalizer_patch import set_finalizers
+from ocf.concepts import Event
+from ocf.errors import failure_text
+from ocf.objects import ObjectKey
+from ocf.objects.conditions import ConditionStatus
 
 if TYPE_CHECKING:
     from ocf.component.component import Component
     from ocf.component.model.context import ReconcileContext
 
-__all__ = ["FINALIZER", "FinalizationResult", "finalize"]
+__all__ = ["FinalizationResult", "Finalizer", "OnDelete", "finalize"]
 
-FINALIZER: Final = f"{PREFIX}/cleanup"
-"""Finalizer that holds an owner until objects that the garbage collector does not delete are deleted."""
+_log: Final = logging.getLogger("ocf.component")
 
-# The patch names the version that was read, so it conflicts whenever another writer changed the owner meanwhile.
-_TRIES: Final = 5
+OnDelete: TypeAlias = "Callable[[ReconcileContext], Awaitable[CleanupPending | None]]"
+"""Deletes what was made for an owner outside of the cluster; returns None when that does not exist any more."""
+
+# Set by a delete that orphans the dependents; the garbage collector removes it.
+_ORPHANING: Final = "orphan"
+_ORPHANING_POLL: Final = timedelta(seconds=10)
+_UNTIL_ORPHANED: Final = "Waiting until the garbage collector has orphaned the objects of the owner."
+# Number of objects that the message of the condition names.
+_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,18 +57,217 @@ class FinalizationResult:
 
     Args:
         remaining: Objects that are being deleted, and hold the owner.
+        pending: The result of an `on_delete` that has not finished; None otherwise.
         requeue_after: Time until the next reconcile; None once the finalizer is removed.
     """
 
     remaining: tuple[ObjectKey, ...] = ()
+    pending: CleanupPending | None = None
     requeue_after: timedelta | None = None
 
 
-async def finalize(context: ReconcileContext, *components: Component) -> FinalizationResult | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finalizer:
+    """The finalizers of one operator on its owners, and the clean-up that they wait for.
+
+    Args:
+        name: Name of the finalizer for objects without garbage collection; that for external resources follows from it.
+            Operators that clean up owners of the same kind need different ones.
+        on_delete: Deletes what was made for an owner outside of the cluster. It is called in every reconcile of an
+            owner that is being deleted, until it has returned None; it must succeed if there is nothing left to delete.
+        order: Whether `on_delete` is called before or after the objects of the components are deleted.
+    """
+
+    name: str = FINALIZER
+    on_delete: OnDelete | None = None
+    order: DeletionOrder = DeletionOrder.EXTERNAL_FIRST
+
+    async def begin(self, context: ReconcileContext) -> bool:
+        """Set the finalizer for external resources if there is an `on_delete`; remove it if there is none any more.
+
+        If a user asked to skip the clean-up of an owner that is being deleted, all our finalizers are removed.
+
+        Call it first in a reconcile: before the owner is read by its model, which may fail, and before anything is made
+        for the owner.
+
+        Args:
+            context: The reconcile of the owner.
+
+        Returns:
+            Whether there is something to do: False if the owner was deleted meanwhile, or if it is being deleted and no
+            finalizer of a controller holds it.
+
+        Raises:
+            ApiError: If the finalizer cannot be set or removed.
+        """
+        external = external_finalizer(self.name)
+        match self._decide(context):
+            case DeletionStep.HOLD:
+                return await set_finalizers(context, external, wanted=True)
+            case DeletionStep.RELEASE:
+                if await set_finalizers(context, external, wanted=False) and context.is_ending:
+                    self._stage(context, CleanupReason.SKIPPED, "The operator has no on_delete any more.")
+            case DeletionStep.SKIP:
+                await self._skip(context)
+            case _:
+                pass
+        return not context.is_gone and (not context.is_ending or is_held(context.owner))
+
+    async def run(
+        self, context: ReconcileContext, components: Callable[[], Awaitable[Sequence[Component]]]
+    ) -> FinalizationResult | None:
+        """Set or remove the finalizer as components need it; while the owner is being deleted, clean up first.
+
+        Args:
+            context: The reconcile of the owner.
+            components: Returns all components of the owner; called only where they are needed.
+
+        Returns:
+            What the owner waits for if it is being deleted; then there is nothing to reconcile. None otherwise.
+
+        Raises:
+            ReconcileError: If an object cannot be deleted.
+            ApiError: If the finalizer cannot be set or removed.
+            Exception: The error of `on_delete` or `components`. While the owner is being deleted, the condition
+                `CleanedUp` has it, too.
+        """
+        if not context.is_ending:
+            made = _announced(context, await components())
+            needed = any(one.objects_without_gc(context) for one in made)
+            # An owner that was deleted meanwhile must not get objects that would never be deleted.
+            return None if await set_finalizers(context, self.name, wanted=needed) else FinalizationResult()
+        if self._decide(context) in {DeletionStep.SKIP, DeletionStep.CLEANED}:
+            return FinalizationResult()
+        return await self._clean_up(context, components)
+
+    def cleans_up(self, context: ReconcileContext) -> bool:
+        """Return whether the owner is being deleted, and waits for the clean-up.
+
+        Args:
+            context: The reconcile of the owner.
+        """
+        return self._decide(context) is DeletionStep.CLEAN_UP
+
+    def fail(self, context: ReconcileContext, problem: str) -> str:
+        """Stage a failure in the condition of the clean-up, unless this reconcile has staged one already.
+
+        Args:
+            context: The reconcile of the owner.
+            problem: The message, without the values of Secrets; see `ocf.errors.failure_text`.
+
+        Returns:
+            The message of the condition, which also names the annotation that skips the clean-up.
+        """
+        name = condition_type(self.name)
+        if name not in context.staged:
+            hint = f'the annotation {SKIP_CLEANUP}: "true" deletes the owner without clean-up'
+            context.fail([name], f"{problem}; {hint}")
+        return context.condition(name).message
+
+    async def _clean_up(
+        self, context: ReconcileContext, components: Callable[[], Awaitable[Sequence[Component]]]
+    ) -> FinalizationResult:
+        steps = {
+            "on_delete": partial(self._delete_external, context),
+            "deleting objects": partial(self._delete_objects, context, components),
+        }
+        order = reversed(steps) if self.order is DeletionOrder.COMPONENTS_FIRST else steps
+        for step in order:
+            try:
+                waiting = await steps[step]()
+            except Exception as error:
+                self.fail(context, f"{step} failed: {failure_text(error)}")
+                raise
+            if waiting is not None:
+                return waiting
+        self._stage(context, CleanupReason.COMPLETED, "Clean-up has succeeded.")
+        return FinalizationResult()
+
+    async def _delete_external(self, context: ReconcileContext) -> FinalizationResult | None:
+        """Call `on_delete`, and remove its finalizer; return None once that is done."""
+        if self.on_delete is None or not self._holds_external(context):
+            return None
+        pending = await self.on_delete(context)
+        if pending is not None:
+            self._stage(context, CleanupReason.PENDING, pending.message or "Clean-up has not finished.")
+            return FinalizationResult(pending=pending, requeue_after=pending.requeue_after)
+        if await set_finalizers(context, external_finalizer(self.name), wanted=False):
+            _record(context, "CleanedUp", "Clean-up has succeeded")
+        return None
+
+    async def _delete_objects(
+        self, context: ReconcileContext, components: Callable[[], Awaitable[Sequence[Component]]]
+    ) -> FinalizationResult | None:
+        """Delete the objects that have to be deleted before the owner; return None once they do not exist."""
+        everything = self.order is DeletionOrder.COMPONENTS_FIRST and self._holds_external(context)
+        # Otherwise the garbage collector deletes all of them, and what `components` reads may be deleted already.
+        if not everything and self.name not in finalizers_of(context.owner):
+            return None
+        if everything and _ORPHANING in finalizers_of(context.owner):
+            self._stage(context, CleanupReason.OBJECTS_REMAINING, _UNTIL_ORPHANED)
+            return FinalizationResult(requeue_after=_ORPHANING_POLL)
+        made = _announced(context, await components())
+        deletes = [one.delete_objects if everything else one.delete_objects_without_gc for one in made]
+        remaining = tuple([key for delete in deletes for key in await delete(context)])
+        if not remaining:
+            await set_finalizers(context, self.name, wanted=False)
+            return None
+        named = ", ".join(map(str, remaining[:_NAMED])) + (", ..." if len(remaining) > _NAMED else "")
+        message = f"Waiting until objects are deleted ({len(remaining)}): {named}"
+        self._stage(context, CleanupReason.OBJECTS_REMAINING, message)
+        return FinalizationResult(remaining=remaining, requeue_after=min(one.poll_interval for one in made))
+
+    async def _skip(self, context: ReconcileContext) -> None:
+        """Remove the finalizers without a clean-up, as the annotation of the owner requests."""
+        if await set_finalizers(context, self.name, external_finalizer(self.name), wanted=False):
+            note = f'Clean-up skipped, as the annotation {SKIP_CLEANUP}: "true" requests'
+            self._stage(context, CleanupReason.SKIPPED, note)
+            _record(context, "CleanupSkipped", note, warning=True)
+
+    def _decide(self, context: ReconcileContext) -> DeletionStep:
+        return decide(context.owner, self.name, external=self.on_delete is not None)
+
+    def _holds_external(self, context: ReconcileContext) -> bool:
+        return self.on_delete is not None and external_finalizer(self.name) in finalizers_of(context.owner)
+
+    def _stage(self, context: ReconcileContext, reason: CleanupReason, message: str) -> None:
+        status = ConditionStatus.of(reason is CleanupReason.COMPLETED)
+        context.set_condition(condition_type(self.name), status=status, reason=reason, message=message)
+
+
+def _announced(context: ReconcileContext, components: Sequence[Component]) -> Sequence[Component]:
+    """Return all components of the owner, after what they manage is known to each other."""
+    for component in components:
+        component.announce(context)
+    context.claims.is_complete = True
+    return components
+
+
+def _record(context: ReconcileContext, reason: str, note: str, *, warning: bool = False) -> None:
+    owner = context.owned_by
+    (_log.warning if warning else _log.info)("%s: %s", owner.key, note, extra={"owner": str(owner.key)})
+    kind = "Warning" if warning else "Normal"
+    context.recorder.happened(
+        Event(
+            owner=owner.key,
+            owner_uid=owner.uid,
+            resource=owner.key,
+            reason=reason,
+            action="CleanUp",
+            note=note,
+            type=kind,
+        )
+    )
+
+
+async def finalize(
+    context: ReconcileContext, *components: Component, finalizer: Finalizer | None = None
+) -> FinalizationResult | None:
     """Set or remove the finalizer of an owner; call it first in a reconcile.
 
-    A namespaced owner gets a finalizer if one of its components applies cluster-scoped objects. Once the owner is being
-    deleted, these objects are deleted, and then the finalizer is removed.
+    An owner gets a finalizer if it has an `on_delete`, or if it is namespaced and one of its components applies
+    cluster-scoped objects. Once the owner is being deleted, `on_delete` is called, these objects are deleted, and then
+    the finalizer is removed.
 
     The objects are found by kind, of every cluster-scoped kind that the components register, and by our field manager.
     Unowned objects are kept.
@@ -56,6 +278,7 @@ async def finalize(context: ReconcileContext, *components: Component) -> Finaliz
     Args:
         context: The reconcile of the owner, from `reconciling`.
         components: All components of the owner.
+        finalizer: The finalizer; by default one without `on_delete`.
 
     Returns:
         What the owner waits for if it is being deleted; then there is nothing to reconcile. None otherwise.
@@ -63,60 +286,11 @@ async def finalize(context: ReconcileContext, *components: Component) -> Finaliz
     Raises:
         ReconcileError: If an object cannot be deleted.
         ApiError: If the finalizer cannot be set or removed.
+        Exception: The error of `on_delete`.
     """
-    for component in components:
-        component.announce(context)
-    context.claims.is_complete = True
-    needed = any(component.objects_without_gc(context) for component in components)
-    if not context.is_ending:
-        # An owner that was deleted meanwhile must not get objects that would never be deleted.
-        return None if await _set_finalizer(context, wanted=needed) else FinalizationResult()
-    if not _is_held(context.owner):
-        return FinalizationResult()
-    remaining = tuple([key for component in components for key in await component.delete_objects_without_gc(context)])
-    if remaining:
-        return FinalizationResult(
-            remaining=remaining, requeue_after=min(component.poll_interval for component in components)
-        )
-    await _set_finalizer(context, wanted=False)
-    return FinalizationResult()
 
+    async def found() -> tuple[Component, ...]:
+        return components
 
-def _is_held(owner: Manifest) -> bool:
-    return FINALIZER in (get_field(owner, ("metadata", "finalizers")) or [])
-
-
-async def _set_finalizer(context: ReconcileContext, *, wanted: bool) -> bool:
-    """Set or remove our finalizer; other finalizers are kept.
-
-    Returns:
-        Whether the owner still exists and is not being deleted.
-    """
-    live, owner = context.owner, context.owned_by
-    try:
-        for tries_left in reversed(range(_TRIES)):
-            if live["metadata"].get("uid") != owner.uid:
-                return False
-            if get_field(live, ("metadata", "deletionTimestamp")) is not None and wanted:
-                return False
-            if _is_held(live) is wanted:
-                return True
-            others = [name for name in get_field(live, ("metadata", "finalizers")) or [] if name != FINALIZER]
-            finalizers = [*others, FINALIZER] if wanted else others
-            metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "finalizers": finalizers}
-            manager = owner.field_manager("finalizer")
-            try:
-                # A patch, because an apply would create an owner again that was just deleted.
-                answer = await context.cluster.patch(
-                    owner.key, {"metadata": metadata}, PatchOptions(patch_type=PatchType.MERGE, field_manager=manager)
-                )
-            except ConflictError:
-                if not tries_left:
-                    raise
-                live = await context.cluster.get(owner.key)
-            else:
-                context.owner_changed(answer)
-                return True
-    except NotFoundError:
-        pass
-    return False
+    ours = finalizer or Finalizer()
+    return await ours.run(context, found) if await ours.begin(context) else FinalizationResult()

@@ -11,6 +11,7 @@ from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.managed_fields import ManagedFields
 
 if TYPE_CHECKING:
+    from ocf.cluster import Propagation
     from ocf.component.model.context import ReconcileContext
 
 __all__ = ["OwnedObjectDeleter"]
@@ -61,11 +62,12 @@ class OwnedObjectDeleter:
         """
         return ManagedFields.of(live).owned_by(self._manager) is not None
 
-    async def delete(self, live: Manifest) -> None:
+    async def delete(self, live: Manifest, propagation: Propagation | None = None) -> None:
         """Delete an object in the version that was read; do nothing if it was deleted meanwhile.
 
         Args:
             live: The live object.
+            propagation: What happens to its dependents; None takes the default of the kind.
 
         Raises:
             ReconcileError: If the object was changed or replaced meanwhile, or the request fails; names the resource.
@@ -74,7 +76,7 @@ class OwnedObjectDeleter:
         self._cluster.apply_cache.forget_write(key, self._manager)
         as_read = Preconditions(uid=metadata["uid"], resource_version=metadata["resourceVersion"])
         try:
-            await self._cluster.delete(key, DeleteOptions(preconditions=as_read))
+            await self._cluster.delete(key, DeleteOptions(preconditions=as_read, propagation=propagation))
         except NotFoundError:
             return
         except ConflictError as error:

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ocf.cluster import Cluster, Subresource
+from ocf.component.deletion import finalizers_of, is_ending
 from ocf.component.model.claims import Claims
 from ocf.component.model.ownership import Owner
 from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
@@ -90,6 +91,7 @@ class ReconcileContext:
         self._removed: set[str] = set()
         self._unpublished: dict[str, Condition] = {}
         self._ended = False
+        self._is_gone = False
 
     @property
     def status(self) -> dict[str, Any]:
@@ -124,8 +126,13 @@ class ReconcileContext:
 
     @property
     def is_ending(self) -> bool:
-        """Whether the owner is being deleted."""
-        return get_field(self.owner, ("metadata", "deletionTimestamp")) is not None
+        """Whether the owner is being deleted: then components apply nothing, and nothing new should be made for it."""
+        return is_ending(self.owner)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the owner was found to be removed during the reconcile, so that its status cannot be written."""
+        return self._is_gone
 
     def condition(self, name: str) -> Condition:
         """Return a condition of the owner, as staged or stored.
@@ -294,8 +301,13 @@ class ReconcileContext:
         Args:
             live: The owner as the cluster returned it.
         """
+        self._is_gone = is_ending(live) and not finalizers_of(live)
         if live.get("status") == self.owner.get("status"):
             self.owner = live
+
+    def owner_removed(self) -> None:
+        """Record that the owner does not exist any more, so that its status is not written."""
+        self._is_gone = True
 
     def _standing(self, name: str) -> Condition:
         return self._unpublished.get(name) or self.condition(name)
@@ -328,7 +340,7 @@ class ReconcileContext:
         owner = self.owned_by
         for event in failure_events(owner.key, owner.uid, self._problems, self._stored_conditions):
             self.recorder.happened(event)
-        status = await self._store()
+        status = None if self._is_gone else await self._store()
         if status is not None:
             self.recorder.observed(self.owned_by.key, status.get("conditions") or [])
 

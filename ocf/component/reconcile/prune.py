@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ocf.cluster import ListOptions
+from ocf.cluster import ListOptions, Propagation
 from ocf.component.apply.deleter import OwnedObjectDeleter
 from ocf.component.apply.takeover import applying_component
 from ocf.component.reconcile.run import ReconcileRun, raise_all
@@ -111,41 +111,53 @@ class Pruner:
                 if key.unversioned not in registered:
                     await self._gather(self._delete(str(key), "no longer registered", _UNREGISTERED, live))
 
-    async def delete_applied(self, entries: Iterable[Registration]) -> tuple[ObjectKey, ...]:
-        """Delete all objects of some kinds that this component applied for its owner, in every namespace.
+    async def delete_applied(
+        self, entries: Iterable[Registration], propagation: Propagation | None = None
+    ) -> tuple[ObjectKey, ...]:
+        """Delete all objects of some kinds that this component applied for its owner.
+
+        Cluster-scoped kinds, and those of a cluster-scoped owner, are listed in every namespace, others in the
+        namespace of the owner.
 
         Args:
             entries: Resources of these kinds.
+            propagation: What happens to the dependents of the objects; None takes the default of the kind.
 
         Returns:
-            The objects that still exist, because a finalizer holds them.
+            The objects that still exist, because a finalizer or a dependent holds them.
         """
         remaining: list[ObjectKey] = []
+        owner = self._run.context.owned_by
         keys = [entry.key for entry in _scalers_first(entries)]
-        for api_version, kind in dict.fromkeys((key.api_version, key.kind) for key in keys):
+        kinds = dict.fromkeys((key.api_version, key.kind, owner.key.namespace and key.namespace) for key in keys)
+        for api_version, kind, namespace in kinds:
             try:
-                found = await self._run.context.cluster.list(api_version, kind)
-            except NotFoundError:
-                continue
+                found = await self._applied(api_version, kind, namespace)
             except OcfError as error:
                 self._errors.append(self._list_error(f"{api_version}/{kind}", error))
                 continue
-            for live in filter(self._deleter.is_applied_by_us, found.items):
+            for live in found:
                 key = ObjectKey.of(live)
-                if get_field(live, ("metadata", "finalizers")):
+                delete = self._delete(str(key), "owner deleted", "because its owner is", live, propagation)
+                held = propagation is Propagation.FOREGROUND or get_field(live, ("metadata", "finalizers"))
+                if await self._gather(delete) is not Action.KEPT and held:
                     remaining.append(key)
-                await self._gather(self._delete(str(key), "owner deleted", "because its owner is", live))
         return tuple(remaining)
 
     async def _applied(self, api_version: str, kind: str, namespace: str) -> list[Manifest]:
-        """List the objects that this component applied for its owner; empty for a kind that is not served."""
+        """List the objects that this component applied for its owner; empty for a kind that is not served.
+
+        An object that can refer to the owner does, or it was orphaned; a cluster-scoped one may not be able to.
+        """
         context = self._run.context
         try:
             found = await context.cluster.list(api_version, kind, ListOptions(namespace=namespace))
         except NotFoundError:
             return []
         ours = self._deleter.is_applied_by_us
-        return [live for live in found.items if context.owned_by.references(live) and ours(live)]
+        refers = context.owned_by.references
+        unable = bool(context.owned_by.key.namespace) and not namespace
+        return [live for live in found.items if ours(live) and (unable or refers(live))]
 
     def _list_error(self, kind: str, cause: OcfError) -> ReconcileError:
         error = ReconcileError(self._run.component, f"failed to list {kind} to find unregistered objects: {cause}")
@@ -159,17 +171,21 @@ class Pruner:
 
         await self._gather(work_on_live())
 
-    async def _gather(self, work: Awaitable[ResourceOutcome]) -> None:
+    async def _gather(self, work: Awaitable[ResourceOutcome]) -> Action | None:
         try:
             self._outcomes.append(await work)
         except ReconcileError as error:
             self._errors.append(error)
+            return None
+        return self._outcomes[-1].action
 
-    async def _delete(self, identity: str, detail: str, reason: str, live: Manifest) -> ResourceOutcome:
+    async def _delete(
+        self, identity: str, detail: str, reason: str, live: Manifest, propagation: Propagation | None = None
+    ) -> ResourceOutcome:
         """Delete an object; one that was changed meanwhile is read and judged again, and a new one is kept."""
         for tries_left in reversed(range(_TRIES)):
             try:
-                return await self._delete_as_read(identity, detail, reason, live)
+                return await self._delete_as_read(identity, detail, reason, live, propagation)
             except ReconcileError as error:
                 if not (tries_left and isinstance(error.__cause__, ConflictError)):
                     raise
@@ -190,13 +206,15 @@ class Pruner:
             problem = f"failed to delete resource {key}: {error}"
             raise ReconcileError(self._run.component, problem, resource=str(key)) from error
 
-    async def _delete_as_read(self, identity: str, detail: str, reason: str, live: Manifest) -> ResourceOutcome:
+    async def _delete_as_read(
+        self, identity: str, detail: str, reason: str, live: Manifest, propagation: Propagation | None
+    ) -> ResourceOutcome:
         if get_field(live, ("metadata", "deletionTimestamp")) is not None:
             return ResourceOutcome(resource=identity, action=Action.UNCHANGED)
         why = self._deleter.reason_to_keep(live)
         if why:
             return self._kept(identity, live, why)
-        await self._deleter.delete(live)
+        await self._deleter.delete(live, propagation)
         self._run.reporter.deleted(ObjectKey.of(live), reason)
         return ResourceOutcome(resource=identity, action=Action.DELETED, writes=1, detail=detail)
 

@@ -1,0 +1,196 @@
+"""Decisions about an owner that is, or may be, deleted: functions of its manifest, without a cluster.
+
+Two finalizers of ours hold an owner while something is left that Kubernetes does not delete: one for external
+resources, which `on_delete` deletes, and one for cluster-scoped objects of a namespaced owner, which the garbage
+collector leaves behind. Each is removed when its part is done, so a part that is done is not done again, and where only
+one part exists, the other one cannot hold the owner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Final
+
+from ocf.errors import ConfigError
+from ocf.objects import PREFIX, Manifest, get_field
+
+__all__ = [
+    "CLEANED_UP",
+    "EXTERNAL_FINALIZER",
+    "FINALIZER",
+    "SKIP_CLEANUP",
+    "CleanupPending",
+    "CleanupReason",
+    "DeletionOrder",
+    "DeletionStep",
+    "condition_type",
+    "decide",
+    "external_finalizer",
+    "finalizers_of",
+    "is_ending",
+    "is_held",
+]
+
+FINALIZER: Final = f"{PREFIX}/cleanup"
+"""Finalizer that holds an owner until its objects without garbage collection are deleted."""
+
+EXTERNAL_FINALIZER: Final = f"{FINALIZER}-external"
+"""Finalizer that holds an owner until its `on_delete` has succeeded."""
+
+SKIP_CLEANUP: Final = f"{PREFIX}/skip-cleanup"
+"""Annotation of an owner: with the value `true`, its deletion does not wait for a clean-up."""
+
+CLEANED_UP: Final = "CleanedUp"
+"""Type of the condition of an owner whose deletion waits for its clean-up, with the default finalizer."""
+
+
+class DeletionOrder(StrEnum):
+    """Order in which a deletion cleans up."""
+
+    EXTERNAL_FIRST = "external first"
+    """`on_delete` is called while the objects of the components exist. Those that refer to the owner are deleted by the
+    garbage collector after the owner; the others are deleted after `on_delete` has succeeded."""
+    COMPONENTS_FIRST = "components first"
+    """The objects of the components are deleted, with their pods, and `on_delete` is called once they do not exist."""
+
+
+class DeletionStep(StrEnum):
+    """What the deletion state of an owner requires first."""
+
+    HOLD = "hold"
+    """It is not being deleted, and the finalizer for external resources must be set before anything is made."""
+    RELEASE = "release"
+    """It has the finalizer for external resources, and there is no `on_delete` any more."""
+    RECONCILE = "reconcile"
+    """It is not being deleted, and that finalizer is as it should be."""
+    CLEAN_UP = "clean up"
+    """It is being deleted, and a finalizer of ours holds it."""
+    SKIP = "skip"
+    """It is being deleted, a finalizer of ours holds it, and a user asked to skip the clean-up."""
+    CLEANED = "cleaned"
+    """It is being deleted, and no finalizer of ours holds it: nothing was made, or everything is cleaned up."""
+
+
+class CleanupReason(StrEnum):
+    """Reason of the condition `CleanedUp`."""
+
+    PENDING = "CleanupPending"
+    """`on_delete` has not finished."""
+    OBJECTS_REMAINING = "ObjectsRemaining"
+    """Objects are being deleted."""
+    ERROR = "Error"
+    """A step failed; it is tried again."""
+    SKIPPED = "CleanupSkipped"
+    """A user asked to skip the clean-up, or there is no `on_delete` any more."""
+    COMPLETED = "Completed"
+    """Everything is deleted; another finalizer holds the owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupPending:
+    """Result of an `on_delete` that has not finished: it is called again, and the owner is held until then.
+
+    Args:
+        requeue_after: Time until the next call; an event may cause it earlier.
+        message: The progress, for the message of the condition `CleanedUp`.
+
+    Raises:
+        ConfigError: If the time is not positive.
+
+    Example:
+        >>> CleanupPending(timedelta(seconds=10), "database shop is being dropped").message
+        'database shop is being dropped'
+    """
+
+    requeue_after: timedelta
+    message: str = ""
+
+    def __post_init__(self) -> None:
+        if self.requeue_after <= timedelta(0):
+            raise ConfigError(f"CleanupPending: requeue_after must be positive, got {self.requeue_after}")
+
+
+def decide(owner: Manifest, finalizer: str, *, external: bool) -> DeletionStep:
+    """Return what the deletion state of an owner requires first.
+
+    An owner that is being deleted cannot get a finalizer any more: the API server rejects it. So one that was deleted
+    before its finalizer was set is not cleaned up, and does not have to be, because nothing was made for it.
+
+    Args:
+        owner: The owner as read.
+        finalizer: Name of the finalizer for objects; that for external resources follows from it.
+        external: Whether there is an `on_delete`.
+
+    Example:
+        >>> decide({"metadata": {"name": "corner"}}, FINALIZER, external=True)
+        <DeletionStep.HOLD: 'hold'>
+    """
+    held = external_finalizer(finalizer) in finalizers_of(owner)
+    if not is_ending(owner):
+        if held is external:
+            return DeletionStep.RECONCILE
+        return DeletionStep.HOLD if external else DeletionStep.RELEASE
+    if not held and finalizer not in finalizers_of(owner):
+        return DeletionStep.CLEANED
+    if get_field(owner, ("metadata", "annotations", SKIP_CLEANUP)) == "true":
+        return DeletionStep.SKIP
+    return DeletionStep.CLEAN_UP if external or not held else DeletionStep.RELEASE
+
+
+def external_finalizer(finalizer: str) -> str:
+    """Return the name of the finalizer for external resources.
+
+    Args:
+        finalizer: Name of the finalizer for objects.
+
+    Example:
+        >>> external_finalizer("example.com/buckets")
+        'example.com/buckets-external'
+    """
+    return f"{finalizer}-external"
+
+
+def is_ending(owner: Manifest) -> bool:
+    """Return whether an owner is being deleted.
+
+    Args:
+        owner: The owner as read.
+    """
+    return get_field(owner, ("metadata", "deletionTimestamp")) is not None
+
+
+def condition_type(finalizer: str) -> str:
+    """Return the type of the condition of a clean-up; finalizers of several operators have different ones.
+
+    Args:
+        finalizer: Name of the finalizer.
+
+    Example:
+        >>> condition_type(FINALIZER), condition_type("example.com/buckets")
+        ('CleanedUp', 'example.com/buckets.CleanedUp')
+    """
+    return CLEANED_UP if finalizer == FINALIZER else f"{finalizer}.{CLEANED_UP}"
+
+
+def is_held(owner: Manifest) -> bool:
+    """Return whether a controller holds an owner: the finalizers of Kubernetes itself have no domain.
+
+    Args:
+        owner: The owner as read.
+
+    Example:
+        >>> [is_held({"metadata": {"finalizers": [name]}}) for name in ("foregroundDeletion", "example.com/hold")]
+        [False, True]
+    """
+    return any("/" in name for name in finalizers_of(owner))
+
+
+def finalizers_of(owner: Manifest) -> list[str]:
+    """Return the finalizers of an owner.
+
+    Args:
+        owner: The owner as read.
+    """
+    return get_field(owner, ("metadata", "finalizers")) or []

@@ -1,0 +1,428 @@
+"""Clean-up of what Kubernetes does not delete: `on_delete`, and the finalizer that waits for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.component import (
+    EXTERNAL_FINALIZER,
+    SKIP_CLEANUP,
+    CleanupPending,
+    Component,
+    DeletionOrder,
+    FinalizationResult,
+    Finalizer,
+    ReconcileContext,
+    finalize,
+    reconcile_all,
+    reconciling,
+)
+from ocf.concepts import Event, NullRecorder
+from ocf.errors import ReconcileError
+from ocf.objects import Manifest, ObjectKey
+from ocf.testing import FaultyCluster, RecordingCluster, faults
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster
+    from tests.component.conftest import Env, StaticKind
+
+ROLE = ObjectKey("rbac.authorization.k8s.io/v1", "ClusterRole", "viewer")
+CONFIG = ObjectKey("v1", "ConfigMap", "settings", "shop")
+HOLD = "example.com/hold"
+PENDING = CleanupPending(timedelta(seconds=30), "database demo is being dropped")
+
+
+class Database:
+    """An external database: `on_delete` drops it.
+
+    Attributes:
+        results: What the next calls return or raise; then they succeed.
+        calls: Number of calls.
+        seen: Whether the ConfigMap existed, for each call.
+    """
+
+    def __init__(self, *results: CleanupPending | Exception) -> None:
+        self.results = [*results]
+        self.calls = 0
+        self.seen: list[bool] = []
+
+    async def drop(self, context: ReconcileContext) -> CleanupPending | None:
+        self.calls += 1
+        found = await context.cluster.list("v1", "ConfigMap")
+        self.seen.append("settings" in {each["metadata"]["name"] for each in found.items})
+        result = self.results.pop(0) if self.results else None
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def finalizer(self, **settings: Any) -> Finalizer:
+        return Finalizer(on_delete=self.drop, **settings)
+
+
+class Events(NullRecorder):
+    """Recorder of events."""
+
+    def __init__(self) -> None:
+        self.found: Counter[tuple[str, str]] = Counter()
+
+    def happened(self, event: Event) -> None:
+        self.found[event.type, event.reason] += 1
+
+
+Run = Callable[..., Awaitable[FinalizationResult | None]]
+
+
+@pytest.fixture
+def events() -> Events:
+    return Events()
+
+
+@pytest.fixture
+def plain(config_map: Callable[..., StaticKind]) -> Component:
+    return component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
+
+
+@pytest.fixture
+def subject(cluster_role: StaticKind, config_map: Callable[..., StaticKind]) -> Component:
+    builder = component.Builder("web", condition_type="WebReady").with_resource(config_map().build())
+    return builder.with_resource(cluster_role.build()).build()
+
+
+@pytest.fixture
+def run(world: Env, events: Events) -> Run:
+    """Reconcile as an operator does, finalizer first."""
+
+    async def reconcile(
+        finalizer: Finalizer | None, *subjects: Component, cluster: Cluster | None = None
+    ) -> FinalizationResult | None:
+        owner = await world.owner_manifest()
+        through = cluster or world.cluster
+        async with reconciling(owner, through, clock=world.clock, recorder=events) as context:
+            departure = await finalize(context, *subjects, finalizer=finalizer)
+            if departure is None:
+                await reconcile_all(context, *subjects)
+        return departure
+
+    return reconcile
+
+
+async def finalizers(world: Env) -> list[str]:
+    found: list[str] = (await world.owner_manifest())["metadata"].get("finalizers", [])
+    return found
+
+
+async def cleaned_up(world: Env) -> tuple[str, str]:
+    found = await world.condition("CleanedUp")
+    return found["status"], found["reason"]
+
+
+async def test_an_owner_gets_the_finalizer_before_anything_is_made(world: Env, run: Run, plain: Component) -> None:
+    broken = FaultyCluster(world.cluster, [faults.server_error(kind="Shop", times=None)])
+    with pytest.raises(Exception, match="unable to handle"):
+        await run(Database().finalizer(), plain, cluster=broken)
+    assert not await world.exists(CONFIG)
+    await run(Database().finalizer(), plain)
+    assert await finalizers(world) == [EXTERNAL_FINALIZER]
+    assert await world.exists(CONFIG)
+
+
+async def test_it_can_be_held_before_the_components_are_known(world: Env) -> None:
+    """Functions that return components may make something, too."""
+    async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+        assert await Database().finalizer().begin(context)
+        assert await finalizers(world) == [EXTERNAL_FINALIZER]
+        assert await Database().finalizer().begin(context)
+        assert await finalizers(world) == [EXTERNAL_FINALIZER]
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["gone", "held by another finalizer"])
+async def test_an_owner_deleted_before_it_is_held_may_not_get_anything(world: Env, *, held: bool) -> None:
+    """The API server would reject a new finalizer."""
+    owner = await world.change(world.owner, metadata={"finalizers": [HOLD] if held else None})
+    async with reconciling(owner, world.cluster, clock=world.clock) as context:
+        await world.change(world.owner, metadata={"labels": {"a": "b"}})
+        await world.cluster.delete(world.owner)
+        assert not await Database().finalizer().begin(context)
+        assert context.is_gone is not held
+
+
+async def test_a_quiet_reconcile_sends_nothing(world: Env, run: Run, plain: Component) -> None:
+    database = Database()
+    for _ in range(2):
+        await run(database.finalizer(), plain)
+    world.cluster.requests.clear()
+    await run(database.finalizer(), plain)
+    assert world.cluster.requests.writes == 0
+    assert database.calls == 0
+
+
+@pytest.mark.promise("on-delete")
+async def test_the_owner_goes_when_on_delete_has_succeeded(
+    world: Env, run: Run, plain: Component, events: Events
+) -> None:
+    database = Database()
+    await run(database.finalizer(), plain)
+    await world.cluster.delete(world.owner)
+    seen = RecordingCluster(world.cluster)
+    assert await run(database.finalizer(), plain, cluster=seen) == FinalizationResult()
+    assert database.calls == 1
+    assert not await world.exists(world.owner)
+    assert [f"{write.verb} {write.kind}" for write in seen.writes] == ["patch Shop"]
+    assert events.found["Normal", "CleanedUp"] == 1
+
+
+async def test_an_owner_waits_for_what_is_pending(world: Env, run: Run, plain: Component) -> None:
+    database = Database(PENDING, PENDING)
+    await run(database.finalizer(), plain)
+    await world.cluster.delete(world.owner)
+    for _ in range(2):
+        waiting = await run(database.finalizer(), plain)
+        assert waiting == FinalizationResult(pending=PENDING, requeue_after=timedelta(seconds=30))
+        assert await cleaned_up(world) == ("False", "CleanupPending")
+        assert (await world.condition("CleanedUp"))["message"] == "database demo is being dropped"
+    assert await run(database.finalizer(), plain) == FinalizationResult()
+    assert database.calls == 3
+    assert not await world.exists(world.owner)
+
+
+async def test_a_pending_clean_up_whose_progress_is_the_same_writes_nothing(
+    world: Env, run: Run, plain: Component
+) -> None:
+    database = Database(PENDING, PENDING)
+    await run(database.finalizer(), plain)
+    await world.cluster.delete(world.owner)
+    await run(database.finalizer(), plain)
+    seen = RecordingCluster(world.cluster)
+    await run(database.finalizer(), plain, cluster=seen)
+    assert not seen.writes
+
+
+@pytest.mark.promise("on-delete-fails")
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        pytest.param(ReconcileError("web", "the database has 3 connections"), "3 connections", id="ours"),
+        pytest.param(RuntimeError("password: hunter2"), "unexpected RuntimeError", id="unexpected"),
+    ],
+)
+async def test_a_failure_is_raised_and_reported_and_loses_nothing(
+    world: Env, run: Run, plain: Component, error: Exception, text: str
+) -> None:
+    database = Database(error)
+    await run(database.finalizer(), plain)
+    await world.cluster.delete(world.owner)
+    with pytest.raises(type(error)):
+        await run(database.finalizer(), plain)
+    assert await finalizers(world) == [EXTERNAL_FINALIZER]
+    assert await cleaned_up(world) == ("False", "Error")
+    message = (await world.condition("CleanedUp"))["message"]
+    assert text in message
+    assert SKIP_CLEANUP in message
+    assert "hunter2" not in message
+    assert await run(database.finalizer(), plain) == FinalizationResult()
+    assert not await world.exists(world.owner)
+
+
+async def test_other_finalizers_stay_and_on_delete_is_called_once(world: Env, run: Run, plain: Component) -> None:
+    database = Database()
+    await world.change(world.owner, metadata={"finalizers": [HOLD]})
+    await run(database.finalizer(), plain)
+    assert await finalizers(world) == [HOLD, EXTERNAL_FINALIZER]
+    await world.cluster.delete(world.owner)
+    for _ in range(3):
+        assert await run(database.finalizer(), plain) == FinalizationResult()
+        assert await finalizers(world) == [HOLD]
+        assert await cleaned_up(world) == ("True", "Completed")
+    assert database.calls == 1
+
+
+async def test_two_operators_do_not_release_each_others_owner(world: Env, run: Run, plain: Component) -> None:
+    databases, records = Database(), Database()
+    first, second = databases.finalizer(name="example.com/databases"), records.finalizer(name="example.com/records")
+    for each in (first, second, first, second):
+        await run(each, plain)
+    assert await finalizers(world) == ["example.com/databases-external", "example.com/records-external"]
+    await world.cluster.delete(world.owner)
+    await run(first, plain)
+    assert await finalizers(world) == ["example.com/records-external"]
+    await run(second, plain)
+    assert (databases.calls, records.calls) == (1, 1)
+    assert not await world.exists(world.owner)
+
+
+class TestSwitching:
+    """`on_delete` is declared for existing owners, or not declared any more."""
+
+    async def test_on_adds_the_finalizer_at_the_next_reconcile(self, world: Env, run: Run, plain: Component) -> None:
+        await run(None, plain)
+        assert await finalizers(world) == []
+        await run(Database().finalizer(), plain)
+        assert await finalizers(world) == [EXTERNAL_FINALIZER]
+
+    async def test_off_removes_the_finalizer(self, world: Env, run: Run, plain: Component) -> None:
+        await world.change(world.owner, metadata={"finalizers": [HOLD]})
+        await run(Database().finalizer(), plain)
+        await run(None, plain)
+        assert await finalizers(world) == [HOLD]
+
+    async def test_off_releases_an_owner_that_is_being_deleted(self, world: Env, run: Run, plain: Component) -> None:
+        await run(Database().finalizer(), plain)
+        await world.cluster.delete(world.owner)
+        assert await run(None, plain) == FinalizationResult()
+        assert not await world.exists(world.owner)
+
+    async def test_on_calls_nothing_for_an_owner_that_was_deleted_before(
+        self, world: Env, run: Run, plain: Component
+    ) -> None:
+        database = Database()
+        await world.change(world.owner, metadata={"finalizers": [HOLD]})
+        await world.cluster.delete(world.owner)
+        assert await run(database.finalizer(), plain) == FinalizationResult()
+        assert database.calls == 0
+        assert await finalizers(world) == [HOLD]
+
+
+class TestSkipping:
+    async def test_the_annotation_releases_the_owner_without_a_clean_up(
+        self, world: Env, run: Run, plain: Component, events: Events
+    ) -> None:
+        database = Database(RuntimeError("the provider does not exist any more"))
+        await run(database.finalizer(), plain)
+        await world.cluster.delete(world.owner)
+        with pytest.raises(RuntimeError):
+            await run(database.finalizer(), plain)
+        await world.change(world.owner, metadata={"annotations": {SKIP_CLEANUP: "true"}})
+        assert await run(database.finalizer(), plain) == FinalizationResult()
+        assert database.calls == 1
+        assert not await world.exists(world.owner)
+        assert events.found["Warning", "CleanupSkipped"] == 1
+
+    async def test_objects_are_not_waited_for(self, world: Env, run: Run, subject: Component) -> None:
+        await run(None, subject)
+        await world.change(ROLE, metadata={"finalizers": [HOLD]})
+        await world.change(world.owner, metadata={"annotations": {SKIP_CLEANUP: "true"}})
+        assert await run(None, subject) is None
+        await world.cluster.delete(world.owner)
+        await run(None, subject)
+        assert not await world.exists(world.owner)
+        assert await world.exists(ROLE)
+
+    async def test_it_is_in_the_condition_while_another_finalizer_holds(
+        self, world: Env, run: Run, plain: Component, events: Events
+    ) -> None:
+        await world.change(world.owner, metadata={"finalizers": [HOLD], "annotations": {SKIP_CLEANUP: "true"}})
+        await run(Database().finalizer(), plain)
+        await world.cluster.delete(world.owner)
+        for _ in range(3):
+            await run(Database().finalizer(), plain)
+        assert await cleaned_up(world) == ("False", "CleanupSkipped")
+        assert events.found["Warning", "CleanupSkipped"] == 1
+
+
+class TestOrder:
+    async def test_external_resources_are_deleted_first_by_default(
+        self, world: Env, run: Run, subject: Component
+    ) -> None:
+        database = Database(PENDING)
+        await run(database.finalizer(), subject)
+        await world.cluster.delete(world.owner)
+        await run(database.finalizer(), subject)
+        assert await world.exists(ROLE)
+        await run(database.finalizer(), subject)
+        assert not await world.exists(ROLE)
+        assert database.seen == [True, True]
+
+    async def test_on_delete_is_not_called_again_while_objects_are_waited_for(
+        self, world: Env, run: Run, subject: Component
+    ) -> None:
+        database = Database()
+        await run(database.finalizer(), subject)
+        await world.change(ROLE, metadata={"finalizers": [HOLD]})
+        await world.cluster.delete(world.owner)
+        for _ in range(3):
+            waiting = await run(database.finalizer(), subject)
+            assert waiting == FinalizationResult(remaining=(ROLE,), requeue_after=timedelta(seconds=10))
+            assert await cleaned_up(world) == ("False", "ObjectsRemaining")
+            assert str(ROLE) in (await world.condition("CleanedUp"))["message"]
+        await world.change(ROLE, metadata={"finalizers": None})
+        await run(database.finalizer(), subject)
+        assert not await world.exists(world.owner)
+        assert database.calls == 1
+
+    @pytest.mark.embedded_only("deleting dependents takes a controller")
+    async def test_components_can_be_deleted_first(self, world: Env, run: Run, subject: Component) -> None:
+        database = Database(PENDING)
+        finalizer = database.finalizer(order=DeletionOrder.COMPONENTS_FIRST)
+        await run(finalizer, subject)
+        await world.change(CONFIG, metadata={"finalizers": [HOLD]})
+        await world.cluster.delete(world.owner)
+        waiting = await run(finalizer, subject)
+        assert waiting is not None
+        assert set(waiting.remaining) == {ROLE, CONFIG}
+        waiting = await run(finalizer, subject)
+        assert waiting == FinalizationResult(remaining=(CONFIG,), requeue_after=timedelta(seconds=10))
+        assert await cleaned_up(world) == ("False", "ObjectsRemaining")
+        assert database.calls == 0
+        await world.change(CONFIG, metadata={"finalizers": None})
+        await run(finalizer, subject)
+        assert database.seen == [False]
+        await run(finalizer, subject)
+        assert not await world.exists(world.owner)
+
+    @pytest.mark.embedded_only("deleting dependents takes a controller")
+    async def test_components_first_keeps_objects_of_others(self, world: Env, run: Run, subject: Component) -> None:
+        """Those of other owners, those of a user, and those that were orphaned."""
+        finalizer = Database().finalizer(order=DeletionOrder.COMPONENTS_FIRST)
+        theirs = [ObjectKey(key.api_version, key.kind, "theirs", key.namespace) for key in (ROLE, CONFIG)]
+        for key in theirs:
+            await world.create(key)
+        await run(finalizer, subject)
+        await world.change(CONFIG, metadata={"ownerReferences": None})
+        await world.cluster.delete(world.owner)
+        for _ in range(3):
+            if await world.exists(world.owner):
+                await run(finalizer, subject)
+        assert not await world.exists(world.owner)
+        assert not await world.exists(ROLE)
+        assert [await world.exists(key) for key in (*theirs, CONFIG)] == [True, True, True]
+
+    async def test_components_first_waits_until_dependents_are_orphaned(
+        self, world: Env, run: Run, plain: Component
+    ) -> None:
+        finalizer = Database().finalizer(order=DeletionOrder.COMPONENTS_FIRST)
+        await run(finalizer, plain)
+        await world.change(world.owner, metadata={"finalizers": [EXTERNAL_FINALIZER, "orphan"]})
+        owner = await world.owner_manifest()
+        owner["metadata"]["deletionTimestamp"] = "2026-01-31T12:00:00Z"
+        async with reconciling(owner, world.cluster, clock=world.clock) as context:
+            waiting = await finalize(context, plain, finalizer=finalizer)
+            assert waiting == FinalizationResult(requeue_after=timedelta(seconds=10))
+            assert await world.exists(CONFIG)
+
+
+async def test_components_are_not_needed_for_a_cluster_scoped_owner(world: Env) -> None:
+    """The garbage collector deletes all of their objects, so nothing that they read can hold the owner."""
+    mall: Manifest = {
+        "apiVersion": "example.com/v1",
+        "kind": "Mall",
+        "metadata": {
+            "name": "demo",
+            "uid": "u",
+            "finalizers": [EXTERNAL_FINALIZER],
+            "deletionTimestamp": "2026-01-31T12:00:00Z",
+        },
+    }
+
+    async def components() -> tuple[Component, ...]:
+        raise AssertionError("not needed")
+
+    database = Database(PENDING)
+    context = ReconcileContext(mall, world.cluster, world.clock)
+    assert await database.finalizer().run(context, components) is not None
+    assert database.calls == 1
