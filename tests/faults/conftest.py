@@ -21,7 +21,17 @@ from kubernetes.client import V1EnvVar
 from ocf import component, feature
 from ocf.autoscaling import metrics
 from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
-from ocf.component import Component, ResourceOptions, Result, finalize, reconciling
+from ocf.component import (
+    CleanupPending,
+    Component,
+    DeletionOrder,
+    Finalizer,
+    ReconcileContext,
+    ResourceOptions,
+    Result,
+    finalize,
+    reconciling,
+)
 from ocf.concepts import ApplyOperation, Data, Event, NullRecorder, OperationalStatus, Resource, StatusReport
 from ocf.editors import Editor, ObjectMetaEditor, container_named
 from ocf.embedded import CustomKind, EmbeddedCluster
@@ -36,6 +46,8 @@ if TYPE_CHECKING:
 
 # Replica count that the simulated autoscaler sets.
 BUSY: Final = 5
+# Namespace of the buckets, which Kubernetes does not delete with their owner.
+BUCKETS: Final = "buckets"
 
 MODE: Final = Data[str]("mode")
 
@@ -169,6 +181,9 @@ class Operator:
     Args:
         clock: Clock of the reconciles.
         finalizes: Whether it adds a finalizer to the owner; without one the cluster-scoped role is never deleted.
+        cleanup: The order of the deletion, if the operator also makes a bucket that Kubernetes does not delete. The
+            bucket is emptied first and then deleted; a ConfigMap in another namespace stands for it, so that its
+            requests can be disturbed as well.
         options: Additional resource options by kind.
         namespace: Namespace of the shop.
 
@@ -183,6 +198,7 @@ class Operator:
         clock: VirtualClock,
         *,
         finalizes: bool = False,
+        cleanup: DeletionOrder | None = None,
         options: Mapping[str, ResourceOptions] | None = None,
         namespace: str = "shop",
     ) -> None:
@@ -196,14 +212,18 @@ class Operator:
         self.keys = (self.settings, self.web, self.scaler, self.service, self.budget, self.role)
         self.clock = clock
         self.told = Told()
-        self.finalizes = finalizes
+        self.finalizes = finalizes or cleanup is not None
+        self.bucket = ObjectKey("v1", "ConfigMap", "bucket", BUCKETS)
+        self.finalizer = Finalizer()
+        if cleanup is not None:
+            self.finalizer = Finalizer(on_delete=self._delete_bucket, order=cleanup)
         self.options = options or {}
         self._seen: WeakKeyDictionary[Cluster, Manifest] = WeakKeyDictionary()
 
     async def new_cluster(self, **spec: Any) -> EmbeddedCluster:
         """Return a cluster that contains only the owner; keywords change its spec."""
         kinds = [CustomKind("example.com", "v1", "Shop")]
-        cluster = EmbeddedCluster(kinds=kinds, namespaces=[self.owner.namespace], now=self.clock.now)
+        cluster = EmbeddedCluster(kinds=kinds, namespaces=[self.owner.namespace, BUCKETS], now=self.clock.now)
         await self.open(cluster, **spec)
         return cluster
 
@@ -247,9 +267,24 @@ class Operator:
             return None
         made = self.component(owner["spec"])
         async with reconciling(owner, cluster, clock=self.clock, recorder=self.told) as context:
-            if self.finalizes and await finalize(context, made):
+            if self.finalizes and await finalize(context, made, finalizer=self.finalizer):
                 return None
+            if self.finalizer.on_delete is not None and await self.read(cluster, self.bucket) is None:
+                await cluster.create(_named(self.bucket, data={"state": "full"}), field_manager="buckets")
             return await made.reconcile(context)
+
+    async def _delete_bucket(self, context: ReconcileContext) -> CleanupPending | None:
+        live = await self.read(context.cluster, self.bucket)
+        if live is None:
+            return None
+        if live["data"]["state"] == "full":
+            as_read = {"resourceVersion": live["metadata"]["resourceVersion"]}
+            patch = {"metadata": as_read, "data": {"state": "empty"}}
+            options = PatchOptions(patch_type=PatchType.MERGE, field_manager="buckets")
+            await context.cluster.patch(self.bucket, patch, options)
+            return CleanupPending(timedelta(seconds=10), "bucket is being emptied")
+        await context.cluster.delete(self.bucket)
+        return None
 
     async def controllers(self, cluster: Cluster) -> None:
         """Run the simulated controllers of Kubernetes, and check the owner's conditions."""
