@@ -8,12 +8,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from ocf.component import Component
+from ocf.component import CleanupPending, Component
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
     from ocf.component import ReconcileContext
-    from ocf.runtime.operator.types import Components, ReconcileOutcome, Report
+    from ocf.runtime.operator.types import Cleanup, Components, ReconcileOutcome, Report
 
 __all__ = ["Callbacks"]
 
@@ -30,11 +30,13 @@ class Callbacks(Generic[O]):
     Args:
         components: Returns the components of an owner.
         report: Sets the owner's status after a reconcile; None sets nothing.
+        on_delete: Deletes what was made for an owner outside of the cluster; None if nothing is.
     """
 
-    def __init__(self, components: Components[O], report: Report[O] | None) -> None:
+    def __init__(self, components: Components[O], report: Report[O] | None, on_delete: Cleanup[O] | None) -> None:
         self._components: Callable[..., Any] = components
         self._report: Callable[..., Any] | None = report
+        self._on_delete: Callable[..., Any] | None = on_delete
         self._takes_context = _positional(components) >= _BOTH
         self._warned: set[str] = set()
 
@@ -102,6 +104,26 @@ class Callbacks(Generic[O]):
                 "%s returned a delay of %s, which is not positive and counts as none: return None", name, asked
             )
         return None
+
+    async def on_delete(self, owner: O, context: ReconcileContext) -> CleanupPending | None:
+        """Call `on_delete` for an owner that is being deleted; return what it waits for, or None once it is done.
+
+        Args:
+            owner: The owner.
+            context: The context of the reconcile.
+
+        Raises:
+            ConfigError: If the function returns something else.
+        """
+        if self._on_delete is None:
+            return None
+        answer = self._on_delete(owner, context, context.cluster)
+        pending = await answer if inspect.isawaitable(answer) else answer
+        if pending is not None and not isinstance(pending, CleanupPending):
+            name = getattr(self._on_delete, "__qualname__", "on_delete")
+            kind = type(pending).__name__
+            raise ConfigError(f"{name} must return CleanupPending or None, got an object of type {kind}")
+        return pending
 
 
 def _positional(function: Callable[..., Any]) -> int:

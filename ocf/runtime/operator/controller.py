@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import EventType, ListOptions
 from ocf.errors import ApiError, NotFoundError
-from ocf.objects import ObjectKey, get_field, split_api_version
+from ocf.objects import ObjectKey, get_field
 from ocf.objects.owner_references import controller_of
 from ocf.objects.timestamps import parse_time
 from ocf.runtime.operator.observed_versions import ObservationIndex, ObservedVersions, RecordingReads
@@ -97,7 +97,6 @@ class Controller:
         )
         self._cache = cache
         self._deps = deps
-        self._group_kind_of_owner = (split_api_version(operator.owner.api_version)[0], operator.owner.kind)
         self._index = ObservationIndex()
         self._runs: dict[ObjectKey, _RunningReconcile] = {}
         """The running reconciles, by owner."""
@@ -219,7 +218,7 @@ class Controller:
     def _referred_owners(self, key: ObjectKey, state: Manifest) -> Iterable[ObjectKey]:
         """Yield the owners that a state of an object refers to: its controller, and what the watches map it to."""
         controller = controller_of(state)
-        if controller is not None and (controller.group, controller.kind) == self._group_kind_of_owner:
+        if controller is not None and (controller.group, controller.kind) == self.operator.owner_group_kind:
             yield self._owner(key.namespace, controller.name)
         for watch in self.operator.watches:
             if (watch.api_version, watch.kind) == (key.api_version, key.kind):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ocf.component.deletion import condition_type
 from ocf.errors import failure_text
 
 if TYPE_CHECKING:
@@ -23,26 +24,23 @@ __all__ = ["show_failure", "show_hidden_failures"]
 def show_failure(
     operator: Operator[Any],
     context: ReconcileContext,
-    error: Exception,
+    problem: str,
     *,
-    step: str = "",
     components: Iterable[Component] = (),
 ) -> None:
-    """Show an error in the failure condition of an operator, and in each of its conditions that was not set yet.
+    """Show a failure in the failure condition of an operator, and in each of its conditions that was not set yet.
 
     Args:
         operator: The operator.
         context: The reconcile of the owner.
-        error: The error. The value of a Secret in the text of an unexpected error does not become part of a condition:
-            only the type of such an error is shown.
-        step: What failed, as it precedes "failed", `the report`; empty if the error names it.
+        problem: The message, without the values of Secrets; see `ocf.errors.failure_text`.
         components: The components of the owner, if they are known.
     """
     declared = [*operator.published_conditions, *operator.abnormal_conditions]
     types = [*(one.condition_type for one in components if one.published), *context.published(declared)]
-    stale = [name for name in types if name not in context.staged]
-    text = failure_text(error)
-    problem = f"{step} failed: {text}" if step else text
+    # The condition of a clean-up is about the clean-up only, which may have succeeded.
+    kept = {*context.staged, condition_type(operator.finalizer)}
+    stale = [name for name in types if name not in kept]
     context.fail([*stale, operator.failure_condition], problem, abnormal=operator.abnormal_conditions)
 
 

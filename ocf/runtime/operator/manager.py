@@ -53,7 +53,8 @@ class Manager:
         options: The settings of the process.
 
     Raises:
-        BuildError: If there is no operator, two have the same name, or two have webhooks for the same kind.
+        BuildError: If there is no operator, two have the same name, two have webhooks for the same kind, or one would
+            remove the finalizer of another one.
 
     Attributes:
         health: The checks of the probes.
@@ -67,6 +68,9 @@ class Manager:
             raise BuildError(
                 [f"the operators of a process need different names, got {', '.join(names) or 'no operator'}"]
             )
+        shared = _shared_finalizers(operators)
+        if shared:
+            raise BuildError(shared)
         self._cluster = cluster
         self._operators = tuple(operators)
         self._options = options
@@ -256,6 +260,18 @@ class _Term:
                     await self._cache.cache(state.api_version, state.kind, namespace=state.namespace)
                 except ApiError:
                     continue  # the cache retries, and its state has the problem
+
+
+def _shared_finalizers(operators: Sequence[Operator[Any]]) -> list[str]:
+    """Return a problem for each operator that would remove the finalizer of another one's `on_delete`."""
+    cleaning = [one for one in operators if one.on_delete is not None]
+    pairs = [(one, other) for one in cleaning for other in operators if one.name != other.name]
+    return [
+        f'"{other.name}" would remove the finalizer {one.finalizer} that "{one.name}" sets on each {one.owner.kind}: '
+        "operators of the same owners need different values of `finalizer`"
+        for one, other in pairs
+        if one.finalizer == other.finalizer and one.owner_group_kind == other.owner_group_kind
+    ]
 
 
 class _ProcessMetrics:

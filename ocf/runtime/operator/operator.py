@@ -11,13 +11,16 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, cast
 
+from ocf.component import FINALIZER, DeletionOrder
+from ocf.component.deletion import external_finalizer
 from ocf.errors import BuildError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey, describe_invalid, split_api_version
 from ocf.objects.conditions import condition_type_problem
 from ocf.objects.models import quantities_as_text
+from ocf.objects.name_validation import qualified_name
 from ocf.runtime.crds.versions import version_of
 from ocf.runtime.operator.callbacks import Callbacks
-from ocf.runtime.operator.types import Components, Report
+from ocf.runtime.operator.types import Cleanup, Components, Report
 from ocf.runtime.rbac.rules import EVENTS, PolicyRule, policy_rules
 from ocf.runtime.workqueue import ExponentialBackoff, RateLimiter
 from ocf.schema.rest_mapping import rest_mapping
@@ -143,7 +146,8 @@ class Operator(Generic[O]):
         name: Name of the operator in metrics, events and leases: a DNS label such as `shop-operator`.
         owner: The kind of its owners.
         components: Returns the components of an owner; called in every reconcile. It may read objects through the
-            context (`context.cluster.get`): objects read by name are watched from then on.
+            context (`context.cluster.get`): objects read by name are watched from then on. While the owner is being
+            deleted (`context.is_ending`) it is called where its objects have to be found, and should make nothing.
         report: Sets fields and conditions of the owner's status, which are part of its one status write; called at the
             end of each reconcile, also if the reconcile failed. It is not called for an owner that its model cannot
             read, because there is no owner to pass, nor once the owner is gone.
@@ -153,6 +157,14 @@ class Operator(Generic[O]):
         abnormal_conditions: Those that are bad when True, such as `Degraded`: a failed reconcile sets them to True.
         failure_condition: Type of the condition that shows a failure that is not a component's own: False, with the
             reason `Error`, while reconciles fail. It does not exist otherwise.
+        on_delete: Deletes what Kubernetes does not collect: a database, a DNS record, a bucket. Called with the owner,
+            the context and the cluster while the owner is being deleted, and again until it returns None; it must
+            succeed if there is nothing left to delete. A finalizer, set before the first call of `components`, holds
+            the owner until then. A `CleanupPending` asks for another call; an error is retried with backoff.
+        deletion_order: Whether `on_delete` is called before or after the objects of the components are deleted.
+        finalizer: Name of the finalizer for objects without garbage collection; that of `on_delete` ends in `-external`
+            in addition. Operators that clean up owners of the same kind need different ones; after a change, owners
+            keep the former ones until a user removes them.
         owns: Kinds of objects that its components create. They are watched from the start; other kinds are watched
             from their first request on.
         reads: Kinds that `components` reads itself, for the RBAC rules.
@@ -166,7 +178,7 @@ class Operator(Generic[O]):
         resync: Period after which all owners are reconciled without an event; None for never.
         event_formatter: Rewrites events in the operator's own terms; None posts them unchanged.
         recorders: Recorders of attempts, events and conditions, in addition to those of metrics and events.
-        on_deleted: Called with each deleted owner, to drop data that is kept for it.
+        on_deleted: Called with each owner that is gone, to drop data that the process keeps for it.
 
     Raises:
         BuildError: If a setting is out of range.
@@ -179,6 +191,9 @@ class Operator(Generic[O]):
     published_conditions: Sequence[str] = ()
     abnormal_conditions: Sequence[str] = ()
     failure_condition: str = "Reconciled"
+    on_delete: Cleanup[O] | None = None
+    deletion_order: DeletionOrder = DeletionOrder.EXTERNAL_FIRST
+    finalizer: str = FINALIZER
     owns: Sequence[Kind] = ()
     reads: Sequence[Kind] = ()
     watches: Sequence[Watch] = ()
@@ -205,6 +220,8 @@ class Operator(Generic[O]):
             problems.append(f"resync must be positive, or None for never, got {self.resync}")
         types = dict.fromkeys([*self.published_conditions, *self.abnormal_conditions, self.failure_condition])
         problems += filter(None, map(condition_type_problem, types))
+        if "/" not in self.finalizer or qualified_name(external_finalizer(self.finalizer)):
+            problems.append(f'finalizer must be a name with a domain, such as "{FINALIZER}", got "{self.finalizer}"')
         problems += [
             f"{kind} is in `uncached`, so it cannot be watched"
             for _, kind in sorted({*self.owns, *self._watched, self.owner_kind} & {*self.uncached})
@@ -218,6 +235,11 @@ class Operator(Generic[O]):
         return self.owner.api_version, self.owner.kind
 
     @property
+    def owner_group_kind(self) -> tuple[str, str]:
+        """Group and kind of its owners, which are the same in all versions."""
+        return split_api_version(self.owner.api_version)[0], self.owner.kind
+
+    @property
     def controller(self) -> str:
         """Reporting controller of its events: group of the owners and name, `example.com/shop-operator`."""
         group, _ = split_api_version(self.owner.api_version)
@@ -226,14 +248,18 @@ class Operator(Generic[O]):
     @cached_property
     def callbacks(self) -> Callbacks[O]:
         """The operator's functions, called with the arguments that they accept."""
-        return Callbacks(self.components, self.report)
+        return Callbacks(self.components, self.report, self.on_delete)
 
-    def policy_rules(self, components: Iterable[Component], *, enforced: bool = False) -> frozenset[PolicyRule]:
+    def policy_rules(
+        self, components: Iterable[Component], *, enforced: bool = False, removes_finalizer: bool = False
+    ) -> frozenset[PolicyRule]:
         """Return the RBAC rules of the operator, those for posting events included.
 
         Args:
             components: Its components in every state that they may have: gates open and closed.
             enforced: See `ocf.runtime.rbac.policy_rules`.
+            removes_finalizer: Whether owners may still have the finalizer of an earlier version of the operator, which
+                had an `on_delete` or cluster-scoped objects; removing it takes a privilege.
 
         Returns:
             The rules; `ManagerOptions.policy_rules` adds those of the process, for its lease and its webhooks.
@@ -243,6 +269,8 @@ class Operator(Generic[O]):
         """
         definitions = [*self.definitions, *([self.owner.definition] if self.owner.definition else [])]
         owners = rest_mapping(self.owner.api_version, self.owner.kind, definitions)
+        without = DeletionOrder.EXTERNAL_FIRST if removes_finalizer else None
+        order = self.deletion_order if self.on_delete is not None else without
         watched = {*self.owns, *self.reads, *self._watched} - {*self.uncached}
         found = policy_rules(
             components,
@@ -251,6 +279,7 @@ class Operator(Generic[O]):
             definitions=definitions,
             cached=True,
             enforced=enforced,
+            deletion_order=order,
         )
         direct = {(one.group, one.plural) for one in (rest_mapping(*kind, definitions) for kind in self.uncached)}
         kept = {one for one in found if (one.group, one.resource) not in direct or one.verb not in {"list", "watch"}}

@@ -6,18 +6,18 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from ocf.component import FINALIZER, finalize, reconcile_each, reconciling
-from ocf.errors import ReconcileError
-from ocf.objects import get_field
+from ocf.component import Finalizer, reconcile_each, reconciling
+from ocf.errors import ReconcileError, failure_text
 from ocf.runtime.operator.failures import show_failure, show_hidden_failures
 from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.types import ReconcileOutcome
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
-    from ocf.component import Component, ReconcileContext, Result
+    from ocf.component import CleanupPending, Component, ReconcileContext, Result
     from ocf.concepts import Clock, Recorder
     from ocf.objects import Manifest
 
@@ -34,6 +34,9 @@ async def reconcile_owner(
 ) -> timedelta | None:
     """Reconcile the components of an owner, and write its status once, also if the reconcile fails.
 
+    An owner that is being deleted is cleaned up instead (`on_delete`). While only finalizers of others hold it, the
+    operator's functions are called, and the components apply nothing.
+
     Args:
         operator: The operator.
         manifest: The owner as read from the cluster.
@@ -48,54 +51,118 @@ async def reconcile_owner(
         Exception: The error that the reconcile failed with, after the status was written.
     """
     async with reconciling(manifest, cluster, clock=clock, recorder=recorder) as context:
-        if context.is_ending and FINALIZER not in (get_field(manifest, ("metadata", "finalizers")) or []):
-            return None
+        return await _OwnerReconcile(operator, context).run()
+
+
+class _OwnerReconcile(Generic[O]):
+    """One reconcile of one owner.
+
+    Args:
+        operator: The operator.
+        context: The context of the reconcile.
+    """
+
+    def __init__(self, operator: Operator[O], context: ReconcileContext) -> None:
+        self._operator = operator
+        self._context = context
+        self._deadline = asyncio.get_running_loop().time() + operator.reconcile_timeout.total_seconds()
+        self._components: tuple[Component, ...] | None = None
+        self._step = "the finalizer"
+        """What fails if an error is raised now; empty if the error names it."""
+
+    async def run(self) -> timedelta | None:
+        """Reconcile or clean up, and report; return the delay until the next reconcile."""
+        operator, context = self._operator, self._context
+        finalizer = Finalizer(
+            name=operator.finalizer,
+            on_delete=self._on_delete if operator.on_delete is not None else None,
+            order=operator.deletion_order,
+        )
         try:
-            owner = operator.owner.read(manifest)
+            async with self._limited(self._deadline):
+                if not await finalizer.begin(context):
+                    return None
+            self._step = "reading the owner"
+            owner = operator.owner.read(context.owner)
         except Exception as error:
-            show_failure(operator, context, error, step="reading the owner")
+            self._show(error, finalizer)
             raise
-        deadline = asyncio.get_running_loop().time() + operator.reconcile_timeout.total_seconds()
-        outcome = await _attempted(operator, owner, context, deadline)
-        gone = outcome.finalization is not None and not outcome.finalization.remaining
-        asked = None if gone else await _reported(operator, owner, context, outcome, deadline)
+        outcome = await self._attempted(owner, finalizer)
+        # The owner was deleted before anything was made in this reconcile.
+        unmade = outcome.finalization is not None and not context.is_ending
+        asked = None if context.is_gone or unmade else await self._reported(owner, outcome)
         show_hidden_failures(operator, context, outcome)
         context.clear_failure(operator.failure_condition)
         if outcome.error is not None:
             raise outcome.error
         return min((delay for delay in (outcome.requeue_after, asked) if delay is not None), default=None)
 
+    async def _attempted(self, owner: O, finalizer: Finalizer) -> ReconcileOutcome:
+        """Reconcile or clean up until the deadline; an error is part of the outcome and of the conditions."""
+        operator, context, find = self._operator, self._context, partial(self._find_components, owner)
+        self._step = "the clean-up" if finalizer.cleans_up(context) else "the finalizer"
+        try:
+            async with self._limited(self._deadline):
+                finalization = await finalizer.run(context, find)
+                if finalization is None:
+                    components = await find()
+                    self._step = ""
+                    return _outcome(components, await reconcile_each(context, *components))
+                held = context.is_ending and not context.is_gone and finalization.requeue_after is None
+                if held and operator.on_delete is None:
+                    # Another finalizer holds the owner, maybe one of the author's own, which this function may remove.
+                    # What it makes for an owner with an `on_delete` would never be deleted.
+                    await find()
+                return ReconcileOutcome(components=self._components or (), finalization=finalization)
+        except Exception as error:  # noqa: BLE001 (it is reported first, and raised then)
+            self._show(error, finalizer)
+            return ReconcileOutcome(components=self._components or (), error=error)
 
-async def _attempted(operator: Operator[O], owner: O, context: ReconcileContext, deadline: float) -> ReconcileOutcome:
-    """Reconcile the components until a deadline; an error is part of the outcome and of the conditions."""
-    components: tuple[Component, ...] = ()
-    step = "the function that returns the components"
-    try:
-        async with _limited(operator, deadline):
-            components = await operator.callbacks.components(owner, context)
-            step = "the finalizer"
-            departure = await finalize(context, *components)
-            if departure is not None:
-                return ReconcileOutcome(components=components, finalization=departure)
-            step = ""
-            return _outcome(components, await reconcile_each(context, *components))
-    except Exception as error:  # noqa: BLE001 (it is reported first, and raised then)
-        show_failure(operator, context, error, step=step, components=components)
-        return ReconcileOutcome(components=components, error=error)
+    async def _find_components(self, owner: O) -> tuple[Component, ...]:
+        """Return the components of the owner; the author's function is called once per reconcile."""
+        if self._components is None:
+            step, self._step = self._step, "the function that returns the components"
+            self._components = await self._operator.callbacks.components(owner, self._context)
+            self._step = step
+        return self._components
 
+    async def _on_delete(self, context: ReconcileContext) -> CleanupPending | None:
+        return await self._operator.callbacks.on_delete(self._operator.owner.read(context.owner), context)
 
-@asynccontextmanager
-async def _limited(operator: Operator[Any], deadline: float) -> AsyncIterator[None]:
-    """Cancel the block at a deadline of the loop's clock, and raise that as an error of the reconcile."""
-    term = asyncio.timeout_at(deadline)
-    try:
-        async with term:
-            yield
-    except TimeoutError:
-        if not term.expired():
-            raise
-        problem = f"the reconcile exceeded its timeout of {operator.reconcile_timeout}"
-        raise ReconcileError(operator.name, problem) from None
+    async def _reported(self, owner: O, outcome: ReconcileOutcome) -> timedelta | None:
+        # After a timeout, the report still has to publish it.
+        latest = max(self._deadline, asyncio.get_running_loop().time() + _REPORT_TIME)
+        try:
+            async with self._limited(latest):
+                return await self._operator.callbacks.report(self._context, owner, outcome)
+        except Exception as error:
+            self._step = "the report"
+            self._show(error)
+            if outcome.error is None:
+                raise
+            outcome.error.add_note(f"the report failed, too: {type(error).__name__}")
+            return None
+
+    def _show(self, error: Exception, finalizer: Finalizer | None = None) -> None:
+        """Show an error in the conditions of the owner; with a finalizer, it may be one of the clean-up."""
+        text = failure_text(error)
+        problem = f"{self._step} failed: {text}" if self._step else text
+        if finalizer is not None and finalizer.cleans_up(self._context):
+            problem = finalizer.fail(self._context, problem)
+        show_failure(self._operator, self._context, problem, components=self._components or ())
+
+    @asynccontextmanager
+    async def _limited(self, deadline: float) -> AsyncIterator[None]:
+        """Cancel the block at a deadline of the loop's clock, and raise that as an error of the reconcile."""
+        term = asyncio.timeout_at(deadline)
+        try:
+            async with term:
+                yield
+        except TimeoutError:
+            if not term.expired():
+                raise
+            problem = f"the reconcile exceeded its timeout of {self._operator.reconcile_timeout}"
+            raise ReconcileError(self._operator.name, problem) from None
 
 
 def _outcome(components: tuple[Component, ...], answers: Sequence[Result | Exception]) -> ReconcileOutcome:
@@ -109,19 +176,3 @@ def _outcome(components: tuple[Component, ...], answers: Sequence[Result | Excep
     if len(errors) > 1:
         error = ExceptionGroup(f"{len(errors)} of {len(components)} components failed", list(errors.values()))
     return ReconcileOutcome(components=components, results=results, errors=errors, error=error)
-
-
-async def _reported(
-    operator: Operator[O], owner: O, context: ReconcileContext, outcome: ReconcileOutcome, deadline: float
-) -> timedelta | None:
-    # After a timeout, the report still has to publish it.
-    latest = max(deadline, asyncio.get_running_loop().time() + _REPORT_TIME)
-    try:
-        async with _limited(operator, latest):
-            return await operator.callbacks.report(context, owner, outcome)
-    except Exception as error:
-        show_failure(operator, context, error, step="the report", components=outcome.components)
-        if outcome.error is None:
-            raise
-        outcome.error.add_note(f"the report failed, too: {type(error).__name__}")
-        return None

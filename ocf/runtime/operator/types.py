@@ -8,9 +8,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from ocf.component import Component, FinalizationResult, ReconcileContext, Result
+    from ocf.cluster import Cluster
+    from ocf.component import CleanupPending, Component, FinalizationResult, ReconcileContext, Result
 
-__all__ = ["Components", "ReconcileOutcome", "Report"]
+__all__ = ["Cleanup", "Components", "ReconcileOutcome", "Report"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
 
@@ -20,11 +21,13 @@ class ReconcileOutcome:
     """Outcome of the reconcile of one owner, as the author's `report` gets it.
 
     Args:
-        components: The owner's components; empty if an error occurred before they were known.
+        components: The owner's components; empty if an error occurred before they were known, or a deletion did not
+            need them.
         results: Results of the components that were reconciled, by component name.
         errors: Errors of the components that failed, by component name.
         error: The error that the reconcile failed with; None if it succeeded.
-        finalization: What the deletion still waits for if the owner is being deleted; else None.
+        finalization: What the deletion still waits for if the owner is being deleted; else None. It waits for nothing
+            if only the finalizer of another controller, or of the author's own, holds the owner.
     """
 
     components: tuple[Component, ...] = ()
@@ -51,3 +54,5 @@ Report: TypeAlias = "Callable[[ReconcileContext, O, ReconcileOutcome], timedelta
 
 A delay that is not positive counts as None.
 """
+Cleanup: TypeAlias = "Callable[[O, ReconcileContext, Cluster], Awaitable[CleanupPending | None]]"
+"""Deletes what was made for an owner outside of the cluster; returns None when that does not exist any more."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from ocf.component import DeletionOrder
 from ocf.component.model.resource_options import Lifecycle
 from ocf.objects import Manifest, ObjectKey
 from ocf.schema.rest_mapping import RESTMapping, rest_mapping
@@ -104,7 +105,7 @@ def kopf_rules(*, clusterwide: bool = True, posting: bool = True, peering: str =
     return frozenset(found)
 
 
-def policy_rules(
+def policy_rules(  # noqa: PLR0913 (independent facts about the operator, by keyword)
     components: Iterable[Component],
     *,
     owner: ObjectKey,
@@ -113,6 +114,7 @@ def policy_rules(
     cached: bool = False,
     fixed: bool = False,
     enforced: bool = False,
+    deletion_order: DeletionOrder | None = None,
 ) -> frozenset[PolicyRule]:
     """Return the privileges that an operator of some components needs.
 
@@ -126,6 +128,7 @@ def policy_rules(
         fixed: Whether the objects have the same names for every owner; then the privileges are limited to these names.
         enforced: Whether the cluster runs the admission plugin `OwnerReferencesPermissionEnforcement`, as OpenShift
             does. It also requires `delete` on objects whose owner references are set or removed.
+        deletion_order: Order of the clean-up if the operator has an `on_delete`; None if it has none.
 
     Returns:
         The privileges; add `EVENTS` and `lease_rules` with `|`.
@@ -136,7 +139,8 @@ def policy_rules(
     definitions = tuple(definitions)
     find = partial(rest_mapping, definitions=definitions)
     found: set[PolicyRule] = set()
-    needs_finalizer = False
+    needs_finalizer = deletion_order is not None
+    components_first = deletion_order is DeletionOrder.COMPONENTS_FIRST
     for component in components:
         for entry in component.entries:
             resource = find(entry.resource.key.api_version, entry.resource.key.kind)
@@ -144,13 +148,15 @@ def policy_rules(
             without_gc = bool(owner.namespace) and not resource.namespaced and not entry.options.unowned
             without_gc = without_gc and bool(lifecycles & _CREATED)
             needs_finalizer |= without_gc
+            owned = bool(lifecycles & _CREATED) and not entry.options.unowned
+            by_list = without_gc or (components_first and owned)
             name = entry.resource.key.name if fixed else ""
-            verbs = set(_verbs(component, entry, resource, cached=cached, without_gc=without_gc))
+            verbs = set(_verbs(component, entry, resource, cached=cached, by_list=by_list))
             if enforced and lifecycles & _REFERRING and not entry.options.unowned:
                 verbs.add("delete")  # the plugin: a change of the owner references can get an object deleted
             for verb in verbs:
                 # Objects that are found by a list may have any name.
-                any_name = verb in _UNNAMEABLE or (verb == "delete" and (component.prunes or without_gc))
+                any_name = verb in _UNNAMEABLE or (verb == "delete" and (component.prunes or by_list))
                 found.add(_on(resource, verb, "" if any_name else name))
     found |= set(_of_owner(find(owner.api_version, owner.kind), needs_finalizer=needs_finalizer, enforced=enforced))
     found |= {_on(find(*watched), verb) for watched in watches for verb in ("list", "watch")}
@@ -162,19 +168,19 @@ def _on(resource: RESTMapping, verb: str, name: str = "", part: str = "") -> Pol
 
 
 def _verbs(
-    component: Component, entry: Registration, resource: RESTMapping, *, cached: bool, without_gc: bool
+    component: Component, entry: Registration, resource: RESTMapping, *, cached: bool, by_list: bool
 ) -> Iterator[str]:
     for lifecycle in entry.options.possible_lifecycles:
         yield from _VERBS_OF_LIFECYCLE[lifecycle]
     prunes = component.prunes and resource.namespaced
     if cached:
         yield from ("list", "watch")
-    if prunes or without_gc:
+    if prunes or by_list:
         yield "list"
     deleted_on_suspend = entry.suspendable is not None and entry.suspendable.delete_on_suspend()
     if (
         prunes
-        or without_gc
+        or by_list
         or (
             Lifecycle.MANAGED in entry.options.possible_lifecycles
             and (component.gate is not None or deleted_on_suspend)

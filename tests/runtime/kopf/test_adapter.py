@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict
 import ocf
 from ocf import component
 from ocf.cluster import ListOptions, PatchOptions, PatchType
-from ocf.component import Component
+from ocf.component import EXTERNAL_FINALIZER, Component
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest, ObjectKey
@@ -263,6 +263,31 @@ async def test_kopf_asks_for_the_rights_that_are_named_and_no_others(cluster: Em
 
         await until(all_requested)
     assert requested() <= needed
+
+
+@pytest.mark.promise("on-delete", runs="inside kopf")
+async def test_owners_are_cleaned_up_inside_kopf(cluster: EmbeddedCluster) -> None:
+    """With the finalizer of `ocf`, not with one of kopf."""
+    databases: set[str] = set()
+
+    async def make(owner: Shop) -> Component:
+        databases.add(owner.metadata["name"])
+        return components_of(owner)
+
+    async def drop(owner: Shop, *_: object) -> None:
+        databases.remove(owner.metadata["name"])
+
+    async def is_gone() -> bool:
+        return not (await cluster.list("example.com/v1", "Shop", ListOptions(namespace="town"))).items
+
+    operator = Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=make, on_delete=drop)
+    async with kopf_running(operator):
+        await cluster.create(shop(), field_manager="test")
+        await until_it_shows(cluster, "open")
+        assert (await cluster.get(SHOP))["metadata"]["finalizers"] == [EXTERNAL_FINALIZER]
+        await cluster.delete(SHOP)
+        await until(is_gone)
+    assert databases == set()
 
 
 async def test_what_is_under_way_is_finished_when_kopf_is_stopped(cluster: EmbeddedCluster) -> None:

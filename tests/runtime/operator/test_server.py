@@ -21,7 +21,7 @@ from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, Watch, WebhookOptions, running
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 
-from .conftest import SECOND, Env, RunTest, Shop, key_of, shop
+from .conftest import Env, RunTest, Shop, key_of, shop
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -259,25 +259,6 @@ def test_what_the_owner_cannot_own_is_cleaned_up_and_repaired(run_test: RunTest)
             await env.cluster.delete(key_of())
             await asyncio.sleep(1)
             assert await is_gone(env.cluster, priority)
-            assert await is_gone(env.cluster, key_of())
-
-    run_test(test)
-
-
-def test_an_owner_that_others_hold_is_left_alone_once_it_is_being_deleted(run_test: RunTest) -> None:
-    async def test(env: Env) -> None:
-        held = shop()
-        held["metadata"]["finalizers"] = ["example.com/others"]
-        async with env.operating(report=lambda *_: 10 * SECOND):
-            await env.create(held)
-            await asyncio.sleep(1)
-            await env.cluster.delete(key_of())
-            await asyncio.sleep(5)
-            env.forget()
-            await asyncio.sleep(100)
-            assert (env.passes, env.gateway.requests) == ([], [])
-            await env.edit(key_of(), {"metadata": {"finalizers": None}})
-            await asyncio.sleep(5)
             assert await is_gone(env.cluster, key_of())
 
     run_test(test)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ocf import component
-from ocf.component import Component
+from ocf.component import Component, DeletionOrder
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError
 from ocf.feature import BooleanGate
@@ -120,6 +120,28 @@ def test_what_pruning_deletes_has_any_name() -> None:
     found = of(of_settings().with_prune().build(), of_settings(delete_when=True).build(), fixed=True)
 
     assert [one.name for one in found if (one.resource, one.verb) == ("configmaps", "delete")] == [""]
+
+
+class TestDeletion:
+    """An operator with `on_delete` sets a finalizer, which is a patch of the owner."""
+
+    def test_a_finalizer_is_a_patch_of_the_owner(self) -> None:
+        found = of(of_settings().build(), deletion_order=DeletionOrder.EXTERNAL_FIRST)
+
+        assert verbs(found, "shops") == {"get", "list", "watch", "patch"}
+        assert verbs(found, "configmaps") == {"get", "create", "patch"}
+
+    def test_components_first_lists_and_deletes_what_they_make(self) -> None:
+        found = of(of_settings().build(), deletion_order=DeletionOrder.COMPONENTS_FIRST, fixed=True)
+
+        assert verbs(found, "configmaps") == {"get", "create", "patch", "list", "delete"}
+        assert [one.name for one in found if (one.resource, one.verb) == ("configmaps", "delete")] == [""]
+
+    @pytest.mark.parametrize("options", [{"unowned": True}, {"read_only": True}, {"orphan_when": True}])
+    def test_components_first_deletes_nothing_else(self, options: dict[str, Any]) -> None:
+        found = of(of_settings(**options).build(), deletion_order=DeletionOrder.COMPONENTS_FIRST)
+
+        assert "delete" not in verbs(found, "configmaps")
 
 
 def test_a_kind_that_nobody_defines_is_refused() -> None:

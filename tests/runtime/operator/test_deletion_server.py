@@ -1,0 +1,301 @@
+"""Clean-up on deletion on a real API server, with the privileges that the declaration asks for and no others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+import pytest_asyncio
+
+from ocf import component
+from ocf.cluster import PatchOptions, PatchType
+from ocf.component import EXTERNAL_FINALIZER, SKIP_CLEANUP, CleanupPending, Component, DeletionOrder, ReconcileContext
+from ocf.errors import NotFoundError
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import configmap, deployment
+from ocf.runtime.crds import CRDVersion, crd
+from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, running
+from ocf.runtime.rbac import ServiceAccount, roles
+from ocf.runtime.workqueue import FixedDelay
+from ocf.testing.envtest import ControllerName
+
+from .conftest import SECOND, Shop, shop
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ocf.cluster import Cluster
+    from ocf.cluster.client import ApiServerCluster
+    from ocf.testing.envtest import ControlPlane
+    from ocf.testing.envtest.fixtures import RunControllers
+
+HOLD: Final = "example.com/hold"
+# Tests share the server, and no other test uses this kind.
+DEFINITION: Final = crd("deletion.example.com", CRDVersion("v1", Shop))
+
+
+def components(owner: Shop) -> Component:
+    namespace = owner.metadata["namespace"]
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
+    named = {"name": "web", "namespace": namespace}
+    workload: Manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": named}
+    workload["spec"] = {"selector": {"matchLabels": labels}, "template": template}
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named, "data": {"motto": owner.spec.motto}}
+    builder = component.Builder("web", condition_type="WebReady").with_resource(configmap.Builder(settings).build())
+    return builder.with_resource(deployment.Builder(workload).build()).build()
+
+
+class Databases:
+    """Databases outside of the cluster.
+
+    Attributes:
+        calls: Number of calls of `drop`.
+        dropped: Whether `drop` has succeeded.
+        hanging: Whether `drop` hangs.
+        failing: Whether `drop` fails.
+    """
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.dropped = self.hanging = self.failing = False
+        self.before_drop: Callable[[], Awaitable[object]] | None = None
+
+    async def drop(self, _: Shop, __: ReconcileContext, ___: Cluster) -> CleanupPending | None:
+        self.calls += 1
+        if self.before_drop is not None:
+            await self.before_drop()
+        if self.hanging:
+            await asyncio.sleep(1e6)
+        if self.failing:
+            raise RuntimeError("no connection")
+        if self.calls == 1:
+            return CleanupPending(SECOND / 10, "the database is being dropped")
+        self.dropped = True
+        return None
+
+
+def operator(databases: Databases | None, **more: Any) -> Operator[Shop]:
+    return Operator(
+        name="shops",
+        owner=OwnerType.of(DEFINITION, Shop),
+        components=components,
+        on_delete=databases.drop if databases is not None else None,
+        rate_limiter=FixedDelay(SECOND / 10),
+        **more,
+    )
+
+
+async def until(holds: Callable[[], Awaitable[Any]]) -> None:
+    async with asyncio.timeout(60):
+        while not await holds():  # noqa: ASYNC110 (the server has a clock of its own)
+            await asyncio.sleep(0.05)
+
+
+@dataclass
+class Env:
+    """A shop on the server, and an account with the privileges of an operator."""
+
+    plane: ControlPlane
+    namespace: str
+    admin: ApiServerCluster
+
+    @property
+    def owner(self) -> ObjectKey:
+        return ObjectKey("deletion.example.com/v1", "Shop", "corner", self.namespace)
+
+    @property
+    def workload(self) -> ObjectKey:
+        return ObjectKey("apps/v1", "Deployment", "web", self.namespace)
+
+    async def create(self) -> None:
+        manifest = shop()
+        manifest["apiVersion"] = self.owner.api_version
+        manifest["metadata"]["namespace"] = self.owner.namespace
+        await self.admin.create(manifest, field_manager="kubectl")
+
+    async def exists(self, key: ObjectKey) -> bool:
+        try:
+            await self.admin.get(key)
+        except NotFoundError:
+            return False
+        return True
+
+    async def finalizers(self) -> list[str]:
+        found: list[str] = (await self.admin.get(self.owner))["metadata"].get("finalizers", [])
+        return found
+
+    async def condition(self) -> tuple[str, str]:
+        """Return type and reason of the condition of the clean-up."""
+        conditions = (await self.admin.get(self.owner)).get("status", {}).get("conditions", [])
+        found = [one for one in conditions if one["type"] == "CleanedUp"]
+        return (found[0]["status"], found[0]["reason"]) if found else ("", "")
+
+    async def kubectl(self, *arguments: str) -> str:
+        return await asyncio.to_thread(self.plane.kubectl, f"--namespace={self.namespace}", *arguments)
+
+    async def delete(self) -> str:
+        """Delete the shop as a user does, and wait until it is gone."""
+        return await self.kubectl("delete", "shops.deletion.example.com", "corner", "--wait", "--timeout=60s")
+
+    @asynccontextmanager
+    async def operating(self, declared: Operator[Shop], **rights: Any) -> AsyncIterator[None]:
+        """Run an operator with the privileges of its declaration."""
+        kubeconfig = await self._account(declared, **rights)
+        options = ManagerOptions(listen=None, namespaces=[self.namespace])
+        async with await self.plane.cluster(kubeconfig) as cluster, running(cluster, declared, options=options):
+            yield
+
+    async def _account(self, declared: Operator[Shop], **rights: Any) -> Path:
+        namespace = self.namespace
+        granted = declared.policy_rules([components(Shop(metadata={"name": "a", "namespace": "a"}))], **rights)
+        account = ServiceAccount("shops", namespace)
+        for one in roles(granted, name="shops", account=account, namespaces=[namespace]):
+            await self.admin.apply(one, field_manager="admin")
+        return await asyncio.to_thread(self.plane.kubeconfig_for, f"system:serviceaccount:{namespace}:shops")
+
+
+@pytest_asyncio.fixture
+async def env(envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster) -> AsyncIterator[Env]:
+    await asyncio.to_thread(envtest_plane.install_crds, DEFINITION)
+    with envtest_plane.namespace("deletion-") as namespace:
+        yield Env(envtest_plane, namespace, envtest_cluster)
+
+
+@pytest.mark.promise("on-delete", runs="on a real API server, deleted by kubectl")
+@pytest.mark.promise("rights", runs="clean-up on deletion on a real API server")
+async def test_kubectl_returns_when_everything_is_cleaned_up(env: Env, caplog: pytest.LogCaptureFixture) -> None:
+    databases = Databases()
+    async with env.operating(operator(databases)):
+        await env.create()
+        await until(lambda: env.exists(env.workload))
+        assert await env.finalizers() == [EXTERNAL_FINALIZER]
+        assert "deleted" in await env.delete()
+        assert databases.dropped
+        assert databases.calls == 2
+        assert not await env.exists(env.owner)
+    assert "forbidden" not in caplog.text.lower()
+
+
+@pytest.mark.promise("on-delete", runs="a process that is killed in the middle, on a real API server")
+async def test_a_process_that_is_killed_in_the_middle_is_followed_by_one_that_cleans_up(env: Env) -> None:
+    """Meanwhile kubectl waits."""
+    first, second = Databases(), Databases()
+    first.hanging = True
+
+    async def run() -> None:
+        async with env.operating(operator(first)):
+            await asyncio.sleep(1e6)
+
+    process = asyncio.create_task(run())
+    await env.create()
+    await until(lambda: env.exists(env.workload))
+    deleting = asyncio.create_task(env.delete())
+
+    async def is_hanging() -> bool:
+        return first.calls == 1
+
+    await until(is_hanging)
+    process.cancel()
+    await asyncio.gather(process, return_exceptions=True)
+    assert await env.finalizers() == [EXTERNAL_FINALIZER]
+    assert not deleting.done()
+    async with env.operating(operator(second)):
+        assert "deleted" in await deleting
+    assert second.dropped
+
+
+async def test_switched_off_it_holds_nothing(env: Env, caplog: pytest.LogCaptureFixture) -> None:
+    """Owners that are being deleted included; it takes a privilege that the declaration alone does not ask for."""
+    databases = Databases()
+    databases.failing = True
+    async with env.operating(operator(databases)):
+        await env.create()
+        await until(lambda: env.exists(env.workload))
+        await env.admin.delete(env.owner)
+
+        async def failed() -> bool:
+            return await env.condition() == ("False", "Error")
+
+        await until(failed)
+        assert await env.finalizers() == [EXTERNAL_FINALIZER]
+    async with env.operating(operator(None), removes_finalizer=True):
+        await env.kubectl("wait", "--for=delete", "shops.deletion.example.com/corner", "--timeout=60s")
+    assert not databases.dropped
+    assert "forbidden" not in caplog.text.lower()
+
+
+@pytest.mark.promise("on-delete-fails", runs="the annotation, set by kubectl on a real API server")
+async def test_the_annotation_releases_an_owner_whose_clean_up_fails(env: Env) -> None:
+    databases = Databases()
+    databases.failing = True
+    async with env.operating(operator(databases)):
+        await env.create()
+        await until(lambda: env.exists(env.workload))
+        await env.admin.delete(env.owner)
+
+        async def failed() -> bool:
+            return await env.condition() == ("False", "Error")
+
+        await until(failed)
+        await env.kubectl("annotate", "shops.deletion.example.com", "corner", f"{SKIP_CLEANUP}=true")
+        await env.kubectl("wait", "--for=delete", "shops.deletion.example.com/corner", "--timeout=60s")
+
+        async def posted() -> bool:
+            return "CleanupSkipped" in await env.kubectl(
+                "get", "events.v1.events.k8s.io", "--output=jsonpath={..reason}"
+            )
+
+        await until(posted)
+    assert not databases.dropped
+
+
+async def test_components_first_deletes_their_pods_before_on_delete_is_called(
+    env: Env, envtest_controllers: RunControllers, caplog: pytest.LogCaptureFixture
+) -> None:
+    databases = Databases()
+    left: list[int] = []
+
+    async def count() -> None:
+        pods = await env.admin.list("v1", "Pod")
+        left.append(len([one for one in pods.items if one["metadata"]["namespace"] == env.namespace]))
+        left.append(int(await env.exists(env.workload)))
+
+    databases.before_drop = count
+    declared = replace(operator(databases), deletion_order=DeletionOrder.COMPONENTS_FIRST)
+    names = (ControllerName.DEPLOYMENT, ControllerName.REPLICA_SET, ControllerName.GARBAGE_COLLECTOR)
+    with envtest_controllers(*names):
+        async with env.operating(declared):
+            await env.create()
+
+            async def has_pods() -> bool:
+                pods = (await env.admin.list("v1", "Pod")).items
+                return any(one["metadata"]["namespace"] == env.namespace for one in pods)
+
+            await until(has_pods)
+            await env.delete()
+    assert databases.dropped
+    assert left[:2] == [0, 0]
+    assert "forbidden" not in caplog.text.lower()
+
+
+async def test_an_owner_held_by_another_finalizer_is_reconciled_until_it_is_gone(env: Env) -> None:
+    async def report(context: ReconcileContext, *_: object) -> None:
+        if context.is_ending and HOLD in context.owner["metadata"]["finalizers"]:
+            patch = {"metadata": {"finalizers": None}}
+            options = PatchOptions(patch_type=PatchType.MERGE, field_manager="author")
+            await env.admin.patch(env.owner, patch, options)
+
+    async with env.operating(replace(operator(None), report=report)):
+        await env.create()
+        await env.admin.patch(
+            env.owner,
+            {"metadata": {"finalizers": [HOLD]}},
+            PatchOptions(patch_type=PatchType.MERGE, field_manager="author"),
+        )
+        await until(lambda: env.exists(env.workload))
+        await env.delete()
