@@ -277,6 +277,17 @@ class TestSwitching:
         assert await run(None, plain) == FinalizationResult()
         assert not await world.exists(world.owner)
 
+    async def test_off_does_not_leave_a_failure_in_the_status(self, world: Env, run: Run, plain: Component) -> None:
+        await world.change(world.owner, metadata={"finalizers": [HOLD]})
+        failing = Database(RuntimeError("no connection")).finalizer()
+        await run(failing, plain)
+        await world.cluster.delete(world.owner)
+        with pytest.raises(RuntimeError):
+            await run(failing, plain)
+        await run(None, plain)
+        assert await finalizers(world) == [HOLD]
+        assert await cleaned_up(world) == ("False", "CleanupSkipped")
+
     async def test_on_calls_nothing_for_an_owner_that_was_deleted_before(
         self, world: Env, run: Run, plain: Component
     ) -> None:
@@ -302,6 +313,22 @@ class TestSkipping:
         assert database.calls == 1
         assert not await world.exists(world.owner)
         assert events.found["Warning", "CleanupSkipped"] == 1
+
+    async def test_nothing_is_called_although_the_status_was_written_meanwhile(
+        self, world: Env, run: Run, plain: Component, events: Events
+    ) -> None:
+        """The owner as read still has the finalizer that was removed."""
+        database = Database()
+        await world.change(world.owner, metadata={"finalizers": [HOLD], "annotations": {SKIP_CLEANUP: "true"}})
+        await run(database.finalizer(), plain)
+        await world.cluster.delete(world.owner)
+        as_read = await world.owner_manifest()
+        await world.patch_status(world.owner, {"phase": "Leaving"}, by="other")
+        async with reconciling(as_read, world.cluster, clock=world.clock, recorder=events) as context:
+            assert await finalize(context, plain, finalizer=database.finalizer()) == FinalizationResult()
+        assert database.calls == 0
+        assert await finalizers(world) == [HOLD]
+        assert (await world.read_status(world.owner))["phase"] == "Leaving"
 
     async def test_objects_are_not_waited_for(self, world: Env, run: Run, subject: Component) -> None:
         await run(None, subject)
