@@ -182,22 +182,22 @@ async def test_a_cluster_scoped_owner_needs_no_finalizer(subject: Component) -> 
     assert subject.objects_without_gc(ReconcileContext(owner, EmbeddedCluster(), VirtualClock())) == ()
 
 
-async def test_an_object_that_is_kept_does_not_hold_the_owner(world: Env, subject: Component) -> None:
+async def test_an_object_that_is_kept_does_not_hold_the_owner(env: Env, subject: Component) -> None:
     """Another controller took it over, and a finalizer holds it."""
-    await run(world, subject)
+    await run(env, subject)
     controller = {"apiVersion": "v1", "kind": "Namespace", "name": "shop", "uid": "other", "controller": True}
-    await world.change(ROLE, metadata={"finalizers": ["example.com/hold"], "ownerReferences": [controller]})
-    await world.cluster.delete(world.owner)
-    assert await run(world, subject) == FinalizationResult()
-    assert await world.exists(ROLE)
-    assert not await world.exists(world.owner)
+    await env.change(ROLE, metadata={"finalizers": ["example.com/hold"], "ownerReferences": [controller]})
+    await env.cluster.delete(env.owner)
+    assert await run(env, subject) == FinalizationResult()
+    assert await env.exists(ROLE)
+    assert not await env.exists(env.owner)
 
 
-async def test_what_an_owner_waits_for_is_in_its_status(world: Env, subject: Component) -> None:
-    await run(world, subject)
-    await world.change(ROLE, metadata={"finalizers": ["example.com/hold"]})
-    await world.cluster.delete(world.owner)
-    await run(world, subject)
-    found = await world.condition("CleanedUp")
+async def test_what_an_owner_waits_for_is_in_its_status(env: Env, subject: Component) -> None:
+    await run(env, subject)
+    await env.change(ROLE, metadata={"finalizers": ["example.com/hold"]})
+    await env.cluster.delete(env.owner)
+    await run(env, subject)
+    found = await env.condition("CleanedUp")
     assert (found["status"], found["reason"]) == ("False", "ObjectsRemaining")
     assert found["message"] == f"Waiting until objects are deleted (1): {ROLE}"

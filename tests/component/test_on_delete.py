@@ -95,15 +95,15 @@ def subject(cluster_role: StaticKind, config_map: Callable[..., StaticKind]) -> 
 
 
 @pytest.fixture
-def run(world: Env, events: Events) -> Run:
+def run(env: Env, events: Events) -> Run:
     """Reconcile as an operator does, finalizer first."""
 
     async def reconcile(
         finalizer: Finalizer | None, *subjects: Component, cluster: Cluster | None = None
     ) -> FinalizationResult | None:
-        owner = await world.owner_manifest()
-        through = cluster or world.cluster
-        async with reconciling(owner, through, clock=world.clock, recorder=events) as context:
+        owner = await env.owner_manifest()
+        through = cluster or env.cluster
+        async with reconciling(owner, through, clock=env.clock, recorder=events) as context:
             departure = await finalize(context, *subjects, finalizer=finalizer)
             if departure is None:
                 await reconcile_all(context, *subjects)
@@ -112,93 +112,93 @@ def run(world: Env, events: Events) -> Run:
     return reconcile
 
 
-async def finalizers(world: Env) -> list[str]:
-    found: list[str] = (await world.owner_manifest())["metadata"].get("finalizers", [])
+async def finalizers(env: Env) -> list[str]:
+    found: list[str] = (await env.owner_manifest())["metadata"].get("finalizers", [])
     return found
 
 
-async def cleaned_up(world: Env) -> tuple[str, str]:
-    found = await world.condition("CleanedUp")
+async def cleaned_up(env: Env) -> tuple[str, str]:
+    found = await env.condition("CleanedUp")
     return found["status"], found["reason"]
 
 
-async def test_an_owner_gets_the_finalizer_before_anything_is_made(world: Env, run: Run, plain: Component) -> None:
-    broken = FaultyCluster(world.cluster, [faults.server_error(kind="Shop", times=None)])
+async def test_an_owner_gets_the_finalizer_before_anything_is_made(env: Env, run: Run, plain: Component) -> None:
+    broken = FaultyCluster(env.cluster, [faults.server_error(kind="Shop", times=None)])
     with pytest.raises(Exception, match="unable to handle"):
         await run(Database().finalizer(), plain, cluster=broken)
-    assert not await world.exists(CONFIG)
+    assert not await env.exists(CONFIG)
     await run(Database().finalizer(), plain)
-    assert await finalizers(world) == [EXTERNAL_FINALIZER]
-    assert await world.exists(CONFIG)
+    assert await finalizers(env) == [EXTERNAL_FINALIZER]
+    assert await env.exists(CONFIG)
 
 
-async def test_it_can_be_held_before_the_components_are_known(world: Env) -> None:
+async def test_it_can_be_held_before_the_components_are_known(env: Env) -> None:
     """Functions that return components may make something, too."""
-    async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+    async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
         assert await Database().finalizer().begin(context)
-        assert await finalizers(world) == [EXTERNAL_FINALIZER]
+        assert await finalizers(env) == [EXTERNAL_FINALIZER]
         assert await Database().finalizer().begin(context)
-        assert await finalizers(world) == [EXTERNAL_FINALIZER]
+        assert await finalizers(env) == [EXTERNAL_FINALIZER]
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["gone", "held by another finalizer"])
-async def test_an_owner_deleted_before_it_is_held_may_not_get_anything(world: Env, *, held: bool) -> None:
+async def test_an_owner_deleted_before_it_is_held_may_not_get_anything(env: Env, *, held: bool) -> None:
     """The API server would reject a new finalizer."""
-    owner = await world.change(world.owner, metadata={"finalizers": [HOLD] if held else None})
-    async with reconciling(owner, world.cluster, clock=world.clock) as context:
-        await world.change(world.owner, metadata={"labels": {"a": "b"}})
-        await world.cluster.delete(world.owner)
+    owner = await env.change(env.owner, metadata={"finalizers": [HOLD] if held else None})
+    async with reconciling(owner, env.cluster, clock=env.clock) as context:
+        await env.change(env.owner, metadata={"labels": {"a": "b"}})
+        await env.cluster.delete(env.owner)
         assert not await Database().finalizer().begin(context)
         assert context.is_gone is not held
 
 
-async def test_a_quiet_reconcile_sends_nothing(world: Env, run: Run, plain: Component) -> None:
+async def test_a_quiet_reconcile_sends_nothing(env: Env, run: Run, plain: Component) -> None:
     database = Database()
     for _ in range(2):
         await run(database.finalizer(), plain)
-    world.cluster.requests.clear()
+    env.cluster.requests.clear()
     await run(database.finalizer(), plain)
-    assert world.cluster.requests.writes == 0
+    assert env.cluster.requests.writes == 0
     assert database.calls == 0
 
 
 @pytest.mark.promise("on-delete")
 async def test_the_owner_goes_when_on_delete_has_succeeded(
-    world: Env, run: Run, plain: Component, events: Events
+    env: Env, run: Run, plain: Component, events: Events
 ) -> None:
     database = Database()
     await run(database.finalizer(), plain)
-    await world.cluster.delete(world.owner)
-    seen = RecordingCluster(world.cluster)
+    await env.cluster.delete(env.owner)
+    seen = RecordingCluster(env.cluster)
     assert await run(database.finalizer(), plain, cluster=seen) == FinalizationResult()
     assert database.calls == 1
-    assert not await world.exists(world.owner)
+    assert not await env.exists(env.owner)
     assert [f"{write.verb} {write.kind}" for write in seen.writes] == ["patch Shop"]
     assert events.found["Normal", "CleanedUp"] == 1
 
 
-async def test_an_owner_waits_for_what_is_pending(world: Env, run: Run, plain: Component) -> None:
+async def test_an_owner_waits_for_what_is_pending(env: Env, run: Run, plain: Component) -> None:
     database = Database(PENDING, PENDING)
     await run(database.finalizer(), plain)
-    await world.cluster.delete(world.owner)
+    await env.cluster.delete(env.owner)
     for _ in range(2):
         waiting = await run(database.finalizer(), plain)
         assert waiting == FinalizationResult(pending=PENDING, requeue_after=timedelta(seconds=30))
-        assert await cleaned_up(world) == ("False", "CleanupPending")
-        assert (await world.condition("CleanedUp"))["message"] == "database demo is being dropped"
+        assert await cleaned_up(env) == ("False", "CleanupPending")
+        assert (await env.condition("CleanedUp"))["message"] == "database demo is being dropped"
     assert await run(database.finalizer(), plain) == FinalizationResult()
     assert database.calls == 3
-    assert not await world.exists(world.owner)
+    assert not await env.exists(env.owner)
 
 
 async def test_a_pending_clean_up_whose_progress_is_the_same_writes_nothing(
-    world: Env, run: Run, plain: Component
+    env: Env, run: Run, plain: Component
 ) -> None:
     database = Database(PENDING, PENDING)
     await run(database.finalizer(), plain)
-    await world.cluster.delete(world.owner)
+    await env.cluster.delete(env.owner)
     await run(database.finalizer(), plain)
-    seen = RecordingCluster(world.cluster)
+    seen = RecordingCluster(env.cluster)
     await run(database.finalizer(), plain, cluster=seen)
     assert not seen.writes
 
@@ -212,228 +212,228 @@ async def test_a_pending_clean_up_whose_progress_is_the_same_writes_nothing(
     ],
 )
 async def test_a_failure_is_raised_and_reported_and_loses_nothing(
-    world: Env, run: Run, plain: Component, error: Exception, text: str
+    env: Env, run: Run, plain: Component, error: Exception, text: str
 ) -> None:
     database = Database(error)
     await run(database.finalizer(), plain)
-    await world.cluster.delete(world.owner)
+    await env.cluster.delete(env.owner)
     with pytest.raises(type(error)):
         await run(database.finalizer(), plain)
-    assert await finalizers(world) == [EXTERNAL_FINALIZER]
-    assert await cleaned_up(world) == ("False", "Error")
-    message = (await world.condition("CleanedUp"))["message"]
+    assert await finalizers(env) == [EXTERNAL_FINALIZER]
+    assert await cleaned_up(env) == ("False", "Error")
+    message = (await env.condition("CleanedUp"))["message"]
     assert text in message
     assert SKIP_CLEANUP in message
     assert "hunter2" not in message
     assert await run(database.finalizer(), plain) == FinalizationResult()
-    assert not await world.exists(world.owner)
+    assert not await env.exists(env.owner)
 
 
-async def test_other_finalizers_stay_and_on_delete_is_called_once(world: Env, run: Run, plain: Component) -> None:
+async def test_other_finalizers_stay_and_on_delete_is_called_once(env: Env, run: Run, plain: Component) -> None:
     database = Database()
-    await world.change(world.owner, metadata={"finalizers": [HOLD]})
+    await env.change(env.owner, metadata={"finalizers": [HOLD]})
     await run(database.finalizer(), plain)
-    assert await finalizers(world) == [HOLD, EXTERNAL_FINALIZER]
-    await world.cluster.delete(world.owner)
+    assert await finalizers(env) == [HOLD, EXTERNAL_FINALIZER]
+    await env.cluster.delete(env.owner)
     for _ in range(3):
         assert await run(database.finalizer(), plain) == FinalizationResult()
-        assert await finalizers(world) == [HOLD]
-        assert await cleaned_up(world) == ("True", "Completed")
+        assert await finalizers(env) == [HOLD]
+        assert await cleaned_up(env) == ("True", "Completed")
     assert database.calls == 1
 
 
-async def test_two_operators_do_not_release_each_others_owner(world: Env, run: Run, plain: Component) -> None:
+async def test_two_operators_do_not_release_each_others_owner(env: Env, run: Run, plain: Component) -> None:
     databases, records = Database(), Database()
     first, second = databases.finalizer(name="example.com/databases"), records.finalizer(name="example.com/records")
     for each in (first, second, first, second):
         await run(each, plain)
-    assert await finalizers(world) == ["example.com/databases-external", "example.com/records-external"]
-    await world.cluster.delete(world.owner)
+    assert await finalizers(env) == ["example.com/databases-external", "example.com/records-external"]
+    await env.cluster.delete(env.owner)
     await run(first, plain)
-    assert await finalizers(world) == ["example.com/records-external"]
+    assert await finalizers(env) == ["example.com/records-external"]
     await run(second, plain)
     assert (databases.calls, records.calls) == (1, 1)
-    assert not await world.exists(world.owner)
+    assert not await env.exists(env.owner)
 
 
 class TestSwitching:
     """`on_delete` is declared for existing owners, or not declared any more."""
 
-    async def test_on_adds_the_finalizer_at_the_next_reconcile(self, world: Env, run: Run, plain: Component) -> None:
+    async def test_on_adds_the_finalizer_at_the_next_reconcile(self, env: Env, run: Run, plain: Component) -> None:
         await run(None, plain)
-        assert await finalizers(world) == []
+        assert await finalizers(env) == []
         await run(Database().finalizer(), plain)
-        assert await finalizers(world) == [EXTERNAL_FINALIZER]
+        assert await finalizers(env) == [EXTERNAL_FINALIZER]
 
-    async def test_off_removes_the_finalizer(self, world: Env, run: Run, plain: Component) -> None:
-        await world.change(world.owner, metadata={"finalizers": [HOLD]})
+    async def test_off_removes_the_finalizer(self, env: Env, run: Run, plain: Component) -> None:
+        await env.change(env.owner, metadata={"finalizers": [HOLD]})
         await run(Database().finalizer(), plain)
         await run(None, plain)
-        assert await finalizers(world) == [HOLD]
+        assert await finalizers(env) == [HOLD]
 
-    async def test_off_releases_an_owner_that_is_being_deleted(self, world: Env, run: Run, plain: Component) -> None:
+    async def test_off_releases_an_owner_that_is_being_deleted(self, env: Env, run: Run, plain: Component) -> None:
         await run(Database().finalizer(), plain)
-        await world.cluster.delete(world.owner)
+        await env.cluster.delete(env.owner)
         assert await run(None, plain) == FinalizationResult()
-        assert not await world.exists(world.owner)
+        assert not await env.exists(env.owner)
 
-    async def test_off_does_not_leave_a_failure_in_the_status(self, world: Env, run: Run, plain: Component) -> None:
-        await world.change(world.owner, metadata={"finalizers": [HOLD]})
+    async def test_off_does_not_leave_a_failure_in_the_status(self, env: Env, run: Run, plain: Component) -> None:
+        await env.change(env.owner, metadata={"finalizers": [HOLD]})
         failing = Database(RuntimeError("no connection")).finalizer()
         await run(failing, plain)
-        await world.cluster.delete(world.owner)
+        await env.cluster.delete(env.owner)
         with pytest.raises(RuntimeError):
             await run(failing, plain)
         await run(None, plain)
-        assert await finalizers(world) == [HOLD]
-        assert await cleaned_up(world) == ("False", "CleanupSkipped")
+        assert await finalizers(env) == [HOLD]
+        assert await cleaned_up(env) == ("False", "CleanupSkipped")
 
     async def test_on_calls_nothing_for_an_owner_that_was_deleted_before(
-        self, world: Env, run: Run, plain: Component
+        self, env: Env, run: Run, plain: Component
     ) -> None:
         database = Database()
-        await world.change(world.owner, metadata={"finalizers": [HOLD]})
-        await world.cluster.delete(world.owner)
+        await env.change(env.owner, metadata={"finalizers": [HOLD]})
+        await env.cluster.delete(env.owner)
         assert await run(database.finalizer(), plain) == FinalizationResult()
         assert database.calls == 0
-        assert await finalizers(world) == [HOLD]
+        assert await finalizers(env) == [HOLD]
 
 
 class TestSkipping:
     async def test_the_annotation_releases_the_owner_without_a_clean_up(
-        self, world: Env, run: Run, plain: Component, events: Events
+        self, env: Env, run: Run, plain: Component, events: Events
     ) -> None:
         database = Database(RuntimeError("the provider does not exist any more"))
         await run(database.finalizer(), plain)
-        await world.cluster.delete(world.owner)
+        await env.cluster.delete(env.owner)
         with pytest.raises(RuntimeError):
             await run(database.finalizer(), plain)
-        await world.change(world.owner, metadata={"annotations": {SKIP_CLEANUP: "true"}})
+        await env.change(env.owner, metadata={"annotations": {SKIP_CLEANUP: "true"}})
         assert await run(database.finalizer(), plain) == FinalizationResult()
         assert database.calls == 1
-        assert not await world.exists(world.owner)
+        assert not await env.exists(env.owner)
         assert events.found["Warning", "CleanupSkipped"] == 1
 
     async def test_nothing_is_called_although_the_status_was_written_meanwhile(
-        self, world: Env, run: Run, plain: Component, events: Events
+        self, env: Env, run: Run, plain: Component, events: Events
     ) -> None:
         """The owner as read still has the finalizer that was removed."""
         database = Database()
-        await world.change(world.owner, metadata={"finalizers": [HOLD], "annotations": {SKIP_CLEANUP: "true"}})
+        await env.change(env.owner, metadata={"finalizers": [HOLD], "annotations": {SKIP_CLEANUP: "true"}})
         await run(database.finalizer(), plain)
-        await world.cluster.delete(world.owner)
-        as_read = await world.owner_manifest()
-        await world.patch_status(world.owner, {"phase": "Leaving"}, by="other")
-        async with reconciling(as_read, world.cluster, clock=world.clock, recorder=events) as context:
+        await env.cluster.delete(env.owner)
+        as_read = await env.owner_manifest()
+        await env.patch_status(env.owner, {"phase": "Leaving"}, by="other")
+        async with reconciling(as_read, env.cluster, clock=env.clock, recorder=events) as context:
             assert await finalize(context, plain, finalizer=database.finalizer()) == FinalizationResult()
         assert database.calls == 0
-        assert await finalizers(world) == [HOLD]
-        assert (await world.read_status(world.owner))["phase"] == "Leaving"
+        assert await finalizers(env) == [HOLD]
+        assert (await env.read_status(env.owner))["phase"] == "Leaving"
 
-    async def test_objects_are_not_waited_for(self, world: Env, run: Run, subject: Component) -> None:
+    async def test_objects_are_not_waited_for(self, env: Env, run: Run, subject: Component) -> None:
         await run(None, subject)
-        await world.change(ROLE, metadata={"finalizers": [HOLD]})
-        await world.change(world.owner, metadata={"annotations": {SKIP_CLEANUP: "true"}})
+        await env.change(ROLE, metadata={"finalizers": [HOLD]})
+        await env.change(env.owner, metadata={"annotations": {SKIP_CLEANUP: "true"}})
         assert await run(None, subject) is None
-        await world.cluster.delete(world.owner)
+        await env.cluster.delete(env.owner)
         await run(None, subject)
-        assert not await world.exists(world.owner)
-        assert await world.exists(ROLE)
+        assert not await env.exists(env.owner)
+        assert await env.exists(ROLE)
 
     async def test_it_is_in_the_condition_while_another_finalizer_holds(
-        self, world: Env, run: Run, plain: Component, events: Events
+        self, env: Env, run: Run, plain: Component, events: Events
     ) -> None:
-        await world.change(world.owner, metadata={"finalizers": [HOLD], "annotations": {SKIP_CLEANUP: "true"}})
+        await env.change(env.owner, metadata={"finalizers": [HOLD], "annotations": {SKIP_CLEANUP: "true"}})
         await run(Database().finalizer(), plain)
-        await world.cluster.delete(world.owner)
+        await env.cluster.delete(env.owner)
         for _ in range(3):
             await run(Database().finalizer(), plain)
-        assert await cleaned_up(world) == ("False", "CleanupSkipped")
+        assert await cleaned_up(env) == ("False", "CleanupSkipped")
         assert events.found["Warning", "CleanupSkipped"] == 1
 
 
 class TestOrder:
     async def test_external_resources_are_deleted_first_by_default(
-        self, world: Env, run: Run, subject: Component
+        self, env: Env, run: Run, subject: Component
     ) -> None:
         database = Database(PENDING)
         await run(database.finalizer(), subject)
-        await world.cluster.delete(world.owner)
+        await env.cluster.delete(env.owner)
         await run(database.finalizer(), subject)
-        assert await world.exists(ROLE)
+        assert await env.exists(ROLE)
         await run(database.finalizer(), subject)
-        assert not await world.exists(ROLE)
+        assert not await env.exists(ROLE)
         assert database.seen == [True, True]
 
     async def test_on_delete_is_not_called_again_while_objects_are_waited_for(
-        self, world: Env, run: Run, subject: Component
+        self, env: Env, run: Run, subject: Component
     ) -> None:
         database = Database()
         await run(database.finalizer(), subject)
-        await world.change(ROLE, metadata={"finalizers": [HOLD]})
-        await world.cluster.delete(world.owner)
+        await env.change(ROLE, metadata={"finalizers": [HOLD]})
+        await env.cluster.delete(env.owner)
         for _ in range(3):
             waiting = await run(database.finalizer(), subject)
             assert waiting == FinalizationResult(remaining=(ROLE,), requeue_after=timedelta(seconds=10))
-            assert await cleaned_up(world) == ("False", "ObjectsRemaining")
-            assert str(ROLE) in (await world.condition("CleanedUp"))["message"]
-        await world.change(ROLE, metadata={"finalizers": None})
+            assert await cleaned_up(env) == ("False", "ObjectsRemaining")
+            assert str(ROLE) in (await env.condition("CleanedUp"))["message"]
+        await env.change(ROLE, metadata={"finalizers": None})
         await run(database.finalizer(), subject)
-        assert not await world.exists(world.owner)
+        assert not await env.exists(env.owner)
         assert database.calls == 1
 
     @pytest.mark.embedded_only("deleting dependents takes a controller")
-    async def test_components_can_be_deleted_first(self, world: Env, run: Run, subject: Component) -> None:
+    async def test_components_can_be_deleted_first(self, env: Env, run: Run, subject: Component) -> None:
         database = Database(PENDING)
         finalizer = database.finalizer(order=DeletionOrder.COMPONENTS_FIRST)
         await run(finalizer, subject)
-        await world.change(CONFIG, metadata={"finalizers": [HOLD]})
-        await world.cluster.delete(world.owner)
+        await env.change(CONFIG, metadata={"finalizers": [HOLD]})
+        await env.cluster.delete(env.owner)
         waiting = await run(finalizer, subject)
         assert waiting is not None
         assert set(waiting.remaining) == {ROLE, CONFIG}
         waiting = await run(finalizer, subject)
         assert waiting == FinalizationResult(remaining=(CONFIG,), requeue_after=timedelta(seconds=10))
-        assert await cleaned_up(world) == ("False", "ObjectsRemaining")
+        assert await cleaned_up(env) == ("False", "ObjectsRemaining")
         assert database.calls == 0
-        await world.change(CONFIG, metadata={"finalizers": None})
+        await env.change(CONFIG, metadata={"finalizers": None})
         await run(finalizer, subject)
         assert database.seen == [False]
         await run(finalizer, subject)
-        assert not await world.exists(world.owner)
+        assert not await env.exists(env.owner)
 
     @pytest.mark.embedded_only("deleting dependents takes a controller")
-    async def test_components_first_keeps_objects_of_others(self, world: Env, run: Run, subject: Component) -> None:
+    async def test_components_first_keeps_objects_of_others(self, env: Env, run: Run, subject: Component) -> None:
         """Those of other owners, those of a user, and those that were orphaned."""
         finalizer = Database().finalizer(order=DeletionOrder.COMPONENTS_FIRST)
         theirs = [ObjectKey(key.api_version, key.kind, "theirs", key.namespace) for key in (ROLE, CONFIG)]
         for key in theirs:
-            await world.create(key)
+            await env.create(key)
         await run(finalizer, subject)
-        await world.change(CONFIG, metadata={"ownerReferences": None})
-        await world.cluster.delete(world.owner)
+        await env.change(CONFIG, metadata={"ownerReferences": None})
+        await env.cluster.delete(env.owner)
         for _ in range(3):
-            if await world.exists(world.owner):
+            if await env.exists(env.owner):
                 await run(finalizer, subject)
-        assert not await world.exists(world.owner)
-        assert not await world.exists(ROLE)
-        assert [await world.exists(key) for key in (*theirs, CONFIG)] == [True, True, True]
+        assert not await env.exists(env.owner)
+        assert not await env.exists(ROLE)
+        assert [await env.exists(key) for key in (*theirs, CONFIG)] == [True, True, True]
 
     async def test_components_first_waits_until_dependents_are_orphaned(
-        self, world: Env, run: Run, plain: Component
+        self, env: Env, run: Run, plain: Component
     ) -> None:
         finalizer = Database().finalizer(order=DeletionOrder.COMPONENTS_FIRST)
         await run(finalizer, plain)
-        await world.change(world.owner, metadata={"finalizers": [EXTERNAL_FINALIZER, "orphan"]})
-        owner = await world.owner_manifest()
+        await env.change(env.owner, metadata={"finalizers": [EXTERNAL_FINALIZER, "orphan"]})
+        owner = await env.owner_manifest()
         owner["metadata"]["deletionTimestamp"] = "2026-01-31T12:00:00Z"
-        async with reconciling(owner, world.cluster, clock=world.clock) as context:
+        async with reconciling(owner, env.cluster, clock=env.clock) as context:
             waiting = await finalize(context, plain, finalizer=finalizer)
             assert waiting == FinalizationResult(requeue_after=timedelta(seconds=10))
-            assert await world.exists(CONFIG)
+            assert await env.exists(CONFIG)
 
 
-async def test_components_are_not_needed_for_a_cluster_scoped_owner(world: Env) -> None:
+async def test_components_are_not_needed_for_a_cluster_scoped_owner(env: Env) -> None:
     """The garbage collector deletes all of their objects, so nothing that they read can hold the owner."""
     mall: Manifest = {
         "apiVersion": "example.com/v1",
@@ -450,6 +450,6 @@ async def test_components_are_not_needed_for_a_cluster_scoped_owner(world: Env) 
         raise AssertionError("not needed")
 
     database = Database(PENDING)
-    context = ReconcileContext(mall, world.cluster, world.clock)
+    context = ReconcileContext(mall, env.cluster, env.clock)
     assert await database.finalizer().run(context, components) is not None
     assert database.calls == 1
