@@ -1,0 +1,38 @@
+"""Immutable snapshot of a cluster, and the values that it is made of."""
+
+from ocf.nodegroups.snapshot.node_selectors import NodeSelectorTerm, Taint, Toleration, matches_any, untolerated
+from ocf.nodegroups.snapshot.nodes import Node
+from ocf.nodegroups.snapshot.overlay import Overlay
+from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot.resources import NO_RESOURCES, Resources, total
+from ocf.nodegroups.snapshot.shapes import HostPort, PodShape, Shapes
+from ocf.nodegroups.snapshot.snapshot import RejectedObject, Snapshot
+from ocf.nodegroups.snapshot.storage import Claim, StorageClass, Volume
+from ocf.nodegroups.snapshot.topology import AffinityTerm, SpreadConstraint
+from ocf.nodegroups.snapshot.workloads import DaemonSet, PodDisruptionBudget
+
+__all__ = [
+    "NO_RESOURCES",
+    "AffinityTerm",
+    "Claim",
+    "DaemonSet",
+    "HostPort",
+    "Node",
+    "NodeSelectorTerm",
+    "Overlay",
+    "Pod",
+    "PodDisruptionBudget",
+    "PodShape",
+    "RejectedObject",
+    "Resources",
+    "Shapes",
+    "Snapshot",
+    "SpreadConstraint",
+    "StorageClass",
+    "Taint",
+    "Toleration",
+    "Volume",
+    "matches_any",
+    "total",
+    "untolerated",
+]

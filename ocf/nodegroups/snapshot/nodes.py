@@ -1,0 +1,74 @@
+"""Nodes of a snapshot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ocf.errors import FieldProblem
+from ocf.nodegroups.snapshot.fields import Fields, raise_problems
+from ocf.nodegroups.snapshot.node_selectors import Taint
+from ocf.nodegroups.snapshot.pods import read_time
+from ocf.nodegroups.snapshot.resources import NO_RESOURCES, Resources, to_resources
+from ocf.objects import Manifest
+
+__all__ = ["Node"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A node, or a node that was ordered and has not joined the cluster yet.
+
+    Args:
+        name: Its name; for a node in flight the name that it will have.
+        labels: Its labels.
+        annotations: Its annotations.
+        taints: Its taints.
+        unschedulable: Whether it is cordoned.
+        allocatable: The resources that pods can request.
+        ready: Whether its condition `Ready` is true.
+        created: `metadata.creationTimestamp`.
+        in_flight: Whether it was ordered and is not ready for pods yet. Packing fills it as if it were there.
+    """
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    allocatable: Resources = NO_RESOURCES
+    ready: bool = True
+    created: datetime | None = None
+    in_flight: bool = False
+
+    @classmethod
+    def of(cls, node: Manifest) -> "Node":
+        """Parse a Node.
+
+        Args:
+            node: The manifest, as the API server returns it.
+
+        Raises:
+            ManifestError: If fields are invalid; it contains all of them with their paths.
+
+        Example:
+            >>> node = Node.of({"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "4", "pods": "110"}}})
+            >>> node.allocatable.cpu, node.allocatable.pods, node.ready
+            (4000, 110, False)
+        """
+        problems: list[FieldProblem] = []
+        fields = Fields(node, "", problems)
+        metadata, spec, status = (fields.child(part) for part in ("metadata", "spec", "status"))
+        made = cls(
+            name=metadata.text("name"),
+            labels=metadata.labels("labels"),
+            annotations=metadata.labels("annotations"),
+            taints=tuple(map(Taint.read, spec.items("taints"))),
+            unschedulable=spec.flag("unschedulable"),
+            allocatable=to_resources(status.amounts("allocatable")),
+            ready=any(
+                each.text("type") == "Ready" and each.text("status") == "True" for each in status.items("conditions")
+            ),
+            created=read_time(metadata, "creationTimestamp"),
+        )
+        raise_problems(f"Node {made.name}", problems)
+        return made

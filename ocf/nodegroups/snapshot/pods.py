@@ -1,0 +1,165 @@
+"""Pods of a snapshot."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from ocf.errors import FieldProblem
+from ocf.nodegroups.snapshot.fields import Fields, raise_problems
+from ocf.nodegroups.snapshot.shapes import PodShape, Shapes
+from ocf.objects import Manifest, parse_time
+from ocf.objects.owner_references import ControllerReference, controller_of
+
+__all__ = ["Pod", "read_time"]
+
+_MIRROR: Final = "kubernetes.io/config.mirror"
+_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """A pod.
+
+    Args:
+        name: Its name.
+        shape: What the scheduler's filters read of it.
+        node_name: The node that it is on; empty for a pending pod.
+        phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
+        annotations: Its annotations.
+        controller: The owner that controls it; None for a bare pod.
+        priority: Its priority.
+        gated: Whether scheduling gates keep it back.
+        unschedulable: Whether the scheduler found no node for it: condition `PodScheduled` is false with the reason
+            `Unschedulable`.
+        created: `metadata.creationTimestamp`.
+        local_volumes: The volumes whose content is lost when the pod leaves its node: `emptyDir` and `hostPath`.
+        memory_volumes: Those of them that are in memory.
+        scheduler: `spec.schedulerName`.
+    """
+
+    name: str
+    shape: PodShape
+    node_name: str = ""
+    phase: str = "Running"
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    controller: ControllerReference | None = None
+    priority: int = 0
+    gated: bool = False
+    unschedulable: bool = False
+    created: datetime | None = None
+    local_volumes: tuple[str, ...] = ()
+    memory_volumes: tuple[str, ...] = ()
+    scheduler: str = "default-scheduler"
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace."""
+        return self.shape.namespace
+
+    @property
+    def key(self) -> str:
+        """Namespace and name, `shop/web-0`."""
+        return f"{self.shape.namespace}/{self.name}"
+
+    @property
+    def deleting(self) -> bool:
+        """Whether it is being deleted."""
+        return self.shape.deleting
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended, and uses no resources any more."""
+        return self.phase in _FINISHED
+
+    @property
+    def mirror(self) -> bool:
+        """Whether it is the mirror of a static pod, which cannot be evicted."""
+        return _MIRROR in self.annotations
+
+    @property
+    def of_daemon_set(self) -> bool:
+        """Whether a DaemonSet controls it."""
+        return self.controller is not None and self.controller.kind == "DaemonSet"
+
+    @classmethod
+    def of(cls, pod: Manifest, shapes: Shapes | None = None) -> "Pod":
+        """Parse a Pod.
+
+        Args:
+            pod: The manifest, as the API server returns it.
+            shapes: The table of shapes of the snapshot; by default a new one.
+
+        Raises:
+            ManifestError: If fields are invalid; it contains all of them with their paths.
+
+        Example:
+            >>> containers = [{"name": "web", "resources": {"requests": {"cpu": "250m"}}}]
+            >>> Pod.of({"metadata": {"name": "web-0"}, "spec": {"containers": containers}}).shape.requests.cpu
+            250
+        """
+        problems: list[FieldProblem] = []
+        fields = Fields(pod, "", problems)
+        metadata, spec, status = (fields.child(part) for part in ("metadata", "spec", "status"))
+        name = metadata.text("name")
+        node_name = spec.text("nodeName")
+        claims, local, memory = _volumes(spec, name)
+        shape = (shapes or Shapes()).read(
+            pod, fields, claims=claims, deleting="deletionTimestamp" in metadata, bound=bool(node_name)
+        )
+        made = cls(
+            name=name,
+            shape=shape,
+            node_name=node_name,
+            phase=status.text("phase") or "Pending",
+            annotations=metadata.labels("annotations"),
+            controller=controller_of(pod),
+            priority=spec.integer("priority"),
+            gated=any(True for _ in spec.items("schedulingGates")),
+            unschedulable=any(map(_is_unschedulable, status.items("conditions"))),
+            created=read_time(metadata, "creationTimestamp"),
+            local_volumes=local,
+            memory_volumes=memory,
+            scheduler=spec.text("schedulerName") or "default-scheduler",
+        )
+        raise_problems(f"Pod {made.key}", problems)
+        return made
+
+
+def read_time(fields: Fields, key: str) -> datetime | None:
+    """Return a timestamp; None if it is missing."""
+    text = fields.text(key)
+    if not text:
+        return None
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        fields.reject(str(error), key)
+        return None
+
+
+def _is_unschedulable(condition: Fields) -> bool:
+    return (
+        condition.text("type") == "PodScheduled"
+        and condition.text("status") == "False"
+        and condition.text("reason") == "Unschedulable"
+    )
+
+
+def _volumes(spec: Fields, pod: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the claims, the local volumes, and those of the local volumes that are in memory."""
+    claims, local, memory = [], [], []
+    for volume in spec.items("volumes"):
+        name = volume.text("name")
+        if "persistentVolumeClaim" in volume:
+            claims.append(volume.child("persistentVolumeClaim").text("claimName"))
+        elif "ephemeral" in volume:
+            claims.append(f"{pod}-{name}")
+        # An empty map is a volume, too.
+        elif volume.value.get("emptyDir") is not None:
+            local.append(name)
+            if volume.child("emptyDir").text("medium") == "Memory":
+                memory.append(name)
+        elif volume.value.get("hostPath") is not None:
+            local.append(name)
+    return tuple(dict.fromkeys(claims)), tuple(local), tuple(memory)

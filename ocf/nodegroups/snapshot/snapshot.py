@@ -1,0 +1,242 @@
+"""Snapshot of a cluster: everything that a decision about node groups reads.
+
+A snapshot is immutable. Changed copies share what did not change, so that a simulation may take thousands of them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+from ocf.errors import FieldProblem, ManifestError
+from ocf.nodegroups.snapshot.nodes import Node
+from ocf.nodegroups.snapshot.overlay import Overlay
+from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot.resources import Resources
+from ocf.nodegroups.snapshot.shapes import Shapes
+from ocf.nodegroups.snapshot.storage import Claim, StorageClass, Volume
+from ocf.nodegroups.snapshot.workloads import DaemonSet, PodDisruptionBudget
+from ocf.objects import Manifest
+
+__all__ = ["RejectedObject", "Snapshot"]
+
+_SUBJECT_PARTS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedObject:
+    """An object that could not be parsed, and is not part of the snapshot.
+
+    Args:
+        subject: The object, `Pod shop/web-0`.
+        node_name: The node of a pod that is on one, or the node itself; empty for other objects.
+        problems: The invalid fields.
+    """
+
+    subject: str
+    node_name: str
+    problems: tuple[FieldProblem, ...]
+
+    def __str__(self) -> str:
+        return f"{self.subject}: " + "; ".join(map(str, self.problems))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The nodes and pods of a cluster, and what limits where pods may be.
+
+    Use `of` for manifests, and `from_values` for parsed objects.
+
+    Args:
+        nodes: The nodes by name, including those in flight.
+        pods: The pods by key, `shop/web-0`, without finished ones.
+        on_node: The pods of each node by its name.
+        budgets: The disruption budgets.
+        claims: The persistent volume claims by key.
+        volumes: The persistent volumes by name.
+        storage_classes: The storage classes by name.
+        daemon_sets: The DaemonSets.
+        namespaces: The labels of each namespace by its name.
+        usage: The measured use of each node by its name, for utilization by use; `pods` is ignored.
+        rejected: The objects that could not be parsed.
+
+    Example:
+        >>> node = {"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "4", "pods": "110"}}}
+        >>> snapshot = Snapshot.of(nodes=[node], pods=[{"metadata": {"name": "web-0"}}])
+        >>> placed = snapshot.place(snapshot.pods["default/web-0"], "n1")
+        >>> [len(each.on_node.get("n1", ())) for each in (snapshot, placed)]
+        [0, 1]
+    """
+
+    nodes: Overlay[Node] = field(default_factory=Overlay)
+    pods: Overlay[Pod] = field(default_factory=Overlay)
+    on_node: Overlay[tuple[Pod, ...]] = field(default_factory=Overlay)
+    budgets: tuple[PodDisruptionBudget, ...] = ()
+    claims: Mapping[str, Claim] = field(default_factory=dict)
+    volumes: Mapping[str, Volume] = field(default_factory=dict)
+    storage_classes: Mapping[str, StorageClass] = field(default_factory=dict)
+    daemon_sets: tuple[DaemonSet, ...] = ()
+    namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    usage: Mapping[str, Resources] = field(default_factory=dict)
+    rejected: tuple[RejectedObject, ...] = ()
+
+    @classmethod
+    def from_values(  # noqa: PLR0913 (one argument per kind of object)
+        cls,
+        *,
+        nodes: Iterable[Node] = (),
+        pods: Iterable[Pod] = (),
+        budgets: Iterable[PodDisruptionBudget] = (),
+        claims: Iterable[Claim] = (),
+        volumes: Iterable[Volume] = (),
+        storage_classes: Iterable[StorageClass] = (),
+        daemon_sets: Iterable[DaemonSet] = (),
+        namespaces: Mapping[str, Mapping[str, str]] | None = None,
+        usage: Mapping[str, Resources] | None = None,
+        rejected: Iterable[RejectedObject] = (),
+    ) -> "Snapshot":
+        """Return a snapshot of parsed objects; finished pods are left out, and the order of the objects is ignored."""
+        by_key = {pod.key: pod for pod in sorted(pods, key=lambda pod: pod.key) if not pod.finished}
+        on_node: dict[str, list[Pod]] = {}
+        for pod in by_key.values():
+            if pod.node_name:
+                on_node.setdefault(pod.node_name, []).append(pod)
+        return cls(
+            nodes=Overlay({node.name: node for node in sorted(nodes, key=lambda node: node.name)}),
+            pods=Overlay(by_key),
+            on_node=Overlay({name: tuple(found) for name, found in on_node.items()}),
+            budgets=tuple(sorted(budgets, key=lambda budget: budget.key)),
+            claims={f"{each.namespace}/{each.name}": each for each in claims},
+            volumes={each.name: each for each in sorted(volumes, key=lambda volume: volume.name)},
+            storage_classes={each.name: each for each in storage_classes},
+            daemon_sets=tuple(sorted(daemon_sets, key=lambda each: (each.namespace, each.name))),
+            namespaces=namespaces or {},
+            usage=usage or {},
+            rejected=tuple(sorted(rejected, key=lambda each: (each.subject, each.node_name))),
+        )
+
+    @classmethod
+    def of(  # noqa: PLR0913 (one argument per kind of object)
+        cls,
+        *,
+        nodes: Iterable[Manifest] = (),
+        pods: Iterable[Manifest] = (),
+        budgets: Iterable[Manifest] = (),
+        claims: Iterable[Manifest] = (),
+        volumes: Iterable[Manifest] = (),
+        storage_classes: Iterable[Manifest] = (),
+        daemon_sets: Iterable[Manifest] = (),
+        namespaces: Iterable[Manifest] = (),
+        in_flight: Iterable[Node] = (),
+        usage: Mapping[str, Resources] | None = None,
+    ) -> "Snapshot":
+        """Parse a snapshot from manifests.
+
+        An object that cannot be parsed does not keep the others from being used: it is in `rejected`, with the path of
+        each invalid field. A node with such a pod counts as unknown: see `unknown_nodes`.
+
+        Args:
+            nodes: Nodes.
+            pods: Pods.
+            budgets: PodDisruptionBudgets.
+            claims: PersistentVolumeClaims.
+            volumes: PersistentVolumes.
+            storage_classes: StorageClasses.
+            daemon_sets: DaemonSets.
+            namespaces: Namespaces, for selectors of namespaces.
+            in_flight: Nodes that were ordered. One that has joined under its name replaces the Node of that name only
+                while that is not ready.
+            usage: The measured use of each node by its name.
+        """
+        rejected: list[RejectedObject] = []
+        read = partial(_read_all, rejected)
+        joined = {node.name: node for node in read(Node.of, nodes)}
+        for ordered in in_flight:
+            known = joined.get(ordered.name)
+            if known is None or not known.ready:
+                joined[ordered.name] = replace(ordered, in_flight=True)
+        return cls.from_values(
+            nodes=joined.values(),
+            pods=read(partial(Pod.of, shapes=Shapes()), pods),
+            budgets=read(PodDisruptionBudget.of, budgets),
+            claims=read(Claim.of, claims),
+            volumes=read(Volume.of, volumes),
+            storage_classes=read(StorageClass.of, storage_classes),
+            daemon_sets=read(DaemonSet.of, daemon_sets),
+            namespaces={
+                (each.get("metadata") or {}).get("name") or "": (each.get("metadata") or {}).get("labels") or {}
+                for each in namespaces
+            },
+            usage=usage,
+            rejected=rejected,
+        )
+
+    @property
+    def unknown_nodes(self) -> frozenset[str]:
+        """The nodes with a pod that could not be parsed, and those that could not be parsed themselves.
+
+        What is on them is not known: they take no pods, and are never removed.
+        """
+        return frozenset(each.node_name for each in self.rejected if each.node_name)
+
+    def pods_on(self, node_name: str) -> tuple[Pod, ...]:
+        """Return the pods of a node, sorted by key."""
+        return self.on_node.get(node_name, ())
+
+    def place(self, pod: Pod, node_name: str) -> "Snapshot":
+        """Return a copy in which a pod is on a node; it leaves the node that it was on.
+
+        Args:
+            pod: The pod; it does not have to be in the snapshot.
+            node_name: The node.
+        """
+        left = self.without_pod(pod.key)
+        placed = replace(pod, node_name=node_name)
+        together = sorted((*left.pods_on(node_name), placed), key=lambda each: each.key)
+        return replace(left, pods=left.pods.set(pod.key, placed), on_node=left.on_node.set(node_name, tuple(together)))
+
+    def without_pod(self, key: str) -> "Snapshot":
+        """Return a copy without a pod; the same snapshot if it is not there."""
+        pod = self.pods.get(key)
+        if pod is None:
+            return self
+        on_node = self.on_node
+        if pod.node_name:
+            rest = tuple(each for each in self.pods_on(pod.node_name) if each.key != key)
+            on_node = on_node.set(pod.node_name, rest) if rest else on_node.remove(pod.node_name)
+        return replace(self, pods=self.pods.remove(key), on_node=on_node)
+
+    def with_node(self, node: Node) -> "Snapshot":
+        """Return a copy with a node added or replaced."""
+        return replace(self, nodes=self.nodes.set(node.name, node))
+
+    def without_node(self, name: str) -> "Snapshot":
+        """Return a copy without a node; its pods stay, as they do in a cluster until they are deleted."""
+        return replace(self, nodes=self.nodes.remove(name))
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+Parsed = TypeVar("Parsed", bound=_Named)
+
+
+def _read_all(
+    rejected: list[RejectedObject], parse: Callable[[Manifest], Parsed], manifests: Iterable[Manifest]
+) -> Iterator[Parsed]:
+    for manifest in manifests:
+        try:
+            yield parse(manifest)
+        except ManifestError as error:
+            rejected.append(RejectedObject(error.subject, _node_name(error.subject, manifest), error.problems))
+
+
+def _node_name(subject: str, manifest: Manifest) -> str:
+    kind, name = subject.split(" ", _SUBJECT_PARTS - 1)
+    if kind == "Node":
+        return name
+    spec = manifest.get("spec")
+    found = spec.get("nodeName") if kind == "Pod" and isinstance(spec, dict) else None
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,180 @@
+"""Storage of a snapshot: claims, volumes and storage classes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ocf.errors import FieldProblem
+from ocf.nodegroups.snapshot.fields import NANO, Fields, raise_problems
+from ocf.nodegroups.snapshot.node_selectors import NodeSelectorTerm, read_terms
+from ocf.objects import LabelSelector, Manifest
+
+__all__ = ["Claim", "StorageClass", "Volume"]
+
+_BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+_SELECTED_NODE = "volume.kubernetes.io/selected-node"
+_BOUND = "pv.kubernetes.io/bind-completed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A persistent volume claim.
+
+    Args:
+        namespace: Its namespace.
+        name: Its name.
+        volume: `spec.volumeName`; empty if no volume is chosen.
+        bound: Whether the binding is complete.
+        storage_class: Its class; empty for none.
+        access_modes: The access modes that it wants.
+        selected_node: The node for which its volume is being provisioned; empty for none.
+        size: The bytes that it wants.
+        selector: The selector of volumes; None for all.
+        mode: `Filesystem` or `Block`.
+        phase: `Pending`, `Bound` or `Lost`.
+        deleting: Whether it is being deleted.
+    """
+
+    namespace: str = "default"
+    name: str
+    volume: str = ""
+    bound: bool = False
+    storage_class: str = ""
+    access_modes: tuple[str, ...] = ()
+    selected_node: str = ""
+    size: int = 0
+    selector: LabelSelector | None = None
+    mode: str = "Filesystem"
+    phase: str = "Bound"
+    deleting: bool = False
+
+    @classmethod
+    def of(cls, claim: Manifest) -> "Claim":
+        """Parse a PersistentVolumeClaim.
+
+        Raises:
+            ManifestError: If fields are invalid.
+        """
+        problems: list[FieldProblem] = []
+        fields = Fields(claim, "", problems)
+        metadata, spec, status = (fields.child(part) for part in ("metadata", "spec", "status"))
+        annotations = metadata.labels("annotations")
+        made = cls(
+            namespace=metadata.text("namespace") or "default",
+            name=metadata.text("name"),
+            volume=spec.text("volumeName"),
+            bound=bool(spec.text("volumeName")) and _BOUND in annotations,
+            storage_class=annotations.get(_BETA_CLASS) or spec.text("storageClassName"),
+            access_modes=spec.texts("accessModes"),
+            selected_node=annotations.get(_SELECTED_NODE, ""),
+            size=spec.child("resources").amounts("requests").get("storage", 0) // NANO,
+            selector=spec.selector("selector") if spec.value.get("selector") is not None else None,
+            mode=spec.text("volumeMode") or "Filesystem",
+            phase=status.text("phase") or "Pending",
+            deleting="deletionTimestamp" in metadata,
+        )
+        raise_problems(f"PersistentVolumeClaim {made.namespace}/{made.name}", problems)
+        return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Volume:
+    """A persistent volume.
+
+    Args:
+        name: Its name.
+        labels: Its labels; those for zone and region limit the nodes.
+        node_affinity: The terms of its required node affinity; None without it.
+        storage_class: Its class; empty for none.
+        access_modes: The access modes that it has.
+        size: Its bytes.
+        claim: The claim that it is reserved for, `shop/data-0`; empty for none.
+        mode: `Filesystem` or `Block`.
+        phase: `Available`, `Bound`, `Released` or `Failed`.
+        local: Whether its content is on one node.
+        deleting: Whether it is being deleted.
+    """
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    node_affinity: tuple[NodeSelectorTerm, ...] | None = None
+    storage_class: str = ""
+    access_modes: tuple[str, ...] = ()
+    size: int = 0
+    claim: str = ""
+    mode: str = "Filesystem"
+    phase: str = "Available"
+    local: bool = False
+    deleting: bool = False
+
+    @classmethod
+    def of(cls, volume: Manifest) -> "Volume":
+        """Parse a PersistentVolume.
+
+        Raises:
+            ManifestError: If fields are invalid.
+        """
+        problems: list[FieldProblem] = []
+        fields = Fields(volume, "", problems)
+        metadata, spec, status = (fields.child(part) for part in ("metadata", "spec", "status"))
+        affinity, claim = spec.child("nodeAffinity"), spec.child("claimRef")
+        made = cls(
+            name=metadata.text("name"),
+            labels=metadata.labels("labels"),
+            node_affinity=(
+                read_terms(affinity.child("required").items("nodeSelectorTerms")) if "required" in affinity else None
+            ),
+            storage_class=metadata.labels("annotations").get(_BETA_CLASS) or spec.text("storageClassName"),
+            access_modes=spec.texts("accessModes"),
+            size=spec.amounts("capacity").get("storage", 0) // NANO,
+            claim=f"{claim.text('namespace')}/{claim.text('name')}" if claim.text("name") else "",
+            mode=spec.text("volumeMode") or "Filesystem",
+            phase=status.text("phase") or "Pending",
+            local="local" in spec or "hostPath" in spec,
+            deleting="deletionTimestamp" in metadata,
+        )
+        raise_problems(f"PersistentVolume {made.name}", problems)
+        return made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageClass:
+    """A storage class.
+
+    Args:
+        name: Its name.
+        provisioner: The provisioner; empty if volumes are not provisioned on demand.
+        delayed: Whether a volume is bound only when the first pod is scheduled.
+        topologies: The allowed topologies: for each alternative the allowed values by label.
+    """
+
+    name: str
+    provisioner: str = ""
+    delayed: bool = False
+    topologies: tuple[Mapping[str, frozenset[str]], ...] = ()
+
+    @classmethod
+    def of(cls, storage_class: Manifest) -> "StorageClass":
+        """Parse a StorageClass.
+
+        Raises:
+            ManifestError: If fields are invalid.
+        """
+        problems: list[FieldProblem] = []
+        fields = Fields(storage_class, "", problems)
+        provisioner = fields.text("provisioner")
+        made = cls(
+            name=fields.child("metadata").text("name"),
+            provisioner="" if provisioner == "kubernetes.io/no-provisioner" else provisioner,
+            delayed=fields.text("volumeBindingMode") == "WaitForFirstConsumer",
+            topologies=tuple(map(_topology, fields.items("allowedTopologies"))),
+        )
+        raise_problems(f"StorageClass {made.name}", problems)
+        return made
+
+
+def _topology(term: Fields) -> Mapping[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for each in term.items("matchLabelExpressions"):
+        key, values = each.text("key"), frozenset(each.texts("values"))
+        found[key] = found[key] & values if key in found else values
+    return found

@@ -1,0 +1,106 @@
+"""Disruption budgets and DaemonSets of a snapshot."""
+
+from dataclasses import dataclass, replace
+
+from ocf.errors import FieldProblem
+from ocf.nodegroups.snapshot.fields import Fields, raise_problems
+from ocf.nodegroups.snapshot.node_selectors import Toleration
+from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot.shapes import PodShape
+from ocf.objects import LabelSelector, Manifest
+
+__all__ = ["DaemonSet", "PodDisruptionBudget"]
+
+# The DaemonSet controller adds these to every pod.
+_DAEMON_TOLERATIONS = (
+    *(Toleration(f"node.kubernetes.io/{key}", "Exists", "", "NoExecute") for key in ("not-ready", "unreachable")),
+    *(
+        Toleration(f"node.kubernetes.io/{key}", "Exists", "", "NoSchedule")
+        for key in ("disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
+    ),
+)
+_HOST_NETWORK_TOLERATION = Toleration("node.kubernetes.io/network-unavailable", "Exists", "", "NoSchedule")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodDisruptionBudget:
+    """A PodDisruptionBudget of policy/v1.
+
+    Args:
+        namespace: Its namespace.
+        name: Its name.
+        selector: The selector of its pods; an empty one selects all pods of the namespace, a missing one none.
+        disruptions_allowed: `status.disruptionsAllowed`.
+        unhealthy_allowed: Whether pods that are not healthy can always be evicted: `unhealthyPodEvictionPolicy` is
+            `AlwaysAllow`.
+    """
+
+    namespace: str = "default"
+    name: str
+    selector: LabelSelector
+    disruptions_allowed: int = 0
+    unhealthy_allowed: bool = False
+
+    @property
+    def key(self) -> str:
+        """Namespace and name."""
+        return f"{self.namespace}/{self.name}"
+
+    @classmethod
+    def of(cls, budget: Manifest) -> "PodDisruptionBudget":
+        """Parse a PodDisruptionBudget.
+
+        Raises:
+            ManifestError: If fields are invalid.
+        """
+        problems: list[FieldProblem] = []
+        fields = Fields(budget, "", problems)
+        metadata, spec, status = (fields.child(part) for part in ("metadata", "spec", "status"))
+        made = cls(
+            namespace=metadata.text("namespace") or "default",
+            name=metadata.text("name"),
+            selector=spec.selector("selector"),
+            disruptions_allowed=status.integer("disruptionsAllowed"),
+            unhealthy_allowed=spec.text("unhealthyPodEvictionPolicy") == "AlwaysAllow",
+        )
+        raise_problems(f"PodDisruptionBudget {made.key}", problems)
+        return made
+
+    def selects(self, pod: Pod) -> bool:
+        """Return whether the budget covers a pod."""
+        return pod.namespace == self.namespace and self.selector.matches(pod.shape.label_map)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonSet:
+    """A DaemonSet: what one of its pods takes on each node that it runs on.
+
+    Args:
+        namespace: Its namespace.
+        name: Its name.
+        shape: The shape of its pods.
+    """
+
+    namespace: str = "default"
+    name: str
+    shape: PodShape
+
+    @classmethod
+    def of(cls, daemon_set: Manifest) -> "DaemonSet":
+        """Parse a DaemonSet of apps/v1.
+
+        Raises:
+            ManifestError: If fields are invalid.
+        """
+        problems: list[FieldProblem] = []
+        fields = Fields(daemon_set, "", problems)
+        metadata = fields.child("metadata")
+        namespace = metadata.text("namespace") or "default"
+        template = fields.child("spec").child("template")
+        spec = template.child("spec")
+        shape = PodShape.read(spec, namespace=namespace, labels=template.child("metadata").labels("labels"))
+        added = (*_DAEMON_TOLERATIONS, *([_HOST_NETWORK_TOLERATION] if spec.flag("hostNetwork") else ()))
+        shape = replace(shape, tolerations=(*shape.tolerations, *added))
+        made = cls(namespace=namespace, name=metadata.text("name"), shape=shape)
+        raise_problems(f"DaemonSet {made.namespace}/{made.name}", problems)
+        return made
