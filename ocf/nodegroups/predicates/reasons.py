@@ -1,0 +1,65 @@
+"""Reasons why a pod does not fit a node, in the words of the scheduler.
+
+Source: the filter plugins of Kubernetes 1.36, in the order of its default profile. The first plugin that rejects a
+node gives the reasons.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = [
+    "AFFINITY",
+    "ANTI_AFFINITY",
+    "BIND_CONFLICT",
+    "EXISTING_ANTI_AFFINITY",
+    "IN_USE",
+    "NODE_AFFINITY",
+    "NODE_CONFLICT",
+    "PORTS",
+    "SPREAD",
+    "SPREAD_LABEL",
+    "TAINT",
+    "TOO_MANY_PODS",
+    "UNSCHEDULABLE",
+    "ZONE",
+    "Misfit",
+]
+
+UNSCHEDULABLE: Final = "node(s) were unschedulable"
+TAINT: Final = "node(s) had untolerated taint(s)"
+NODE_AFFINITY: Final = "node(s) didn't match Pod's node affinity/selector"
+PORTS: Final = "node(s) didn't have free ports for the requested pod ports"
+TOO_MANY_PODS: Final = "Too many pods"
+IN_USE: Final = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+)
+NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
+BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
+ZONE: Final = "node(s) had no available volume zone"
+SPREAD: Final = "node(s) didn't match pod topology spread constraints"
+SPREAD_LABEL: Final = f"{SPREAD} (missing required label)"
+AFFINITY: Final = "node(s) didn't match pod affinity rules"
+ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
+EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Why a pod does not fit a node.
+
+    Args:
+        plugin: The filter plugin that rejects the node.
+        reasons: The reasons; several if several resources are insufficient.
+        details: The numbers or names behind the reasons, for people; may be empty.
+
+    Example:
+        >>> print(Misfit("NodeResourcesFit", ("Insufficient cpu", "Insufficient memory")))
+        Insufficient cpu, Insufficient memory
+    """
+
+    plugin: str
+    reasons: tuple[str, ...]
+    details: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return ", ".join(self.reasons)
