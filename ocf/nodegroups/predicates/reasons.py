@@ -61,5 +61,10 @@ class Misfit:
     reasons: tuple[str, ...]
     details: tuple[str, ...] = ()
 
+    @property
+    def depends_on_pods(self) -> bool:
+        """Whether an empty node is rejected only because of pods on other nodes."""
+        return self.plugin in ("PodTopologySpread", "InterPodAffinity", "VolumeRestrictions")
+
     def __str__(self) -> str:
         return ", ".join(self.reasons)

@@ -5,14 +5,14 @@ takes them back. All functions that use one build it themselves, so that they ar
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from typing import Final, TypeVar
 
-from ocf.nodegroups.predicates.counters import DomainCounter, PodCounter
+from ocf.nodegroups.predicates.counter_table import CounterTable
 from ocf.nodegroups.predicates.rules import TopologyRules
-from ocf.nodegroups.predicates.static import StaticFilter, matches_node_affinity
+from ocf.nodegroups.predicates.static import StaticFilter
 from ocf.nodegroups.predicates.volumes import exclusive_claims
-from ocf.nodegroups.snapshot import AffinityTerm, HostPort, Node, PodShape, Snapshot, SpreadConstraint, untolerated
+from ocf.nodegroups.snapshot import HostPort, Node, PodShape, Snapshot
 
 __all__ = ["ClusterState", "ShapeView"]
 
@@ -33,7 +33,7 @@ class ShapeView:
     def __init__(self, shape: PodShape, state: "ClusterState") -> None:
         self.shape = shape
         self.static = StaticFilter(shape, state.snapshot)
-        self.rules = TopologyRules(shape, state)
+        self.rules = TopologyRules(shape, state.counters)
         self.exclusive = exclusive_claims(shape, state.snapshot) if shape.claims else ()
         self.candidates: list[int] = []
         self.covered = 0
@@ -67,19 +67,17 @@ class ClusterState:
         self.ports: list[dict[HostPort, int]] = []
         self.placed: list[dict[PodShape, int]] = []
         self.kinds: list[int] = []
+        self.closed: set[int] = set()
         self._kind_numbers: dict[object, int] = {}
-        self._where: dict[PodShape, dict[int, int]] = {}
-        self._values: dict[str, list[str | None]] = {}
-        self._counters: dict[object, PodCounter] = {}
-        self._counter_list: list[PodCounter] = []
-        self._touched: dict[PodShape, tuple[list[PodCounter], int]] = {}
-        self._terms: list[AffinityTerm] = []
-        self._known_terms: set[AffinityTerm] = set()
+        self.counters = CounterTable(snapshot, self.nodes)
         self._claims: dict[str, int] = {}
         self._views: dict[PodShape, ShapeView] = {}
         self._journal: list[Callable[[], None]] = []
-        for node in snapshot.nodes.values():
+        # Room that is there is used before room that is on its way.
+        for node in sorted(snapshot.nodes.values(), key=lambda node: (node.in_flight, node.name)):
             self._append(node)
+        for name in snapshot.unknown_nodes & self.index.keys():
+            self.close(self.index[name])
         for name, pods in snapshot.on_node.items():
             index = self.index.get(name)
             if index is not None:
@@ -95,8 +93,12 @@ class ClusterState:
         if view is None:
             view = self._views[shape] = ShapeView(shape, self)
         if view.covered < len(self.nodes):
-            is_ok, nodes, kinds = view.static.is_ok, self.nodes, self.kinds
-            view.candidates += [index for index in range(view.covered, len(nodes)) if is_ok(nodes[index], kinds[index])]
+            is_ok, nodes, kinds, closed = view.static.is_ok, self.nodes, self.kinds, self.closed
+            view.candidates += [
+                index
+                for index in range(view.covered, len(nodes))
+                if is_ok(nodes[index], kinds[index]) and index not in closed
+            ]
             view.covered = len(nodes)
         return view
 
@@ -154,6 +156,12 @@ class ClusterState:
         self._set(index, node)
         self._journal.append(lambda: self._set(index, before))
 
+    def close(self, index: int) -> None:
+        """Let a node take no more pods; those that are on it still count."""
+        if index not in self.closed:
+            self._close(index)
+            self._journal.append(lambda: self._reopen(index))
+
     def mark(self) -> int:
         """Return the position that `rollback` takes."""
         return len(self._journal)
@@ -164,70 +172,9 @@ class ClusterState:
         while len(journal) > mark:
             journal.pop()()
 
-    def pods(self, identity: object, selects: Callable[[PodShape], bool], key: str) -> PodCounter:
-        """Return the counter of the selected pods by the label `key`; it is kept up to date from then on."""
-        known = self._counters.get((identity, key))
-        return known or self._register((identity, key), PodCounter(selects, self._topology(key)))
-
-    def spread(self, shape: PodShape, constraint: SpreadConstraint) -> DomainCounter:
-        """Return the counter of a spread constraint; shapes that count the same nodes and pods share it."""
-        keys = tuple(each.topology_key for each in shape.spread)
-        affinity = (shape.node_selector, shape.node_affinity) if constraint.honor_affinity else None
-        tolerations = shape.tolerations if constraint.honor_taints else None
-        identity = (constraint.topology_key, constraint.selector, shape.namespace, keys, affinity, tolerations)
-        known = self._counters.get(identity)
-        if isinstance(known, DomainCounter):
-            return known
-
-        def is_eligible(index: int) -> bool:
-            node = self.nodes[index]
-            if any(key not in node.labels for key in keys):
-                return False
-            if constraint.honor_affinity and not matches_node_affinity(shape, node):
-                return False
-            return not constraint.honor_taints or untolerated(node.taints, shape.tolerations) is None
-
-        def counts(other: PodShape) -> bool:
-            return not other.deleting and constraint.counts(
-                other.namespace, other.label_map, own_namespace=shape.namespace
-            )
-
-        counter = DomainCounter(counts, self._topology(constraint.topology_key), is_eligible)
-        self._register(identity, counter)
-        return counter
-
-    def existing_terms(self, seen: int) -> list[AffinityTerm]:
-        """Return the anti-affinity terms of pods that are or were placed, from the `seen`th on."""
-        return self._terms[seen:] if seen < len(self._terms) else []
-
-    def selects_incoming(self, term: AffinityTerm, other: PodShape) -> bool:
-        """Return whether a term of the pod to place selects a placed pod."""
-        return term.selects_for_incoming(other.namespace, other.label_map, self.snapshot.namespaces)
-
-    def selects_existing(self, term: AffinityTerm, shape: PodShape) -> bool:
-        """Return whether a term of a placed pod selects the pod to place."""
-        return term.selects_for_existing(shape.namespace, shape.label_map, self.snapshot.namespaces)
-
     def _has_scalars(self, view: ShapeView, index: int) -> bool:
         free = self.free_scalars[index]
         return all(free.get(name, 0) >= amount for name, amount in view.scalars)
-
-    def _register(self, identity: object, counter: PodCounter) -> PodCounter:
-        for shape, nodes in self._where.items():
-            if nodes and counter.selects(shape):
-                for index, count in nodes.items():
-                    counter.add(index, count)
-        self._counters[identity] = counter
-        self._counter_list.append(counter)
-        return counter
-
-    def _touched_by(self, shape: PodShape) -> list[PodCounter]:
-        """Return the counters that pods of a shape belong to."""
-        found, seen = self._touched.get(shape, ([], 0))
-        if seen < len(self._counter_list):
-            found = found + [counter for counter in self._counter_list[seen:] if counter.selects(shape)]
-            self._touched[shape] = (found, len(self._counter_list))
-        return found
 
     def _change(self, shape: PodShape, index: int, count: int) -> None:
         requests = shape.requests
@@ -244,20 +191,8 @@ class ClusterState:
             _add(self.ports[index], port, count)
         for claim in shape.claims:
             _add(self._claims, f"{shape.namespace}/{claim}", count)
-        where = self._where.get(shape)
-        if where is None:
-            where = self._where[shape] = {}
-            self._note_terms(shape.anti_affinity)
-        _add(where, index, count)
         _add(self.placed[index], shape, count)
-        for counter in self._touched_by(shape):
-            counter.add(index, count)
-
-    def _note_terms(self, terms: Iterable[AffinityTerm]) -> None:
-        for term in terms:
-            if term not in self._known_terms:
-                self._known_terms.add(term)
-                self._terms.append(term)
+        self.counters.change(shape, index, count)
 
     def _append(self, node: Node) -> None:
         index = len(self.nodes)
@@ -272,15 +207,11 @@ class ClusterState:
         self.ports.append({})
         self.placed.append({})
         self.kinds.append(self._kind(node))
-        for key, values in self._values.items():
-            values.append(node.labels.get(key))
-        for counter in self._counter_list:
-            counter.node_added(index)
+        self.counters.node_added(index)
 
     def _pop(self) -> None:
         index = len(self.nodes) - 1
-        for counter in self._counter_list:
-            counter.node_removed(index)
+        self.counters.node_removed(index)
         node = self.nodes.pop()
         del self.index[node.name]
         per_node: tuple[list[int], ...] = (
@@ -295,8 +226,6 @@ class ClusterState:
         self.free_scalars.pop()
         self.ports.pop()
         self.placed.pop()
-        for values in self._values.values():
-            values.pop()
         for view in self._views.values():
             self._trim(view, index)
 
@@ -307,34 +236,27 @@ class ClusterState:
                 view.candidates.pop()
 
     def _set(self, index: int, node: Node) -> None:
-        counters = [each for each in self._counter_list if isinstance(each, DomainCounter)]
-        self._count_node(counters, index, -1)
+        placed = self.placed[index].items()
+        self.counters.leave(index, placed)
         self.nodes[index] = node
         self.kinds[index] = self._kind(node)
-        self._count_node(counters, index, 1)
+        self.counters.enter(index, placed)
         for view in self._views.values():
             if index < view.covered:
-                _set_member(view.candidates, index, member=view.static.is_ok(node, self.kinds[index]))
+                member = index not in self.closed and view.static.is_ok(node, self.kinds[index])
+                _set_member(view.candidates, index, member=member)
 
-    def _count_node(self, counters: Iterable[DomainCounter], index: int, sign: int) -> None:
-        """Count a node with its pods in or out of topologies, because it may become or cease to be eligible."""
-        for counter in counters:
-            pods = sum(count for shape, count in self.placed[index].items() if counter.selects(shape))
-            if sign < 0:
-                counter.add(index, -pods)
-                counter.node_removed(index)
-            else:
-                counter.node_added(index)
-                counter.add(index, pods)
+    def _close(self, index: int) -> None:
+        self.closed.add(index)
+        for view in self._views.values():
+            _set_member(view.candidates, index, member=False)
+
+    def _reopen(self, index: int) -> None:
+        self.closed.discard(index)
+        self._set(index, self.nodes[index])
 
     def _kind(self, node: Node) -> int:
         return self._kind_numbers.setdefault((node.unschedulable, node.taints), len(self._kind_numbers))
-
-    def _topology(self, key: str) -> list[str | None]:
-        values = self._values.get(key)
-        if values is None:
-            values = self._values[key] = [node.labels.get(key) for node in self.nodes]
-        return values
 
 
 def _add(counts: dict[Key, int], key: Key, count: int) -> None:

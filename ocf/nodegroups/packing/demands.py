@@ -1,0 +1,63 @@
+"""Pods that need a place, grouped by shape and sorted by size."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ocf.nodegroups.snapshot import PodShape, Resources, Snapshot
+from ocf.nodegroups.snapshot.pods import Pod
+
+__all__ = ["Demand", "group_pods", "pending_pods"]
+
+
+class Demand(NamedTuple):
+    """Equal pods that need a place.
+
+    Args:
+        shape: Their shape.
+        pods: The pods, sorted by key.
+    """
+
+    shape: PodShape
+    pods: tuple[Pod, ...]
+
+
+def pending_pods(snapshot: Snapshot) -> tuple[Pod, ...]:
+    """Return the pods that wait for a node.
+
+    Left out are pods that are being deleted, that scheduling gates keep back, and pods of DaemonSets, which wait for
+    their own node. A pod counts from the moment that it exists, even before the scheduler has tried to place it: it
+    takes room either way.
+
+    Args:
+        snapshot: The snapshot.
+    """
+    return tuple(
+        pod for pod in snapshot.pods.values() if not (pod.node_name or pod.deleting or pod.gated or pod.of_daemon_set)
+    )
+
+
+def group_pods(pods: Iterable[Pod], reference: Resources) -> list[Demand]:
+    """Group pods by shape and sort the groups by size, largest first.
+
+    The size is the share of CPU plus the share of memory of a reference node, so that both count alike. Groups of
+    equal size are sorted by the keys of their pods: the order of the pods does not matter.
+
+    Args:
+        pods: The pods.
+        reference: The resources of the reference node.
+
+    Example:
+        >>> group_pods([], Resources(cpu=4000, memory=2**33))
+        []
+    """
+    groups: dict[PodShape, list[Pod]] = {}
+    for pod in pods:
+        groups.setdefault(pod.shape, []).append(pod)
+    demands = [Demand(shape, tuple(sorted(found, key=lambda pod: pod.key))) for shape, found in groups.items()]
+    cpu, memory = max(reference.cpu, 1), max(reference.memory, 1)
+
+    def size(demand: Demand) -> tuple[float, str]:
+        requests = demand.shape.requests
+        return -(requests.cpu / cpu + requests.memory / memory), demand.pods[0].key
+
+    return sorted(demands, key=size)
