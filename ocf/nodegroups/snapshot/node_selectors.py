@@ -50,12 +50,12 @@ class NodeSelectorTerm:
 
 
 def read_terms(terms: Iterable[Fields]) -> tuple[NodeSelectorTerm, ...]:
-    """Read the terms of a node selector; empty terms, which match no node, are left out.
+    """Read the terms of a node selector; an empty term matches no node.
 
     Args:
         terms: The entries of `nodeSelectorTerms`.
     """
-    return tuple(term for each in terms for term in _term(each))
+    return tuple(map(_term, terms))
 
 
 def matches_any(terms: Iterable[NodeSelectorTerm], name: str, labels: Mapping[str, str]) -> bool:
@@ -63,10 +63,10 @@ def matches_any(terms: Iterable[NodeSelectorTerm], name: str, labels: Mapping[st
     return any(term.matches(name, labels) for term in terms)
 
 
-def _term(term: Fields) -> list[NodeSelectorTerm]:
+def _term(term: Fields) -> NodeSelectorTerm:
     expressions, fields = list(term.items("matchExpressions")), list(term.items("matchFields"))
     if not expressions and not fields:
-        return []
+        return NodeSelectorTerm(valid=False)
     requirements = tuple(filter(None, map(_requirement, expressions)))
     valid = len(requirements) == len(expressions) and not any(any(each.problems()) for each in requirements)
     names: list[tuple[str, bool]] = []
@@ -83,7 +83,7 @@ def _term(term: Fields) -> list[NodeSelectorTerm]:
             names.append((values[0], operator == "In"))
         else:
             valid = False
-    return [NodeSelectorTerm(requirements, tuple(names), valid, tuple(name_sets))]
+    return NodeSelectorTerm(requirements, tuple(names), valid, tuple(name_sets))
 
 
 def _requirement(expression: Fields) -> Requirement | None:
