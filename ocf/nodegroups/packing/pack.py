@@ -77,14 +77,14 @@ def prepare(snapshot: Snapshot) -> ClusterState:
 
 
 def fill_room(
-    state: ClusterState, demands: Iterable[Demand], usable: Callable[[int], bool] | None = None
+    state: ClusterState, demands: Iterable[Demand], *, hinted: bool = False
 ) -> tuple[dict[str, str], list[Demand]]:
     """Place pods on the nodes of a state.
 
     Args:
         state: The state.
         demands: The pods.
-        usable: Whether a node may be used.
+        hinted: Whether to start with the node that took the last equal pod: see `fill`.
 
     Returns:
         The name of the node by the key of each pod that has a place, and the pods without one.
@@ -92,7 +92,9 @@ def fill_room(
     placements: dict[str, str] = {}
     left = []
     for demand in demands:
-        rest = _assign(state, demand.pods, fill(state, demand.shape, len(demand.pods), usable=usable), placements)
+        rest = _assign(
+            state, demand.pods, fill(state, state.view(demand.shape), len(demand.pods), hinted=hinted), placements
+        )
         if rest:
             left.append(Demand(demand.shape, rest))
     return placements, left
@@ -137,7 +139,7 @@ class _Grower:
         return _unplaced(pods, rejecting, limited=limited) if pods else None
 
     def _fill(self, shape: PodShape, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
-        placed = fill(self._state, shape, len(pods), first=self._first)
+        placed = fill(self._state, self._state.view(shape), len(pods), first=self._first)
         return _assign(self._state, pods, placed, self.placements)
 
     def _may_grow(self, template: NodeTemplate) -> bool:
@@ -152,7 +154,7 @@ class _Grower:
         name = self._free_name(template)
         index = state.add_node(template.make(name))
         place_daemons(state, index)
-        placed = fill(state, demand.shape, len(demand.pods), first=index)
+        placed = fill(state, state.view(demand.shape), len(demand.pods), first=index)
         if not placed:
             found = explain(demand.shape, index, state)
             state.rollback(mark)

@@ -58,18 +58,18 @@ class CounterTable:
             values.pop()
 
     def leave(self, index: int, placed: Iterable[tuple[PodShape, int]]) -> None:
-        """Count a node with its pods out of the topologies, before its taints change."""
+        """Count a node with its pods out of topologies that depend on its taints, before these change."""
         pods = tuple(placed)
         for counter in self._counter_list:
-            if isinstance(counter, DomainCounter):
+            if counter.by_taints:
                 counter.add(index, -sum(count for shape, count in pods if counter.selects(shape)))
                 counter.node_removed(index)
 
     def enter(self, index: int, placed: Iterable[tuple[PodShape, int]]) -> None:
-        """Count a node with its pods into the topologies, after its taints have changed."""
+        """Count a node with its pods into topologies that depend on its taints, after these have changed."""
         pods = tuple(placed)
         for counter in self._counter_list:
-            if isinstance(counter, DomainCounter):
+            if counter.by_taints:
                 counter.node_added(index)
                 counter.add(index, sum(count for shape, count in pods if counter.selects(shape)))
 
@@ -101,7 +101,8 @@ class CounterTable:
                 other.namespace, other.label_map, own_namespace=shape.namespace
             )
 
-        counter = DomainCounter(counts, self._topology(constraint.topology_key), is_eligible)
+        values = self._topology(constraint.topology_key)
+        counter = DomainCounter(counts, values, is_eligible, by_taints=constraint.honor_taints)
         self._register(identity, counter)
         return counter
 

@@ -19,13 +19,14 @@ class PodCounter:
         values: The value of the label by node; None for nodes without it.
     """
 
-    __slots__ = ("_values", "counts", "selects", "total")
+    __slots__ = ("_values", "by_taints", "counts", "selects", "total")
 
     def __init__(self, selects: Callable[[PodShape], bool], values: Sequence[str | None]) -> None:
         self.selects = selects
         self._values = values
         self.counts: dict[str, int] = {}
         self.total = 0
+        self.by_taints = False
 
     def add(self, index: int, pods: int) -> None:
         """Count pods that are placed on a node; a negative number for pods that leave it.
@@ -58,6 +59,7 @@ class DomainCounter(PodCounter):
         selects: Whether pods of a shape count.
         values: The value of the label by node.
         is_eligible: Whether a node counts as part of its topology.
+        by_taints: Whether that depends on its taints.
     """
 
     __slots__ = ("_eligible", "_histogram", "_is_eligible", "_lowest", "_members")
@@ -67,8 +69,11 @@ class DomainCounter(PodCounter):
         selects: Callable[[PodShape], bool],
         values: Sequence[str | None],
         is_eligible: Callable[[int], bool],
+        *,
+        by_taints: bool = False,
     ) -> None:
         super().__init__(selects, values)
+        self.by_taints = by_taints
         self._is_eligible = is_eligible
         self._eligible: set[int] = set()
         self._members: dict[str, int] = {}

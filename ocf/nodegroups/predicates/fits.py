@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from ocf.nodegroups.predicates.reasons import IN_USE, PORTS, TOO_MANY_PODS, Misfit
+from ocf.nodegroups.predicates.reasons import IN_USE, PORTS, Misfit, Shortage
 from ocf.nodegroups.predicates.state import ClusterState
 from ocf.nodegroups.snapshot import PodShape, Snapshot
 from ocf.nodegroups.snapshot.pods import Pod
 
-__all__ = ["explain", "fits"]
+__all__ = ["count_reasons", "explain", "fits"]
 
 
 def fits(pod: Pod, node: str, snapshot: Snapshot) -> Misfit | None:
@@ -47,11 +47,11 @@ def explain(shape: PodShape, index: int, state: ClusterState) -> Misfit | None:
     found = view.static.check_node(node)
     if found is None and shape.ports and not state.has_ports(shape, index):
         found = Misfit("NodePorts", (PORTS,))
-    if found is None:
-        short = list(_shortages(shape, index, state))
-        if short:
-            found = Misfit("NodeResourcesFit", tuple(reason for reason, _ in short), tuple(text for _, text in short))
-    if found is None and state.in_use(view):
+    # Most nodes have room, and reasons are asked for on thousands of them.
+    if found is None and not state.has_room(view, index):
+        short = tuple(_shortages(shape, index, state))
+        found = Misfit("NodeResourcesFit", tuple(each.reason for each in short), short)
+    if found is None and view.exclusive and state.in_use(view):
         found = Misfit("VolumeRestrictions", (IN_USE,))
     if found is None:
         found = view.static.check_volumes(node)
@@ -60,19 +60,50 @@ def explain(shape: PodShape, index: int, state: ClusterState) -> Misfit | None:
     return found
 
 
-def _shortages(shape: PodShape, index: int, state: ClusterState) -> Iterator[tuple[str, str]]:
+def count_reasons(shape: PodShape, state: ClusterState) -> dict[str, int]:
+    """Return how many nodes reject a pod of a shape for each reason, as the scheduler counts them in its message.
+
+    Closed nodes are left out.
+
+    Args:
+        shape: The shape.
+        state: The state.
+    """
+    view = state.view(shape)
+    candidates = set(view.candidates)
+    counts: dict[str, int] = {}
+    plain = not shape.ports and not shape.claims and not shape.requests.scalars and not shape.requests.storage
+    cpu, memory, _ = view.needs
+    short = dict.fromkeys(("cpu", "memory", "pods"), 0)
+    for index in range(len(state.nodes)):
+        if index in state.closed:
+            continue
+        if plain and index in candidates and not state.has_room(view, index):
+            short["cpu"] += state.free_cpu[index] < cpu
+            short["memory"] += state.free_memory[index] < memory
+            short["pods"] += state.free_pods[index] < 1
+            continue
+        misfit = explain(shape, index, state)
+        for reason in misfit.reasons if misfit else ():
+            counts[reason] = counts.get(reason, 0) + 1
+    for name, count in short.items():
+        if count:
+            reason = Shortage(name, 0, 0, 0).reason
+            counts[reason] = counts.get(reason, 0) + count
+    return dict(sorted(counts.items()))
+
+
+def _shortages(shape: PodShape, index: int, state: ClusterState) -> Iterator[Shortage]:
     requests, allocatable = shape.requests, state.nodes[index].allocatable
     if state.free_pods[index] < 1:
-        yield TOO_MANY_PODS, f"pods: {allocatable.pods - state.free_pods[index]} of {allocatable.pods} used"
+        yield Shortage("pods", 1, state.free_pods[index], allocatable.pods)
+    if 0 < requests.cpu > state.free_cpu[index]:
+        yield Shortage("cpu", requests.cpu, state.free_cpu[index], allocatable.cpu)
+    if 0 < requests.memory > state.free_memory[index]:
+        yield Shortage("memory", requests.memory, state.free_memory[index], allocatable.memory)
+    if 0 < requests.storage > state.free_storage[index]:
+        yield Shortage("ephemeral-storage", requests.storage, state.free_storage[index], allocatable.storage)
     free = state.free_scalars[index]
-    capacity = dict(allocatable.scalars)
-    amounts = [
-        ("cpu", requests.cpu, state.free_cpu[index], allocatable.cpu),
-        ("memory", requests.memory, state.free_memory[index], allocatable.memory),
-        ("ephemeral-storage", requests.storage, state.free_storage[index], allocatable.storage),
-        *((name, amount, free.get(name, 0), capacity.get(name, 0)) for name, amount in requests.scalars),
-    ]
-    for name, wanted, left, size in amounts:
-        if wanted > 0 and wanted > left:
-            unit = "m" if name == "cpu" else ""
-            yield f"Insufficient {name}", f"{name}: {wanted}{unit} requested, {left}{unit} free of {size}{unit}"
+    for name, amount in requests.scalars:
+        if 0 < amount > free.get(name, 0):
+            yield Shortage(name, amount, free.get(name, 0), dict(allocatable.scalars).get(name, 0))

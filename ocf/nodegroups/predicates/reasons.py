@@ -5,7 +5,7 @@ node gives the reasons.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 __all__ = [
     "AFFINITY",
@@ -23,6 +23,7 @@ __all__ = [
     "UNSCHEDULABLE",
     "ZONE",
     "Misfit",
+    "Shortage",
 ]
 
 UNSCHEDULABLE: Final = "node(s) were unschedulable"
@@ -43,6 +44,35 @@ ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
 EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 
+class Shortage(NamedTuple):
+    """A resource that a node does not have enough of.
+
+    Args:
+        resource: The resource.
+        wanted: What the pod requests: thousandths of CPU, whole units of other resources.
+        free: What is free on the node.
+        size: What the node has in total.
+
+    Example:
+        >>> print(Shortage("cpu", 8000, 1500, 4000))
+        cpu: 8000m requested, 1500m free of 4000m
+    """
+
+    resource: str
+    wanted: int
+    free: int
+    size: int
+
+    @property
+    def reason(self) -> str:
+        """The scheduler's text."""
+        return TOO_MANY_PODS if self.resource == "pods" else f"Insufficient {self.resource}"
+
+    def __str__(self) -> str:
+        unit = "m" if self.resource == "cpu" else ""
+        return f"{self.resource}: {self.wanted}{unit} requested, {self.free}{unit} free of {self.size}{unit}"
+
+
 @dataclass(frozen=True, slots=True)
 class Misfit:
     """Why a pod does not fit a node.
@@ -59,7 +89,7 @@ class Misfit:
 
     plugin: str
     reasons: tuple[str, ...]
-    details: tuple[str, ...] = ()
+    details: tuple[Shortage | str, ...] = ()
 
     @property
     def depends_on_pods(self) -> bool:

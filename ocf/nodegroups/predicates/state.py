@@ -4,43 +4,16 @@ A state is made from a snapshot and belongs to one computation. It is not a valu
 takes them back. All functions that use one build it themselves, so that they are pure.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Hashable
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from ocf.nodegroups.predicates.counter_table import CounterTable
-from ocf.nodegroups.predicates.rules import TopologyRules
-from ocf.nodegroups.predicates.static import StaticFilter
-from ocf.nodegroups.predicates.volumes import exclusive_claims
+from ocf.nodegroups.predicates.shape_view import ShapeView
 from ocf.nodegroups.snapshot import HostPort, Node, PodShape, Snapshot
 
-__all__ = ["ClusterState", "ShapeView"]
+__all__ = ["ClusterState"]
 
-_UNLIMITED: Final = -(1 << 62)
 Key = TypeVar("Key", bound=Hashable)
-
-
-class ShapeView:
-    """What a state knows about placing pods of one shape.
-
-    Args:
-        shape: The shape.
-        state: The state.
-    """
-
-    __slots__ = ("candidates", "covered", "exclusive", "needs", "rules", "scalars", "shape", "static")
-
-    def __init__(self, shape: PodShape, state: "ClusterState") -> None:
-        self.shape = shape
-        self.static = StaticFilter(shape, state.snapshot)
-        self.rules = TopologyRules(shape, state.counters)
-        self.exclusive = exclusive_claims(shape, state.snapshot) if shape.claims else ()
-        self.candidates: list[int] = []
-        self.covered = 0
-        requests = shape.requests
-        # A resource that is not requested is not checked, even on a node that is overcommitted.
-        self.needs = tuple(each or _UNLIMITED for each in (requests.cpu, requests.memory, requests.storage))
-        self.scalars = tuple((name, amount) for name, amount in requests.scalars if amount)
 
 
 class ClusterState:
@@ -91,15 +64,9 @@ class ClusterState:
         """Return what is known about placing pods of a shape, up to date with all nodes and placements."""
         view = self._views.get(shape)
         if view is None:
-            view = self._views[shape] = ShapeView(shape, self)
+            view = self._views[shape] = ShapeView(shape, self.snapshot, self.counters)
         if view.covered < len(self.nodes):
-            is_ok, nodes, kinds, closed = view.static.is_ok, self.nodes, self.kinds, self.closed
-            view.candidates += [
-                index
-                for index in range(view.covered, len(nodes))
-                if is_ok(nodes[index], kinds[index]) and index not in closed
-            ]
-            view.covered = len(nodes)
+            view.extend(self.nodes, self.kinds, self.closed)
         return view
 
     def has_room(self, view: ShapeView, index: int) -> bool:
@@ -118,6 +85,19 @@ class ClusterState:
         """Return whether the ports that a shape uses are free on a node."""
         used = self.ports[index]
         return not any(port.conflicts(other) for port in shape.ports for other in used)
+
+    def accepts(self, view: ShapeView, index: int) -> bool:
+        """Return whether a node that passes the static filters takes one more pod.
+
+        Args:
+            view: What is known about the shape of the pod; its rules have to be refreshed.
+            index: The index of the node.
+        """
+        return (
+            self.has_room(view, index)
+            and not (view.exclusive and self.in_use(view))
+            and (not view.rules.refresh() or view.rules.check(index) is None)
+        )
 
     def in_use(self, view: ShapeView) -> bool:
         """Return whether a pod uses a claim of this shape that only one pod at a time may use."""
@@ -227,13 +207,7 @@ class ClusterState:
         self.ports.pop()
         self.placed.pop()
         for view in self._views.values():
-            self._trim(view, index)
-
-    def _trim(self, view: ShapeView, length: int) -> None:
-        if view.covered > length:
-            view.covered = length
-            while view.candidates and view.candidates[-1] >= length:
-                view.candidates.pop()
+            view.trim(index)
 
     def _set(self, index: int, node: Node) -> None:
         placed = self.placed[index].items()
@@ -244,12 +218,12 @@ class ClusterState:
         for view in self._views.values():
             if index < view.covered:
                 member = index not in self.closed and view.static.is_ok(node, self.kinds[index])
-                _set_member(view.candidates, index, member=member)
+                view.set_candidate(index, is_candidate=member)
 
     def _close(self, index: int) -> None:
         self.closed.add(index)
         for view in self._views.values():
-            _set_member(view.candidates, index, member=False)
+            view.set_candidate(index, is_candidate=False)
 
     def _reopen(self, index: int) -> None:
         self.closed.discard(index)
@@ -265,12 +239,3 @@ def _add(counts: dict[Key, int], key: Key, count: int) -> None:
         counts[key] = total
     else:
         counts.pop(key, None)
-
-
-def _set_member(candidates: list[int], index: int, *, member: bool) -> None:
-    position = bisect_left(candidates, index)
-    present = position < len(candidates) and candidates[position] == index
-    if member and not present:
-        candidates.insert(position, index)
-    elif present and not member:
-        del candidates[position]

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.nodegroups.predicates import ClusterState, explain, fits
+from ocf.nodegroups.predicates import ClusterState, count_reasons, explain, fits
 from ocf.nodegroups.snapshot import Node, PodShape, Resources, Snapshot, Taint
 from tests.nodegroups.clusters import clusters
 
@@ -75,3 +75,13 @@ def test_a_single_question_gives_the_same_reasons(cluster: dict[str, Any]) -> No
         if not pod.node_name:
             for name in snapshot.nodes:
                 assert fits(pod, name, snapshot) == explain(pod.shape, state.index[name], state)
+
+
+@given(clusters())
+def test_reasons_are_counted_over_all_nodes(cluster: dict[str, Any]) -> None:
+    snapshot = Snapshot.of(**cluster)
+    state = ClusterState(snapshot)
+    for pod in snapshot.pods.values():
+        misfits = [explain(pod.shape, index, state) for index in range(len(state.nodes))]
+        reasons = [reason for misfit in misfits if misfit for reason in misfit.reasons]
+        assert count_reasons(pod.shape, state) == {reason: reasons.count(reason) for reason in sorted(set(reasons))}

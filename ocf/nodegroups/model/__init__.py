@@ -1,0 +1,30 @@
+"""Node groups, instance types and the status that steers scaling, as values."""
+
+from ocf.nodegroups.model.groups import (
+    DEFAULT_SCALE_DOWN_COOLDOWN,
+    Membership,
+    NodeGroup,
+    ScaleDownPolicy,
+    TypeChoice,
+    UtilizationSource,
+    assign_nodes,
+)
+from ocf.nodegroups.model.instance_types import Catalog, InstanceType, Offer
+from ocf.nodegroups.model.status import FIRST_BACKOFF, LONGEST_BACKOFF, GroupStatus, Refusal
+
+__all__ = [
+    "DEFAULT_SCALE_DOWN_COOLDOWN",
+    "FIRST_BACKOFF",
+    "LONGEST_BACKOFF",
+    "Catalog",
+    "GroupStatus",
+    "InstanceType",
+    "Membership",
+    "NodeGroup",
+    "Offer",
+    "Refusal",
+    "ScaleDownPolicy",
+    "TypeChoice",
+    "UtilizationSource",
+    "assign_nodes",
+]

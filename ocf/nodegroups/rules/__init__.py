@@ -1,0 +1,25 @@
+"""Safety rules for removing nodes."""
+
+from ocf.nodegroups.rules.pods import (
+    check_pdbs,
+    has_local_storage,
+    is_safe_to_evict,
+    is_system_pod,
+    movable_pods,
+    must_not_be_disrupted,
+)
+from ocf.nodegroups.rules.rules import RULES, Blocked, Removal, Rule, first_block
+
+__all__ = [
+    "RULES",
+    "Blocked",
+    "Removal",
+    "Rule",
+    "check_pdbs",
+    "first_block",
+    "has_local_storage",
+    "is_safe_to_evict",
+    "is_system_pod",
+    "movable_pods",
+    "must_not_be_disrupted",
+]

@@ -1,0 +1,13 @@
+"""Scale-up of node groups."""
+
+from ocf.nodegroups.scale_up.formulas import calculate_desired_nodes, calculate_nodes_to_add, is_in_cooldown
+from ocf.nodegroups.scale_up.scale_up import GroupScaleUp, ScaleUp, plan_scale_up
+
+__all__ = [
+    "GroupScaleUp",
+    "ScaleUp",
+    "calculate_desired_nodes",
+    "calculate_nodes_to_add",
+    "is_in_cooldown",
+    "plan_scale_up",
+]

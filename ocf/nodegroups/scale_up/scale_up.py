@@ -1,0 +1,251 @@
+"""Scale-up: which nodes to add, for the minimum of each group and for pods without a place."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ocf.nodegroups.model import Catalog, GroupStatus, Membership, NodeGroup, TypeChoice
+from ocf.nodegroups.packing import (
+    Demand,
+    NewNode,
+    NodeTemplate,
+    Packing,
+    Unplaced,
+    add_nodes,
+    fill_room,
+    group_pods,
+    place_daemons,
+    prepare,
+    reference_size,
+)
+from ocf.nodegroups.predicates import ClusterState
+from ocf.nodegroups.scale_up.formulas import calculate_desired_nodes, calculate_nodes_to_add, is_in_cooldown
+from ocf.nodegroups.selection import cheapest_packing, select_instance_type, templates
+from ocf.nodegroups.snapshot import Snapshot
+from ocf.nodegroups.snapshot.pods import Pod
+
+__all__ = ["GroupScaleUp", "ScaleUp", "plan_scale_up"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupScaleUp:
+    """What a group adds.
+
+    Args:
+        group: The name of the group.
+        current: The number of its nodes, including those in flight, without those that are being drained.
+        desired: The desired number of its nodes.
+        add: The nodes to add in this reconcile.
+        deferred: How many more nodes it wants, which the batch size or the cooldown keep for later.
+        reasons: What limits it: types that are not available, the maximum, the cooldown.
+    """
+
+    group: str
+    current: int
+    desired: int
+    add: tuple[NewNode, ...] = ()
+    deferred: int = 0
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleUp:
+    """What all groups add.
+
+    Args:
+        groups: The groups, sorted by name.
+        placements: The name of the node by the key of each pending pod that has a place, new nodes included.
+        unplaced: The pending pods without a place.
+    """
+
+    groups: tuple[GroupScaleUp, ...]
+    placements: Mapping[str, str]
+    unplaced: tuple[Unplaced, ...]
+
+    @property
+    def grows(self) -> bool:
+        """Whether any node is added or wanted."""
+        return any(each.add or each.deferred for each in self.groups)
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A group while it is planned."""
+
+    group: NodeGroup
+    status: GroupStatus
+    current: int
+    templates: tuple[NodeTemplate, ...]
+    reasons: list[str]
+    new: list[NewNode]
+
+    @property
+    def room(self) -> int:
+        """How many more nodes the maximum allows."""
+        return max(self.group.max_nodes - self.current - len(self.new), 0)
+
+    def pack(self, state: ClusterState, demands: Sequence[Demand]) -> Packing:
+        """Return how its new nodes would take pods."""
+        limits = {self.group.name: self.room}
+        if self.group.choice is TypeChoice.CHEAPEST:
+            return cheapest_packing(state, demands, self.templates, limits=limits)
+        mark = state.mark()
+        packing = add_nodes(state, demands, self.templates, limits=limits)
+        state.rollback(mark)
+        return packing
+
+
+def plan_scale_up(
+    snapshot: Snapshot,
+    pods: Sequence[Pod],
+    groups: Sequence[NodeGroup],
+    *,
+    membership: Membership,
+    statuses: Mapping[str, GroupStatus],
+    catalog: Catalog,
+    now: datetime,
+) -> ScaleUp:
+    """Return which nodes to add.
+
+    First the gap to the minimum of each group is filled. Then pods are packed: onto the room that is there, onto nodes
+    in flight, onto the nodes of the gap, and the rest onto new nodes. Groups are asked in rounds: each packs all pods
+    that are left, and the best of them takes the pods that it can. A pod is given to one group only. The best is the
+    first by
+
+    1. the higher priority,
+    2. the fewer pods left without a place,
+    3. the lower price of the new nodes,
+    4. the fewer new nodes,
+    5. the name.
+
+    Args:
+        snapshot: The snapshot, with nodes in flight.
+        pods: The pods that wait for a node.
+        groups: The groups.
+        membership: Which nodes belong to which group.
+        statuses: The status of each group by its name.
+        catalog: The types of the provider.
+        now: The time of the reconcile.
+    """
+    candidates = [
+        _candidate(group, statuses.get(group.name, GroupStatus()), membership, catalog, now)
+        for group in sorted(groups, key=lambda group: group.name)
+    ]
+    state = prepare(snapshot)
+    for candidate in candidates:
+        _fill_gap(state, candidate)
+    sizes = [template for candidate in candidates for template in candidate.templates]
+    placements, demands = fill_room(state, group_pods(pods, reference_size(state, sizes)))
+    unplaced = _grow(state, candidates, demands, placements)
+    return ScaleUp(
+        groups=tuple(_limited(candidate, now) for candidate in candidates),
+        placements=placements,
+        unplaced=tuple(unplaced),
+    )
+
+
+def _candidate(
+    group: NodeGroup, status: GroupStatus, membership: Membership, catalog: Catalog, now: datetime
+) -> _Candidate:
+    selection = select_instance_type(group, catalog, backed_off=status.backed_off(now))
+    current = sum(name not in status.draining for name in membership.nodes.get(group.name, ()))
+    return _Candidate(group, status, current, templates(group, selection), list(selection.reasons), [])
+
+
+def _fill_gap(state: ClusterState, candidate: _Candidate) -> None:
+    """Add the nodes that a group lacks to its minimum: of the first type, or of the cheapest."""
+    group = candidate.group
+    missing = min(max(group.min_nodes, 0), group.max_nodes) - candidate.current
+    if missing <= 0 or not candidate.templates:
+        return
+    template = candidate.templates[0]
+    if group.choice is TypeChoice.CHEAPEST:
+        template = min(candidate.templates, key=lambda each: (each.price, each.key))
+    for number in range(missing):
+        name = f"{group.name}-min-{number + 1}"
+        place_daemons(state, state.add_node(template.make(name)))
+        candidate.new.append(NewNode(name, template))
+
+
+def _grow(
+    state: ClusterState, candidates: Sequence[_Candidate], demands: list[Demand], placements: dict[str, str]
+) -> list[Unplaced]:
+    """Give pods to groups, the best group first, until no group takes any."""
+    waiting = [candidate for candidate in candidates if candidate.templates]
+    unplaced: dict[str, Unplaced] = {}
+    while demands and waiting:
+        offers = [(candidate, candidate.pack(state, demands)) for candidate in waiting]
+        if not unplaced:
+            _note(unplaced, offers)
+        useful = [(candidate, packing) for candidate, packing in offers if packing.new_nodes]
+        if not useful:
+            break
+        candidate, packing = min(useful, key=lambda offer: _rank(*offer))
+        waiting.remove(candidate)
+        candidate.new += packing.new_nodes
+        placements.update(packing.placements)
+        demands = _take(state, packing, demands)
+    return [_reason(demand, unplaced, candidates) for demand in demands]
+
+
+def _rank(candidate: _Candidate, packing: Packing) -> tuple[int, int, float, int, str]:
+    left = sum(len(each.pods) for each in packing.unplaced)
+    return -candidate.group.priority, left, round(packing.price, 9), len(packing.new_nodes), candidate.group.name
+
+
+def _take(state: ClusterState, packing: Packing, demands: list[Demand]) -> list[Demand]:
+    """Put the new nodes with their pods into the state, and return the pods that are left."""
+    shapes = {pod.key: demand.shape for demand in demands for pod in demand.pods}
+    for new in packing.new_nodes:
+        place_daemons(state, state.add_node(new.template.make(new.name)))
+    for key, name in packing.placements.items():
+        state.place(shapes[key], state.index[name])
+    left = [
+        Demand(demand.shape, tuple(pod for pod in demand.pods if pod.key not in packing.placements))
+        for demand in demands
+    ]
+    return [demand for demand in left if demand.pods]
+
+
+def _note(unplaced: dict[str, Unplaced], offers: Sequence[tuple[_Candidate, Packing]]) -> None:
+    """Remember for each pod why groups do not take it: only a pod that all types of all groups reject never fits."""
+    for candidate, packing in offers:
+        for each in packing.unplaced:
+            for pod in each.pods:
+                known = unplaced.get(pod.key)
+                reason = each.reason if known is None else "; ".join(dict.fromkeys((known.reason, each.reason)))
+                never = each.never and not candidate.reasons and (known is None or known.never)
+                unplaced[pod.key] = Unplaced((pod,), reason, never)
+
+
+def _reason(demand: Demand, unplaced: Mapping[str, Unplaced], candidates: Sequence[_Candidate]) -> Unplaced:
+    known = unplaced.get(demand.pods[0].key)
+    if known is not None:
+        return known._replace(pods=demand.pods)
+    if not candidates:
+        return Unplaced(demand.pods, "there is no node group", never=True)
+    reasons = dict.fromkeys(reason for candidate in candidates for reason in candidate.reasons)
+    return Unplaced(demand.pods, "; ".join(reasons) or "there is no node to add", never=False)
+
+
+def _limited(candidate: _Candidate, now: datetime) -> GroupScaleUp:
+    """Return what a group adds now: not more than its maximum, its batch size and its cooldown allow."""
+    group, reasons = candidate.group, list(candidate.reasons)
+    wanted = len(candidate.new)
+    desired = calculate_desired_nodes(candidate.current, wanted, max(group.min_nodes, 0), group.max_nodes)
+    number = min(calculate_nodes_to_add(desired, candidate.current, group.max_nodes, group.batch_size), wanted)
+    if number and is_in_cooldown(now, candidate.status.last_scale_up, group.scale_up_cooldown):
+        number = 0
+        reasons.append("the scale-up cooldown is not over")
+    elif number < wanted:
+        reasons.append(f"{group.batch_size} nodes are added at a time")
+    if not candidate.room:
+        reasons.append(f"maxNodes {group.max_nodes} is reached")
+    return GroupScaleUp(
+        group=group.name,
+        current=candidate.current,
+        desired=desired,
+        add=tuple(candidate.new[:number]),
+        deferred=wanted - number,
+        reasons=tuple(reasons),
+    )

@@ -1,0 +1,111 @@
+"""Choice of the instance type of a new node: the preferred one if it is valid, otherwise the first available one."""
+
+from typing import Final, NamedTuple
+
+from ocf.nodegroups.model import Catalog, InstanceType, NodeGroup, Offer
+from ocf.nodegroups.packing import NodeTemplate
+from ocf.nodegroups.snapshot import Node
+
+__all__ = ["Selection", "select_instance_type", "templates"]
+
+_TYPE_LABELS: Final = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+_ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+
+
+class Selection(NamedTuple):
+    """The instance types that a group can use, in the order in which they are tried.
+
+    Args:
+        offers: Pairs of a type and its offer in a zone.
+        reasons: Why other types or zones are left out.
+    """
+
+    offers: tuple[tuple[InstanceType, Offer], ...]
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> tuple[InstanceType, Offer] | None:
+        """The type and the offer of the next node; None if there is none."""
+        return self.offers[0] if self.offers else None
+
+
+def select_instance_type(
+    group: NodeGroup, catalog: Catalog, *, backed_off: frozenset[tuple[str, str]] = frozenset()
+) -> Selection:
+    """Return the instance types that a group can use, the best first.
+
+    The preferred type comes first if it is one of the group's types. The others follow in the order of the group. Each
+    type is tried in the zones of the group, in their order.
+
+    Args:
+        group: The group.
+        catalog: The types of the provider.
+        backed_off: Types and zones that the provider refused a short time ago.
+
+    Returns:
+        The offers that are available, and why others are not used.
+
+    Example:
+        >>> from ocf.nodegroups.snapshot import Resources
+        >>> small = InstanceType(name="small", allocatable=Resources(cpu=2000), offers=(Offer("a", 0.1),))
+        >>> group = NodeGroup(name="g", instance_types=("gone", "small"), zones=("a",), member_labels={"pool": "g"})
+        >>> selection = select_instance_type(group, Catalog.of([small]))
+        >>> selection.first[0].name, selection.reasons
+        ('small', ('instance type gone is unknown',))
+    """
+    found: list[tuple[InstanceType, Offer]] = []
+    reasons: list[str] = []
+    for name in _names(group):
+        known = catalog.types.get(name)
+        if known is None:
+            reasons.append(f"instance type {name} is unknown")
+            continue
+        zones = group.zones or tuple(offer.zone for offer in known.offers)
+        if not zones:
+            reasons.append(f"instance type {name} is offered nowhere")
+        for zone in zones:
+            offer = catalog.offer(name, zone)
+            if offer is None:
+                reasons.append(f"instance type {name} does not exist in {zone}")
+            elif not offer.available:
+                reasons.append(f"instance type {name} is not available in {zone}")
+            elif (name, zone) in backed_off:
+                reasons.append(f"instance type {name} was refused in {zone} and is tried again later")
+            else:
+                found.append((known, offer))
+    return Selection(tuple(found), tuple(reasons))
+
+
+def templates(group: NodeGroup, selection: Selection) -> tuple[NodeTemplate, ...]:
+    """Return what new nodes of a group would look like, in the order of the selection.
+
+    Args:
+        group: The group, with its labels and taints.
+        selection: The types that it can use.
+    """
+    return tuple(
+        NodeTemplate(
+            group=group.name,
+            instance_type=instance_type.name,
+            zone=offer.zone,
+            price=offer.price,
+            node=Node(
+                name="",
+                labels={
+                    **instance_type.labels,
+                    **dict.fromkeys(_TYPE_LABELS, instance_type.name),
+                    **({_ZONE_LABEL: offer.zone} if offer.zone else {}),
+                    **group.labels,
+                    **group.member_labels,
+                },
+                taints=group.taints,
+                allocatable=instance_type.allocatable,
+            ),
+        )
+        for instance_type, offer in selection.offers
+    )
+
+
+def _names(group: NodeGroup) -> list[str]:
+    preferred = [group.preferred] if group.preferred in group.instance_types else []
+    return list(dict.fromkeys((*preferred, *group.instance_types)))
