@@ -1,6 +1,7 @@
 """Safety rules for removing nodes."""
 
 from ocf.nodegroups.rules.pods import (
+    budgets_of,
     check_pdbs,
     has_local_storage,
     is_safe_to_evict,
@@ -15,6 +16,7 @@ __all__ = [
     "Blocked",
     "Removal",
     "Rule",
+    "budgets_of",
     "check_pdbs",
     "first_block",
     "has_local_storage",

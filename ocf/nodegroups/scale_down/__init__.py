@@ -1,5 +1,13 @@
 """Scale-down of node groups."""
 
+from ocf.nodegroups.scale_down.plan import (
+    CandidateOutcome,
+    ScaleDown,
+    Verdict,
+    is_sick,
+    plan_scale_down,
+    update_low_since,
+)
 from ocf.nodegroups.scale_down.simulation import DrainSimulation
 from ocf.nodegroups.scale_down.utilization import (
     Utilization,
@@ -9,9 +17,15 @@ from ocf.nodegroups.scale_down.utilization import (
 )
 
 __all__ = [
+    "CandidateOutcome",
     "DrainSimulation",
+    "ScaleDown",
     "Utilization",
+    "Verdict",
+    "is_sick",
+    "plan_scale_down",
     "removal_order",
     "select_nodes_to_delete",
+    "update_low_since",
     "utilization_of",
 ]

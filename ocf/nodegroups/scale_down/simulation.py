@@ -34,6 +34,7 @@ class DrainSimulation:
             if node.in_flight:
                 self.state.close(index)
         self._guests: dict[str, dict[str, Pod]] = {}
+        self._history: list[tuple[int, dict[str, dict[str, Pod]]]] = []
         waiting = tuple(pending)
         if waiting:
             fill_room(self.state, group_pods(waiting, reference_size(self.state, ())))
@@ -66,11 +67,22 @@ class DrainSimulation:
                 state.rollback(mark)
                 return {}, blocked
             placements |= found
+        self._history.append((mark, dict(self._guests)))
         self._guests.pop(node.name, None)
         by_key = {pod.key: pod for pod in moving}
         for key, name in placements.items():
-            self._guests.setdefault(name, {})[key] = by_key[key]
+            self._guests[name] = {**self._guests.get(name, {}), key: by_key[key]}
         return placements, None
+
+    def undo(self, mark: int) -> None:
+        """Take back all drains since `mark` of the state.
+
+        Args:
+            mark: What `state.mark()` returned before them.
+        """
+        while self._history and self._history[-1][0] >= mark:
+            self._guests = self._history.pop()[1]
+        self.state.rollback(mark)
 
     def close(self, names: Iterable[str]) -> None:
         """Let nodes take no pods, because they are being drained."""

@@ -1,0 +1,192 @@
+"""The decision of a reconcile about all node groups."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from ocf.nodegroups.model import Catalog, GroupStatus, Membership, NodeGroup, assign_nodes
+from ocf.nodegroups.packing import pending_pods
+from ocf.nodegroups.rules import Rule
+from ocf.nodegroups.scale_down import ScaleDown, plan_scale_down, update_low_since
+from ocf.nodegroups.scale_down.consolidate import Replacement, plan_replacement
+from ocf.nodegroups.scale_up import ScaleUp, plan_scale_up
+from ocf.nodegroups.snapshot import Snapshot
+
+__all__ = ["Decision", "Direction", "decide"]
+
+
+class Direction(StrEnum):
+    """What a reconcile does; it never adds and removes nodes at once."""
+
+    UP = "up"
+    DOWN = "down"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The decision of a reconcile.
+
+    Args:
+        direction: Whether nodes are added or removed.
+        scale_up: What each group adds, and where pending pods find a place or why not.
+        scale_down: Which nodes are removed, and why each other node stays.
+        replacements: Nodes that are replaced by cheaper ones: the new node is added now, the others go later.
+        statuses: The status of each group by its name, valid once the decision is carried out.
+        membership: Which nodes belong to which group.
+        problems: What is wrong with the groups and the objects of the cluster; nothing of it keeps the rest from being
+            decided.
+    """
+
+    direction: Direction
+    scale_up: ScaleUp
+    scale_down: ScaleDown
+    replacements: tuple[Replacement, ...] = ()
+    statuses: Mapping[str, GroupStatus]
+    membership: Membership
+    problems: tuple[str, ...] = ()
+
+
+def decide(
+    snapshot: Snapshot,
+    groups: Sequence[NodeGroup],
+    *,
+    catalog: Catalog,
+    now: datetime,
+    statuses: Mapping[str, GroupStatus] | None = None,
+    rules: Sequence[Rule] = (),
+) -> Decision:
+    """Decide about all node groups. Wrong input becomes a reason in the decision, never an exception.
+
+    Adding nodes wins: only if no group wants a node, nodes are removed. A group whose name is used twice is handled
+    once, the first one given.
+
+    Args:
+        snapshot: The snapshot, with nodes in flight.
+        groups: The groups.
+        catalog: The types of the provider.
+        now: The time of the reconcile.
+        statuses: The status of each group by its name, as the last decision returned it.
+        rules: Safety rules of the user, after those that always apply.
+
+    Example:
+        >>> from datetime import UTC
+        >>> group = NodeGroup(name="workers", min_nodes=2, max_nodes=3, member_labels={"pool": "workers"})
+        >>> decision = decide(Snapshot(), [group], catalog=Catalog(), now=datetime(2026, 1, 31, tzinfo=UTC))
+        >>> decision.direction.value, decision.problems
+        ('none', ('group workers: the group has no instance types: no node can be added',))
+    """
+    known, problems = _checked(groups, snapshot)
+    membership = assign_nodes(known, snapshot)
+    problems += [f"node {name}: claimed by {' and '.join(names)}" for name, names in membership.contested.items()]
+    current = {
+        group.name: _current(group, (statuses or {}).get(group.name, GroupStatus()), snapshot, membership, now)
+        for group in known
+    }
+    pending = pending_pods(snapshot)
+    scale_up = plan_scale_up(
+        snapshot, pending, known, membership=membership, statuses=current, catalog=catalog, now=now
+    )
+    waiting = [pod for pod in pending if pod.key in scale_up.placements]
+    scale_down = plan_scale_down(
+        snapshot,
+        known,
+        membership=membership,
+        statuses=current,
+        pending=waiting,
+        rules=rules,
+        now=now,
+        stopped="nodes are added first" if scale_up.grows else "",
+    )
+    decision = Decision(
+        direction=_direction(scale_up, scale_down),
+        scale_up=scale_up,
+        scale_down=scale_down,
+        statuses=_after(current, scale_up, scale_down, now),
+        membership=membership,
+        problems=tuple(problems),
+    )
+    if scale_up.grows or scale_down.removals or scale_down.stopped:
+        return decision
+    replacements = _replacement(decision, snapshot, known, catalog, rules=rules, now=now)
+    after = dict(decision.statuses)
+    for each in replacements:
+        after[each.group] = replace(after[each.group], last_scale_up=now)
+    direction = Direction.UP if replacements else Direction.NONE
+    return replace(decision, direction=direction, replacements=replacements, statuses=after)
+
+
+def _direction(scale_up: ScaleUp, scale_down: ScaleDown) -> Direction:
+    if any(group.add for group in scale_up.groups):
+        return Direction.UP
+    return Direction.DOWN if scale_down.removals else Direction.NONE
+
+
+def _checked(groups: Iterable[NodeGroup], snapshot: Snapshot) -> tuple[tuple[NodeGroup, ...], list[str]]:
+    found: dict[str, NodeGroup] = {}
+    problems = [str(each) for each in snapshot.rejected]
+    for group in groups:
+        if group.name in found:
+            problems.append(f"group {group.name}: the name is used twice; the first group is used")
+            continue
+        found[group.name] = group
+        problems += [f"group {group.name}: {problem}" for problem in group.problems()]
+    return tuple(found[name] for name in sorted(found)), problems
+
+
+def _current(
+    group: NodeGroup, status: GroupStatus, snapshot: Snapshot, membership: Membership, now: datetime
+) -> GroupStatus:
+    """Return the status as of now: without nodes that are gone, and with what is underutilized now."""
+    status = status.until(now)
+    status = replace(status, draining=status.draining & frozenset(membership.nodes.get(group.name, ())))
+    return update_low_since(group, status, snapshot, membership, now)
+
+
+def _replacement(
+    decision: Decision,
+    snapshot: Snapshot,
+    groups: Iterable[NodeGroup],
+    catalog: Catalog,
+    *,
+    rules: Sequence[Rule],
+    now: datetime,
+) -> tuple[Replacement, ...]:
+    """Return the first replacement: the next one is planned when it is done."""
+    for group in groups:
+        size = len(decision.membership.nodes.get(group.name, ()))
+        if not (group.scale_down.enabled and group.scale_down.consolidate) or size >= group.max_nodes:
+            continue
+        found = plan_replacement(
+            snapshot,
+            group,
+            membership=decision.membership,
+            status=decision.statuses[group.name],
+            catalog=catalog,
+            rules=rules,
+            now=now,
+        )
+        if found is not None:
+            return (found,)
+    return ()
+
+
+def _after(
+    statuses: Mapping[str, GroupStatus],
+    scale_up: ScaleUp,
+    scale_down: ScaleDown,
+    now: datetime,
+) -> dict[str, GroupStatus]:
+    """Return the status of each group once the decision is carried out."""
+    found = dict(statuses)
+    for group in scale_up.groups:
+        if group.add:
+            found[group.group] = replace(found[group.group], last_scale_up=now)
+    for outcome in scale_down.removals:
+        status = found[outcome.group]
+        low = {name: at for name, at in status.low_since.items() if name != outcome.node}
+        found[outcome.group] = replace(
+            status, last_scale_down=now, draining=status.draining | {outcome.node}, low_since=low
+        )
+    return found

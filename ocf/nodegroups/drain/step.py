@@ -1,0 +1,196 @@
+"""Drain of a node as a state machine: one step per reconcile, without waiting.
+
+The state is stored between reconciles; what is seen on the node decides the next step, so that a drain goes on after a
+restart, and a step that is repeated does no harm.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from ocf.nodegroups.rules import Blocked, movable_pods
+from ocf.nodegroups.snapshot.pods import Pod
+
+__all__ = ["Action", "ActionKind", "Drain", "DrainPhase", "DrainSettings", "DrainStep", "ObservedNode", "next_step"]
+
+
+class DrainPhase(StrEnum):
+    """How far a drain is."""
+
+    CORDON = "cordon"
+    """The node is marked unschedulable."""
+    EVICT = "evict"
+    """Pods are evicted through the Eviction API; one that a disruption budget keeps is tried again later."""
+    WAIT = "wait"
+    """All evictions were accepted, and pods are shutting down."""
+    DELETE = "delete"
+    """The node is deleted; from here on there is no way back."""
+    UNCORDON = "uncordon"
+    """The drain was given up, and the node is made schedulable again."""
+    DONE = "done"
+    """The node is gone."""
+    GAVE_UP = "gave_up"
+    """The node stays, and takes pods again."""
+
+
+class ActionKind(StrEnum):
+    """What the controller does for a step."""
+
+    CORDON = "cordon"
+    EVICT = "evict"
+    DELETE = "delete"
+    UNCORDON = "uncordon"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action of a step.
+
+    Args:
+        kind: What to do.
+        pods: The keys of the pods to evict, in this order.
+    """
+
+    kind: ActionKind
+    pods: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainSettings:
+    """Settings of drains.
+
+    Args:
+        deadline: How long a drain may take until all pods are gone.
+    """
+
+    deadline: timedelta = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drain:
+    """The state of a drain.
+
+    Args:
+        node: The name of the node.
+        started: When it began.
+        phase: How far it is.
+        message: Why it waits, or why it was given up.
+    """
+
+    node: str
+    started: datetime
+    phase: DrainPhase = DrainPhase.CORDON
+    message: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing more to do."""
+        return self.phase in (DrainPhase.DONE, DrainPhase.GAVE_UP)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedNode:
+    """What is seen of a node that is being drained.
+
+    Args:
+        exists: Whether the node is there.
+        cordoned: Whether it is unschedulable.
+        pods: The pods on it.
+        refused: The message of the API server by the key of each pod whose last eviction was refused (429).
+        blocked: Why the node must not be removed any more; None if all safety rules still allow it.
+    """
+
+    exists: bool = True
+    cordoned: bool = False
+    pods: tuple[Pod, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    blocked: Blocked | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DrainStep:
+    """One step of a drain.
+
+    Args:
+        drain: The state after it.
+        actions: What to do; none if there is only something to wait for.
+    """
+
+    drain: Drain
+    actions: tuple[Action, ...] = ()
+
+
+def next_step(drain: Drain, observed: ObservedNode, now: datetime, settings: DrainSettings | None = None) -> DrainStep:
+    """Return the next step of a drain.
+
+    Args:
+        drain: The state.
+        observed: What is seen of the node.
+        now: The time of the reconcile.
+        settings: The settings.
+
+    Example:
+        >>> from datetime import UTC
+        >>> now = datetime(2026, 1, 31, tzinfo=UTC)
+        >>> step = next_step(Drain(node="n1", started=now), ObservedNode(), now)
+        >>> step.drain.phase.value, step.actions[0].kind.value
+        ('cordon', 'cordon')
+        >>> next_step(step.drain, ObservedNode(cordoned=True), now).drain.phase.value
+        'delete'
+    """
+    if drain.ended:
+        return DrainStep(drain)
+    if not observed.exists:
+        return DrainStep(replace(drain, phase=DrainPhase.DONE, message=""))
+    if drain.phase is DrainPhase.DELETE:
+        return DrainStep(drain, (Action(ActionKind.DELETE),))
+    if drain.phase is DrainPhase.UNCORDON:
+        return _uncordon(drain, observed)
+    drain = replace(drain, started=min(drain.started, now))
+    deadline = drain.started + (settings or DrainSettings()).deadline
+    why = _reason_to_give_up(observed, overdue=now >= deadline)
+    if why:
+        return _uncordon(replace(drain, phase=DrainPhase.UNCORDON, message=why), observed)
+    return _forward(drain, observed)
+
+
+def _forward(drain: Drain, observed: ObservedNode) -> DrainStep:
+    """Return the next step towards the deletion of the node."""
+    if not observed.cordoned:
+        return DrainStep(replace(drain, phase=DrainPhase.CORDON, message=""), (Action(ActionKind.CORDON),))
+    moving, leaving = movable_pods(observed.pods), _leaving(observed)
+    if moving:
+        # Pods of low priority first: they make way for the others.
+        keys = tuple(pod.key for pod in sorted(moving, key=lambda pod: (pod.priority, pod.key)))
+        message = _left(moving, observed.refused)
+        return DrainStep(replace(drain, phase=DrainPhase.EVICT, message=message), (Action(ActionKind.EVICT, keys),))
+    if leaving:
+        return DrainStep(replace(drain, phase=DrainPhase.WAIT, message=_left(leaving, {})))
+    return DrainStep(replace(drain, phase=DrainPhase.DELETE, message=""), (Action(ActionKind.DELETE),))
+
+
+def _reason_to_give_up(observed: ObservedNode, *, overdue: bool) -> str:
+    moving, leaving = movable_pods(observed.pods), _leaving(observed)
+    if observed.blocked is not None and moving:
+        return f"{observed.blocked.reason}: {observed.blocked.message}"
+    if overdue and (moving or leaving):
+        return f"the deadline is over; {_left(moving or leaving, observed.refused)}"
+    return ""
+
+
+def _leaving(observed: ObservedNode) -> tuple[Pod, ...]:
+    """Return the pods that are shutting down: they hold their data and their place until they are gone."""
+    return tuple(pod for pod in observed.pods if pod.deleting and not (pod.of_daemon_set or pod.mirror))
+
+
+def _uncordon(drain: Drain, observed: ObservedNode) -> DrainStep:
+    if observed.cordoned:
+        return DrainStep(drain, (Action(ActionKind.UNCORDON),))
+    return DrainStep(replace(drain, phase=DrainPhase.GAVE_UP))
+
+
+def _left(pods: tuple[Pod, ...], refused: Mapping[str, str]) -> str:
+    first = next((pod.key for pod in pods if pod.key in refused), pods[0].key)
+    why = f": {refused[first]}" if first in refused else ""
+    return f"{len(pods)} pods are left, among them {first}{why}"

@@ -1,0 +1,288 @@
+"""Scale-down: which nodes to remove, and why the others stay."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from ocf.nodegroups.model import GroupStatus, Membership, NodeGroup
+from ocf.nodegroups.rules import RULES, Blocked, Removal, Rule, budgets_of, first_block, movable_pods
+from ocf.nodegroups.scale_down.simulation import DrainSimulation
+from ocf.nodegroups.scale_down.utilization import Utilization, removal_order, utilization_of
+from ocf.nodegroups.snapshot import Node, Snapshot
+from ocf.nodegroups.snapshot.pods import Pod
+
+__all__ = ["CandidateOutcome", "ScaleDown", "Verdict", "is_sick", "plan_scale_down", "update_low_since"]
+
+_SICK_PERCENT: Final = 45
+_SICK_NODES: Final = 3
+
+
+class Verdict(StrEnum):
+    """What happens to a node."""
+
+    REMOVE = "remove"
+    """It is drained and deleted."""
+    BLOCKED = "blocked"
+    """It could go, but a safety rule blocks it."""
+    WAITS = "waits"
+    """It could go, but not yet: it is underutilized for too short a time, or enough others go in this reconcile."""
+    NEEDED = "needed"
+    """It is not underutilized."""
+    IGNORED = "ignored"
+    """It belongs to no group, to several, or it is on its way or being drained."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateOutcome:
+    """What happens to a node, and why.
+
+    Args:
+        node: Its name.
+        group: The name of its group; empty if it belongs to none.
+        verdict: What happens to it.
+        reason: The reason in one word: that of the rule that blocks it, or `underutilized`, `surplus` …
+        message: The reason for people.
+        pod: The key of the pod that blocks it; empty if it is not a pod.
+        placements: The name of the new node by the key of each pod that has to move.
+        utilization: Its utilization; None if it is not known.
+    """
+
+    node: str
+    group: str
+    verdict: Verdict
+    reason: str
+    message: str = ""
+    pod: str = ""
+    placements: Mapping[str, str] = field(default_factory=dict)
+    utilization: Utilization | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleDown:
+    """What all groups remove.
+
+    Args:
+        outcomes: One for each node of the snapshot, sorted by name.
+        stopped: Why no node is removed at all; empty if nodes may be.
+    """
+
+    outcomes: tuple[CandidateOutcome, ...]
+    stopped: str = ""
+
+    @property
+    def removals(self) -> tuple[CandidateOutcome, ...]:
+        """The nodes to remove."""
+        return tuple(each for each in self.outcomes if each.verdict is Verdict.REMOVE)
+
+
+def is_sick(snapshot: Snapshot) -> str:
+    """Return why the cluster is too sick for removing nodes; empty if it is not.
+
+    It is if more than 45 % and more than 3 of its nodes are not ready: then the cause is rarely the nodes, and pods
+    that are evicted might not start again. Nodes in flight do not count.
+
+    Args:
+        snapshot: The snapshot.
+    """
+    joined = [node for node in snapshot.nodes.values() if not node.in_flight]
+    unready = sum(not node.ready for node in joined)
+    if unready > _SICK_NODES and unready * 100 > len(joined) * _SICK_PERCENT:
+        return f"{unready} of {len(joined)} nodes are not ready"
+    return ""
+
+
+def update_low_since(
+    group: NodeGroup, status: GroupStatus, snapshot: Snapshot, membership: Membership, now: datetime
+) -> GroupStatus:
+    """Return the status with the nodes that are underutilized now, each since when it has been without a break.
+
+    Args:
+        group: The group.
+        status: Its status.
+        snapshot: The snapshot.
+        membership: Which nodes belong to the group.
+        now: The time of the reconcile.
+    """
+    low: dict[str, datetime] = {}
+    for name in membership.nodes.get(group.name, ()):
+        node = snapshot.nodes[name]
+        if node.in_flight or name in status.draining:
+            continue
+        utilization = utilization_of(node, snapshot, group.scale_down.source)
+        if utilization is not None and utilization.is_low(group.scale_down):
+            low[name] = status.low_since.get(name, now)
+    return replace(status, low_since=low)
+
+
+class _Planner:
+    """The plan for all groups, over one simulation."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        simulation: DrainSimulation,
+        membership: Membership,
+        rules: Sequence[Rule],
+        now: datetime,
+    ) -> None:
+        self._snapshot = snapshot
+        self._simulation = simulation
+        self._membership = membership
+        self._rules = rules
+        self._now = now
+        self._disrupted: dict[str, int] = {}
+        self.outcomes: dict[str, CandidateOutcome] = {}
+
+    def plan(self, group: NodeGroup, status: GroupStatus) -> None:
+        """Decide about the nodes of a group."""
+        members = [self._snapshot.nodes[name] for name in self._membership.nodes.get(group.name, ())]
+        nodes = [node for node in members if not node.in_flight and node.name not in status.draining]
+        utilization = {node.name: utilization_of(node, self._snapshot, group.scale_down.source) for node in nodes}
+        moving = {node.name: movable_pods(self._snapshot.pods_on(node.name)) for node in nodes}
+        nodes.sort(key=lambda node: (bool(moving[node.name]), removal_order(node, utilization[node.name])))
+        # Nodes in flight may never come: they do not stand in for one that is there.
+        surplus = len(nodes) - max(group.max_nodes, 0)
+        remaining, empty, with_pods = len(nodes), 0, 0
+        for node in nodes:
+            pods = moving[node.name]
+            outcome = self._not_yet(group, status, node, surplus=surplus)
+            if outcome is None and _is_limited(group, empty, with_pods, has_pods=bool(pods)):
+                text = "enough nodes are removed in this reconcile"
+                outcome = _outcome(node, group, Verdict.WAITS, Blocked("limit", text))
+            if outcome is None:
+                placements, blocked = self._judge(group, status, node, pods, remaining - 1)
+                if blocked is None:
+                    reason = Blocked("surplus" if surplus > 0 else "underutilized", "")
+                    outcome = replace(_outcome(node, group, Verdict.REMOVE, reason), placements=placements)
+                    remaining, surplus = remaining - 1, surplus - 1
+                    empty, with_pods = empty + (not pods), with_pods + bool(pods)
+                else:
+                    outcome = _outcome(node, group, Verdict.BLOCKED, blocked)
+            self.outcomes[node.name] = replace(outcome, utilization=utilization[node.name])
+
+    def _not_yet(self, group: NodeGroup, status: GroupStatus, node: Node, *, surplus: int) -> CandidateOutcome | None:
+        """Return why a node is not a candidate; None if it is one."""
+        policy = group.scale_down
+        if not policy.enabled:
+            return _outcome(node, group, Verdict.IGNORED, Blocked("disabled", "the group removes no nodes"))
+        if surplus > 0:
+            return None
+        if policy.consolidate:
+            return self._too_young(group, node)
+        since = status.low_since.get(node.name)
+        if since is None:
+            return _outcome(node, group, Verdict.NEEDED, Blocked("utilized", "it is not underutilized"))
+        left = policy.duration - (self._now - since)
+        if left > timedelta(0):
+            text = f"it has to be underutilized for {left.total_seconds():.0f} s more"
+            return _outcome(node, group, Verdict.WAITS, Blocked("duration", text))
+        return None
+
+    def _too_young(self, group: NodeGroup, node: Node) -> CandidateOutcome | None:
+        """Return why consolidation leaves a node alone: it may have been added for pods that have not come yet."""
+        left = timedelta(0) if node.created is None else group.scale_down.duration - (self._now - node.created)
+        if left > timedelta(0):
+            text = f"it is too young to be consolidated for {left.total_seconds():.0f} s more"
+            return _outcome(node, group, Verdict.WAITS, Blocked("duration", text))
+        return None
+
+    def _judge(
+        self, group: NodeGroup, status: GroupStatus, node: Node, pods: tuple[Pod, ...], remaining: int
+    ) -> tuple[Mapping[str, str], Blocked | None]:
+        state = self._simulation.state
+        mark = state.mark()
+        placements: dict[str, str] = {}
+
+        def move() -> Blocked | None:
+            found, blocked = self._simulation.drain(node, pods)
+            placements.update(found)
+            return blocked
+
+        removal = Removal(
+            snapshot=self._snapshot,
+            node=node,
+            pods=pods,
+            group=group,
+            status=status,
+            remaining=remaining,
+            disrupted=self._disrupted,
+            move=move,
+            now=self._now,
+        )
+        blocked = first_block(removal, self._rules)
+        if blocked is not None:
+            self._simulation.undo(mark)
+            return {}, blocked
+        for pod in pods:
+            for budget in budgets_of(pod, self._snapshot):
+                self._disrupted[budget.key] = self._disrupted.get(budget.key, 0) + 1
+        return placements, None
+
+
+def _is_limited(group: NodeGroup, empty: int, with_pods: int, *, has_pods: bool) -> bool:
+    policy = group.scale_down
+    return with_pods >= policy.most_with_pods if has_pods else empty >= policy.most_empty
+
+
+def _outcome(node: Node, group: NodeGroup, verdict: Verdict, why: Blocked) -> CandidateOutcome:
+    return CandidateOutcome(
+        node=node.name, group=group.name, verdict=verdict, reason=why.reason, message=why.message, pod=why.pod
+    )
+
+
+def plan_scale_down(  # noqa: PLR0913 (keyword-only, each a part of the cluster)
+    snapshot: Snapshot,
+    groups: Iterable[NodeGroup],
+    *,
+    membership: Membership,
+    statuses: Mapping[str, GroupStatus],
+    pending: Iterable[Pod] = (),
+    rules: Sequence[Rule] = (),
+    now: datetime,
+    stopped: str = "",
+) -> ScaleDown:
+    """Return which nodes to remove, and why each other node stays.
+
+    Candidates are the nodes of a group with more nodes than its maximum, and the nodes that have been underutilized for
+    the duration of the policy; with `consolidate` all nodes are. Nodes without pods to move come first, then the order
+    of `removal_order`. Groups are decided about in the order of their names, all over one simulation, so that no two
+    nodes count on the same room.
+
+    Args:
+        snapshot: The snapshot.
+        groups: The groups.
+        membership: Which nodes belong to which group.
+        statuses: The status of each group by its name, with `low_since` up to date.
+        pending: The pods that wait for a node; they keep the room that they need.
+        rules: Rules of the user, after those that always apply.
+        now: The time of the reconcile.
+        stopped: Why no node may be removed now; empty if nodes may be.
+    """
+    outcomes = {node.name: _outside(node, membership, statuses) for node in snapshot.nodes.values()}
+    stopped = stopped or is_sick(snapshot)
+    if not stopped:
+        simulation = DrainSimulation(snapshot, pending)
+        simulation.close(name for status in statuses.values() for name in status.draining)
+        planner = _Planner(snapshot, simulation, membership, (*RULES, *rules), now)
+        for group in sorted(groups, key=lambda group: group.name):
+            planner.plan(group, statuses.get(group.name, GroupStatus()))
+        outcomes |= planner.outcomes
+    return ScaleDown(outcomes=tuple(outcomes[name] for name in sorted(outcomes)), stopped=stopped)
+
+
+def _outside(node: Node, membership: Membership, statuses: Mapping[str, GroupStatus]) -> CandidateOutcome:
+    """Return the outcome of a node that is not judged."""
+    group = membership.group_of.get(node.name, "")
+    reason, message = "stopped", "no node is removed at the moment"
+    if node.name in membership.contested:
+        claiming = ", ".join(membership.contested[node.name])
+        reason, message = "contested", f"several groups claim it: {claiming}"
+    elif not group:
+        reason, message = "no_group", "it belongs to no group"
+    elif node.in_flight:
+        reason, message = "in_flight", "it is on its way"
+    elif node.name in statuses.get(group, GroupStatus()).draining:
+        reason, message = "draining", "it is being drained"
+    return CandidateOutcome(node=node.name, group=group, verdict=Verdict.IGNORED, reason=reason, message=message)
