@@ -35,9 +35,10 @@ class DrainSimulation:
                 self.state.close(index)
         self._guests: dict[str, dict[str, Pod]] = {}
         self._history: list[tuple[int, dict[str, dict[str, Pod]]]] = []
-        waiting = tuple(pending)
+        waiting = {pod.key: pod for pod in pending}
         if waiting:
-            fill_room(self.state, group_pods(waiting, reference_size(self.state, ())))
+            placements, _ = fill_room(self.state, group_pods(waiting.values(), reference_size(self.state, ())))
+            self._host(placements, waiting)
 
     def drain(self, node: Node, pods: Iterable[Pod]) -> tuple[Mapping[str, str], Blocked | None]:
         """Move the pods of a node to others; if one has no place, everything is as before.
@@ -69,9 +70,7 @@ class DrainSimulation:
             placements |= found
         self._history.append((mark, dict(self._guests)))
         self._guests.pop(node.name, None)
-        by_key = {pod.key: pod for pod in moving}
-        for key, name in placements.items():
-            self._guests[name] = {**self._guests.get(name, {}), key: by_key[key]}
+        self._host(placements, {pod.key: pod for pod in moving})
         return placements, None
 
     def undo(self, mark: int) -> None:
@@ -89,6 +88,11 @@ class DrainSimulation:
         for name in names:
             if name in self.state.index:
                 self.state.close(self.state.index[name])
+
+    def _host(self, placements: Mapping[str, str], pods: Mapping[str, Pod]) -> None:
+        """Remember which pods a node took in the simulation: they move again if it is drained, too."""
+        for key, name in placements.items():
+            self._guests[name] = {**self._guests.get(name, {}), key: pods[key]}
 
     def _why(self, demand: Demand) -> Blocked:
         """Return why no node takes a pod: by its size, or by its rules."""

@@ -1,0 +1,228 @@
+"""Properties of whole decisions, and input that is wrong."""
+
+import random
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ocf.nodegroups.decide import Decision, Direction, decide
+from ocf.nodegroups.model import Catalog, GroupStatus, NodeGroup, ScaleDownPolicy, TypeChoice
+from ocf.nodegroups.predicates import fits
+from ocf.nodegroups.rules import movable_pods
+from ocf.nodegroups.scale_down import Verdict
+from ocf.nodegroups.snapshot import Node, Snapshot
+from tests.nodegroups.clusters import clusters
+from tests.nodegroups.groups import CATALOG, NOW, POOL, group
+from tests.nodegroups.manifests import budget, node, pod
+
+LONG_AGO = NOW - timedelta(hours=1)
+OLD = GroupStatus(low_since={f"n{number}": LONG_AGO for number in range(9)})
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> NodeGroup:
+    """Return a group that owns all nodes, with bounds in any order."""
+    policy = ScaleDownPolicy(
+        most_empty=draw(st.integers(0, 3)),
+        most_with_pods=draw(st.integers(0, 3)),
+        cpu_threshold=draw(st.sampled_from([0, 50, 101])),
+        memory_threshold=101,
+        consolidate=draw(st.booleans()),
+    )
+    return group(
+        member_labels={"kubernetes.io/os": "linux"},
+        min_nodes=draw(st.integers(0, 5)),
+        max_nodes=draw(st.integers(0, 7)),
+        instance_types=draw(
+            st.sampled_from([("medium",), ("small", "large"), ("small", "medium", "large"), ("gone",)])
+        ),
+        zones=draw(st.sampled_from([("a",), ("a", "b")])),
+        choice=draw(st.sampled_from(list(TypeChoice))),
+        batch_size=draw(st.integers(0, 3)),
+        scale_down=policy,
+    )
+
+
+def owned(cluster: dict[str, Any]) -> dict[str, Any]:
+    for each in cluster["nodes"]:
+        each["metadata"]["labels"]["kubernetes.io/os"] = "linux"
+    return cluster
+
+
+def decided(snapshot: Snapshot, owner: NodeGroup, status: GroupStatus = OLD) -> Decision:
+    return decide(snapshot, [owner], catalog=CATALOG, now=NOW, statuses={owner.name: status})
+
+
+@settings(max_examples=60)
+@given(clusters(most_pods=12), groups())
+def test_a_decision_is_safe(cluster: dict[str, Any], owner: NodeGroup) -> None:
+    snapshot = Snapshot.of(**owned(cluster))
+    decision = decided(snapshot, owner)
+    added = [new for each in decision.scale_up.groups for new in each.add]
+    removed = [each.node for each in decision.scale_down.removals]
+    size = len(snapshot.nodes)
+    # Counts stay in bounds, and no reconcile adds and removes.
+    assert size + len(added) <= max(size, owner.max_nodes)
+    assert not (removed and size - len(removed) < min(owner.min_nodes, owner.max_nodes))
+    assert not (added and removed)
+    assert not owner.batch_size or len(added) <= owner.batch_size
+    assert (decision.direction is Direction.DOWN) is bool(removed)
+    # Every pod of a removed node has a place where the scheduler would put it, on a node that stays.
+    for name in removed:
+        snapshot = snapshot.with_node(replace(snapshot.nodes[name], unschedulable=True))
+    for each in decision.scale_down.removals:
+        moving = movable_pods(snapshot.pods_on(each.node))
+        assert {pod.key for pod in moving} <= set(each.placements)
+        assert not set(each.placements.values()) & {each.node}
+
+
+@settings(max_examples=40)
+@given(clusters(most_pods=8), groups())
+def test_evicted_pods_fit_where_they_are_placed(cluster: dict[str, Any], owner: NodeGroup) -> None:
+    snapshot = Snapshot.of(**owned(cluster))
+    policy = replace(owner.scale_down, most_with_pods=1, most_empty=0)
+    decision = decided(snapshot, replace(owner, scale_down=policy))
+    for each in decision.scale_down.removals:
+        pods = movable_pods(snapshot.pods_on(each.node))
+        moved = snapshot.with_node(replace(snapshot.nodes[each.node], unschedulable=True))
+        for placed in pods:
+            moved = moved.without_pod(placed.key)
+        waiting = [each_pod for key, each_pod in snapshot.pods.items() if key in decision.scale_up.placements]
+        for key in each.placements:
+            moved = moved.place(snapshot.pods[key], each.placements[key])
+        for placed in pods:
+            # Rules about other pods may depend on the order in which they move.
+            if not (placed.shape.spread or placed.shape.affinity) and not waiting:
+                assert fits(moved.pods[placed.key], each.placements[placed.key], moved) is None
+
+
+@settings(max_examples=40)
+@given(clusters(), groups(), st.integers(0, 2**16))
+def test_the_order_of_the_input_changes_nothing(cluster: dict[str, Any], owner: NodeGroup, seed: int) -> None:
+    cluster = owned(cluster)
+    shuffled: dict[str, Any] = {
+        key: random.Random(seed).sample(value, len(value))  # noqa: S311
+        for key, value in cluster.items()
+    }
+    assert decided(Snapshot.of(**cluster), owner) == decided(Snapshot.of(**shuffled), owner)
+
+
+@settings(max_examples=40)
+@given(clusters(), groups())
+def test_repeating_it_while_nodes_boot_asks_for_nothing_more(cluster: dict[str, Any], owner: NodeGroup) -> None:
+    owner = replace(owner, batch_size=0)
+    first = decided(Snapshot.of(**owned(cluster)), owner, GroupStatus())
+    ordered = [_ordered(new.template.make(new.name)) for each in first.scale_up.groups for new in each.add]
+    again = decided(Snapshot.of(**cluster, in_flight=ordered), owner, first.statuses[owner.name])
+    assert not [new for each in again.scale_up.groups for new in each.add]
+
+
+def _ordered(made: Node) -> Node:
+    return replace(made, labels={**made.labels, "kubernetes.io/os": "linux"})
+
+
+@settings(max_examples=30)
+@given(clusters(), groups())
+def test_carried_out_decisions_come_to_rest(cluster: dict[str, Any], owner: NodeGroup) -> None:
+    """Adding and removing nodes as decided, with pods moving as planned, ends: the cluster does not flap."""
+    owner = replace(owner, scale_down=replace(owner.scale_down, cooldown=timedelta(0), consolidate=False))
+    snapshot, status, now = Snapshot.of(**owned(cluster)), OLD, NOW
+    for number in range(60):
+        decision = decide(snapshot, [owner], catalog=CATALOG, now=now, statuses={owner.name: status})
+        if number > 20 and decision.direction is Direction.NONE:
+            break
+        for each in decision.scale_up.groups:
+            for new in each.add:
+                made = replace(_ordered(new.template.make(f"new-{number}-{new.name}")), in_flight=False)
+                snapshot = snapshot.with_node(made)
+        for removal in decision.scale_down.removals:
+            for left in snapshot.pods_on(removal.node):
+                snapshot = snapshot.without_pod(left.key)
+            snapshot = snapshot.without_node(removal.node)
+        status, now = decision.statuses[owner.name], now + timedelta(minutes=11)
+    else:
+        pytest.fail("nodes are still being added or removed after 60 reconciles")
+    again = decide(snapshot, [owner], catalog=CATALOG, now=now, statuses={owner.name: decision.statuses[owner.name]})
+    assert again.direction is Direction.NONE
+
+
+POOLED = [node(f"n{number}", labels=POOL) for number in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("objects", "parts", "problem"),
+    [
+        pytest.param({}, {"min_nodes": 9, "max_nodes": 2}, "minNodes 9 is above maxNodes 2", id="bounds"),
+        pytest.param({}, {"max_nodes": -5}, "must not be negative", id="negative bounds"),
+        pytest.param({}, {"instance_types": ("gone",), "zones": ("nowhere",)}, "", id="unknown types and zones"),
+        pytest.param({"pods": [pod(cpu="10k")]}, {}, "", id="a pod larger than any node"),
+        pytest.param({"pods": [pod(cpu="1x", on="n0")]}, {}, "Pod default/p: spec.containers[0]", id="quantity"),
+        pytest.param({"nodes": [*POOLED, {"metadata": {"name": "bare", "labels": POOL}}]}, {}, "", id="a bare node"),
+        pytest.param({"nodes": [{}], "pods": [{}]}, {}, "", id="empty objects"),
+        pytest.param({"budgets": [budget(allowed=0, selector={}), {"metadata": {}}]}, {}, "", id="odd budgets"),
+        pytest.param({"pods": [pod(on="gone")]}, {}, "", id="a pod on a node that is not there"),
+        pytest.param({"pods": [pod(owner="", on="n0")]}, {}, "", id="a bare pod"),
+    ],
+)
+def test_wrong_input_becomes_a_reason_and_deletes_nothing_else(
+    objects: dict[str, Any], parts: dict[str, Any], problem: str
+) -> None:
+    snapshot = Snapshot.of(**({"nodes": POOLED} | objects))
+    decision = decided(snapshot, group(**parts))
+    assert problem in "; ".join(decision.problems)
+    assert {each.node for each in decision.scale_down.removals} <= {"n0", "n1", "n2"}
+
+
+def test_groups_that_claim_one_node_leave_it_alone() -> None:
+    two = (group(), group("other", member_labels=POOL))
+    decision = decide(Snapshot.of(nodes=POOLED), two, catalog=CATALOG, now=NOW, statuses={"workers": OLD, "other": OLD})
+    assert {each.reason for each in decision.scale_down.outcomes} == {"contested"}
+    assert decision.problems[0] == "node n0: claimed by other and workers"
+    assert decision.direction is Direction.NONE
+
+
+def test_a_name_that_is_used_twice_is_handled_once() -> None:
+    decision = decide(Snapshot(), [group(min_nodes=1), group(min_nodes=5)], catalog=CATALOG, now=NOW)
+    assert [len(each.add) for each in decision.scale_up.groups] == [1]
+    assert decision.problems == ("group workers: the name is used twice; the first group is used",)
+
+
+@pytest.mark.parametrize("days", [-3650, 3650])
+def test_a_clock_that_jumps_deletes_nothing_with_a_rule_against_it(days: int) -> None:
+    then = NOW + timedelta(days=days)
+    status = GroupStatus(last_scale_up=then, low_since={"n0": then}).refused("medium", "a", then)
+    decision = decided(Snapshot.of(nodes=POOLED, pods=[pod(owner="", cpu="1m", on="n0")]), group(), status)
+    assert "n0" not in {each.node for each in decision.scale_down.removals}
+
+
+def test_no_catalog_adds_nothing() -> None:
+    decision = decide(Snapshot.of(pods=[pod()]), [group(min_nodes=1)], catalog=Catalog(), now=NOW)
+    assert decision.direction is Direction.NONE
+    assert decision.scale_up.unplaced[0].reason == "instance type medium is unknown"
+
+
+def test_a_replacement_comes_before_its_nodes_go() -> None:
+    owner = group(
+        instance_types=("small", "medium", "large"), scale_down=ScaleDownPolicy(consolidate=True, cooldown=timedelta(0))
+    )
+    labels = POOL | {"node.kubernetes.io/instance-type": "large", "topology.kubernetes.io/zone": "a"}
+    big = node("n0", cpu="16", memory="64Gi", labels=labels, created="2026-01-01T00:00:00Z")
+    running = [pod(f"p{number}", on="n0") for number in range(3)]
+    first = decided(Snapshot.of(nodes=[big], pods=running), owner)
+    (replacement,) = first.replacements
+    assert (first.direction, replacement.nodes, replacement.new.template.instance_type) == (
+        Direction.UP,
+        ("n0",),
+        "medium",
+    )
+    assert round(replacement.saving, 2) == 0.52
+    ordered = replacement.new.template.make("n1")
+    waiting = decided(Snapshot.of(nodes=[big], pods=running, in_flight=[ordered]), owner, first.statuses["workers"])
+    assert waiting.direction is Direction.NONE
+    ready = node("n1", cpu="4", memory="16Gi", labels=dict(ordered.labels), created="2026-01-31T11:59:00Z")
+    later = decided(Snapshot.of(nodes=[big, ready], pods=running), owner, first.statuses["workers"])
+    assert [each.node for each in later.scale_down.outcomes if each.verdict is Verdict.REMOVE] == ["n0"]
