@@ -21,6 +21,7 @@ from benchmarks import (
     hpa,
     imports,
     machine,
+    nodegroups,
     parts,
     reconciling,
     rendering,
@@ -42,6 +43,7 @@ _SUITES: Final = (
     commands.suite,
     clusters.suite,
     caches.suite,
+    nodegroups.suite,
 )
 # What takes a smaller part where nothing is judged but that it runs.
 _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
@@ -50,6 +52,7 @@ _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     commands.suite: commands.small_suite,
     clusters.suite: clusters.small_suite,
     caches.suite: caches.small_suite,
+    nodegroups.suite: nodegroups.small_suite,
 }
 _ROUNDS: Final = 15
 
