@@ -29,6 +29,7 @@ def test_what_a_module_exports_is_sorted_and_there(name: str) -> None:
         "ocf.primitives.hpa",
         "ocf.autoscaling",
         "ocf.embedded",
+        "ocf.nodegroups",
         "ocf.cluster.cache",
         "ocf.testing",
     ],

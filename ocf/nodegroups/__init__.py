@@ -1,6 +1,72 @@
-"""Node groups: which nodes to add for pods that do not fit, and which nodes to remove."""
+"""Node groups: pure decisions about the nodes of a cluster, from an immutable snapshot.
 
+`decide` is a whole reconcile: which nodes to add for pods that do not fit, which to remove because they are not needed,
+and why not. Its parts can be used on their own: the filters of the scheduler (`fits`), packing (`pack`), the choice of
+instance types, the safety rules, the drain simulation, and drains as a state machine. `Provider` is the interface to what
+makes the machines.
+"""
+
+from ocf.nodegroups.decide import Decision, Direction, decide
+from ocf.nodegroups.drain import Drain, DrainSettings, DrainStep, ObservedNode, next_step
 from ocf.nodegroups.instance_types import InstanceType, Offering
+from ocf.nodegroups.model import (
+    Catalog,
+    GroupStatus,
+    NodeGroup,
+    ScaleDownPolicy,
+    TypeChoice,
+    UtilizationSource,
+)
+from ocf.nodegroups.packing import NodeTemplate, Packing, pack
+from ocf.nodegroups.predicates import Misfit, fits
 from ocf.nodegroups.provider import Machine, MachineRequest, MachineState, Provider
+from ocf.nodegroups.rules import RULES, Blocked, Removal, Rule, check_pdbs, has_local_storage
+from ocf.nodegroups.scale_down import DrainSimulation, Verdict, select_nodes_to_delete
+from ocf.nodegroups.scale_up import calculate_desired_nodes, calculate_nodes_to_add, is_in_cooldown
+from ocf.nodegroups.selection import select_instance_type
+from ocf.nodegroups.snapshot import Node, Pod, Resources, Snapshot
 
-__all__ = ["InstanceType", "Machine", "MachineRequest", "MachineState", "Offering", "Provider"]
+__all__ = [
+    "RULES",
+    "Blocked",
+    "Catalog",
+    "Decision",
+    "Direction",
+    "Drain",
+    "DrainSettings",
+    "DrainSimulation",
+    "DrainStep",
+    "GroupStatus",
+    "InstanceType",
+    "Machine",
+    "MachineRequest",
+    "MachineState",
+    "Misfit",
+    "Node",
+    "NodeGroup",
+    "NodeTemplate",
+    "ObservedNode",
+    "Offering",
+    "Packing",
+    "Pod",
+    "Provider",
+    "Removal",
+    "Resources",
+    "Rule",
+    "ScaleDownPolicy",
+    "Snapshot",
+    "TypeChoice",
+    "UtilizationSource",
+    "Verdict",
+    "calculate_desired_nodes",
+    "calculate_nodes_to_add",
+    "check_pdbs",
+    "decide",
+    "fits",
+    "has_local_storage",
+    "is_in_cooldown",
+    "next_step",
+    "pack",
+    "select_instance_type",
+    "select_nodes_to_delete",
+]

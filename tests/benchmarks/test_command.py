@@ -64,6 +64,9 @@ def test_the_promised_limits_are_stated(quick_figures: Figures) -> None:
         "command.thousand": 1_000_000_000,
         "cluster.start": 500_000_000,
         "caches.idle": 0,
+        "nodegroups.pack": 500_000_000,
+        "nodegroups.pack.many": 10_000_000_000,
+        "nodegroups.drain": 2_000_000_000,
     }
 
 

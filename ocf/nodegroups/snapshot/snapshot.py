@@ -68,9 +68,9 @@ class Snapshot:
         [0, 1]
     """
 
-    nodes: Overlay[Node] = field(default_factory=Overlay)
-    pods: Overlay[Pod] = field(default_factory=Overlay)
-    on_node: Overlay[tuple[Pod, ...]] = field(default_factory=Overlay)
+    nodes: Overlay[Node] = field(default_factory=Overlay[Node])
+    pods: Overlay[Pod] = field(default_factory=Overlay[Pod])
+    on_node: Overlay[tuple[Pod, ...]] = field(default_factory=Overlay[tuple[Pod, ...]])
     budgets: tuple[PodDisruptionBudget, ...] = ()
     claims: Mapping[str, Claim] = field(default_factory=dict)
     volumes: Mapping[str, Volume] = field(default_factory=dict)

@@ -171,7 +171,8 @@ POOLED = [node(f"n{number}", labels=POOL) for number in range(3)]
 def test_wrong_input_becomes_a_reason_and_deletes_nothing_else(
     objects: dict[str, Any], parts: dict[str, Any], problem: str
 ) -> None:
-    snapshot = Snapshot.of(**({"nodes": POOLED} | objects))
+    found_objects: dict[str, Any] = {"nodes": POOLED, **objects}
+    snapshot = Snapshot.of(**found_objects)
     decision = decided(snapshot, group(**parts))
     assert problem in "; ".join(decision.problems)
     assert {each.node for each in decision.scale_down.removals} <= {"n0", "n1", "n2"}

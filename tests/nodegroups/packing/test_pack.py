@@ -104,7 +104,10 @@ def test_pods_spread_over_zones_of_new_nodes() -> None:
 
 @given(clusters(), st.integers(0, 2**16))
 def test_the_order_of_the_input_does_not_matter(cluster: dict[str, Any], seed: int) -> None:
-    shuffled = {key: random.Random(seed).sample(value, len(value)) for key, value in cluster.items()}  # noqa: S311
+    shuffled: dict[str, Any] = {
+        key: random.Random(seed).sample(value, len(value))  # noqa: S311
+        for key, value in cluster.items()
+    }
     results = []
     for each in (cluster, shuffled):
         snapshot = Snapshot.of(**each)

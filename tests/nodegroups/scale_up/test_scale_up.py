@@ -132,5 +132,6 @@ def test_repeating_a_decision_while_nodes_boot_asks_for_nothing_more() -> None:
     again = decided(group(), **objects, in_flight=ordered)
     assert not again.scale_up.grows
     joined = [node(each.name, cpu="4", memory="16Gi", labels=dict(each.labels), ready=False) for each in ordered]
-    booting = decided(group(), **(objects | {"nodes": [*objects["nodes"], *joined]}), in_flight=ordered)
+    objects["nodes"] += joined
+    booting = decided(group(), **objects, in_flight=ordered)
     assert not booting.scale_up.grows

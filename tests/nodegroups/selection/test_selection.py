@@ -40,7 +40,8 @@ SOLD_OUT = Catalog.of(
     ],
 )
 def test_the_first_type(parts: dict[str, Any], catalog: Catalog, expected: tuple[str, str] | None) -> None:
-    first = select_instance_type(group(**({"instance_types": ALL} | parts)), catalog).first
+    fields: dict[str, Any] = {"instance_types": ALL, **parts}
+    first = select_instance_type(group(**fields), catalog).first
     assert (first and (first[0].name, first[1].zone)) == expected
 
 
