@@ -51,8 +51,8 @@ class ScaleDownPolicy:
         duration: How long a node has to be underutilized without a break.
         cooldown: How long after any scaling of the group no node is removed; None for the default, 0 for none.
         source: What the utilization is computed from.
-        most_empty: How many nodes without pods to move are removed in one reconcile.
-        most_with_pods: How many nodes with pods to move are removed in one reconcile.
+        most_empty: How many nodes without pods to move are removed at a time.
+        most_with_pods: How many nodes with pods to move are removed at a time.
         consolidate: Whether a node is replaced by a cheaper one where its pods fit.
     """
 

@@ -97,9 +97,9 @@ def _replacing(snapshot: Snapshot, nodes: Sequence[Node], offers: Sequence[NodeT
     """Return the cheapest new node that takes the pods of nodes, beside the room that is there."""
     simulation = DrainSimulation(snapshot)
     state = simulation.state
-    simulation.close(node.name for node in nodes)
     pods: list[Pod] = []
     for node in nodes:
+        state.close(state.index[node.name])
         moving = movable_pods(snapshot.pods_on(node.name))
         pods += moving
         for pod in moving:

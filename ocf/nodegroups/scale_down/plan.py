@@ -144,18 +144,21 @@ class _Planner:
         nodes.sort(key=lambda node: (bool(moving[node.name]), removal_order(node, utilization[node.name])))
         # Nodes in flight may never come: they do not stand in for one that is there.
         surplus = len(nodes) - max(group.max_nodes, 0)
-        remaining, empty, with_pods = len(nodes), 0, 0
+        draining = [name for name in self._membership.nodes.get(group.name, ()) if name in status.draining]
+        with_pods = sum(bool(movable_pods(self._snapshot.pods_on(name))) for name in draining)
+        remaining, empty = len(nodes), len(draining) - with_pods
         for node in nodes:
             pods = moving[node.name]
             outcome = self._not_yet(group, status, node, surplus=surplus)
             if outcome is None and _is_limited(group, empty, with_pods, has_pods=bool(pods)):
-                text = "enough nodes are removed in this reconcile"
+                text = "enough nodes are being removed"
                 outcome = _outcome(node, group, Verdict.WAITS, Blocked("limit", text))
             if outcome is None:
                 placements, blocked = self._judge(group, status, node, pods, remaining - 1)
                 if blocked is None:
                     reason = Blocked("surplus" if surplus > 0 else "underutilized", "")
-                    outcome = replace(_outcome(node, group, Verdict.REMOVE, reason), placements=placements)
+                    own = {pod.key: placements[pod.key] for pod in pods}
+                    outcome = replace(_outcome(node, group, Verdict.REMOVE, reason), placements=own)
                     remaining, surplus = remaining - 1, surplus - 1
                     empty, with_pods = empty + (not pods), with_pods + bool(pods)
                 else:
@@ -264,11 +267,17 @@ def plan_scale_down(  # noqa: PLR0913 (keyword-only, each a part of the cluster)
     stopped = stopped or is_sick(snapshot)
     if not stopped:
         simulation = DrainSimulation(snapshot, pending)
-        simulation.close(name for status in statuses.values() for name in status.draining)
+        for name in sorted(name for status in statuses.values() for name in status.draining):
+            if name in snapshot.nodes:
+                simulation.reserve(snapshot.nodes[name], movable_pods(snapshot.pods_on(name)))
         planner = _Planner(snapshot, simulation, membership, (*RULES, *rules), now)
         for group in sorted(groups, key=lambda group: group.name):
             planner.plan(group, statuses.get(group.name, GroupStatus()))
-        outcomes |= planner.outcomes
+        # A pod may have moved on from a node that was drained after its own.
+        places = simulation.places()
+        for name, outcome in planner.outcomes.items():
+            placements = {key: places[key] for key in outcome.placements}
+            outcomes[name] = replace(outcome, placements=placements) if placements else outcome
     return ScaleDown(outcomes=tuple(outcomes[name] for name in sorted(outcomes)), stopped=stopped)
 
 

@@ -83,11 +83,19 @@ class DrainSimulation:
             self._guests = self._history.pop()[1]
         self.state.rollback(mark)
 
-    def close(self, names: Iterable[str]) -> None:
-        """Let nodes take no pods, because they are being drained."""
-        for name in names:
-            if name in self.state.index:
-                self.state.close(self.state.index[name])
+    def reserve(self, node: Node, pods: Iterable[Pod]) -> None:
+        """Take a node into account that is being drained already: its pods need places, and it takes none.
+
+        Args:
+            node: The node.
+            pods: The pods that have to move; if not all of them have a place, they stay.
+        """
+        if self.drain(node, pods)[1] is not None:
+            self.state.close(self.state.index[node.name])
+
+    def places(self) -> dict[str, str]:
+        """Return the name of the node by the key of each pod that has moved, after all drains so far."""
+        return {key: name for name, guests in self._guests.items() for key in guests}
 
     def _host(self, placements: Mapping[str, str], pods: Mapping[str, Pod]) -> None:
         """Remember which pods a node took in the simulation: they move again if it is drained, too."""

@@ -75,14 +75,15 @@ class _Candidate:
     group: NodeGroup
     status: GroupStatus
     current: int
+    draining: int
     templates: tuple[NodeTemplate, ...]
     reasons: list[str]
     new: list[NewNode]
 
     @property
     def room(self) -> int:
-        """How many more nodes the maximum allows."""
-        return max(self.group.max_nodes - self.current - len(self.new), 0)
+        """How many more nodes the maximum allows; nodes that are being drained count until they are gone."""
+        return max(self.group.max_nodes - self.current - self.draining - len(self.new), 0)
 
     def pack(self, state: ClusterState, demands: Sequence[Demand]) -> Packing:
         """Return how its new nodes would take pods."""
@@ -148,14 +149,16 @@ def _candidate(
     group: NodeGroup, status: GroupStatus, membership: Membership, catalog: Catalog, now: datetime
 ) -> _Candidate:
     selection = select_instance_type(group, catalog, backed_off=status.backed_off(now))
-    current = sum(name not in status.draining for name in membership.nodes.get(group.name, ()))
-    return _Candidate(group, status, current, templates(group, selection), list(selection.reasons), [])
+    names = membership.nodes.get(group.name, ())
+    draining = sum(name in status.draining for name in names)
+    made = templates(group, selection)
+    return _Candidate(group, status, len(names) - draining, draining, made, list(selection.reasons), [])
 
 
 def _fill_gap(state: ClusterState, candidate: _Candidate) -> None:
     """Add the nodes that a group lacks to its minimum: of the first type, or of the cheapest."""
     group = candidate.group
-    missing = min(max(group.min_nodes, 0), group.max_nodes) - candidate.current
+    missing = min(max(group.min_nodes, 0) - candidate.current, candidate.room)
     if missing <= 0 or not candidate.templates:
         return
     template = candidate.templates[0]

@@ -1,5 +1,6 @@
 """Scale-down: utilization, order, safety rules and limits."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -203,6 +204,24 @@ def test_two_nodes_do_not_count_on_the_same_room() -> None:
     policy = ScaleDownPolicy(most_with_pods=5)
     found = outcomes(*pods, nodes=3, owner=group(scale_down=policy))
     assert [each.verdict.value for each in found.values()] == ["remove", "blocked", "blocked"]
+
+
+def test_the_pods_of_a_node_that_is_being_drained_need_room() -> None:
+    pods = [pod(f"p{number}", cpu="1500m", memory="1Mi", on=f"n{number}") for number in range(2)]
+    busy = pod("busy", cpu="2", on="n2")
+    nodes = [node(f"n{number}", labels=POOL, unschedulable=number == 0) for number in range(3)]
+    low = GroupStatus(low_since={"n1": OLD.low_since["n1"]})
+    two = group(scale_down=ScaleDownPolicy(most_with_pods=2))
+    assert outcomes(*pods, busy, nodes=nodes, owner=two, status=low)["n1"].verdict is Verdict.REMOVE
+    found = outcomes(*pods, busy, nodes=nodes, owner=two, status=replace(low, draining=frozenset({"n0"})))
+    assert [found[name].reason for name in ("n0", "n1")] == ["draining", "capacity"]
+
+
+def test_places_are_those_after_all_drains() -> None:
+    pods = [pod(f"p{number}", cpu="100m", memory="1Mi", on=f"n{number}") for number in range(4)]
+    found = outcomes(*pods, nodes=4, owner=group(scale_down=ScaleDownPolicy(most_with_pods=3)))
+    places = {name: dict(each.placements) for name, each in found.items()}
+    assert places == {f"n{number}": {f"default/p{number}": "n3"} for number in range(3)} | {"n3": {}}
 
 
 def test_budgets_count_over_all_nodes_of_a_reconcile() -> None:

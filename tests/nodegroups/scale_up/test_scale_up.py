@@ -31,6 +31,9 @@ def flight(count: int) -> list[Node]:
     return [Node(name=f"f{number}", labels=POOL, allocatable=size) for number in range(count)]
 
 
+DRAINING = GroupStatus(draining=frozenset({"n0"}))
+
+
 @pytest.mark.parametrize(
     ("decision", "add", "desired"),
     [
@@ -56,6 +59,18 @@ def flight(count: int) -> list[Node]:
             id="cooldown",
         ),
         pytest.param(decided(group(), pods=many(1, cpu="5")), 0, 0, id="a pod that never fits"),
+        pytest.param(
+            decided(group(max_nodes=2), nodes=members(2, unschedulable=True), pods=many(1), status=DRAINING),
+            0,
+            1,
+            id="nodes that are being drained count for the maximum",
+        ),
+        pytest.param(
+            decided(group(min_nodes=2), nodes=members(2, unschedulable=True), status=DRAINING),
+            1,
+            2,
+            id="but not for the minimum",
+        ),
         pytest.param(
             decided(group(), pods=many(4), status=GroupStatus().refused("medium", "a", NOW)), 0, 0, id="refused type"
         ),
