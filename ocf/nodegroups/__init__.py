@@ -2,8 +2,8 @@
 
 `decide` is a whole reconcile: which nodes to add for pods that do not fit, which to remove because they are not needed,
 and why not. Its parts can be used on their own: the filters of the scheduler (`fits`), packing (`pack`), the choice of
-instance types, the safety rules, the drain simulation, and drains as a state machine. `Provider` is the interface to what
-makes the machines.
+instance types, the safety rules, the drain simulation, and drains as a state machine. `Provider` is the interface to
+whatever makes the machines.
 """
 
 from ocf.nodegroups.decide import Decision, Direction, decide

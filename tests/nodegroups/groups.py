@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ocf.nodegroups.model import Catalog, InstanceType, NodeGroup, Offer
-from ocf.nodegroups.snapshot import Resources
+from ocf.nodegroups.instance_types import InstanceType, Offering
+from ocf.nodegroups.model import Catalog, NodeGroup
+from ocf.objects import Quantity
 
 __all__ = ["CATALOG", "NOW", "POOL", "group"]
 
@@ -14,8 +15,9 @@ GI: Final = 2**30
 
 
 def _type(name: str, cpu: int, memory: int, price: float) -> InstanceType:
-    offers = (Offer("a", price), Offer("b", price))
-    return InstanceType(name=name, allocatable=Resources(cpu=cpu, memory=memory * GI, pods=110), offers=offers)
+    amounts = {"cpu": f"{cpu}m", "memory": f"{memory}Gi", "pods": "110"}
+    size = {resource: Quantity.parse(amount) for resource, amount in amounts.items()}
+    return InstanceType(name, size, offerings=(Offering("a", price), Offering("b", price)))
 
 
 CATALOG: Final = Catalog.of(

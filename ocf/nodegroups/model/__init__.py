@@ -1,5 +1,6 @@
 """Node groups, instance types and the status that steers scaling, as values."""
 
+from ocf.nodegroups.model.catalog import Catalog
 from ocf.nodegroups.model.groups import (
     DEFAULT_SCALE_DOWN_COOLDOWN,
     Membership,
@@ -9,7 +10,6 @@ from ocf.nodegroups.model.groups import (
     UtilizationSource,
     assign_nodes,
 )
-from ocf.nodegroups.model.instance_types import Catalog, InstanceType, Offer
 from ocf.nodegroups.model.status import FIRST_BACKOFF, LONGEST_BACKOFF, GroupStatus, Refusal
 
 __all__ = [
@@ -18,10 +18,8 @@ __all__ = [
     "LONGEST_BACKOFF",
     "Catalog",
     "GroupStatus",
-    "InstanceType",
     "Membership",
     "NodeGroup",
-    "Offer",
     "Refusal",
     "ScaleDownPolicy",
     "TypeChoice",

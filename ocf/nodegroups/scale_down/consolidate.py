@@ -66,7 +66,8 @@ def plan_replacement(
     members = [snapshot.nodes[name] for name in membership.nodes.get(group.name, ())]
     if any(node.in_flight for node in members) or status.draining:
         return None
-    offers = templates(group, select_instance_type(group, catalog, backed_off=status.backed_off(now)))
+    selection = select_instance_type(group, catalog, backed_off=status.backed_off(now))
+    offers = templates(group, selection, catalog)
     prices = {node.name: price for node in members if (price := _price(node, catalog)) is not None}
     candidates = [
         node
@@ -131,5 +132,4 @@ def _removal(node: Node, snapshot: Snapshot, group: NodeGroup, status: GroupStat
 
 
 def _price(node: Node, catalog: Catalog) -> float | None:
-    offer = catalog.offer(node.labels.get(_TYPE_LABEL, ""), node.labels.get(_ZONE_LABEL, ""))
-    return None if offer is None else offer.price
+    return catalog.price(node.labels.get(_TYPE_LABEL, ""), node.labels.get(_ZONE_LABEL, ""))

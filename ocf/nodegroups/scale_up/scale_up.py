@@ -151,7 +151,7 @@ def _candidate(
     selection = select_instance_type(group, catalog, backed_off=status.backed_off(now))
     names = membership.nodes.get(group.name, ())
     draining = sum(name in status.draining for name in names)
-    made = templates(group, selection)
+    made = templates(group, selection, catalog)
     return _Candidate(group, status, len(names) - draining, draining, made, list(selection.reasons), [])
 
 

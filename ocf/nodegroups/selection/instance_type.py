@@ -2,7 +2,8 @@
 
 from typing import Final, NamedTuple
 
-from ocf.nodegroups.model import Catalog, InstanceType, NodeGroup, Offer
+from ocf.nodegroups.instance_types import InstanceType, Offering
+from ocf.nodegroups.model import Catalog, NodeGroup
 from ocf.nodegroups.packing import NodeTemplate
 from ocf.nodegroups.snapshot import Node
 
@@ -16,17 +17,17 @@ class Selection(NamedTuple):
     """The instance types that a group can use, in the order in which they are tried.
 
     Args:
-        offers: Pairs of a type and its offer in a zone.
+        offerings: Pairs of a type and its cheapest available offering in a zone.
         reasons: Why other types or zones are left out.
     """
 
-    offers: tuple[tuple[InstanceType, Offer], ...]
+    offerings: tuple[tuple[InstanceType, Offering], ...]
     reasons: tuple[str, ...] = ()
 
     @property
-    def first(self) -> tuple[InstanceType, Offer] | None:
-        """The type and the offer of the next node; None if there is none."""
-        return self.offers[0] if self.offers else None
+    def first(self) -> tuple[InstanceType, Offering] | None:
+        """The type and the offering of the next node; None if there is none."""
+        return self.offerings[0] if self.offerings else None
 
 
 def select_instance_type(
@@ -43,66 +44,68 @@ def select_instance_type(
         backed_off: Types and zones that the provider refused a short time ago.
 
     Returns:
-        The offers that are available, and why others are not used.
+        The offerings that are available, and why others are not used.
 
     Example:
-        >>> from ocf.nodegroups.snapshot import Resources
-        >>> small = InstanceType(name="small", allocatable=Resources(cpu=2000), offers=(Offer("a", 0.1),))
+        >>> from ocf.objects import Quantity
+        >>> small = InstanceType("small", {"cpu": Quantity.parse(2)}, offerings=(Offering("a", 0.1),))
         >>> group = NodeGroup(name="g", instance_types=("gone", "small"), zones=("a",), member_labels={"pool": "g"})
         >>> selection = select_instance_type(group, Catalog.of([small]))
         >>> selection.first[0].name, selection.reasons
         ('small', ('instance type gone is unknown',))
     """
-    found: list[tuple[InstanceType, Offer]] = []
+    found: list[tuple[InstanceType, Offering]] = []
     reasons: list[str] = []
     for name in _names(group):
         known = catalog.types.get(name)
         if known is None:
             reasons.append(f"instance type {name} is unknown")
             continue
-        zones = group.zones or tuple(offer.zone for offer in known.offers)
+        zones = group.zones or catalog.zones(name)
         if not zones:
             reasons.append(f"instance type {name} is offered nowhere")
         for zone in zones:
-            offer = catalog.offer(name, zone)
-            if offer is None:
+            there = catalog.offerings(name, zone)
+            available = [offering for offering in there if offering.available]
+            if not there:
                 reasons.append(f"instance type {name} does not exist in {zone}")
-            elif not offer.available:
+            elif not available:
                 reasons.append(f"instance type {name} is not available in {zone}")
             elif (name, zone) in backed_off:
                 reasons.append(f"instance type {name} was refused in {zone} and is tried again later")
             else:
-                found.append((known, offer))
+                found.append((known, available[0]))
     return Selection(tuple(found), tuple(reasons))
 
 
-def templates(group: NodeGroup, selection: Selection) -> tuple[NodeTemplate, ...]:
+def templates(group: NodeGroup, selection: Selection, catalog: Catalog) -> tuple[NodeTemplate, ...]:
     """Return what new nodes of a group would look like, in the order of the selection.
 
     Args:
         group: The group, with its labels and taints.
         selection: The types that it can use.
+        catalog: The types of the provider.
     """
     return tuple(
         NodeTemplate(
             group=group.name,
             instance_type=instance_type.name,
-            zone=offer.zone,
-            price=offer.price,
+            zone=offering.zone,
+            price=offering.price,
             node=Node(
                 name="",
                 labels={
                     **instance_type.labels,
                     **dict.fromkeys(_TYPE_LABELS, instance_type.name),
-                    **({_ZONE_LABEL: offer.zone} if offer.zone else {}),
+                    **({_ZONE_LABEL: offering.zone} if offering.zone else {}),
                     **group.labels,
                     **group.member_labels,
                 },
                 taints=group.taints,
-                allocatable=instance_type.allocatable,
+                allocatable=catalog.allocatable(instance_type.name),
             ),
         )
-        for instance_type, offer in selection.offers
+        for instance_type, offering in selection.offerings
     )
 
 

@@ -6,21 +6,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocf.nodegroups.model import Catalog, InstanceType, Offer
+from ocf.nodegroups.instance_types import InstanceType, Offering
+from ocf.nodegroups.model import Catalog
 from ocf.nodegroups.packing import add_nodes, group_pods, pending_pods, prepare, reference_size
 from ocf.nodegroups.selection import cheapest_packing, select_instance_type, templates
 from ocf.nodegroups.snapshot import Resources, Snapshot
+from ocf.objects import Quantity
 from tests.nodegroups.groups import CATALOG, GI, group
 from tests.nodegroups.manifests import pod
 
 ALL = ("small", "medium", "large")
+CPU = {"cpu": Quantity.parse(1)}
 SOLD_OUT = Catalog.of(
     [
-        InstanceType(
-            name="small", allocatable=Resources(cpu=1), offers=(Offer("a", 0.1, available=False), Offer("b", 0.1))
-        ),
-        InstanceType(name="medium", allocatable=Resources(cpu=1), offers=(Offer("a", 0.1),)),
-        InstanceType(name="nowhere", allocatable=Resources(cpu=1)),
+        InstanceType("small", CPU, offerings=(Offering("a", 0.1, available=False), Offering("b", 0.1))),
+        InstanceType("medium", CPU, offerings=(Offering("a", 0.1), Offering("a", 0.05, available=False))),
+        InstanceType("nowhere", CPU),
     ]
 )
 
@@ -56,7 +57,7 @@ def price(pods: list[dict[str, Any]], types: tuple[str, ...] = ALL, catalog: Cat
     owner = group(instance_types=types, max_nodes=1000)
     snapshot = Snapshot.of(pods=pods)
     state = prepare(snapshot)
-    offers = templates(owner, select_instance_type(owner, catalog))
+    offers = templates(owner, select_instance_type(owner, catalog), catalog)
     packing = cheapest_packing(state, group_pods(pending_pods(snapshot), reference_size(state, offers)), offers)
     assert not packing.unplaced
     for new in packing.new_nodes:
@@ -99,7 +100,7 @@ def test_the_mix_costs_no_more_than_one_type_and_no_less_than_the_resources(size
 def test_a_state_is_as_before_after_comparing_mixes() -> None:
     snapshot = Snapshot.of(pods=many(20, cpu="1"))
     state = prepare(snapshot)
-    offers = templates(group(instance_types=ALL), select_instance_type(group(instance_types=ALL), CATALOG))
+    offers = templates(group(instance_types=ALL), select_instance_type(group(instance_types=ALL), CATALOG), CATALOG)
     demands = group_pods(pending_pods(snapshot), Resources(cpu=1000, memory=GI))
     first = cheapest_packing(state, demands, offers)
     assert state.nodes == []
