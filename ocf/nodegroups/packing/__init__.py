@@ -2,16 +2,8 @@
 
 from ocf.nodegroups.packing.demands import Demand, group_pods, pending_pods
 from ocf.nodegroups.packing.fill import fill
-from ocf.nodegroups.packing.pack import (
-    NewNode,
-    Packing,
-    Unplaced,
-    add_nodes,
-    fill_room,
-    pack,
-    prepare,
-    reference_size,
-)
+from ocf.nodegroups.packing.pack import NewNode, Packing, Unplaced, add_nodes, pack
+from ocf.nodegroups.packing.room import fill_in_turn, fill_room, join_in_flight, prepare, reference_size
 from ocf.nodegroups.packing.templates import NodeTemplate, place_daemons
 
 __all__ = [
@@ -22,8 +14,10 @@ __all__ = [
     "Unplaced",
     "add_nodes",
     "fill",
+    "fill_in_turn",
     "fill_room",
     "group_pods",
+    "join_in_flight",
     "pack",
     "pending_pods",
     "place_daemons",

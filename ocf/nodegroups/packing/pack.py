@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 from ocf.nodegroups.packing.demands import Demand, group_pods
 from ocf.nodegroups.packing.fill import fill
+from ocf.nodegroups.packing.room import assign, fill_in_turn, prepare, reference_size
 from ocf.nodegroups.packing.templates import NodeTemplate, place_daemons
 from ocf.nodegroups.predicates import ClusterState, Misfit, explain
-from ocf.nodegroups.snapshot import NO_RESOURCES, PodShape, Resources, Snapshot
+from ocf.nodegroups.snapshot import PodShape, Snapshot
 from ocf.nodegroups.snapshot.pods import Pod
 
-__all__ = ["NewNode", "Packing", "Unplaced", "add_nodes", "fill_room", "pack", "prepare", "reference_size"]
+__all__ = ["NewNode", "Packing", "Unplaced", "add_nodes", "pack"]
 
 
 class NewNode(NamedTuple):
@@ -58,48 +59,6 @@ class Packing(NamedTuple):
         return sum(new.template.price for new in self.new_nodes)
 
 
-def prepare(snapshot: Snapshot) -> ClusterState:
-    """Return a state for placing pods.
-
-    Nodes that are not ready take no pods, unless they are in flight; those are given the DaemonSet pods that will run
-    on them.
-
-    Args:
-        snapshot: The snapshot.
-    """
-    state = ClusterState(snapshot)
-    for index, node in enumerate(state.nodes):
-        if node.in_flight:
-            place_daemons(state, index)
-        elif not node.ready:
-            state.close(index)
-    return state
-
-
-def fill_room(
-    state: ClusterState, demands: Iterable[Demand], *, hinted: bool = False
-) -> tuple[dict[str, str], list[Demand]]:
-    """Place pods on the nodes of a state.
-
-    Args:
-        state: The state.
-        demands: The pods.
-        hinted: Whether to start with the node that took the last equal pod: see `fill`.
-
-    Returns:
-        The name of the node by the key of each pod that has a place, and the pods without one.
-    """
-    placements: dict[str, str] = {}
-    left = []
-    for demand in demands:
-        rest = _assign(
-            state, demand.pods, fill(state, state.view(demand.shape), len(demand.pods), hinted=hinted), placements
-        )
-        if rest:
-            left.append(Demand(demand.shape, rest))
-    return placements, left
-
-
 class _Grower:
     """Adding of nodes until all pods have a place or the limits are reached."""
 
@@ -140,7 +99,7 @@ class _Grower:
 
     def _fill(self, shape: PodShape, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
         placed = fill(self._state, self._state.view(shape), len(pods), first=self._first)
-        return _assign(self._state, pods, placed, self.placements)
+        return assign(self._state, pods, placed, self.placements)
 
     def _may_grow(self, template: NodeTemplate) -> bool:
         if self._most is not None and len(self.new_nodes) >= self._most:
@@ -162,7 +121,7 @@ class _Grower:
         self.new_nodes.append(NewNode(name, template))
         if template.group in self._limits:
             self._limits[template.group] -= 1
-        return _assign(state, demand.pods, placed, self.placements), None
+        return assign(state, demand.pods, placed, self.placements), None
 
     def _free_name(self, template: NodeTemplate) -> str:
         while True:
@@ -224,22 +183,9 @@ def pack(
     """
     state = prepare(snapshot)
     demands = group_pods(pods, reference_size(state, templates))
-    placements, left = fill_room(state, demands)
+    placements, left = fill_in_turn(state, snapshot, demands)
     packing = add_nodes(state, left, templates, limits=limits, most=most)
     return packing._replace(placements={**placements, **packing.placements})
-
-
-def reference_size(state: ClusterState, templates: Sequence[NodeTemplate]) -> Resources:
-    """Return the resources that the size of pods is measured by: the largest node that could be added, or is there.
-
-    Args:
-        state: The state.
-        templates: The nodes that could be added.
-    """
-    nodes = [template.node for template in templates] or state.nodes
-    if not nodes:
-        return NO_RESOURCES
-    return Resources(max(node.allocatable.cpu for node in nodes), max(node.allocatable.memory for node in nodes))
 
 
 def _unplaced(pods: tuple[Pod, ...], rejecting: Mapping[tuple[str, str, str], Misfit], *, limited: bool) -> Unplaced:
@@ -250,16 +196,3 @@ def _unplaced(pods: tuple[Pod, ...], rejecting: Mapping[tuple[str, str, str], Mi
         return Unplaced(pods, "; ".join((*reasons, "the limit of nodes is reached")), never=False)
     never = not any(misfit.depends_on_pods for misfit in rejecting.values())
     return Unplaced(pods, "; ".join(reasons) or "there is no node to add", never)
-
-
-def _assign(
-    state: ClusterState, pods: tuple[Pod, ...], placed: Iterable[tuple[int, int]], placements: dict[str, str]
-) -> tuple[Pod, ...]:
-    """Give equal pods to the places that were found, and return the rest."""
-    position = 0
-    for index, number in placed:
-        name = state.nodes[index].name
-        for pod in pods[position : position + number]:
-            placements[pod.key] = name
-        position += number
-    return pods[position:]

@@ -28,7 +28,7 @@ class DrainSimulation:
     """
 
     def __init__(self, snapshot: Snapshot, pending: Iterable[Pod] = ()) -> None:
-        self.state: ClusterState = prepare(snapshot)
+        self.state: ClusterState = prepare(snapshot, with_in_flight=True)
         # Nodes that are on their way take no pods that are evicted now.
         for index, node in enumerate(self.state.nodes):
             if node.in_flight:

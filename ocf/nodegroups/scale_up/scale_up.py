@@ -12,6 +12,7 @@ from ocf.nodegroups.packing import (
     Packing,
     Unplaced,
     add_nodes,
+    fill_in_turn,
     fill_room,
     group_pods,
     place_daemons,
@@ -133,10 +134,12 @@ def plan_scale_up(
         for group in sorted(groups, key=lambda group: group.name)
     ]
     state = prepare(snapshot)
+    sizes = [template for candidate in candidates for template in candidate.templates]
+    placements, demands = fill_in_turn(state, snapshot, group_pods(pods, reference_size(state, sizes)))
     for candidate in candidates:
         _fill_gap(state, candidate)
-    sizes = [template for candidate in candidates for template in candidate.templates]
-    placements, demands = fill_room(state, group_pods(pods, reference_size(state, sizes)))
+    more, demands = fill_room(state, demands)
+    placements |= more
     unplaced = _grow(state, candidates, demands, placements)
     return ScaleUp(
         groups=tuple(_limited(candidate, now) for candidate in candidates),
