@@ -9,7 +9,7 @@ from ocf.errors import FieldProblem
 from ocf.nodegroups.snapshot.fields import Fields, raise_problems
 from ocf.nodegroups.snapshot.shapes import PodShape, Shapes
 from ocf.objects import Manifest, parse_time
-from ocf.objects.owner_references import ControllerReference, controller_of
+from ocf.objects.owner_references import ControllerReference
 
 __all__ = ["Pod", "read_time"]
 
@@ -113,7 +113,7 @@ class Pod:
             node_name=node_name,
             phase=status.text("phase") or "Pending",
             annotations=metadata.labels("annotations"),
-            controller=controller_of(pod),
+            controller=_controller(metadata),
             priority=spec.integer("priority"),
             gated=any(True for _ in spec.items("schedulingGates")),
             unschedulable=any(map(_is_unschedulable, status.items("conditions"))),
@@ -136,6 +136,13 @@ def read_time(fields: Fields, key: str) -> datetime | None:
     except ValueError as error:
         fields.reject(str(error), key)
         return None
+
+
+def _controller(metadata: Fields) -> ControllerReference | None:
+    for each in metadata.items("ownerReferences"):
+        if each.flag("controller"):
+            return ControllerReference(*(each.text(key) for key in ("apiVersion", "kind", "name", "uid")))
+    return None
 
 
 def _is_unschedulable(condition: Fields) -> bool:

@@ -17,6 +17,7 @@ _POD_LEVEL: Final = frozenset({"cpu", "memory"})
 _COUNTED_APART: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 _SCALAR_PREFIXES: Final = (_HUGE_PAGES, "attachable-volumes-")
 _INFEASIBLE: Final = "Infeasible"
+_INT64_MAX: Final = 2**63 - 1
 
 
 class Resources(NamedTuple):
@@ -156,7 +157,8 @@ def _raise_to(total: dict[str, int], amounts: Mapping[str, int]) -> None:
 
 
 def _up(amount: int, unit: int) -> int:
-    return -(-amount // unit)
+    """Return whole units, rounded up and limited to 64 bits, as the scheduler counts."""
+    return max(min(-(-amount // unit), _INT64_MAX), -_INT64_MAX)
 
 
 def _is_pod_level(name: str) -> bool:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from ocf.errors import FieldProblem, ManifestError
+from ocf.nodegroups.snapshot.fields import Fields
 from ocf.nodegroups.snapshot.nodes import Node
 from ocf.nodegroups.snapshot.overlay import Overlay
 from ocf.nodegroups.snapshot.pods import Pod
@@ -163,10 +164,7 @@ class Snapshot:
             volumes=read(Volume.of, volumes),
             storage_classes=read(StorageClass.of, storage_classes),
             daemon_sets=read(DaemonSet.of, daemon_sets),
-            namespaces={
-                (each.get("metadata") or {}).get("name") or "": (each.get("metadata") or {}).get("labels") or {}
-                for each in namespaces
-            },
+            namespaces=dict(map(_namespace, namespaces)),
             usage=usage,
             rejected=rejected,
         )
@@ -231,6 +229,12 @@ def _read_all(
             yield parse(manifest)
         except ManifestError as error:
             rejected.append(RejectedObject(error.subject, _node_name(error.subject, manifest), error.problems))
+
+
+def _namespace(manifest: Manifest) -> tuple[str, Mapping[str, str]]:
+    """Return name and labels of a namespace; labels that cannot be read select nothing."""
+    metadata = Fields(manifest, "", []).child("metadata")
+    return metadata.text("name"), metadata.labels("labels")
 
 
 def _node_name(subject: str, manifest: Manifest) -> str:

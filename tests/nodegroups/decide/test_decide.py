@@ -15,7 +15,7 @@ from ocf.nodegroups.predicates import fits
 from ocf.nodegroups.rules import movable_pods
 from ocf.nodegroups.scale_down import Verdict
 from ocf.nodegroups.snapshot import Node, Snapshot
-from tests.nodegroups.clusters import clusters
+from tests.nodegroups.clusters import clusters, pods
 from tests.nodegroups.groups import CATALOG, NOW, POOL, group
 from tests.nodegroups.manifests import budget, node, pod
 
@@ -176,6 +176,40 @@ def test_wrong_input_becomes_a_reason_and_deletes_nothing_else(
     decision = decided(snapshot, group(**parts))
     assert problem in "; ".join(decision.problems)
     assert {each.node for each in decision.scale_down.removals} <= {"n0", "n1", "n2"}
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    entries: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        entries = list(value.items())
+    elif isinstance(value, list):
+        entries = list(enumerate(value))
+    return [found for key, part in entries for found in [(*path, key), *_paths(part, (*path, key))]]
+
+
+JUNK: st.SearchStrategy[Any] = st.sampled_from(
+    [None, 0, -1, True, "", "junk", "1e999", [], {}, ["x"], [None], {"a": 1}, {"key": []}]
+)
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_no_field_of_an_object_makes_a_decision_fail(data: st.DataObject) -> None:
+    objects = {
+        "nodes": [node("n0", labels=POOL), node("n1", labels=POOL, taints=[{"key": "a", "effect": "NoSchedule"}])],
+        "pods": [pod("p", on="n0"), pod("q", tolerations=[{"operator": "Exists"}]), data.draw(pods("r"))],
+        "budgets": [budget(allowed=1)],
+        "namespaces": [{"metadata": {"name": "default", "labels": {"a": "b"}}}],
+        "daemon_sets": [{"metadata": {"name": "d"}, "spec": {"template": pod("d", cpu="1")}}],
+    }
+    *parents, key = data.draw(st.sampled_from([path for path in _paths(objects) if len(path) > 2]))
+    part: Any = objects
+    for each in parents:
+        part = part[each]
+    part[key] = data.draw(JUNK)
+    keyed: dict[str, Any] = objects
+    decision = decided(Snapshot.of(**keyed), group())
+    assert len(decision.scale_up.groups) == 1
 
 
 def test_groups_that_claim_one_node_leave_it_alone() -> None:
