@@ -22,7 +22,7 @@ ROOT: Final = Path(__file__).parents[1]
 PAGES: Final = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {ROOT / "docs" / "tutorial.md"})]
 EXTRAS: Final = re.compile(r"ocf\[([a-z]+(?:,[a-z]+)*)\]")
 SETTINGS: Final = re.compile(r"^```toml\n(\[tool\.pytest\.ini_options\]\n.*?)^```$", re.MULTILINE | re.DOTALL)
-TEST: Final = re.compile(r"^(?:async )?def test_", re.MULTILINE)
+TEST: Final = re.compile(r"^(?:(?:async )?def test_|class Test)", re.MULTILINE)
 EXAMPLES: Final = re.compile(r"^(?:from|import) examples\b", re.MULTILINE)
 PLUGIN: Final = 'pytest_plugins = ["ocf.testing.plugin"]\n'
 HASH: Final = re.compile(r" \\\n *--hash=\S+")

@@ -84,6 +84,16 @@ class ProviderSuite:
         assert first.id not in left
         assert second.id in left
 
+    async def test_an_id_belongs_to_one_machine(
+        self, provider: Provider, request_of: Callable[[str], MachineRequest]
+    ) -> None:
+        first = await self.created(provider, request_of("pool-1"))
+        second = await self.created(provider, replace(request_of("pool-2"), excluded=frozenset({first.id})))
+        await provider.delete(first)
+        excluded = frozenset({first.id, second.id})
+        third = await self.created(provider, replace(request_of("pool-3"), excluded=excluded))
+        assert third.id not in excluded
+
     async def test_a_machine_may_be_deleted_again(
         self, provider: Provider, request_of: Callable[[str], MachineRequest]
     ) -> None:
