@@ -394,17 +394,23 @@ class TestFailure:
         assert failed[:2] == ("True", "Degraded")
         assert (await embedded.conditions())["Degraded"][1] == "NotDegraded"
 
-    async def test_a_cache_that_is_being_deleted_is_not_reconciled(self, embedded: Env) -> None:
+    async def test_a_cache_that_another_finalizer_holds_is_reported_and_nothing_is_made_for_it(
+        self, embedded: Env
+    ) -> None:
         await embedded.create(PLAIN)
+        await embedded.settle()
         held = {"metadata": {"finalizers": ["example.com/held"]}}
         await embedded.cluster.patch(
             embedded.owner, held, PatchOptions(patch_type=PatchType.MERGE, field_manager="user")
         )
         await embedded.cluster.delete(embedded.owner)
-        embedded.cluster.requests.clear()
+        await embedded.change(image="memcached:1.6.1")
+        await embedded.reconcile()
 
-        assert await embedded.reconcile() is None
-        assert embedded.cluster.requests.writes == 0
+        cache = await embedded.cluster.get(embedded.owner)
+        assert cache["status"]["observedGeneration"] == cache["metadata"]["generation"]
+        template = (await embedded.get("Deployment"))["spec"]["template"]
+        assert template["spec"]["containers"][0]["image"] == "memcached:1.6"
 
 
 async def test_two_caches_side_by_side(env: Env) -> None:
