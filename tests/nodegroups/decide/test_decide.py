@@ -139,10 +139,16 @@ def test_carried_out_decisions_come_to_rest(cluster: dict[str, Any], owner: Node
         decision = decide(snapshot, [owner], catalog=CATALOG, now=now, statuses={owner.name: status})
         if number > 20 and decision.direction is Direction.NONE:
             break
+        names = {}
         for each in decision.scale_up.groups:
             for new in each.add:
-                made = replace(_ordered(new.template.make(f"new-{number}-{new.name}")), in_flight=False)
+                names[new.name] = f"new-{number}-{new.name}"
+                made = replace(_ordered(new.template.make(names[new.name])), in_flight=False)
                 snapshot = snapshot.with_node(made)
+        # The scheduler binds the pods; otherwise a pod with an affinity to them would never fit.
+        for key, place in decision.scale_up.placements.items():
+            if names.get(place, place) in snapshot.nodes:
+                snapshot = snapshot.place(snapshot.pods[key], names.get(place, place))
         for removal in decision.scale_down.removals:
             for left in snapshot.pods_on(removal.node):
                 snapshot = snapshot.without_pod(left.key)
