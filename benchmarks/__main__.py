@@ -15,6 +15,7 @@ from benchmarks import (
     clusters,
     commands,
     controlling,
+    converging,
     deciding,
     fleet,
     gates,
@@ -43,6 +44,7 @@ _SUITES: Final = (
     commands.suite,
     clusters.suite,
     caches.suite,
+    converging.suite,
     nodegroups.suite,
 )
 # What takes a smaller part where nothing is judged but that it runs.
@@ -52,6 +54,7 @@ _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     commands.suite: commands.small_suite,
     clusters.suite: clusters.small_suite,
     caches.suite: caches.small_suite,
+    converging.suite: converging.small_suite,
     nodegroups.suite: nodegroups.small_suite,
 }
 _ROUNDS: Final = 15

@@ -2,26 +2,22 @@
 
 Each operator is a separate process and talks to an embedded cluster over HTTP; both clusters are equal. Every cache has
 all six objects. Times are wall-clock times, which is what a user waits for. The bare operator does what an author
-writes first: it reads each object, and creates or patches it. The programs are this module: `python -m
-benchmarks.caches ocf`, or `kopf`.
+writes first: it reads each object, and creates or patches it. The programs are `benchmarks.ours` and `benchmarks.bare`.
 
 The setup takes a while, so it runs only when the first figure is requested.
 """
 
 import asyncio
 import json
-import os
-import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from statistics import median, quantiles
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from benchmarks.autoscaler import NAMESPACE
 from benchmarks.figures import Count, Suite
@@ -29,23 +25,25 @@ from benchmarks.programs import Program, reaction, resident, running, until
 from ocf.cluster import Verb
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
-from ocf.objects import Manifest, load_document
+from ocf.objects import Manifest
 
-if TYPE_CHECKING:
-    import aiohttp
-
-__all__ = ["small_suite", "suite"]
+__all__ = ["OBJECTS", "created", "running_operator", "served", "small_suite", "suite"]
 
 _SIZE: Final = 1_000
 _SMALL: Final = 10
-_OBJECTS: Final = 6
+OBJECTS: Final = 6
+"""Objects of each cache."""
 _EDITS: Final = 40
 # How often the operator looks at all caches, and for how long nothing is asked where all is done; seconds.
 _RESYNC: Final = 10.0
 _REST: Final = 3.0
 _OFTEN: Final = 0.5
-_NEVER: Final = 1e6
 _RESYNCING: Final = "OCF_BENCHMARK_RESYNC"
+_PROGRAMS: Final = {
+    "ocf": ("benchmarks.ours",),
+    "kopf": ("benchmarks.bare", "get"),
+    "kopf-apply": ("benchmarks.bare", "apply"),
+}
 _MEDIAN: Final = 50
 _SLOW: Final = 95
 _MOST: Final = 10
@@ -57,14 +55,6 @@ _SPEC: Final[Manifest] = {
     "highAvailability": {"podDisruptionBudget": {"enabled": True, "maxUnavailable": 1}},
     "monitoring": {"enabled": True, "serviceMonitor": {}},
     "security": {"networkPolicy": {"enabled": True}},
-}
-_PATHS: Final = {
-    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
-    "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
-    "Service": "/api/v1/namespaces/{}/services",
-    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
-    "ServiceMonitor": "/apis/monitoring.coreos.com/v1/namespaces/{}/servicemonitors",
-    "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
 }
 
 
@@ -90,11 +80,11 @@ class _Found:
 
 
 async def _measured(which: str, size: int, rest: float, resync: float) -> _Found:
-    async with _served(size) as (cluster, kubeconfig):
-        async with _running(which, kubeconfig) as operator:
+    async with served(size) as (cluster, kubeconfig):
+        async with running_operator(which, kubeconfig) as operator:
             await until(lambda: bool(len(cluster.requests)))
             began = time.monotonic()
-            await _made(cluster, size)
+            await created(cluster, size)
             converged = time.monotonic() - began
             await _rest(cluster, rest)
             requests = len(cluster.requests)
@@ -102,7 +92,7 @@ async def _measured(which: str, size: int, rest: float, resync: float) -> _Found
             reactions = [await reaction(cluster, _name(turn), NAMESPACE) for turn in range(min(_EDITS, size))]
             memory = resident(operator)
         cluster.requests.clear()
-        async with _running(which, kubeconfig, resync) as operator:
+        async with running_operator(which, kubeconfig, resync) as operator:
             await until(lambda: bool(len(cluster.requests)))
             await _rest(cluster, rest)
             again = len(cluster.requests)
@@ -127,13 +117,13 @@ async def _idle(cluster: EmbeddedCluster, operator: Program, size: int) -> int:
     return len(cluster.requests) - before
 
 
-async def _made(cluster: EmbeddedCluster, size: int) -> None:
+async def created(cluster: EmbeddedCluster, size: int) -> None:
     """Wait until all objects exist; writes of status and annotations do not count."""
 
     def made() -> int:
         return sum(one.changed for one in cluster.requests.of(Verb.CREATE, Verb.APPLY))
 
-    await until(lambda: cluster.requests.changes >= size * _OBJECTS and made() >= size * _OBJECTS, every=0.1)
+    await until(lambda: cluster.requests.changes >= size * OBJECTS and made() >= size * OBJECTS, every=0.1)
 
 
 async def _rest(cluster: EmbeddedCluster, seconds: float) -> None:
@@ -145,8 +135,15 @@ async def _rest(cluster: EmbeddedCluster, seconds: float) -> None:
 
 
 @asynccontextmanager
-async def _served(size: int) -> AsyncIterator[tuple[EmbeddedCluster, Path]]:
-    """Serve a cluster with caches and nothing else in it."""
+async def served(size: int) -> AsyncIterator[tuple[EmbeddedCluster, Path]]:
+    """Serve a cluster with caches and nothing else in it.
+
+    Args:
+        size: The number of caches.
+
+    Yields:
+        The cluster, whose log of requests is empty, and the path of its kubeconfig.
+    """
     from examples.memcached import monitor
     from examples.memcached.definition import definition
 
@@ -181,8 +178,16 @@ def _name(number: int) -> str:
     return f"cache-{number:04}"
 
 
-def _running(which: str, kubeconfig: Path, resync: float = _NEVER) -> AbstractAsyncContextManager[Program]:
-    return running("benchmarks.caches", which, kubeconfig, {_RESYNCING: str(resync)})
+def running_operator(which: str, kubeconfig: Path, resync: float | None = None) -> AbstractAsyncContextManager[Program]:
+    """Run an operator for as long as the block runs.
+
+    Args:
+        which: Its name in the figures: `ocf`, `kopf`, or `kopf-apply`.
+        kubeconfig: How it finds the cluster.
+        resync: Seconds between resyncs of ours, which then also writes the names of the caches that it looks at.
+    """
+    module, *arguments = _PROGRAMS[which]
+    return running(module, arguments, kubeconfig, {} if resync is None else {_RESYNCING: str(resync)})
 
 
 @contextmanager
@@ -208,7 +213,7 @@ def _suite(size: int, rest: float, resync: float) -> Iterator[Suite]:
 
     yield [
         *both("converge", f"ms to make 6 objects for each of {size} caches", lambda seen: seen.converged * 1000),
-        *both("requests", "requests per 100 objects", lambda seen: seen.requests * 100 / (size * _OBJECTS)),
+        *both("requests", "requests per 100 objects", lambda seen: seen.requests * 100 / (size * OBJECTS)),
         *both("again", "requests of a new process that finds all as it should be", lambda seen: seen.again),
         *both("reaction", "ms from an edited autoscaler to its repair, median", lambda seen: reacted(seen, _MEDIAN)),
         *both(
@@ -230,78 +235,3 @@ suite = partial(_suite, _SIZE, _REST, _RESYNC)
 """Give the counts."""
 small_suite = partial(_suite, _SMALL, _OFTEN, _OFTEN)
 """Give them with few caches, for a run that only shows that everything works."""
-
-
-def _run_ocf() -> None:
-    from examples.memcached.component import memcached
-    from examples.memcached.model import Memcached
-    from examples.memcached.operator import memcached_operator
-    from ocf.component import Component
-    from ocf.runtime.operator import ManagerOptions, main
-
-    resync = float(os.environ[_RESYNCING])
-
-    def components(owner: Memcached) -> Component:
-        if resync < _NEVER:
-            print(owner.metadata.name, flush=True)
-        return memcached(owner)
-
-    operator = replace(memcached_operator, components=components, resync=timedelta(seconds=resync))
-    main(operator, options=ManagerOptions(listen=None, events=False))
-
-
-class _Bare:
-    """What a bare operator does: it looks whether an object is there, and creates or patches it."""
-
-    def __init__(self, folder: Path) -> None:
-        kubeconfig = load_document((folder / "kubeconfig").read_text(encoding="utf-8"))
-        self._server = kubeconfig["clusters"][0]["cluster"]["server"]
-        self._objects = (folder / "objects").read_text(encoding="utf-8")
-        self._session: aiohttp.ClientSession | None = None
-
-    async def make(self, name: str, uid: str) -> None:
-        """Make all objects of a cache."""
-        reference = {"apiVersion": _API, "kind": "Memcached", "name": name, "uid": uid, "controller": True}
-        for wanted in json.loads(self._objects.replace("NAME", name)):
-            wanted["metadata"]["ownerReferences"] = [reference]
-            await self._make(wanted)
-
-    async def _make(self, wanted: Manifest) -> None:
-        import aiohttp
-
-        session = self._session = self._session or aiohttp.ClientSession(self._server)
-        path = _PATHS[wanted["kind"]].format(NAMESPACE)
-        one, patch = f"{path}/{wanted['metadata']['name']}", {"Content-Type": "application/merge-patch+json"}
-        async with session.get(one) as live:
-            there = live.ok
-        sent = session.patch(one, json=wanted, headers=patch) if there else session.post(path, json=wanted)
-        async with sent as answer:
-            answer.raise_for_status()
-
-
-def _run_kopf() -> None:
-    import kopf
-
-    bare, registry = _Bare(Path(os.environ["KUBECONFIG"]).parent), kopf.OperatorRegistry()
-    kopf.on.login(registry=registry)(kopf.login_with_kubeconfig)
-
-    async def make(name: str, uid: str, **_: object) -> None:
-        await bare.make(name, uid)
-
-    for on in (kopf.on.create, kopf.on.update, kopf.on.resume):
-        on("memcached.c5c3.io", "v1alpha1", "memcacheds", registry=registry)(make)
-
-    @kopf.on.event("autoscaling", "v2", "horizontalpodautoscalers", registry=registry)
-    async def fix(name: str, body: kopf.Body, **_: object) -> None:
-        if body.spec.get("maxReplicas") != _MOST:
-            await bare.make(name, body.metadata["ownerReferences"][0]["uid"])
-
-    @kopf.on.startup(registry=registry)
-    async def configure(settings: kopf.OperatorSettings, **_: object) -> None:
-        settings.posting.enabled = False
-
-    kopf.run(registry=registry, clusterwide=True, standalone=True)
-
-
-if __name__ == "__main__":
-    {"ocf": _run_ocf, "kopf": _run_kopf}[sys.argv[1]]()

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ from ocf.cluster import PatchOptions, PatchType, WatchOptions
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import ObjectKey
 
-__all__ = ["TIMEOUT", "Program", "reaction", "resident", "running", "until"]
+__all__ = ["TIMEOUT", "Program", "cpu_seconds", "reaction", "resident", "running", "until"]
 
 TIMEOUT: Final = 600.0
 """Seconds after which a program has failed."""
@@ -41,21 +41,25 @@ class Program:
 
 
 @asynccontextmanager
-async def running(module: str, which: str, kubeconfig: Path, variables: Mapping[str, str]) -> AsyncIterator[Program]:
+async def running(
+    module: str, arguments: Sequence[str], kubeconfig: Path, variables: Mapping[str, str]
+) -> AsyncIterator[Program]:
     """Run a program for as long as the block runs.
 
     Args:
-        module: The module that is the program, `benchmarks.caches`.
-        which: Its argument.
+        module: The module that is the program, `benchmarks.ours`.
+        arguments: Its arguments.
         kubeconfig: How it finds the cluster.
         variables: What else is in its environment.
     """
+    # Installed programs have their byte code on disk; without it, each start would compile our modules again.
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         module,
-        which,
-        env={**os.environ, "KUBECONFIG": str(kubeconfig), **variables},
+        *arguments,
+        env={**inherited, "KUBECONFIG": str(kubeconfig), **variables},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         cwd=Path(__file__).parents[1],
@@ -81,6 +85,17 @@ def resident(program: Program) -> int:
     except OSError:
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
+
+
+def cpu_seconds(program: Program) -> float:
+    """Return the CPU time of a process so far, user and system, in seconds; 0 if the system does not report it."""
+    try:
+        stat = Path(f"/proc/{program.process.pid}/stat").read_text(encoding="ascii")
+    except OSError:
+        return 0.0
+    # Fields 14 and 15; the second one, the command, may contain blanks.
+    user, system = stat.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 async def reaction(cluster: EmbeddedCluster, name: str, namespace: str) -> float:
