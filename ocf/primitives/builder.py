@@ -209,7 +209,9 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             (f"{field.name} handler", getattr(self._handlers, field.name)) for field in fields(self._handlers)
         )
         for name, handler in handlers.items():
-            if handler is not None and not callable(handler):
+            if handler is None:
+                continue
+            if not callable(handler):
                 yield f"{name} must be a function, not of type {type(handler).__name__}"
             elif is_deferred_function(handler):
                 yield f"{name} must be a plain function, without async and yield"
