@@ -3,6 +3,8 @@
 `advance` is a pure function of what is stored and what is observed. Its result is stored before its action is taken, so
 that a crash between the two repeats an action and never forgets one: a request that may have been sent is sent again
 with `MachineRequest.retried`, and the deletion of a machine is repeated until the provider does not list it any more.
+The exception is `Action.CONFIGURE`, which is only asked for by a change of the status: it can be repeated at will, and
+is taken before the result is stored.
 """
 
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from ocf.controllers.nodegroup.model import VPSieNodeStatus
 from ocf.nodegroups import Machine, MachineState
 from ocf.objects.durations import format_duration
 
-__all__ = ["Action", "NodeState", "Observation", "Step", "accepted", "advance"]
+__all__ = ["Action", "NodeState", "Observation", "Step", "accepted", "advance", "failed"]
 
 _LOST_ANSWER: Final = timedelta(minutes=1)
 
@@ -50,6 +52,8 @@ class Observation:
         machines: Ids of all machines that the provider lists.
         keeps_names: Whether the provider lists a machine by the name of its request at once, so that a machine that is
             not listed does not exist.
+        repair: Whether a node that has not been ready for long may be replaced; False while so many nodes are not ready
+            that the nodes are hardly the cause.
     """
 
     machine: Machine | None
@@ -58,6 +62,7 @@ class Observation:
     ending: bool = False
     machines: frozenset[str] = frozenset()
     keeps_names: bool = True
+    repair: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,8 @@ def advance(
         status: What is stored.
         observed: What is observed.
         now: The time.
-        boot_timeout: The time from the request of a machine until its node has to be ready.
+        boot_timeout: The time from the request of a machine until its node has to be ready, and how long a node that
+            was ready may be missing or not ready.
 
     Example:
         >>> from datetime import UTC
@@ -100,7 +106,7 @@ def advance(
         case "Provisioning" | "Joining":
             return _boot(status, observed, now, boot_timeout)
         case "Ready" | "Draining":
-            return _run(status, observed)
+            return _run(status, observed, now, boot_timeout)
         case _:
             return Step(status)
 
@@ -113,7 +119,20 @@ def accepted(status: VPSieNodeStatus, machine: Machine, now: datetime) -> VPSieN
         machine: The answer.
         now: The time.
     """
-    return _with(status, accepted_at=status.accepted_at or now, machine_id=machine.id or status.machine_id)
+    return _with(
+        status, accepted_at=status.accepted_at or now, machine_id=machine.id or status.machine_id, last_error=""
+    )
+
+
+def failed(status: VPSieNodeStatus, problem: str, now: datetime) -> VPSieNodeStatus:
+    """Return the status of a node that failed; its object is deleted afterwards.
+
+    Args:
+        status: What is stored.
+        problem: Why it failed.
+        now: The time.
+    """
+    return _with(status, phase="Failed", last_error=problem, failed_at=now)
 
 
 def _request(status: VPSieNodeStatus, observed: Observation, now: datetime) -> Step:
@@ -123,7 +142,7 @@ def _request(status: VPSieNodeStatus, observed: Observation, now: datetime) -> S
 
 def _boot(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_timeout: timedelta) -> Step:
     if problem := _boot_problem(status, observed, now, boot_timeout):
-        return _failed(status, problem)
+        return Step(failed(status, problem, now))
     if observed.node is NodeState.READY:
         joined = status.joined_at or now
         ready = _with(
@@ -171,15 +190,27 @@ def _joining(status: VPSieNodeStatus, observed: Observation, now: datetime) -> S
     return Step(status)
 
 
-def _run(status: VPSieNodeStatus, observed: Observation) -> Step:
-    machine = observed.machine
-    if machine is None or machine.state is MachineState.DELETING:
-        return _failed(status, "the machine was deleted, but not by this controller")
-    if machine.state is MachineState.FAILED:
-        return _failed(status, machine.problem or "the machine failed")
-    if status.machine_id and machine.id != status.machine_id:
-        return _failed(status, f"machine {status.machine_id} was replaced by {machine.id}")
+def _run(status: VPSieNodeStatus, observed: Observation, now: datetime, timeout: timedelta) -> Step:
+    if problem := _machine_problem(status, observed.machine):
+        return Step(failed(status, problem, now))
+    if observed.node is NodeState.READY:
+        return Step(status if status.unready_since is None else _with(status, unready_since=None))
+    if status.unready_since is None:
+        return Step(_with(status, unready_since=now))
+    if observed.repair and now - status.unready_since >= timeout:
+        problem = f"the node has been {'missing' if observed.node is NodeState.ABSENT else 'not ready'} for "
+        return Step(failed(status, problem + format_duration(timeout), now))
     return Step(status)
+
+
+def _machine_problem(status: VPSieNodeStatus, machine: Machine | None) -> str:
+    if machine is None or machine.state is MachineState.DELETING:
+        return "the machine was deleted, but not by this controller"
+    if machine.state is MachineState.FAILED:
+        return machine.problem or "the machine failed"
+    if status.machine_id and machine.id != status.machine_id:
+        return f"machine {status.machine_id} was replaced by {machine.id}"
+    return ""
 
 
 def _terminate(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_timeout: timedelta) -> Step:
@@ -198,10 +229,6 @@ def _may_still_appear(status: VPSieNodeStatus, observed: Observation, now: datet
     if observed.keeps_names or status.machine_id or status.requested_at is None:
         return False
     return now - status.requested_at < boot_timeout
-
-
-def _failed(status: VPSieNodeStatus, problem: str) -> Step:
-    return Step(_with(status, phase="Failed", last_error=problem))
 
 
 def _with(status: VPSieNodeStatus, **changes: Any) -> VPSieNodeStatus:

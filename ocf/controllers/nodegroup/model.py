@@ -7,16 +7,18 @@ existed is reported instead of used.
 from datetime import datetime
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_validator
 from pydantic.alias_generators import to_camel
 
 from ocf.objects import PREFIX, format_time
+from ocf.objects.durations import parse_duration
 from ocf.runtime.crds import ListMap, ListSet, ValidationRule, rules
 
 __all__ = [
     "GROUP",
     "BlockedNode",
     "Condition",
+    "DrainStatus",
     "InstanceTypeBackoff",
     "NodeGroup",
     "NodeGroupSpec",
@@ -40,7 +42,12 @@ _LABEL_VALUE: Final = r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"
 _RESERVED: Final = ("kubernetes.io", "k8s.io")
 
 
-Duration = Annotated[str, Field(pattern=_DURATION, max_length=32)]
+def _checked(text: str) -> str:
+    parse_duration(text)
+    return text
+
+
+Duration = Annotated[str, Field(pattern=_DURATION, max_length=32), AfterValidator(_checked)]
 """A duration such as `90s` or `1h30m`; `ocf.objects.durations.parse_duration` reads it."""
 
 Count = Annotated[int, Field(json_schema_extra={"format": "int32"})]
@@ -246,6 +253,16 @@ class VPSieNodeSpec(_Section):
     datacenter_id: Identifier = Field(alias="datacenterID", description="Its datacenter or zone.")
 
 
+class DrainStatus(_Section):
+    """A drain that has begun and not ended."""
+
+    started_at: Time = Field(description="When it began.")
+    phase: Literal["cordon", "evict", "wait", "delete", "uncordon", "done", "gave_up"] = Field(
+        description="How far it is."
+    )
+    message: str = Field(default="", description="What it waits for.")
+
+
 class VPSieNodeStatus(_Section):
     """What has happened to a node so far."""
 
@@ -260,7 +277,11 @@ class VPSieNodeStatus(_Section):
     running_at: Time | None = Field(default=None, description="When the provider first reported it as running.")
     joined_at: Time | None = Field(default=None, description="When its Node was first seen.")
     ready_at: Time | None = Field(default=None, description="When its Node was first ready.")
-    drain_started_at: Time | None = Field(default=None, description="When its drain began.")
+    unready_since: Time | None = Field(
+        default=None, description="Since when its Node is missing or not ready; only once it was ready."
+    )
+    failed_at: Time | None = Field(default=None, description="When it failed.")
+    drain: DrainStatus | None = Field(default=None, description="Its drain; absent if it is not being drained.")
     terminating_at: Time | None = Field(default=None, description="When the deletion of its machine began.")
     last_error: str = Field(default="", description="The last failure.")
     observed_generation: int = Field(default=0, json_schema_extra={"format": "int64"})
