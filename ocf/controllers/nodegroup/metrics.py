@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Final, NamedTuple, TypeAlias
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 __all__ = ["DRAIN_BUCKETS", "PROVISIONING_BUCKETS", "GroupSize", "Monitor"]
 
@@ -27,7 +27,6 @@ _PREFIX: Final = "ocf_nodegroup"
 _GROUP: Final = ("namespace", "nodegroup")
 
 _Labels: TypeAlias = tuple[str, ...]
-_Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
 _COUNTERS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "scaling_decisions": ("How often there was a decision about a node group.", ("decision", "reason")),
@@ -143,11 +142,11 @@ class Monitor:
         with self._lock:
             self._sizes = {_split(group): size for group, size in sizes.items()}
 
-    def describe(self) -> Iterator[_Family]:
+    def describe(self) -> Iterator[Metric]:
         """Yield the families without samples, so that a registry rejects a second set of them."""
         yield from (*self._counters({}), *self._histograms({}), *self._gauges({}))
 
-    def collect(self) -> Iterator[_Family]:
+    def collect(self) -> Iterator[Metric]:
         """Yield the families with their current samples."""
         with self._lock:
             found = [

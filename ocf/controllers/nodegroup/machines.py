@@ -1,0 +1,270 @@
+"""Machines of nodes: carry out the steps of `lifecycle.advance` at the provider and in the cluster."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from ocf.cluster import Cluster
+from ocf.controllers.nodegroup.groups import FINALIZER, MEMBER_LABEL, NodeObject, member_value, to_group_status
+from ocf.controllers.nodegroup.lifecycle import Action, Observation, accepted, advance, failed
+from ocf.controllers.nodegroup.observation import ClusterView
+from ocf.controllers.nodegroup.reporter import Reporter
+from ocf.controllers.nodegroup.writes import (
+    add_finalizer,
+    delete_object,
+    patch_node,
+    remove_finalizer,
+    store_node_status,
+)
+from ocf.errors import (
+    ApiError,
+    CapacityExhaustedError,
+    MachineNotFoundError,
+    ProviderError,
+    ProviderRefusedError,
+)
+from ocf.nodegroups import Machine, MachineRequest, Provider
+from ocf.objects import Manifest
+from ocf.objects.durations import parse_duration
+
+__all__ = ["MachineSteps", "Round"]
+
+_log: Final = logging.getLogger(__name__)
+_PARALLEL: Final = 10
+_BOOT_TIMEOUT: Final = timedelta(minutes=15)
+
+
+@dataclass(slots=True, kw_only=True)
+class Round:
+    """What one reconcile knows about machines.
+
+    Args:
+        view: What was read from the cluster.
+        machines: All machines of the provider.
+        now: The time of the reconcile.
+        repair: Whether nodes that have not been ready for long may be replaced.
+        problems: The errors of the provider, by the name of the group; filled by the steps.
+        failures: The nodes that could not be handled because of the API server; filled by the steps.
+    """
+
+    view: ClusterView
+    machines: Sequence[Machine]
+    now: datetime
+    repair: bool = True
+    problems: dict[str, str] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+
+
+class MachineSteps:
+    """Takes one step in the life of each node.
+
+    Args:
+        cluster: The cluster.
+        provider: The provider of the machines.
+        reporter: Reports how long nodes take.
+    """
+
+    def __init__(self, cluster: Cluster, provider: Provider, reporter: Reporter) -> None:
+        self._cluster = cluster
+        self._provider = provider
+        self._reporter = reporter
+
+    async def advance_all(self, current: Round, nodes: Sequence[NodeObject]) -> None:
+        """Take one step in the life of nodes. An error of one node keeps no other from its step.
+
+        Args:
+            current: The reconcile.
+            nodes: The nodes: all but those whose pods have to leave before their machine is deleted.
+        """
+        if not self._provider.keeps_names:
+            # A machine without a name belongs to the request that finds it: one request at a time.
+            for node in nodes:
+                await self._advance_safely(current, node)
+            return
+        limit = asyncio.Semaphore(_PARALLEL)
+
+        async def one(node: NodeObject) -> None:
+            async with limit:
+                await self._advance_safely(current, node)
+
+        async with asyncio.TaskGroup() as tasks:
+            for node in nodes:
+                tasks.create_task(one(node))
+
+    async def _advance_safely(self, current: Round, node: NodeObject) -> None:
+        try:
+            await self._advance(current, node)
+        except ApiError as error:
+            current.failures.append(f"VPSieNode {node.key.namespace}/{node.name}: {error}")
+            _log.warning("VPSieNode %s/%s: %s", node.key.namespace, node.name, error)
+        except ProviderError as error:
+            current.problems.setdefault(node.group, str(error))
+            _log.warning("VPSieNode %s/%s: the provider failed: %s", node.key.namespace, node.name, error)
+
+    async def _advance(self, current: Round, node: NodeObject) -> None:
+        if node.spec is None or node.problems:
+            return
+        if not node.ending and FINALIZER not in (node.manifest["metadata"].get("finalizers") or ()):
+            node.manifest = await add_finalizer(self._cluster, node.manifest)
+        if node.status.phase == "Pending" and not node.ending:
+            if self._is_backed_off(current, node):
+                await delete_object(self._cluster, node.manifest)
+                node.manifest = _ending(node.manifest, current.now)
+                return
+            if not self._provider.keeps_names and self._another_is_unknown(current, node):
+                return
+        machine = self._machine_of(current, node)
+        name = self._node_of(current, node, machine)
+        before = node.status
+        observed = Observation(
+            machine=machine,
+            node=current.view.index.state(name),
+            node_name=name,
+            ending=node.ending,
+            machines=frozenset(each.id for each in current.machines if each.id),
+            keeps_names=self._provider.keeps_names,
+            repair=current.repair,
+        )
+        step = advance(before, observed, current.now, boot_timeout=_boot_timeout(current.view, node))
+        if step.action is Action.CONFIGURE:
+            await self._configure(current, node, name)
+        await store_node_status(self._cluster, node, step.status)
+        if before.ready_at is None and step.status.ready_at is not None and before.requested_at is not None:
+            seconds = (current.now - before.requested_at).total_seconds()
+            self._reporter.monitor.observe("node_provisioning_duration_seconds", node.group, seconds=seconds)
+        try:
+            await self._act(current, node, step.action, machine, retried=before.requested_at is not None)
+        except ProviderError as error:
+            if step.status.last_error != str(error) and not isinstance(error, MachineNotFoundError):
+                await store_node_status(self._cluster, node, node.status.model_copy(update={"last_error": str(error)}))
+            raise
+
+    async def _act(
+        self, current: Round, node: NodeObject, action: Action, machine: Machine | None, *, retried: bool
+    ) -> None:
+        match action:
+            case Action.CREATE:
+                await self._create(current, node, retried=retried)
+            case Action.FIND:
+                try:
+                    found = await self._provider.get(self._request(current, node, retried=True))
+                except MachineNotFoundError:
+                    return
+                await store_node_status(self._cluster, node, accepted(node.status, found, current.now))
+            case Action.DELETE_MACHINE if machine is not None:
+                await self._provider.delete(machine)
+            case Action.REMOVE:
+                await self._remove(current, node)
+            case _:
+                return
+
+    async def _create(self, current: Round, node: NodeObject, *, retried: bool) -> None:
+        try:
+            machine = await self._provider.create(self._request(current, node, retried=retried))
+        except (CapacityExhaustedError, ProviderRefusedError) as error:
+            status = failed(node.status, str(error), current.now)
+            if not retried:
+                # No machine can come of the only request: there is nothing to wait for.
+                status = status.model_copy(update={"requested_at": None})
+            await store_node_status(self._cluster, node, status)
+            return
+        await store_node_status(self._cluster, node, accepted(node.status, machine, current.now))
+
+    async def _remove(self, current: Round, node: NodeObject) -> None:
+        """Delete the Node of a machine that is gone, then let the object go."""
+        name = node.status.node_name or (node.name if self._provider.keeps_names else "")
+        manifest = current.view.index.by_name.get(name)
+        if manifest is not None and current.view.node_names.get(name) is node:
+            await delete_object(self._cluster, {**manifest, "apiVersion": "v1", "kind": "Node"})
+        await remove_finalizer(self._cluster, node.manifest)
+
+    async def _configure(self, current: Round, node: NodeObject, name: str) -> None:
+        """Set labels and taints of the group on a Node, unless it has them."""
+        manifest = current.view.index.by_name[name]
+        labels, taints = _wanted(current.view, node)
+        known = manifest["metadata"].get("labels") or {}
+        patch: Manifest = {}
+        if not labels.items() <= known.items():
+            patch["metadata"] = {"labels": labels}
+        present = (manifest.get("spec") or {}).get("taints") or []
+        identities = {(each.get("key"), each.get("effect")) for each in present}
+        missing = [each for each in taints if (each["key"], each["effect"]) not in identities]
+        if missing:
+            # A merge patch replaces the list: the version keeps taints that others set meanwhile.
+            patch["spec"] = {"taints": [*present, *missing]}
+            patch.setdefault("metadata", {})["resourceVersion"] = manifest["metadata"]["resourceVersion"]
+        if patch:
+            await patch_node(self._cluster, name, patch)
+
+    def _request(self, current: Round, node: NodeObject, *, retried: bool) -> MachineRequest:
+        assert node.spec is not None  # noqa: S101 (checked before each step)
+        labels, taints = _wanted(current.view, node)
+        others = {each.status.machine_id for each in current.view.nodes.values() if each is not node}
+        return MachineRequest(
+            name=node.name,
+            group=node.spec.node_group_name,
+            instance_type=node.spec.instance_type,
+            zone=node.spec.datacenter_id,
+            labels=labels,
+            taints=taints,
+            machine_id=node.status.machine_id,
+            retried=retried,
+            excluded=frozenset(others | set(node.status.excluded_machines or ())) - {""},
+        )
+
+    def _machine_of(self, current: Round, node: NodeObject) -> Machine | None:
+        if self._provider.keeps_names:
+            return next((each for each in current.machines if each.name == node.name), None)
+        known = node.status.machine_id
+        return next((each for each in current.machines if known and each.id == known), None)
+
+    def _node_of(self, current: Round, node: NodeObject, machine: Machine | None) -> str:
+        """Return the name of the Node of a machine, unless it is that of another one."""
+        name = current.view.index.find(node, machine, keeps_names=self._provider.keeps_names)
+        owner = current.view.node_names.get(name)
+        return name if owner is None or owner is node else ""
+
+    def _is_backed_off(self, current: Round, node: NodeObject) -> bool:
+        """Return whether the type of a node that was not requested yet was refused meanwhile."""
+        group = current.view.groups.get(node.group)
+        if group is None or group.spec is None or node.spec is None:
+            return False
+        refused = to_group_status(group, group.spec).backed_off(current.now)
+        return (node.spec.instance_type, node.spec.datacenter_id) in refused
+
+    @staticmethod
+    def _another_is_unknown(current: Round, node: NodeObject) -> bool:
+        """Return whether another request was sent whose machine is not known yet."""
+        return any(
+            each is not node and each.status.phase in ("Provisioning", "Terminating") and not each.status.machine_id
+            for each in current.view.nodes.values()
+        )
+
+
+def _wanted(view: ClusterView, node: NodeObject) -> tuple[dict[str, str], list[Mapping[str, str]]]:
+    """Return labels and taints of the Node of a machine."""
+    assert node.spec is not None  # noqa: S101 (checked before each step)
+    labels = {MEMBER_LABEL: member_value(node.key.namespace, node.spec.node_group_name)}
+    group = view.groups.get(node.group)
+    if group is None or group.spec is None:
+        return labels, []
+    taints: list[Mapping[str, str]] = [
+        {"key": each.key, **({"value": each.value} if each.value else {}), "effect": each.effect}
+        for each in group.spec.taints or ()
+    ]
+    return {**(group.spec.labels or {}), **labels}, taints
+
+
+def _boot_timeout(view: ClusterView, node: NodeObject) -> timedelta:
+    group = view.groups.get(node.group)
+    if group is None or group.spec is None:
+        return _BOOT_TIMEOUT
+    return parse_duration(group.spec.scale_up_policy.boot_timeout)
+
+
+def _ending(manifest: Manifest, now: datetime) -> Manifest:
+    """Return an object that was deleted in this reconcile as it will be read next."""
+    return {**manifest, "metadata": {**manifest["metadata"], "deletionTimestamp": now.isoformat()}}
