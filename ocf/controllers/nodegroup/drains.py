@@ -125,7 +125,7 @@ class DrainSteps:
             return
         await self._store(node, step.drain, group, now)
         for action in step.actions:
-            await self._act(view, node, action, observed)
+            await self._act(view, node, action)
         if step.drain.phase is DrainPhase.DONE:
             await delete_object(self._cluster, node.manifest)
 
@@ -158,7 +158,7 @@ class DrainSteps:
         if drain.phase in (DrainPhase.DELETE, DrainPhase.DONE):
             self._observe(node, drain, "success", now)
 
-    async def _act(self, view: ClusterView, node: NodeObject, action: Action, observed: ObservedNode) -> None:
+    async def _act(self, view: ClusterView, node: NodeObject, action: Action) -> None:
         name = node.status.node_name
         match action.kind:
             case ActionKind.CORDON:

@@ -235,6 +235,7 @@ def to_group(found: GroupObject, spec: NodeGroupSpec) -> NodeGroup:
         taints=tuple(Taint(each.key, each.value, each.effect) for each in spec.taints or ()),
         member_labels=found.member_labels,
         choice=TypeChoice.CHEAPEST if spec.instance_selection == "Cheapest" else TypeChoice.PREFERRED,
+        grows=spec.scale_up_policy.enabled,
         batch_size=spec.scale_up_batch_size,
         scale_up_cooldown=parse_duration(spec.scale_up_cooldown),
         scale_down=ScaleDownPolicy(

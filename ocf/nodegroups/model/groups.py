@@ -87,6 +87,7 @@ class NodeGroup:
         taints: Taints of its nodes.
         member_labels: The labels by which nodes belong to it; never empty.
         choice: How the instance type of a new node is chosen.
+        grows: Whether nodes are added for pods; those that are missing to the minimum are added in any case.
         batch_size: How many nodes are added in one reconcile at most; 0 for no limit.
         scale_up_cooldown: How long after adding nodes no more are added.
         scale_down: When nodes are removed.
@@ -103,6 +104,7 @@ class NodeGroup:
     taints: tuple[Taint, ...] = ()
     member_labels: Mapping[str, str]
     choice: TypeChoice = TypeChoice.PREFERRED
+    grows: bool = True
     batch_size: int = 0
     scale_up_cooldown: timedelta = timedelta(0)
     scale_down: ScaleDownPolicy = field(default_factory=ScaleDownPolicy)

@@ -155,7 +155,10 @@ def _candidate(
     names = membership.nodes.get(group.name, ())
     draining = sum(name in status.draining for name in names)
     made = templates(group, selection, catalog)
-    return _Candidate(group, status, len(names) - draining, draining, made, list(selection.reasons), [])
+    reasons = list(selection.reasons)
+    if not group.grows:
+        reasons.append("the group adds no nodes for pods")
+    return _Candidate(group, status, len(names) - draining, draining, made, reasons, [])
 
 
 def _fill_gap(state: ClusterState, candidate: _Candidate) -> None:
@@ -177,7 +180,7 @@ def _grow(
     state: ClusterState, candidates: Sequence[_Candidate], demands: list[Demand], placements: dict[str, str]
 ) -> list[Unplaced]:
     """Give pods to groups, the best group first, until no group takes any."""
-    waiting = [candidate for candidate in candidates if candidate.templates]
+    waiting = [candidate for candidate in candidates if candidate.templates and candidate.group.grows]
     unplaced: dict[str, Unplaced] = {}
     while demands and waiting:
         offers = [(candidate, candidate.pack(state, demands)) for candidate in waiting]

@@ -1,0 +1,300 @@
+"""Status of node groups: numbers, conditions, the last decision in a line, and what steers scaling; all of it pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from ocf.controllers.nodegroup.groups import GroupObject, NodeObject, backoffs, unneeded
+from ocf.controllers.nodegroup.model import BlockedNode, Condition, NodeGroupSpec, NodeGroupStatus
+from ocf.nodegroups import Decision, GroupStatus, Verdict
+from ocf.nodegroups.packing import NewNode, Unplaced
+from ocf.nodegroups.scale_down import CandidateOutcome
+from ocf.nodegroups.scale_up import GroupScaleUp
+from ocf.objects.conditions import transition_time
+
+__all__ = [
+    "GroupDecision",
+    "Outcome",
+    "count_refusals",
+    "decision_of",
+    "failed_status",
+    "invalid_status",
+    "next_status",
+]
+
+_LONGEST: Final = 256
+_True: Final = "True"
+
+Outcome = Literal["scale_up", "scale_down", "none"]
+"""What a decision does to a group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDecision:
+    """The part of a decision that is about one group.
+
+    Args:
+        scale_up: What it adds, and why not more.
+        add: The nodes to add, those of a replacement included.
+        removals: The nodes to remove.
+        blocked: The nodes that a rule keeps.
+        unplaced: The pending pods without a place.
+        after: What steers scaling once the decision is carried out.
+        replaced: The nodes that the added one replaces later; empty if it replaces none.
+    """
+
+    scale_up: GroupScaleUp
+    add: tuple[NewNode, ...]
+    removals: tuple[CandidateOutcome, ...]
+    blocked: tuple[CandidateOutcome, ...]
+    unplaced: tuple[Unplaced, ...]
+    after: GroupStatus
+    replaced: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """What it does."""
+        return "scale_up" if self.add else "scale_down" if self.removals else "none"
+
+    @property
+    def reason(self) -> str:
+        """The reason in one word, for metrics."""
+        if self.replaced:
+            return "consolidation"
+        if self.add:
+            return "min_nodes" if self.add[0].name.startswith(f"{self.scale_up.group}-min-") else "pending_pods"
+        if self.removals:
+            return self.removals[0].reason
+        if self.scale_up.deferred:
+            return "deferred"
+        if self.unplaced:
+            return "unschedulable"
+        return "blocked" if self.blocked else "in_balance"
+
+    @property
+    def text(self) -> str:
+        """The decision in a line; the same as long as nothing changes."""
+        return _shortened("; ".join(self._parts()))
+
+    def _parts(self) -> Sequence[str]:
+        if self.add:
+            return [f"add {_types(self.add)}: {self._why()}", *self.scale_up.reasons]
+        if self.removals:
+            return [f"remove {each.node}: {each.reason}" for each in self.removals]
+        parts = [f"{self.scale_up.deferred} more nodes are wanted"] if self.scale_up.deferred else []
+        parts += [f"{len(each.pods)} pods like {each.pods[0].key} fit nowhere: {each.reason}" for each in self.unplaced]
+        if parts:
+            parts += self.scale_up.reasons
+        parts += [f"{each.node} stays: {each.reason}: {each.message}" for each in self.blocked]
+        return parts or ["nothing to do"]
+
+    def _why(self) -> str:
+        if self.replaced:
+            return f"cheaper than {', '.join(self.replaced)}"
+        if self.reason == "min_nodes":
+            return "the group is below minNodes"
+        return "pods do not fit on the nodes there are"
+
+
+def decision_of(decision: Decision, group: str) -> GroupDecision:
+    """Return the part of a decision that is about one group.
+
+    Args:
+        decision: The decision about all groups.
+        group: The name of the group.
+    """
+    scale_up = next(each for each in decision.scale_up.groups if each.group == group)
+    replacements = [each for each in decision.replacements if each.group == group]
+    mine = [each for each in decision.scale_down.outcomes if each.group == group]
+    return GroupDecision(
+        scale_up=scale_up,
+        add=(*scale_up.add, *(each.new for each in replacements)),
+        removals=tuple(each for each in mine if each.verdict is Verdict.REMOVE),
+        blocked=tuple(each for each in mine if each.verdict is Verdict.BLOCKED),
+        unplaced=decision.scale_up.unplaced,
+        after=decision.statuses[group],
+        replaced=tuple(name for each in replacements for name in each.nodes),
+    )
+
+
+def count_refusals(
+    status: GroupStatus, nodes: Sequence[NodeObject], now: datetime
+) -> tuple[GroupStatus, dict[str, str]]:
+    """Return the status after the failures of nodes: their instance types are left alone for a while.
+
+    A failure is counted once, however often it is seen and however many nodes fail at the same time, and a node that
+    became ready after a refusal ends it.
+
+    Args:
+        status: What steers scaling.
+        nodes: The nodes of the group.
+        now: The time.
+
+    Returns:
+        The status, and why types were refused, by their name.
+    """
+    messages: dict[str, str] = {}
+    for node in nodes:
+        state, spec = node.status, node.spec
+        if spec is None or state.phase == "Failed":
+            continue
+        known = _refused_at(status, spec.instance_type, spec.datacenter_id)
+        if known is not None and state.ready_at is not None and state.ready_at >= known:
+            status = status.accepted(spec.instance_type, spec.datacenter_id)
+    for node in nodes:
+        state, spec = node.status, node.spec
+        if spec is None or state.phase != "Failed" or state.failed_at is None or state.ready_at is not None:
+            continue
+        known = _refused_at(status, spec.instance_type, spec.datacenter_id)
+        if known is None or known < state.failed_at:
+            status = status.refused(spec.instance_type, spec.datacenter_id, now)
+            messages[spec.instance_type] = _shortened(state.last_error)
+    return status, messages
+
+
+def _refused_at(status: GroupStatus, instance_type: str, zone: str) -> datetime | None:
+    found = (each.at for each in status.refusals if (each.instance_type, each.zone) == (instance_type, zone))
+    return next(found, None)
+
+
+def next_status(
+    group: GroupObject,
+    spec: NodeGroupSpec,
+    decided: GroupDecision,
+    *,
+    ready: int,
+    problem: str = "",
+    messages: Mapping[str, str],
+    now: datetime,
+) -> NodeGroupStatus:
+    """Return the status of a group after a decision, before it is carried out.
+
+    Args:
+        group: The group as read.
+        spec: Its spec.
+        decided: The decision.
+        ready: How many of its nodes are ready, and not on their way out.
+        problem: The error of the provider; empty if there was none.
+        messages: Why instance types were refused in this reconcile, by their name.
+        now: The time.
+    """
+    after, stored = decided.after, group.status
+    current = decided.scale_up.current - len(decided.removals)
+    desired = max(decided.scale_up.desired - len(decided.removals), 0)
+    if decided.replaced:
+        desired += 1
+    base = stored.model_copy(
+        update={
+            "current_nodes": current,
+            "desired_nodes": desired,
+            "ready_nodes": ready,
+            "last_scale_up_time": after.last_scale_up,
+            "last_scale_down_time": after.last_scale_down,
+            "last_scale_time": after.last_scale,
+            "last_decision": decided.text,
+            "unneeded": unneeded(after),
+            "blocked": [
+                BlockedNode(name=each.node, reason=each.reason, message=each.message) for each in decided.blocked
+            ]
+            or None,
+            "backoffs": backoffs(after, stored, messages),
+            "observed_generation": group.generation,
+        }
+    )
+    return _with_conditions(group, base, _conditions(base, spec, decided, problem, now), now)
+
+
+def invalid_status(group: GroupObject, now: datetime) -> NodeGroupStatus:
+    """Return the status of a group whose spec is not valid: it is left alone.
+
+    Args:
+        group: The group as read.
+        now: The time.
+    """
+    message = _shortened("; ".join(map(str, group.problems)))
+    return failed_status(group, "ValidationFailed", message, now, decision="the spec is not valid")
+
+
+def failed_status(
+    group: GroupObject, reason: str, message: str, now: datetime, *, decision: str | None = None
+) -> NodeGroupStatus:
+    """Return the status of a group about which nothing can be decided.
+
+    Args:
+        group: The group as read.
+        reason: Why, in one word.
+        message: Why, as a sentence.
+        now: The time.
+        decision: The last decision in a line, of a group that is not ready; None leaves both.
+    """
+    changes: dict[str, object] = {"observed_generation": group.generation}
+    if decision is not None:
+        changes["last_decision"] = decision
+    conditions = {"Error": (_True, reason, message)}
+    if decision is not None:
+        conditions["Ready"] = ("False", reason, message)
+    return _with_conditions(group, group.status.model_copy(update=changes), conditions, now)
+
+
+def _conditions(
+    status: NodeGroupStatus, spec: NodeGroupSpec, decided: GroupDecision, problem: str, now: datetime
+) -> dict[str, tuple[str, str, str]]:
+    current, desired, ready = status.current_nodes, status.desired_nodes, status.ready_nodes
+    counted = f"{ready} of {desired} nodes are ready"
+    complete = current == desired == ready
+    found = {
+        "Ready": (_True, "ScalingComplete", counted) if complete else ("False", "Reconciling", counted),
+        "Scaling": ("False", "ScalingComplete", ""),
+        "Error": ("False", "NoError", ""),
+        "AtMinCapacity": _bound(current <= spec.min_nodes, "AtMinimumCapacity", "AboveMinimumCapacity"),
+        "AtMaxCapacity": _bound(current >= spec.max_nodes, "AtMaximumCapacity", "BelowMaximumCapacity"),
+    }
+    if decided.removals or decided.after.draining:
+        found["Scaling"] = (_True, "ScalingDown", "nodes are being removed")
+    if decided.add or ready < current or current < desired:
+        found["Scaling"] = (_True, "ScalingUp", counted)
+    if problem:
+        found["Error"] = (_True, "ProviderError", _shortened(problem))
+    elif refusals := [each for each in status.backoffs or () if now < each.until]:
+        refused = "; ".join(f"{each.instance_type}: {each.message}" for each in refusals)
+        found["Error"] = (_True, "NodeProvisioningFailed", _shortened(refused))
+    return found
+
+
+def _bound(at: bool, reached: str, other: str) -> tuple[str, str, str]:  # noqa: FBT001 (the value is all there is)
+    return (_True, reached, "") if at else ("False", other, "")
+
+
+def _with_conditions(
+    group: GroupObject, status: NodeGroupStatus, found: Mapping[str, tuple[str, str, str]], now: datetime
+) -> NodeGroupStatus:
+    """Return a status with conditions set; the others stay as they are."""
+    stored = {each.type: each for each in group.status.conditions or ()}
+    conditions = dict(stored)
+    for kind, (value, reason, message) in found.items():
+        known = stored.get(kind)
+        conditions[kind] = Condition.model_validate(
+            {
+                "type": kind,
+                "status": value,
+                "reason": reason,
+                "message": message,
+                "lastTransitionTime": transition_time(
+                    value, now, stored=None if known is None else (known.status, known.last_transition_time)
+                ),
+                "observedGeneration": group.generation,
+            }
+        )
+    return status.model_copy(update={"conditions": list(conditions.values())})
+
+
+def _types(nodes: Sequence[NewNode]) -> str:
+    counts: dict[str, int] = {}
+    for node in nodes:
+        counts[node.template.instance_type] = counts.get(node.template.instance_type, 0) + 1
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,0 +1,88 @@
+"""Plan of a reconcile: the decision about all groups, from what was read; pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ocf.controllers.nodegroup.group_status import GroupDecision, count_refusals, decision_of
+from ocf.controllers.nodegroup.groups import NodeObject, to_group_status
+from ocf.controllers.nodegroup.observation import ClusterView
+from ocf.nodegroups import Blocked, Catalog, Decision, Removal, Rule, Snapshot, decide
+
+__all__ = ["Plan", "make_plan"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What would be done now.
+
+    Args:
+        decision: The decision about all groups.
+        groups: Its part about each group, by the name of the group.
+        messages: Why instance types were refused since the last reconcile, by group and by type.
+        snapshot: What was decided about.
+    """
+
+    decision: Decision
+    groups: Mapping[str, GroupDecision]
+    messages: Mapping[str, Mapping[str, str]]
+    snapshot: Snapshot
+
+    def ready(self, group: str) -> int:
+        """Return how many nodes of a group are ready, and not on their way out.
+
+        Args:
+            group: The name of the group.
+        """
+        draining = self.decision.statuses[group].draining
+        members = (self.snapshot.nodes[name] for name in self.decision.membership.nodes.get(group, ()))
+        return sum(node.ready and not node.in_flight and node.name not in draining for node in members)
+
+
+def make_plan(view: ClusterView, catalog: Catalog, now: datetime, rules: Sequence[Rule] = ()) -> Plan:
+    """Return what would be done now.
+
+    Args:
+        view: What was read from the cluster.
+        catalog: The instance types.
+        now: The time.
+        rules: Safety rules of the user.
+    """
+    snapshot = view.snapshot(catalog)
+    groups = view.desired_groups()
+    statuses, messages = {}, {}
+    for group in groups:
+        found = view.groups[group.name]
+        assert found.spec is not None  # noqa: S101 (only valid groups are desired)
+        status = to_group_status(found, found.spec, view.draining(group.name))
+        statuses[group.name], messages[group.name] = count_refusals(status, view.nodes_of(group.name), now)
+    decision = decide(
+        snapshot,
+        groups,
+        catalog=catalog,
+        now=now,
+        statuses=statuses,
+        rules=(_unmanaged(view), *rules),
+    )
+    return Plan(
+        decision=decision,
+        groups={group.name: decision_of(decision, group.name) for group in groups},
+        messages=messages,
+        snapshot=snapshot,
+    )
+
+
+def _unmanaged(view: ClusterView) -> Rule:
+    """Return the rule that keeps Nodes of a group that this controller did not create."""
+    managed = {name for name, node in view.node_names.items() if _is_managed(node)}
+
+    def check(removal: Removal) -> Blocked | None:
+        if removal.node.name in managed:
+            return None
+        return Blocked("unmanaged", "no VPSieNode that is ready belongs to the node")
+
+    return Rule("unmanaged", check)
+
+
+def _is_managed(node: NodeObject) -> bool:
+    return node.spec is not None and not node.problems and node.status.phase == "Ready"
