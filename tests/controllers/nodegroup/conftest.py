@@ -133,7 +133,7 @@ class Env(support.Env[EmbeddedCluster, VirtualClock]):
         snapshot = Snapshot.of(nodes=nodes, pods=pods)
         for key in sorted(each.key for each in snapshot.pods.values() if not each.node_name):
             pod = snapshot.pods[key]
-            found = next((n for n in sorted(snapshot.nodes) if fits(pod, snapshot.nodes[n], snapshot) is None), "")
+            found = next((n for n in sorted(snapshot.nodes) if fits(pod, n, snapshot) is None), "")
             if not found:
                 continue
             target = {"apiVersion": "v1", "kind": "Node", "name": found}
