@@ -1,0 +1,149 @@
+"""Installation manifests of the controller: definitions, service account, roles with least privilege, Deployment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
+from ocf.controllers.nodegroup.model import GROUP
+from ocf.objects import Manifest
+from ocf.runtime.rbac import EVENTS, PolicyRule, ServiceAccount, lease_rules, roles
+
+__all__ = ["NAME", "Installation", "cluster_role", "installation_manifests"]
+
+NAME: Final = "ocf-nodegroup-controller"
+"""The name of the lease and of all installed objects."""
+
+_PORT: Final = 8080
+_USER: Final = 65532
+_READ: Final = ("list", "watch")
+_READS: Final = (
+    ("", "nodes"),
+    ("", "pods"),
+    ("", "persistentvolumeclaims"),
+    ("", "persistentvolumes"),
+    ("", "namespaces"),
+    ("policy", "poddisruptionbudgets"),
+    ("storage.k8s.io", "storageclasses"),
+    ("apps", "daemonsets"),
+    (GROUP, "nodegroups"),
+    (GROUP, "vpsienodes"),
+)
+_WRITES: Final = (
+    PolicyRule("", "nodes", "patch"),
+    PolicyRule("", "nodes", "delete"),
+    PolicyRule("", "pods/eviction", "create"),
+    PolicyRule(GROUP, "nodegroups", "patch"),
+    PolicyRule(GROUP, "nodegroups/status", "update"),
+    # Where the admission plugin OwnerReferencesPermissionEnforcement runs, a blocking owner reference needs it.
+    PolicyRule(GROUP, "nodegroups/finalizers", "update"),
+    PolicyRule(GROUP, "vpsienodes", "create"),
+    PolicyRule(GROUP, "vpsienodes", "patch"),
+    PolicyRule(GROUP, "vpsienodes", "delete"),
+    PolicyRule(GROUP, "vpsienodes/status", "update"),
+    # After a conflict or a lost answer, the cache reads the object again.
+    PolicyRule("", "nodes", "get"),
+    PolicyRule(GROUP, "nodegroups", "get"),
+    PolicyRule(GROUP, "vpsienodes", "get"),
+)
+_LABELS: Final = {"app.kubernetes.io/name": NAME}
+
+
+def cluster_role(*, dry_run: bool = False, lease_namespace: str = "") -> frozenset[PolicyRule]:
+    """Return the policy rules that the controller needs, without those of its provider.
+
+    Args:
+        dry_run: Whether it only decides.
+        lease_namespace: The namespace of its lease; empty without leader election.
+
+    Example:
+        >>> sorted({rule.verb for rule in cluster_role(dry_run=True)})
+        ['list', 'watch']
+    """
+    found = {PolicyRule(group, resource, verb) for group, resource in _READS for verb in _READ}
+    if not dry_run:
+        found |= {*_WRITES, *EVENTS}
+        if lease_namespace:
+            found |= lease_rules(NAME, lease_namespace)
+    return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """The settings of an installation.
+
+    Args:
+        namespace: The namespace of the controller.
+        image: The container image.
+        command: The command that runs the controller with a provider.
+        replicas: The number of processes; one leads, the others wait.
+        dry_run: Whether it only decides.
+        provider_rules: The policy rules that its provider needs.
+    """
+
+    namespace: str
+    image: str
+    command: Sequence[str]
+    replicas: int = 2
+    dry_run: bool = False
+    provider_rules: frozenset[PolicyRule] = frozenset()
+
+
+def installation_manifests(wanted: Installation) -> list[Manifest]:
+    """Return the manifests of an installation, in the order in which to apply them.
+
+    Args:
+        wanted: The settings of the installation.
+
+    Returns:
+        The definitions, a service account, roles with bindings, and a Deployment.
+    """
+    metadata = {"name": NAME, "namespace": wanted.namespace, "labels": _LABELS}
+    needed = cluster_role(dry_run=wanted.dry_run, lease_namespace=wanted.namespace) | wanted.provider_rules
+    account = ServiceAccount(NAME, wanted.namespace)
+    return [
+        node_group_definition(),
+        node_definition(),
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
+        *roles(needed, name=NAME, account=account),
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": _deployment_spec(wanted)},
+    ]
+
+
+def _deployment_spec(wanted: Installation) -> Manifest:
+    return {
+        "replicas": 1 if wanted.dry_run else wanted.replicas,
+        "selector": {"matchLabels": _LABELS},
+        "template": {
+            "metadata": {"labels": _LABELS},
+            "spec": {
+                "serviceAccountName": NAME,
+                # It must be able to run while nodes are missing.
+                "priorityClassName": "system-cluster-critical",
+                "terminationGracePeriodSeconds": 40,
+                "securityContext": {
+                    "runAsNonRoot": True,
+                    "runAsUser": _USER,
+                    "seccompProfile": {"type": "RuntimeDefault"},
+                },
+                "containers": [_container(wanted)],
+            },
+        },
+    }
+
+
+def _container(wanted: Installation) -> Manifest:
+    return {
+        "name": "controller",
+        "image": wanted.image,
+        "command": list(wanted.command),
+        "ports": [{"name": "http", "containerPort": _PORT}],
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "http"}, "periodSeconds": 10},
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}, "periodSeconds": 5},
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+    }

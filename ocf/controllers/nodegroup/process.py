@@ -1,0 +1,107 @@
+"""The node-group controller as a process: one cluster, leader election, metrics and probes over HTTP."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from prometheus_client import CollectorRegistry
+
+from ocf.cluster import Cluster
+from ocf.concepts import Clock, SystemClock
+from ocf.controllers.nodegroup.controller import NodeGroupController
+from ocf.controllers.nodegroup.metrics import Monitor
+from ocf.controllers.nodegroup.reconciler import ControllerOptions
+from ocf.controllers.nodegroup.reporter import COMPONENT
+from ocf.nodegroups import Provider
+from ocf.runtime.events import broadcasting_events
+from ocf.runtime.monitoring.http_server import Endpoints, serving
+from ocf.runtime.operator import LeaderRunner, Lease, Listen
+
+__all__ = ["MakeProvider", "ProcessOptions", "leader_runner", "run_process"]
+
+MakeProvider: TypeAlias = Callable[[Cluster], Provider]
+"""Makes the provider of one term, for a cluster that rejects writes once the lease is lost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessOptions:
+    """The settings of the process.
+
+    Args:
+        controller: The settings of the controller.
+        lease: The lease that a leader holds; None runs without leader election, as a dry run always does.
+        listen: The address of metrics and probes.
+    """
+
+    controller: ControllerOptions = field(default_factory=ControllerOptions)
+    lease: Lease | None = None
+    listen: Listen = field(default_factory=Listen)
+
+
+def leader_runner(
+    cluster: Cluster,
+    make_provider: MakeProvider,
+    options: ProcessOptions,
+    *,
+    monitor: Monitor | None = None,
+    clock: Clock | None = None,
+    stopped: asyncio.Event | None = None,
+) -> LeaderRunner:
+    """Return what runs a new controller in each term as a leader.
+
+    Args:
+        cluster: The cluster.
+        make_provider: Makes the provider of one term.
+        options: The settings of the process.
+        monitor: The metrics, which outlive a term; None keeps them private.
+        clock: The clock of the controller, of events and of leases; the system clock by default.
+        stopped: An event that the caller may set to stop it.
+    """
+    used, metrics = clock or SystemClock(), monitor or Monitor()
+    writes = not options.controller.dry_run
+
+    @asynccontextmanager
+    async def term(where: Cluster) -> AsyncIterator[NodeGroupController]:
+        provider = make_provider(where)
+        if not writes:
+            yield NodeGroupController(where, provider, clock=used, monitor=metrics, options=options.controller)
+            return
+        async with broadcasting_events(where, controller=COMPONENT, clock=used) as events:
+            yield NodeGroupController(
+                where, provider, clock=used, events=events, monitor=metrics, options=options.controller
+            )
+
+    return LeaderRunner(cluster, term, lease=options.lease if writes else None, clock=used, stopped=stopped)
+
+
+async def run_process(
+    cluster: Cluster,
+    make_provider: MakeProvider,
+    options: ProcessOptions,
+    stopped: asyncio.Event,
+    *,
+    on_serving: Callable[[Endpoints], None] = lambda _: None,
+    clock: Clock | None = None,
+) -> None:
+    """Run the controller until it is stopped.
+
+    Args:
+        cluster: The cluster.
+        make_provider: Makes the provider of one term.
+        options: The settings of the process.
+        stopped: Set by the caller to stop; a running reconcile ends first.
+        on_serving: Called with the address of metrics and probes.
+        clock: The clock of the controller; the system clock by default.
+
+    Raises:
+        ConfigError: If the controller cannot work in this cluster, or the port is taken.
+    """
+    registry = CollectorRegistry()
+    runner = leader_runner(cluster, make_provider, options, monitor=Monitor(registry), clock=clock, stopped=stopped)
+    listen = options.listen
+    live, ready = {"rounds": runner.live}, {"controller": runner.ready}
+    async with serving(registry=registry, live=live, ready=ready, host=listen.host, port=listen.port) as endpoints:
+        on_serving(endpoints)
+        await runner.run()
