@@ -154,3 +154,51 @@ def test_a_step_that_is_repeated_after_a_crash_repeats_its_action(
     repeated = {Action.DELETE_MACHINE, Action.REMOVE} | ({Action.CREATE} if machine is None else set())
     if step.action in repeated and step.status.running_at is None:
         assert advance(step.status, observed, NOW).action is step.action
+
+
+LOST = NOW - timedelta(minutes=15)
+
+
+@pytest.mark.parametrize(
+    ("stored", "observed", "expected"),
+    [
+        pytest.param(status("Ready"), Observation(RUNNING), status("Ready", unready_since=NOW), id="gone: remembered"),
+        pytest.param(
+            status("Ready"),
+            Observation(RUNNING, NodeState.NOT_READY),
+            status("Ready", unready_since=NOW),
+            id="not ready",
+        ),
+        pytest.param(
+            status("Ready", unready_since=LOST),
+            Observation(RUNNING, NodeState.READY),
+            status("Ready"),
+            id="back in time",
+        ),
+        pytest.param(
+            status("Ready", unready_since=LOST + timedelta(seconds=1)),
+            Observation(RUNNING),
+            status("Ready", unready_since=LOST + timedelta(seconds=1)),
+            id="a second is left",
+        ),
+        pytest.param(
+            status("Ready", unready_since=LOST),
+            Observation(RUNNING, NodeState.NOT_READY, repair=False),
+            status("Ready", unready_since=LOST),
+            id="kept in a sick cluster",
+        ),
+    ],
+)
+def test_a_node_that_is_not_ready_any_more_is_given_time(
+    stored: VPSieNodeStatus, observed: Observation, expected: VPSieNodeStatus
+) -> None:
+    assert advance(stored, observed, NOW) == Step(expected)
+
+
+@pytest.mark.parametrize(
+    ("node", "text"), [(NodeState.ABSENT, "missing for 15m0s"), (NodeState.NOT_READY, "not ready for 15m0s")]
+)
+def test_a_node_that_stays_away_has_failed(node: NodeState, text: str) -> None:
+    step = advance(status("Ready", unready_since=LOST), Observation(RUNNING, node), NOW)
+    assert (step.status.phase, step.status.failed_at) == ("Failed", NOW)
+    assert text in step.status.last_error
