@@ -18,7 +18,18 @@ from typer.main import get_command
 
 __all__ = ["app"]
 
-_COMMANDS: Final = ("validate", "default", "explain", "preview", "diff", "serve", "dev", "hpa-controller", "version")
+_COMMANDS: Final = (
+    "validate",
+    "default",
+    "explain",
+    "preview",
+    "diff",
+    "serve",
+    "dev",
+    "hpa-controller",
+    "nodegroups",
+    "version",
+)
 """The commands in the order of the overview. Each is a function in a module of the same name, with `_` for `-`."""
 
 _SETTINGS: Final = {"help_option_names": ["-h", "--help"]}

@@ -79,11 +79,11 @@ class GroupDecision:
 
     def _parts(self) -> Sequence[str]:
         if self.add:
-            return [f"add {_types(self.add)}: {self._why()}", *self.scale_up.reasons]
+            return [f"add {_types(self.add)}: {self._why()}", *self.scale_up.reasons, *map(_stuck, self.unplaced)]
         if self.removals:
             return [f"remove {each.node}: {each.reason}" for each in self.removals]
-        parts = [f"{self.scale_up.deferred} more nodes are wanted"] if self.scale_up.deferred else []
-        parts += [f"{len(each.pods)} pods like {each.pods[0].key} fit nowhere: {each.reason}" for each in self.unplaced]
+        parts = [f"more nodes are wanted: {self.scale_up.deferred}"] if self.scale_up.deferred else []
+        parts += map(_stuck, self.unplaced)
         if parts:
             parts += self.scale_up.reasons
         parts += [f"{each.node} stays: {each.reason}: {each.message}" for each in self.blocked]
@@ -287,6 +287,12 @@ def _with_conditions(
             }
         )
     return status.model_copy(update={"conditions": list(conditions.values())})
+
+
+def _stuck(unplaced: Unplaced) -> str:
+    others = len(unplaced.pods) - 1
+    more = f" and {others} like it" if others else ""
+    return f"no place for pod {unplaced.pods[0].key}{more}: {unplaced.reason}"
 
 
 def _types(nodes: Sequence[NewNode]) -> str:

@@ -79,6 +79,7 @@ class Installation:
         replicas: The number of processes; one leads, the others wait.
         dry_run: Whether it only decides.
         provider_rules: The policy rules that its provider needs.
+        config_map: The name of a ConfigMap of the user that is mounted at `/etc/ocf`; empty for none.
     """
 
     namespace: str
@@ -87,6 +88,7 @@ class Installation:
     replicas: int = 2
     dry_run: bool = False
     provider_rules: frozenset[PolicyRule] = frozenset()
+    config_map: str = ""
 
 
 def installation_manifests(wanted: Installation) -> list[Manifest]:
@@ -127,9 +129,14 @@ def _deployment_spec(wanted: Installation) -> Manifest:
                     "seccompProfile": {"type": "RuntimeDefault"},
                 },
                 "containers": [_container(wanted)],
+                **({"volumes": [_volume(wanted.config_map)]} if wanted.config_map else {}),
             },
         },
     }
+
+
+def _volume(config_map: str) -> Manifest:
+    return {"name": "config", "configMap": {"name": config_map}}
 
 
 def _container(wanted: Installation) -> Manifest:
@@ -140,6 +147,7 @@ def _container(wanted: Installation) -> Manifest:
         "ports": [{"name": "http", "containerPort": _PORT}],
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "http"}, "periodSeconds": 10},
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}, "periodSeconds": 5},
+        **({"volumeMounts": [{"name": "config", "mountPath": "/etc/ocf"}]} if wanted.config_map else {}),
         "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,

@@ -5,7 +5,7 @@ the name counts for the group of that object even before its labels are set, and
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from ocf.nodegroups.selection import Selection, templates
 from ocf.objects import Manifest
 from ocf.objects.conditions import is_condition_true
 
-__all__ = ["GROUPS", "KINDS", "NODES", "ClusterView", "NodeIndex", "read_cluster"]
+__all__ = ["GROUPS", "KINDS", "NODES", "ClusterView", "NodeIndex", "read_cluster", "view_of"]
 
 GROUPS: Final = (API_VERSION, "NodeGroup")
 """apiVersion and kind of node groups."""
@@ -186,13 +186,31 @@ async def read_cluster(cluster: Cluster) -> ClusterView:
         ApiError: If a kind cannot be read.
     """
     lists = await asyncio.gather(*(cluster.list(*kind, ListOptions()) for kind in KINDS))
-    groups, nodes, *others = (found.items for found in lists)
+    return _view([found.items for found in lists])
+
+
+def view_of(manifests: Iterable[Manifest]) -> ClusterView:
+    """Return what a reconcile would read from a cluster with the given objects; those of other kinds are ignored.
+
+    Args:
+        manifests: The objects.
+    """
+    by_kind: dict[tuple[str, str], list[Manifest]] = {kind: [] for kind in KINDS}
+    for each in manifests:
+        kind = (str(each.get("apiVersion")), str(each.get("kind")))
+        if kind in by_kind and "name" in (each.get("metadata") or {}):
+            by_kind[kind].append(each)
+    return _view(list(by_kind.values()))
+
+
+def _view(lists: Sequence[Sequence[Manifest]]) -> ClusterView:
+    groups, nodes, *others = lists
     read_groups = [read_group(each) for each in groups]
     read_nodes = [read_node(each) for each in nodes]
     return ClusterView(
         groups={each.name: each for each in sorted(read_groups, key=lambda each: each.name)},
         nodes={f"{each.key.namespace}/{each.name}": each for each in sorted(read_nodes, key=_order)},
-        objects=dict(zip(_CORE, others, strict=True)),
+        objects={name: tuple(found) for name, found in zip(_CORE, others, strict=True)},
     )
 
 

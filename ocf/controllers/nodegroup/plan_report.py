@@ -1,0 +1,101 @@
+"""A plan as text and as JSON: what each group does, and why pods and nodes stay as they are."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ocf.controllers.nodegroup.observation import ClusterView
+from ocf.controllers.nodegroup.plan import Plan
+from ocf.nodegroups.scale_down import CandidateOutcome
+
+__all__ = ["plan_json", "plan_lines"]
+
+
+def plan_lines(view: ClusterView, plan: Plan, *, explain: bool = False) -> Iterator[str]:
+    """Yield a plan as lines of text.
+
+    Args:
+        view: What was read from the cluster.
+        plan: The plan.
+        explain: Also yield each pending pod and each node with the reason why it stays.
+    """
+    for name, group in view.groups.items():
+        decided = plan.groups.get(name)
+        if decided is None:
+            why = "it is being deleted" if group.ending else "; ".join(map(str, group.problems))
+            yield f"{name}: left alone: {why}"
+            continue
+        up = decided.scale_up
+        yield f"{name}: {up.current} nodes, {plan.ready(name)} ready, {up.desired} desired: {decided.text}"
+    if not view.groups:
+        yield "there are no node groups"
+    yield from plan.decision.problems
+    if explain:
+        yield from _pods(plan)
+        yield from (f"node {each.node}: {_outcome(each)}" for each in plan.decision.scale_down.outcomes)
+        if plan.decision.scale_down.stopped:
+            yield f"no node is removed: {plan.decision.scale_down.stopped}"
+
+
+def plan_json(view: ClusterView, plan: Plan) -> dict[str, Any]:
+    """Return a plan as JSON.
+
+    Args:
+        view: What was read from the cluster.
+        plan: The plan.
+    """
+    return {
+        "groups": [
+            {
+                "name": name,
+                "current": decided.scale_up.current,
+                "desired": decided.scale_up.desired,
+                "ready": plan.ready(name),
+                "decision": decided.outcome,
+                "reason": decided.reason,
+                "text": decided.text,
+                "add": [
+                    {"instanceType": each.template.instance_type, "zone": each.template.zone} for each in decided.add
+                ],
+                "remove": [each.node for each in decided.removals],
+            }
+            for name, decided in plan.groups.items()
+        ],
+        "leftAlone": [
+            {"name": name, "problems": list(map(str, group.problems))}
+            for name, group in view.groups.items()
+            if name not in plan.groups
+        ],
+        "placements": dict(sorted(plan.decision.scale_up.placements.items())),
+        "unplaced": [
+            {"pods": [pod.key for pod in each.pods], "reason": each.reason, "never": each.never}
+            for each in plan.decision.scale_up.unplaced
+        ],
+        "nodes": [
+            {
+                "name": each.node,
+                "group": each.group,
+                "verdict": each.verdict.value,
+                "reason": each.reason,
+                "message": each.message,
+                "pod": each.pod,
+            }
+            for each in plan.decision.scale_down.outcomes
+        ],
+        "stopped": plan.decision.scale_down.stopped,
+        "problems": list(plan.decision.problems),
+    }
+
+
+def _pods(plan: Plan) -> Iterator[str]:
+    for key, node in sorted(plan.decision.scale_up.placements.items()):
+        new = "" if node in plan.snapshot.nodes else " (a new node)"
+        yield f"pod {key}: goes to {node}{new}"
+    for each in plan.decision.scale_up.unplaced:
+        for pod in each.pods:
+            yield f"pod {pod.key}: {'never fits' if each.never else 'has no place'}: {each.reason}"
+
+
+def _outcome(outcome: CandidateOutcome) -> str:
+    message = f": {outcome.message}" if outcome.message else ""
+    pod = f" ({outcome.pod})" if outcome.pod else ""
+    return f"{outcome.verdict.value}: {outcome.reason}{message}{pod}"
