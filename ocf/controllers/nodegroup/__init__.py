@@ -1,3 +1,33 @@
-"""Controller of node groups: creates machines for pods that do not fit, and removes nodes that are not needed."""
+"""Controller of node groups: adds nodes for pods that do not fit, and removes nodes that are not needed.
 
-__all__: list[str] = []
+It runs the decisions of `ocf.nodegroups` on a cluster and a provider of machines. `lifecycle` is the life of one node,
+`plan` the decision about all groups, and `group_status` what is shown of it; all three are pure. `reconciler` carries
+them out, in an order that makes a crash at any point harmless.
+"""
+
+from ocf.controllers.nodegroup.controller import NodeGroupController
+from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
+from ocf.controllers.nodegroup.manifests import NAME, Installation, cluster_role, installation_manifests
+from ocf.controllers.nodegroup.metrics import Monitor
+from ocf.controllers.nodegroup.model import GROUP
+from ocf.controllers.nodegroup.observation import ClusterView, read_cluster, view_of
+from ocf.controllers.nodegroup.plan import Plan, make_plan
+from ocf.controllers.nodegroup.reconciler import ControllerOptions
+
+__all__ = [
+    "GROUP",
+    "NAME",
+    "ClusterView",
+    "ControllerOptions",
+    "Installation",
+    "Monitor",
+    "NodeGroupController",
+    "Plan",
+    "cluster_role",
+    "installation_manifests",
+    "make_plan",
+    "node_definition",
+    "node_group_definition",
+    "read_cluster",
+    "view_of",
+]

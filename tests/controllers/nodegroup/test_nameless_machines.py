@@ -24,12 +24,14 @@ class Nameless:
         inner: The machines, as their kubelets know them.
         lost: How many answers are lost.
         refuses: Whether requests are refused.
+        overlapping: How many requests were sent while a machine was not listed yet.
     """
 
     def __init__(self, inner: SimulatedProvider, clock: VirtualClock) -> None:
         self.inner = inner
         self.lost = 0
         self.refuses = False
+        self.overlapping = 0
         self._clock = clock
         self._sent = 0
 
@@ -44,6 +46,7 @@ class Nameless:
         if self.refuses:
             raise ProviderRefusedError("the quota is used up")
         self._sent += 1
+        self.overlapping += len(await self.list()) < len(await self.inner.list())
         made = await self.inner.create(replace(request, name=f"vm-{self._sent}"))
         if self.lost:
             self.lost -= 1
@@ -93,6 +96,7 @@ def test_each_request_gets_one_machine_of_its_own(env: Env, lost: int, *, restar
         assert (len(nodes), len(ids), len(await env.provider.list())) == (3, 3, 4)
         assert await env.phases() == ["Ready"] * 3
         assert "vm-1" not in ids
+        assert cloud.overlapping == 0
 
     run(scenario())
 
