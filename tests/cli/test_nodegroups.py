@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from ocf.cli.app import app
 from ocf.objects import load_documents
 
-TYPES = [{"name": "small", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offers": [{"zone": "fra", "price": 0.02}]}]
+TYPES = [{"name": "small", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offerings": [{"zone": "fra", "price": 0.02}]}]
 
 
 def ask(*arguments: str, fails: bool = False) -> str:
@@ -78,7 +78,9 @@ def test_a_plan_is_available_as_json(types: str, cluster: str) -> None:
         pytest.param([*TYPES, *TYPES], "must be unique", id="twice"),
         pytest.param([{"name": "a", "allocatable": {"cpu": "two"}}], "[0].allocatable.cpu", id="quantity"),
         pytest.param(
-            [{"name": "a", "offers": [{"zone": "a", "price": -1}]}], "[0].offers[0].price: must be a number", id="price"
+            [{"name": "a", "offerings": [{"zone": "a", "price": -1}]}],
+            "[0].offerings[0].price: must be a number",
+            id="price",
         ),
     ],
 )

@@ -41,7 +41,8 @@ class NodeGroupController:
         >>> from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
         >>> from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
         >>> from ocf.embedded import EmbeddedCluster
-        >>> from ocf.nodegroups import InstanceType, Offer, Resources
+        >>> from ocf.nodegroups import InstanceType, Offering
+        >>> from ocf.objects import Quantity
         >>> from ocf.testing import VirtualClock
         >>> async def main() -> int:
         ...     clock = VirtualClock()
@@ -55,7 +56,8 @@ class NodeGroupController:
         ...         "spec": {"minNodes": 2, "maxNodes": 5, "datacenterID": "fra", "offeringIDs": ["small"]},
         ...     }
         ...     await cluster.create(group, field_manager="user")
-        ...     small = InstanceType(name="small", allocatable=Resources(cpu=2000), offers=(Offer("fra", 0.02),))
+        ...     capacity = {"cpu": Quantity.parse(2), "pods": Quantity.parse(110)}
+        ...     small = InstanceType("small", capacity, offerings=(Offering("fra", 0.02),))
         ...     cloud = SimulatedProvider([small], clock)
         ...     controller = NodeGroupController(cluster, cloud, clock=clock)
         ...     for _ in range(2):

@@ -167,12 +167,12 @@ class ClusterView:
         assert node.spec is not None  # noqa: S101 (checked by the caller)
         spec, name = node.spec, node.status.node_name or node.name
         found, known = self.groups.get(node.group), catalog.types.get(spec.instance_type)
-        offer = catalog.offer(spec.instance_type, spec.datacenter_id)
-        if found is None or found.spec is None or known is None or offer is None:
+        offerings = catalog.offerings(spec.instance_type, spec.datacenter_id)
+        if found is None or found.spec is None or known is None or not offerings:
             # It counts for its group, but what it could take is not known.
             label = member_value(node.key.namespace, spec.node_group_name)
             return Node(name=name, labels={MEMBER_LABEL: label}, in_flight=True)
-        (template,) = templates(to_group(found, found.spec), Selection(((known, offer),)))
+        (template,) = templates(to_group(found, found.spec), Selection(((known, offerings[0]),)), catalog)
         return template.make(name)
 
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from ocf.errors import FieldProblem, ManifestError
-from ocf.nodegroups import InstanceType, Offer
+from ocf.errors import FieldProblem, ManifestError, QuantityError
+from ocf.nodegroups import InstanceType, Offering
 from ocf.nodegroups.snapshot.fields import Fields
-from ocf.nodegroups.snapshot.resources import to_resources
+from ocf.objects import Quantity
 
 __all__ = ["read_types"]
 
@@ -15,14 +15,14 @@ def read_types(document: Any) -> list[InstanceType]:
 
     Args:
         document: A list of mappings with `name`, `allocatable` (quantities by resource), `labels` (optional) and
-            `offers`, each with `zone`, `price` per hour and `available` (by default true).
+            `offerings`, each with `zone`, `price` per hour and `available` (by default true).
 
     Raises:
         ManifestError: If fields are invalid; it contains all of them with their paths.
 
     Example:
-        >>> small = {"name": "small", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offers": [{"zone": "fra"}]}
-        >>> read_types([small])[0].allocatable.cpu
+        >>> small = {"name": "small", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offerings": [{"zone": "fra"}]}
+        >>> read_types([small])[0].allocatable["cpu"].nano // 10**6
         2000
     """
     problems: list[FieldProblem] = []
@@ -43,21 +43,30 @@ def read_types(document: Any) -> list[InstanceType]:
 
 def _read(entry: Any, path: str, problems: list[FieldProblem]) -> InstanceType:
     fields = Fields(entry, path, problems)
-    amounts = fields.amounts("allocatable")
     # A kubelet allows 110 pods by default.
-    resources = to_resources(amounts, pods=None if "pods" in amounts else 110)
+    amounts = {"pods": Quantity.parse(110), **_quantities(fields)}
     return InstanceType(
-        name=fields.text("name"),
-        allocatable=resources,
+        fields.text("name"),
+        amounts,
+        offerings=tuple(_offering(each) for each in fields.items("offerings")),
         labels=fields.labels("labels"),
-        offers=tuple(_offer(each) for each in fields.items("offers")),
     )
 
 
-def _offer(fields: Fields) -> Offer:
+def _quantities(fields: Fields) -> dict[str, Quantity]:
+    found = {}
+    for name, value in fields.child("allocatable").value.items():
+        try:
+            found[str(name)] = Quantity.parse(value)
+        except QuantityError as error:
+            fields.reject(str(error), f"allocatable.{name}")
+    return found
+
+
+def _offering(fields: Fields) -> Offering:
     price = fields.value.get("price", 0) if isinstance(fields.value, dict) else 0
     if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < float("inf"):
         fields.reject(f"must be a number of at least 0, got {price!r}", "price")
         price = 0
     available = fields.value.get("available", True) is True if isinstance(fields.value, dict) else True
-    return Offer(fields.text("zone"), float(price), available=available)
+    return Offering(fields.text("zone"), float(price), available=available)

@@ -19,8 +19,8 @@ from ocf.controllers.nodegroup.metrics import Monitor
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
-from ocf.nodegroups import InstanceType, MachineRequest, Offer, Provider, Resources, Snapshot, fits
-from ocf.objects import Manifest, ObjectKey
+from ocf.nodegroups import InstanceType, MachineRequest, Offering, Provider, Snapshot, fits
+from ocf.objects import Manifest, ObjectKey, Quantity
 from ocf.testing import VirtualClock
 from tests import support
 
@@ -29,10 +29,14 @@ GROUP: Final = ObjectKey(API, "NodeGroup", "workers", "default")
 TICK: Final = timedelta(seconds=30)
 
 SMALL: Final = InstanceType(
-    name="small", allocatable=Resources(cpu=2000, memory=8 * 2**30, pods=110), offers=(Offer("fra", 0.02),)
+    "small",
+    {"cpu": Quantity.parse(2), "memory": Quantity.parse("8Gi"), "pods": Quantity.parse(110)},
+    offerings=(Offering("fra", 0.02),),
 )
 LARGE: Final = InstanceType(
-    name="large", allocatable=Resources(cpu=8000, memory=32 * 2**30, pods=110), offers=(Offer("fra", 0.09),)
+    "large",
+    {"cpu": Quantity.parse(8), "memory": Quantity.parse("32Gi"), "pods": Quantity.parse(110)},
+    offerings=(Offering("fra", 0.09),),
 )
 
 
