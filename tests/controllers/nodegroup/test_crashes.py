@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 
 import pytest
@@ -32,7 +33,7 @@ async def story(disturbance: Disturbance | None = None, number: int = 0) -> tupl
         if turn == GROWTH:
             await check_grown(env)
             await env.remove_pods("big-0", "big-1")
-        with suppress(ApiError, SimulatedCrash, BaseExceptionGroup):
+        with suppress(ApiError, SimulatedCrash, BaseExceptionGroup, asyncio.CancelledError):
             await env.controller.reconcile()
         if process.dead:
             process = SimulatedProcess(simulation)
