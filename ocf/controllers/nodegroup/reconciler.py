@@ -1,4 +1,4 @@
-"""`Reconciler`: one pass over all node groups: machines, drains, decision, and what follows from it.
+"""`Reconciler`: one reconcile of all node groups: machines, drains, decision, and what follows from it.
 
 The order makes a crash at any point harmless: a request is stored before it is sent, what steers scaling is stored
 before nodes are created or drained, and a failure is counted before the object that shows it is deleted.
