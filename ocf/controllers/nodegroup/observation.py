@@ -23,6 +23,7 @@ from ocf.controllers.nodegroup.groups import (
 from ocf.controllers.nodegroup.lifecycle import NodeState
 from ocf.nodegroups import Catalog, Machine, Node, NodeGroup, Snapshot
 from ocf.nodegroups.selection import Selection, templates
+from ocf.nodegroups.snapshot.nodes import STARTUP_TAINTS
 from ocf.objects import Manifest
 from ocf.objects.conditions import is_condition_true
 
@@ -95,7 +96,8 @@ class NodeIndex:
         if found is None:
             return NodeState.ABSENT
         ready = is_condition_true((found.get("status") or {}).get("conditions"), "Ready")
-        return NodeState.READY if ready else NodeState.NOT_READY
+        starting = any(taint.get("key") in STARTUP_TAINTS for taint in (found.get("spec") or {}).get("taints") or ())
+        return NodeState.READY if ready and not starting else NodeState.NOT_READY
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from ocf.errors import FieldProblem
 from ocf.nodegroups.snapshot.fields import Fields, raise_problems
@@ -11,7 +12,21 @@ from ocf.nodegroups.snapshot.pods import read_time
 from ocf.nodegroups.snapshot.resources import NO_RESOURCES, Resources, to_resources
 from ocf.objects import Manifest
 
-__all__ = ["Node"]
+__all__ = ["STARTUP_TAINTS", "Node"]
+
+STARTUP_TAINTS: Final = frozenset(
+    {
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+        "node.kubernetes.io/network-unavailable",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+    }
+)
+"""Taints that the control plane removes a moment after the kubelet reports that the node is ready.
+
+Until then the scheduler places no pods there, so such a node counts as one that is still starting.
+Source: https://kubernetes.io/docs/reference/labels-annotations-taints/.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +40,7 @@ class Node:
         taints: Its taints.
         unschedulable: Whether it is cordoned.
         allocatable: The resources that pods can request.
-        ready: Whether its condition `Ready` is true.
+        ready: Whether its condition `Ready` is true, and it has none of `STARTUP_TAINTS`.
         created: `metadata.creationTimestamp`.
         in_flight: Whether it was ordered and is not ready for pods yet. Packing fills it as if it were there.
     """
@@ -58,16 +73,18 @@ class Node:
         problems: list[FieldProblem] = []
         fields = Fields(node, "", problems)
         metadata, spec, status = (fields.child(part) for part in ("metadata", "spec", "status"))
+        taints = tuple(map(Taint.read, spec.items("taints")))
         made = cls(
             name=metadata.text("name"),
             labels=metadata.labels("labels"),
             annotations=metadata.labels("annotations"),
-            taints=tuple(map(Taint.read, spec.items("taints"))),
+            taints=taints,
             unschedulable=spec.flag("unschedulable"),
             allocatable=to_resources(status.amounts("allocatable")),
             ready=any(
                 each.text("type") == "Ready" and each.text("status") == "True" for each in status.items("conditions")
-            ),
+            )
+            and not any(taint.key in STARTUP_TAINTS for taint in taints),
             created=read_time(metadata, "creationTimestamp"),
         )
         raise_problems(f"Node {made.name}", problems)
