@@ -24,12 +24,11 @@ test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.ready  ## run the tests and the examples of the documentation
 	@$(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal
 
-# An old library may use what a newer version of one of its own dependencies deprecates. It may also leave a resource
-# to the garbage collector, which would fail whatever test runs then. What our code uses is tested by
+# An old library may use what a newer version of one of its own dependencies deprecates. What our code uses is tested by
 # `make test`, where every warning is an error.
 test-lowest: $(LOWEST)/.ready  ## run the tests with the lowest versions that pyproject.toml allows
 	@$(LOWEST)/bin/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal \
-		-W ignore::DeprecationWarning -W ignore::pytest.PytestUnraisableExceptionWarning $(TESTS)
+		-W ignore::DeprecationWarning $(TESTS)
 
 # Without a checkout in sight, an example finds only what the wheel contains and what its page says to install.
 test-wheel: $(VENV)/.ready  ## run the examples of the documentation in fresh environments, with the built wheel
