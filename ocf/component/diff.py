@@ -1,7 +1,7 @@
 """Diff of a component: what its next reconcile would change, from dry runs of its writes.
 
 Defaulting, normalisation and admission are the API server's, so the diff shows what would be stored. Objects that a
-write would not change are not reported, even if only the server can tell.
+write would not change are not reported, even where only the server knows.
 """
 
 from __future__ import annotations

@@ -74,11 +74,11 @@ class TestRow:
         assert named == set(WORD.findall(source))
 
     def test_tells_what_suspending_does(self, package: str) -> None:
-        built, told = resource(package), TABLE[package][4]
+        built, documented = resource(package), TABLE[package][4]
         if TABLE[package][1] == "static":
-            assert told == "not touched"
+            assert documented == "not touched"
             return
-        verb, reason = told.split(": ")
+        verb, reason = documented.split(": ")
         assert {"kept": False, "deleted": True}[verb] is built.delete_on_suspend()
         assert f'"{built.suspension_status(built.render()).reason}"' == reason
 

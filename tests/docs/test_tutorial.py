@@ -60,7 +60,7 @@ def steps(page: str) -> Iterator[Step]:
         if block["language"] == "console":
             yield from _commands(body, stays="second terminal" in said)
         else:
-            assert named, f"nobody is told what to do with the block after {said!r}"
+            assert named, f"the page does not say what to do with the block after {said!r}"
             yield Write(named["name"], body, bool(named["adding"]))
 
 
@@ -70,9 +70,9 @@ def _commands(body: str, *, stays: bool) -> Iterator[Run]:
         yield Run(command, output, stays)
 
 
-def is_as_told(told: str, output: str) -> bool:
+def is_as_shown(shown: str, output: str) -> bool:
     """Compare outputs: space by space, but for ages and what `...` stands for."""
-    pattern = ".*".join(re.escape(_plain(part)) for part in told.split("..."))
+    pattern = ".*".join(re.escape(_plain(part)) for part in shown.split("..."))
     return re.fullmatch(pattern, _plain(output), re.DOTALL) is not None
 
 
@@ -82,7 +82,7 @@ def _plain(text: str) -> str:
 
 @dataclass
 class Reader:
-    """Somebody who does what the page says.
+    """A reader who does what the page says.
 
     Args:
         folder: Where they begin.
@@ -118,7 +118,7 @@ class Reader:
                 check=False,
             )
             seen.append(done.stdout + done.stderr)
-            if is_as_told(step.output, seen[-1]):
+            if is_as_shown(step.output, seen[-1]):
                 self._remember(state)
                 return
         pytest.fail(f"$ {step.command}\nwas to print\n{step.output}\nand printed\n{seen[-1]}", pytrace=False)
@@ -142,7 +142,7 @@ class Reader:
         self.terminals.append(process)
         assert process.stdout is not None
         output = "".join(process.stdout.readline() for _ in step.output.splitlines())
-        assert is_as_told(step.output, output), output
+        assert is_as_shown(step.output, output), output
 
     def leave(self) -> list[int]:
         """Press Ctrl-C in every other terminal; return how each ended."""
@@ -197,7 +197,7 @@ def test_the_tutorial_can_be_followed(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "printed", "same"),
+    ("shown", "printed", "same"),
     [
         pytest.param("a  b\n", "a b", True, id="spaces"),
         pytest.param("web 3s", "web 12s", True, id="ages"),
@@ -209,5 +209,5 @@ def test_the_tutorial_can_be_followed(reader: Reader) -> None:
         pytest.param("...\nb", "a\nc", False, id="another line"),
     ],
 )
-def test_outputs_are_compared_as_people_do(told: str, printed: str, same: bool) -> None:
-    assert is_as_told(told, printed) is same
+def test_outputs_are_compared_as_people_do(shown: str, printed: str, same: bool) -> None:
+    assert is_as_shown(shown, printed) is same

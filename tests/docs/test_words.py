@@ -48,9 +48,9 @@ def test_every_method_of_an_editor_is_in_the_table() -> None:
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
 def test_every_command_is_a_target(page: str) -> None:
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    told = set(COMMAND.findall(re.sub(r"^[^`]*$", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE)))
+    named = set(COMMAND.findall(re.sub(r"^[^`]*$", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE)))
 
-    assert told <= targets
+    assert named <= targets
 
 
 def test_the_readme_tells_two_commands() -> None:

@@ -160,7 +160,7 @@ def _role(key: ObjectKey) -> Resource:
     return StaticBuilder(_named(key, rules=rules), _ROLE, Handlers()).build()
 
 
-class Told(NullRecorder):
+class EventCounter(NullRecorder):
     """Recorder that counts the events of reconciles.
 
     Attributes:
@@ -188,7 +188,7 @@ class Operator:
         namespace: Namespace of the shop.
 
     Attributes:
-        told: The recorder of all reconciles.
+        recorder: The recorder of all reconciles.
     """
 
     busy = BUSY
@@ -211,7 +211,7 @@ class Operator:
         self.role = ObjectKey("rbac.authorization.k8s.io/v1", "ClusterRole", f"{namespace}-demo")
         self.keys = (self.settings, self.web, self.scaler, self.service, self.budget, self.role)
         self.clock = clock
-        self.told = Told()
+        self.recorder = EventCounter()
         self.finalizes = finalizes or cleanup is not None
         self.bucket = ObjectKey("v1", "ConfigMap", "bucket", BUCKETS)
         self.finalizer = Finalizer()
@@ -266,7 +266,7 @@ class Operator:
         except NotFoundError:
             return None
         made = self.component(owner["spec"])
-        async with reconciling(owner, cluster, clock=self.clock, recorder=self.told) as context:
+        async with reconciling(owner, cluster, clock=self.clock, recorder=self.recorder) as context:
             if self.finalizes and await finalize(context, made, finalizer=self.finalizer):
                 return None
             if self.finalizer.on_delete is not None and await self.read(cluster, self.bucket) is None:

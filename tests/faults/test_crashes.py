@@ -58,8 +58,8 @@ def disturb(
 
         async def make() -> Cluster:
             made.append(await start(scenario)())
-            operator.told.events = Counter()
-            recorded.append(operator.told.events)
+            operator.recorder.events = Counter()
+            recorded.append(operator.recorder.events)
             return made[-1]
 
         report = await crash_at_each_write(

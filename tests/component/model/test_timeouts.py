@@ -30,7 +30,7 @@ WEB = "apps/v1/Deployment/shop/web"
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """A function that lets the limit pass, on the clock of the event loop, as soon as everybody waits."""
+    """A function that lets the limit pass, on the clock of the event loop, as soon as all tasks wait."""
     loop, passed = asyncio.get_running_loop(), 0.0
     time = loop.time
     monkeypatch.setattr(loop, "time", lambda: time() + passed)

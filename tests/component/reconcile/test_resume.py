@@ -1,4 +1,4 @@
-"""Resuming restores every value that the suspension replaced, whoever set it and however the component has changed."""
+"""Resuming restores every value that the suspension replaced, for any writer of it and any change of the component."""
 
 from __future__ import annotations
 

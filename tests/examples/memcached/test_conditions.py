@@ -9,7 +9,7 @@ from examples.memcached.model import Memcached
 from ocf.objects import Manifest
 
 
-def told(spec: Manifest, deployment: Manifest | None, **seen: Any) -> dict[str, tuple[str, str, str]]:
+def conditions_of(spec: Manifest, deployment: Manifest | None, **seen: Any) -> dict[str, tuple[str, str, str]]:
     found = conditions(view(Memcached.model_validate({"spec": spec}), deployment, **seen))
     return {name: (one.status, one.reason, one.message) for name, one in found.items()}
 
@@ -20,7 +20,7 @@ def running(total: int, updated: int, ready: int, *, observed: int = 2) -> Manif
 
 
 def test_there_are_four_in_one_order() -> None:
-    assert tuple(told({}, None)) == TYPES == ("Available", "Progressing", "Degraded", "Ready")
+    assert tuple(conditions_of({}, None)) == TYPES == ("Available", "Progressing", "Degraded", "Ready")
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,11 @@ def test_there_are_four_in_one_order() -> None:
     ],
 )
 def test_a_rollout(deployment: Manifest, progressing: tuple[str, str, str]) -> None:
-    assert told({"replicas": 3}, deployment)["Progressing"] == progressing
+    assert conditions_of({"replicas": 3}, deployment)["Progressing"] == progressing
 
 
 def test_zero_replicas_are_neither_available_nor_degraded() -> None:
-    assert told({"replicas": 0}, running(0, 0, 0)) == {
+    assert conditions_of({"replicas": 0}, running(0, 0, 0)) == {
         "Available": ("False", "Unavailable", "0/0 replicas are ready"),
         "Progressing": ("False", "ProgressingComplete", "All 0 replicas are updated"),
         "Degraded": ("False", "NotDegraded", "All 0 desired replicas are ready"),
@@ -54,14 +54,14 @@ def test_zero_replicas_are_neither_available_nor_degraded() -> None:
 
 
 def test_a_missing_secret_degrades_and_does_not_change_ready() -> None:
-    found = told({"replicas": 1}, running(1, 1, 1), missing=["b", "a"])
+    found = conditions_of({"replicas": 1}, running(1, 1, 1), missing=["b", "a"])
 
     assert found["Degraded"] == ("True", "SecretNotFound", "Referenced Secrets not found: a, b")
     assert found["Ready"] == ("True", "MemcachedReady", "All 1 replicas are ready")
 
 
 def test_a_failed_reconcile_degrades_with_its_error() -> None:
-    found = told({"replicas": 1}, running(1, 1, 1), missing=["a"], failure="the server is down")
+    found = conditions_of({"replicas": 1}, running(1, 1, 1), missing=["a"], failure="the server is down")
 
     assert found["Degraded"] == ("True", "Degraded", "the server is down")
     assert found["Available"][0] == "True"
@@ -69,7 +69,7 @@ def test_a_failed_reconcile_degrades_with_its_error() -> None:
 
 @pytest.mark.parametrize("scaling", [None, {"enabled": True, "maxReplicas": 9}])
 def test_a_suspended_cache_desires_no_pods_and_is_not_scaled(scaling: Manifest | None) -> None:
-    found = told({"replicas": 3, "suspended": True, "autoscaling": scaling}, running(2, 2, 2))
+    found = conditions_of({"replicas": 3, "suspended": True, "autoscaling": scaling}, running(2, 2, 2))
 
     assert found["Available"] == ("True", "Available", "2/0 replicas are ready")
     assert found["Progressing"] == ("True", "Progressing", "Rollout in progress: 2/0 replicas updated")

@@ -86,8 +86,8 @@ async def program(
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(600):
-            _, told = await telling
-    assert process.returncode == 0, told.decode()
+            _, output = await telling
+    assert process.returncode == 0, output.decode()
 
 
 async def ready(env: Env) -> None:

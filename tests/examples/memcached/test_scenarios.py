@@ -94,7 +94,7 @@ def test_scenario_03_the_count_of_the_deployment(spec: Manifest, replicas: int |
 SCALED = {"replicas": 2, "autoscaling": on()}
 
 
-def told(spec: Manifest, deployment: Manifest | None, **seen: Any) -> dict[str, tuple[str, str, str]]:
+def conditions_of(spec: Manifest, deployment: Manifest | None, **seen: Any) -> dict[str, tuple[str, str, str]]:
     found = conditions(view(cache(**spec), deployment, **seen))
     return {name: (one.status, one.reason, one.message) for name, one in found.items()}
 
@@ -105,7 +105,7 @@ def running(total: int, updated: int, ready: int) -> Manifest:
 
 
 def test_scenario_04_all_is_well_whatever_the_cache_says() -> None:
-    assert told(SCALED, running(5, 5, 5)) == {
+    assert conditions_of(SCALED, running(5, 5, 5)) == {
         "Available": ("True", "Available", "5/5 replicas are ready (HPA-managed)"),
         "Progressing": ("False", "ProgressingComplete", "All 5 replicas are updated"),
         "Degraded": ("False", "NotDegraded", "All 5 desired replicas are ready"),
@@ -114,7 +114,7 @@ def test_scenario_04_all_is_well_whatever_the_cache_says() -> None:
 
 
 def test_scenario_05_some_are_not_ready() -> None:
-    assert told(SCALED, running(5, 5, 3)) == {
+    assert conditions_of(SCALED, running(5, 5, 3)) == {
         "Available": ("True", "Available", "3/5 replicas are ready (HPA-managed)"),
         "Progressing": ("False", "ProgressingComplete", "All 5 replicas are updated"),
         "Degraded": ("True", "Degraded", "Only 3/5 replicas are ready"),
@@ -123,7 +123,7 @@ def test_scenario_05_some_are_not_ready() -> None:
 
 
 def test_scenario_06_no_deployment() -> None:
-    assert told(SCALED, None) == {
+    assert conditions_of(SCALED, None) == {
         "Available": ("False", "Unavailable", "0/2 replicas are ready (HPA-managed)"),
         "Progressing": ("True", "Progressing", "Waiting for deployment to be created"),
         "Degraded": ("True", "Degraded", "Waiting for deployment to be created"),
@@ -132,7 +132,11 @@ def test_scenario_06_no_deployment() -> None:
 
 
 def test_scenario_07_nobody_scales() -> None:
-    assert told({"replicas": 3}, running(3, 3, 3))["Available"] == ("True", "Available", "3/3 replicas are ready")
+    assert conditions_of({"replicas": 3}, running(3, 3, 3))["Available"] == (
+        "True",
+        "Available",
+        "3/3 replicas are ready",
+    )
 
 
 @pytest.mark.parametrize(

@@ -242,7 +242,7 @@ POD, OTHER = pod(), pod("other", on="n1")
                 pod(topologySpreadConstraints=spread(nodeAffinityPolicy="Ignore"), nodeSelector={HOST: "n1"}), OTHER
             ),
             (texts.SPREAD,),
-            id="unless told otherwise",
+            id="by default",
         ),
         pytest.param(
             verdict(pod(topologySpreadConstraints=spread(minDomains=3)), OTHER, pod("o", on="n2")),

@@ -82,7 +82,7 @@ def test_entries_are_recorded_in_short() -> None:
     assert built(mutate).render()["data"] == {"password": ENCODED, "key": "AP8="}
 
 
-class TestNothingIsTold:
+class TestNoValueIsShown:
     def test_in_an_explanation(self) -> None:
         field = built(lambda m: m.ensure_entry("password", HIDDEN)).explain().field("data.password")
         assert str(field.source) == "mutation m, edit_data"

@@ -309,7 +309,7 @@ async def test_a_configuration_that_comes_later_is_filled_in(webhooks: Webhooks)
 
 
 async def test_a_certificate_that_is_not_trusted_is_a_problem(webhooks: Webhooks) -> None:
-    """Somebody else keeps writing the bundle, after us."""
+    """Another writer keeps changing the bundle after this process."""
 
     class Stubborn(EmbeddedCluster):
         async def apply(self, manifest: Manifest, **more: Any) -> Manifest:
@@ -358,7 +358,7 @@ def test_renewal_begins_after_two_thirds() -> None:
         pytest.param(["both", "both"], False, 24 * 90, True, id="nothing to lose"),
         pytest.param(["old", "old"], False, 24 * 90, False, id="nothing to win"),
         pytest.param(["both", "both"], False, -24 * 100, False, id="a clock set back is no hurry"),
-        pytest.param([], False, 0, True, id="nobody asks yet"),
+        pytest.param([], False, 0, True, id="no requests yet"),
     ],
 )
 def test_a_following_pair_takes_over_when_it_is_trusted(

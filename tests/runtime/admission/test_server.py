@@ -106,10 +106,10 @@ async def test_defaults_are_filled_in_and_all_errors_arrive(
             f'admission webhook "validate.shops.{GROUP}" denied the request: Shop.{GROUP} "corner" is invalid: ['
         )
         text = dump_document({**wrong, "metadata": shop(envtest.namespace)["metadata"]})
-        with pytest.raises(ConfigError) as told:
+        with pytest.raises(ConfigError) as raised:
             await asyncio.to_thread(envtest.kubectl, "replace", "--filename=-", stdin=text)
         for cause in refused.value.causes:
-            assert f"{cause.field}: {cause.message}" in str(told.value)
+            assert f"{cause.field}: {cause.message}" in str(raised.value)
 
 
 async def test_what_the_schema_refuses_is_told_by_the_schema(

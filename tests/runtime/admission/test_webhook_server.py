@@ -1,4 +1,4 @@
-"""The server: what it answers over TLS, and that a renewal refuses nobody."""
+"""The server: its responses over TLS, and that no request fails during a renewal."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def leaf(pair: KeyPair) -> bytes:
         pytest.param("POST", PATH, b"\xff", 400, "not an AdmissionReview", id="no text"),
         pytest.param("POST", PATH, "[]", 400, "not an AdmissionReview", id="no object"),
         pytest.param("POST", PATH, " " * (7 * 1024 * 1024 + 1), 413, "", id="too long"),
-        pytest.param("POST", "/validate", "{}", 404, "no webhook at /validate", id="nobody there"),
+        pytest.param("POST", "/validate", "{}", 404, "no webhook at /validate", id="unknown path"),
         pytest.param("GET", PATH, None, 405, "", id="another method"),
         pytest.param("GET", "/readyz", None, 200, "ok", id="ready"),
     ],
@@ -264,9 +264,9 @@ async def test_readiness_is_honest(webhooks_: Webhooks) -> None:
     given = Given(made(now=clock.now()))
     async with serving(webhooks_, certificates=given, host=HOST, port=0, clock=clock) as server:
         assert server.problem() == ""
-        given.problem = "nobody trusts it"
+        given.problem = "the certificate is not trusted"
         await server.refresh()
-        assert server.problem() == "nobody trusts it"
+        assert server.problem() == "the certificate is not trusted"
         clock.advance(timedelta(days=1))
         assert server.problem() == (
             "the certificate is valid from 2025-12-31T12:00:00Z to 2026-01-02T12:00:00Z, and it is 2026-01-02T12:00:00Z"
@@ -274,13 +274,13 @@ async def test_readiness_is_honest(webhooks_: Webhooks) -> None:
 
 
 async def test_readiness_is_told_over_http(webhooks_: Webhooks) -> None:
-    given = Given(problem="nobody trusts it")
+    given = Given(problem="the certificate is not trusted")
     async with (
         serving(webhooks_, certificates=given, host=HOST, port=0) as server,
         client(given.pair) as session,
         session.get(server.url + "/readyz") as answer,
     ):
-        assert (answer.status, await answer.text()) == (500, "nobody trusts it\n")
+        assert (answer.status, await answer.text()) == (500, "the certificate is not trusted\n")
 
 
 async def test_certificates_are_asked_for_as_often_as_they_want(webhooks_: Webhooks) -> None:

@@ -90,7 +90,7 @@ async def test_the_embedded_cluster_takes_them(webhooks: Webhooks) -> None:
 
 
 async def slow(_: object) -> None:
-    """Default nothing, in a way that nobody awaits."""
+    """Default nothing, by a coroutine function."""
 
 
 SLOW: Webhook[Any] = Webhook("example.com", "v1", "Town", "towns", defaulters=[slow])

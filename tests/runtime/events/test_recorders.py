@@ -39,7 +39,9 @@ def test_each_recorder_is_told_everything(attempt: Callable[..., Attempt], event
     assert first.taken == second.taken == [attempt(), event(), (event().owner, [{"type": "WebReady"}])]
 
 
-def test_a_broken_recorder_harms_nobody(event: Callable[..., Event], caplog: pytest.LogCaptureFixture) -> None:
+def test_an_error_of_a_recorder_ends_no_reconcile(
+    event: Callable[..., Event], caplog: pytest.LogCaptureFixture
+) -> None:
     """Neither the pass nor the recorder behind it fails; the log says what was wrong."""
     behind = Notes()
     with caplog.at_level(logging.ERROR, "ocf.runtime"):

@@ -165,7 +165,7 @@ async def test_owners_and_their_objects_are_looked_after_and_nothing_of_kopf_is_
     assert list((await cluster.get(SHOP))["status"]) == ["conditions"]
     events = await cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace="town"))
     assert {event["reportingController"] for event in events.items} == {"example.com/shops"}
-    # Nobody holds it.
+    # No process holds it.
     await cluster.delete(SHOP)
     assert not (await cluster.list("example.com/v1", "Shop", ListOptions(namespace="town"))).items
 
@@ -369,13 +369,13 @@ async def test_kopf_ends_when_the_operators_do(cluster: EmbeddedCluster, tmp_pat
     await cluster.create(shop(), field_manager="test")
     arguments = [sys.executable, "-m", "kopf", "run", "--namespace", "town", str(tmp_path / "shops.py")]
     process = await asyncio.create_subprocess_exec(*arguments, stdout=PIPE, stderr=STDOUT)
-    told, _ = await asyncio.wait_for(process.communicate(), 600)
-    assert b"a worker of shops ended unexpectedly" in told
+    output, _ = await asyncio.wait_for(process.communicate(), 600)
+    assert b"a worker of shops ended unexpectedly" in output
     assert process.returncode
 
 
 def test_nothing_but_the_adapter_imports_kopf() -> None:
-    """And nothing imports the adapter, so that nobody needs kopf who does not name it."""
+    """No other module imports the adapter: kopf is needed only where the adapter is used."""
     root = Path(ocf.__file__).parent
     naming = re.compile(r"^\s*(import|from) (ocf\.runtime\.)?kopf\b", re.MULTILINE)
     importers = {str(path.relative_to(root)) for path in root.rglob("*.py") if naming.search(path.read_text())}

@@ -1,7 +1,7 @@
 """Rules and dashboard speak of what is exported, in words that are exported.
 
-What the rules say of histories of the metrics is told in `alerts_test.yaml`, for Prometheus' own
-`promtool test rules`; whoever changes a threshold runs it.
+What the rules say of histories of the metrics is in `alerts_test.yaml`, for Prometheus' own
+`promtool test rules`; run it after a change of a threshold.
 """
 
 import re

@@ -39,8 +39,8 @@ async def test_a_process_without_checks_lives_and_is_ready() -> None:
 async def test_a_check_that_fails_is_named_and_all_others_too() -> None:
     problem = "lost"
     async with asking(live={"watch": lambda: problem, "queue": lambda: ""}) as (session, _):
-        told = "[+]ping ok\n[-]watch failed: lost\n[+]queue ok\nhealthz check failed\n"
-        assert await asked(session, "/healthz") == (500, told)
+        body = "[+]ping ok\n[-]watch failed: lost\n[+]queue ok\nhealthz check failed\n"
+        assert await asked(session, "/healthz") == (500, body)
         assert await asked(session, "/readyz") == (200, "ok")
         problem = ""
         assert await asked(session, "/healthz") == (200, "ok")

@@ -15,7 +15,7 @@ from ocf.runtime.monitoring import JsonFormatter
 EMPTY: Final[dict[str, str]] = {}
 
 
-def record(message: object = "told", *args: object, **fields: Any) -> logging.LogRecord:
+def record(message: object = "reconciled", *args: object, **fields: Any) -> logging.LogRecord:
     made = logging.LogRecord("ocf.component", logging.INFO, __file__, 1, message, args, fields.pop("exc_info", None))
     made.created = 1767268800.25
     for name, value in fields.items():
@@ -55,7 +55,9 @@ def test_a_logger_hands_its_extras_over() -> None:
     handler = logging.StreamHandler(written)
     handler.setFormatter(JsonFormatter())
     logger = logging.getLogger("ocf.component")
-    handler.handle(logger.makeRecord(logger.name, logging.INFO, "", 1, "told", (), None, extra={"component": "web"}))
+    handler.handle(
+        logger.makeRecord(logger.name, logging.INFO, "", 1, "reconciled", (), None, extra={"component": "web"})
+    )
 
     assert json.loads(written.getvalue()).keys() == {"time", "level", "logger", "message", "component"}
 
@@ -108,7 +110,7 @@ class TestErrors:
             "at": f"test_json_logs.py:{fail.__code__.co_firstlineno + 2} in fail",
         }
 
-    def test_what_led_to_it_is_told_nearest_first(self) -> None:
+    def test_causes_are_listed_nearest_first(self) -> None:
         def fail() -> None:
             try:
                 try:

@@ -96,7 +96,7 @@ class TestAttempts:
         assert [value for _, value in samples(recorder, APPLIES)] == [100]
 
     def test_labels_without_end_end_up_in_one_series(self, attempt: Callable[..., Attempt]) -> None:
-        """Whoever names a component after its owner must not fill the memory of operator and Prometheus."""
+        """A component that is named after its owner must not fill the memory of operator and Prometheus."""
         recorder = PrometheusRecorder(controller="shop", limit=2)
         for number in range(10):
             recorder.attempted(attempt(component=f"web-{number}"))

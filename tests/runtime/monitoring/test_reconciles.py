@@ -136,13 +136,13 @@ async def test_what_was_done_is_told_on_the_owner(operator: Operator) -> None:
         await operator.run(recorder=multi_recorder(operator.metrics, poster))
     await poster.close()
 
-    told = (await operator.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace="town"))).items
+    events = (await operator.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace="town"))).items
     uid = (await operator.cluster.get(OWNER))["metadata"]["uid"]
-    assert [(event["reason"], event["action"], event["note"]) for event in told] == [
+    assert [(event["reason"], event["action"], event["note"]) for event in events] == [
         ("CreatedDeployment", "Create", "Created Deployment 'backend'"),
         ("UpdatedDeployment", "Update", "Updated Deployment 'backend'"),
     ]
-    assert {(event["regarding"]["uid"], event["related"]["name"]) for event in told} == {(uid, "backend")}
+    assert {(event["regarding"]["uid"], event["related"]["name"]) for event in events} == {(uid, "backend")}
     assert poster.dropped == {}
 
 

@@ -84,7 +84,7 @@ def components_of(owner: Shop, *, motto: str = "") -> Component:
 
 
 class _SilenceError(Exception):
-    """A connection that is lost without anybody noticing."""
+    """A connection that is lost without an error."""
 
 
 class Gateway(InterceptingCluster):

@@ -1,4 +1,4 @@
-"""Who is told what an operator does: recorders of its own, events in its own words, and who keeps things of owners."""
+"""Events of an operator: its own recorders, its own texts, and what is kept per owner."""
 
 from __future__ import annotations
 

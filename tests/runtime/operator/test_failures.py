@@ -339,13 +339,13 @@ def test_an_error_of_an_unpublished_component_is_in_the_report_or_in_the_failure
         builder = component.Builder("web", condition_type="WebReady").unpublished()
         return builder.with_resource(configmap.Builder(settings).build()).build()
 
-    def told(context: ReconcileContext, _: Shop, outcome: ReconcileOutcome) -> None:
+    def record(context: ReconcileContext, _: Shop, outcome: ReconcileOutcome) -> None:
         message = str(outcome.error) if shows else "something is wrong"
         context.set_condition("Ready", status="False", reason="Broken", message=message)
 
     async def test(env: Env) -> None:
         for _ in range(2):
-            assert await env.reconcile(replace(OPERATOR, components=hidden, report=told)) is not None
+            assert await env.reconcile(replace(OPERATOR, components=hidden, report=record)) is not None
         assert list(await env.shown()) == (["Ready"] if shows else ["Ready", "Reconciled"])
         assert any("nowhere" in message for message in await env.messages())
         assert len(env.events.failures) == 1

@@ -193,7 +193,7 @@ def test_a_cluster_that_is_away_makes_the_process_not_ready_and_after_a_while_un
 
 
 def test_a_task_that_somebody_ended_is_started_anew(run_test: RunTest) -> None:
-    """The watch of a kind: it would be missed by nobody but the next pass, which may never come."""
+    """The watch of a kind: only the next reconcile would notice that it ended, and there may never be one."""
 
     async def test(env: Env) -> None:
         async with env.operating() as process:
@@ -361,8 +361,8 @@ def test_a_pass_that_cannot_be_ended_is_named_by_the_probes(run_test: RunTest) -
             await asyncio.sleep(85)
             assert process.health.reconciles() == ""
             await asyncio.sleep(10)
-            told = "the reconcile of example.com/v1/Shop/town/corner does not end"
-            assert process.health.live["reconciles"]() == process.health.ready["reconciles"]() == told
+            message = "the reconcile of example.com/v1/Shop/town/corner does not end"
+            assert process.health.live["reconciles"]() == process.health.ready["reconciles"]() == message
             stubborn = False
             await asyncio.sleep(100)
             assert process.health.reconciles() == ""

@@ -60,7 +60,7 @@ async def components(owner: Shop, context: ReconcileContext) -> Component:
     return web(owner)
 
 
-# Tests share the server, and this kind is nobody else's.
+# Tests share the server, and only these tests use this kind.
 DEFINITION = crd("operator.example.com", CRDVersion("v1", Shop))
 
 
@@ -82,7 +82,7 @@ EVERY_STATE = [web(Shop(metadata={"name": "any", "namespace": "any"}))]
 async def until(holds: Callable[[], Awaitable[Any]]) -> None:
     """Wait until something holds, on a cluster with a clock of its own."""
     async with asyncio.timeout(600):
-        while not await holds():  # noqa: ASYNC110 (the server tells nobody)
+        while not await holds():  # noqa: ASYNC110 (the server sends no event)
             await asyncio.sleep(0.05)
 
 

@@ -148,8 +148,8 @@ def test_owners_are_worked_on_side_by_side_and_each_one_alone(run_test: RunTest)
 
 
 @pytest.mark.promise("woken")
-def test_what_the_last_pass_has_read_by_name_wakes_whoever_read_it(run_test: RunTest) -> None:
-    """Also when it was not there; and no longer once nobody reads it."""
+def test_an_object_read_by_name_triggers_the_owner_whose_last_reconcile_read_it(run_test: RunTest) -> None:
+    """Also when it was not there; and no longer once no reconcile reads it."""
 
     async def test(env: Env) -> None:
         env.before = read_guide

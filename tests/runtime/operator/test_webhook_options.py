@@ -118,12 +118,12 @@ async def test_configurations_of_a_cluster_stay_and_are_told_whom_to_trust() -> 
 
 
 class Untrusted:
-    """Certificates that nobody trusts yet."""
+    """Certificates that are not trusted yet."""
 
     interval = timedelta(hours=1)
 
     async def refresh(self) -> ServingCertificate:
-        return ServingCertificate(issue([HOST], datetime.now(UTC), timedelta(days=1)), "nobody trusts it yet")
+        return ServingCertificate(issue([HOST], datetime.now(UTC), timedelta(days=1)), "it is not trusted yet")
 
 
 async def test_readiness_names_what_is_wrong_with_them() -> None:
@@ -132,7 +132,7 @@ async def test_readiness_names_what_is_wrong_with_them() -> None:
         assert process.endpoints is not None
         async with session.get(f"{process.endpoints.url}/readyz/webhooks") as answer:
             assert answer.status == 500
-            assert "nobody trusts it yet" in await answer.text()
+            assert "it is not trusted yet" in await answer.text()
         async with session.get(f"{process.endpoints.url}/healthz?verbose") as answer:
             assert (answer.status, "webhooks" in await answer.text()) == (200, False)
 

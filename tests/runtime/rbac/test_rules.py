@@ -100,7 +100,7 @@ def test_a_cache_lists_and_watches_what_it_reads() -> None:
 
 
 def test_where_owner_references_are_enforced_the_finalizers_are_ours() -> None:
-    """And whoever sets or changes an owner reference must be allowed to delete the object."""
+    """An account that sets or changes an owner reference must be allowed to delete the object."""
     found = of(of_settings().build(), enforced=True)
 
     assert verbs(found, "shops/finalizers") == {"update"}

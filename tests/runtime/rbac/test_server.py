@@ -218,7 +218,7 @@ async def effective(cluster: Cluster, namespace: str) -> None:
                 try:
                     await cluster.list("v1", kind, ListOptions(namespace=namespace if one.namespaced else ""))
                 except ForbiddenError:
-                    await asyncio.sleep(0.02)  # the server tells nobody
+                    await asyncio.sleep(0.02)  # the server sends no event
                 else:
                     break
 

@@ -127,7 +127,7 @@ def test_a_key_in_back_off_comes_at_once_when_it_is_added() -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "after", "while it is worked on"])
-def test_a_key_that_a_server_holds_back_comes_no_earlier_whoever_adds_it(when: str) -> None:
+def test_a_key_that_a_server_holds_back_comes_no_earlier_after_any_add(when: str) -> None:
     async def main() -> None:
         queue: WorkQueue[str] = WorkQueue("q", delays=DELAYS)
         queue.add("a")

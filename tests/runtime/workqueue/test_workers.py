@@ -48,7 +48,7 @@ SLOW_DOWN = TooManyRequestsError("slow down", retry_after=30)
     ],
 )
 def test_no_error_ends_a_worker(error: BaseException, level: int, caplog: pytest.LogCaptureFixture) -> None:
-    """It is told, and the key comes back later each time."""
+    """The error is logged, and the key comes back later each time."""
     caplog.set_level(logging.INFO)
 
     async def main() -> None:

@@ -274,8 +274,8 @@ async def apis_that_are_down(env: Env) -> AsyncIterator[None]:
     await env.workload(3)
     env.see("queue", "50")
     env.use(cpu="50m")
-    nobody = described({"apiVersion": "example.com/v1", "kind": "Nobody", "name": "web"}, "hits", value="1")
-    await env.hpa(HALF, QUEUE, nobody, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+    unknown_kind = described({"apiVersion": "example.com/v1", "kind": "Nobody", "name": "web"}, "hits", value="1")
+    await env.hpa(HALF, QUEUE, unknown_kind, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
     yield
     env.see("queue", "1")
     yield
