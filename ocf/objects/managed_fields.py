@@ -6,6 +6,7 @@ list, `v:` a value of a set, and `.` the object or the entry itself.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ __all__ = [
     "FieldManager",
     "ManagedFields",
     "ManagedFieldsEntry",
+    "field_manager",
     "fields_path",
     "key_label",
     "read_key",
@@ -28,8 +30,29 @@ __all__ = [
 ]
 
 _APPLY: Final = "Apply"
+# The API server's limit for the name of a field manager, in bytes.
+_LONGEST_MANAGER: Final = 128
 SELF: Final = "."
 """The key of `fieldsV1` for the object or the entry itself."""
+
+
+def field_manager(*parts: str) -> str:
+    """Return the name of a field manager.
+
+    Args:
+        parts: What identifies the writer, such as kind of the owner, name of the component, and uid of the owner.
+
+    Returns:
+        The parts joined by slashes; their SHA-256 in hex if that has more bytes than the API allows.
+
+    Example:
+        >>> field_manager("Shop", "web-interface", "c0ffee")
+        'Shop/web-interface/c0ffee'
+        >>> len(field_manager("Shop", "x" * 200, "c0ffee")), len(field_manager("Shop", "ü" * 100, "c0ffee"))
+        (64, 64)
+    """
+    name = "/".join(parts)
+    return name if len(name.encode()) <= _LONGEST_MANAGER else hashlib.sha256(name.encode()).hexdigest()
 
 
 class FieldManager(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ocf.objects import Manifest
-from ocf.objects.managed_fields import FieldManager, ManagedFields, fields_path, read_key, restricted
+from ocf.objects.managed_fields import FieldManager, ManagedFields, field_manager, fields_path, read_key, restricted
 
 FIELDS: Manifest = {
     "f:metadata": {"f:finalizers": {".": {}, 'v:"ocf.dev/app"': {}}},
@@ -123,3 +123,17 @@ def test_a_restricted_fieldset_lists_only_the_paths_given(paths: list[tuple[str,
 )
 def test_a_key_is_json(name: str, key: Any) -> None:
     assert read_key(name) == key
+
+
+class TestNameOfAFieldManager:
+    def test_a_name_at_the_limit_is_kept_and_one_above_is_hashed(self) -> None:
+        assert field_manager("Shop", "x" * 123) == "Shop/" + "x" * 123
+        hashed = field_manager("Shop", "x" * 124)
+        assert (len(hashed), hashed) == (64, field_manager("Shop", "x" * 124))
+
+    def test_the_limit_is_in_bytes(self) -> None:
+        assert field_manager("Shop", "ü" * 61) == "Shop/" + "ü" * 61
+        assert len(field_manager("Shop", "ü" * 62)) == 64
+
+    def test_two_long_names_have_different_hashes(self) -> None:
+        assert field_manager("Shop", "x" * 200, "a") != field_manager("Shop", "x" * 200, "b")

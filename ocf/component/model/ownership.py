@@ -1,20 +1,18 @@
-"""Ownership of objects: field managers, owner references, and fields that only the API server sets."""
+"""Ownership of objects: owners, owner references, and fields that only the API server sets."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
 from ocf.errors import ConfigError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects.managed_fields import field_manager
 from ocf.objects.owner_references import controller_of
 
-__all__ = ["SECOND", "Owner", "field_manager", "sendable"]
+__all__ = ["SECOND", "Owner", "sendable"]
 
-# The API server's limit for the name of a field manager, in bytes.
-_LONGEST_MANAGER: Final = 128
 # Length of a SHA-256 in hex.
 _HASHED: Final = 64
 # Only the API server sets these; it rejects most of them in a request.
@@ -34,25 +32,6 @@ _SERVER_METADATA: Final = frozenset(
 
 SECOND: Final = "left"
 """Last part of the name of a component's second field manager, which holds values that are handed over."""
-
-
-def field_manager(*parts: str) -> str:
-    """Return the name of a field manager.
-
-    Args:
-        parts: Kind of the owner, name of the component, uid of the owner.
-
-    Returns:
-        The parts joined by slashes; their SHA-256 in hex if that has more bytes than the API allows.
-
-    Example:
-        >>> field_manager("Shop", "web-interface", "c0ffee")
-        'Shop/web-interface/c0ffee'
-        >>> len(field_manager("Shop", "x" * 200, "c0ffee")), len(field_manager("Shop", "ü" * 100, "c0ffee"))
-        (64, 64)
-    """
-    name = "/".join(parts)
-    return name if len(name.encode()) <= _LONGEST_MANAGER else hashlib.sha256(name.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

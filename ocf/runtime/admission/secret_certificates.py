@@ -19,6 +19,7 @@ from ocf.cluster import Cluster
 from ocf.concepts import Clock, SystemClock
 from ocf.errors import AlreadyExistsError, ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission.certificate_source import ServingCertificate
 from ocf.runtime.admission.key_pairs import KeyPair, authorities
 from ocf.runtime.admission.rotation import Renewal, RotationPolicy, StoredCertificates, Trust, choose_pair, plan
@@ -75,7 +76,7 @@ class SecretCertificates:
         self._clock = clock or SystemClock()
         self._renewal = renewal or Renewal()
         self._policy = RotationPolicy((address.host,), self._renewal.lifetime)
-        self._manager = f"{webhooks.name}-webhook-certificates"[:128]
+        self._manager = field_manager(f"{webhooks.name}-webhook-certificates")
         self._shown: KeyPair | None = None
         self._trusted_since: dict[bytes, timedelta] = {}
         self._data: Mapping[str, Any] | None = None

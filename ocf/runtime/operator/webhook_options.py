@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from ocf.errors import ApiError, BuildError
 from ocf.objects import ObjectKey
+from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission.secret_certificates import SecretCertificates, certificate_rules
 from ocf.runtime.admission.server import WebhookServer, serving
 from ocf.runtime.admission.webhook_configurations import Service, Url, configurations
@@ -154,7 +155,7 @@ async def _registered(cluster: Cluster, manifests: Sequence[Manifest], name: str
     """Register the webhooks while the block runs; configurations left by an earlier process are taken over."""
     try:
         for manifest in manifests:
-            await cluster.apply(manifest, field_manager=f"{name}-webhooks"[:128], force=True)
+            await cluster.apply(manifest, field_manager=field_manager(f"{name}-webhooks"), force=True)
         yield
     finally:
         # The server stops now, so API servers must stop calling it.

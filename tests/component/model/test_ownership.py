@@ -1,8 +1,8 @@
-"""Field managers, owner references, and server-set fields."""
+"""Owner references and server-set fields."""
 
 import pytest
 
-from ocf.component.model.ownership import Owner, field_manager, sendable
+from ocf.component.model.ownership import Owner, sendable
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import Manifest, ObjectKey, copy_json
 
@@ -13,20 +13,6 @@ MALL = Owner(ObjectKey("example.com/v1", "Mall", "demo"), "uid-2", 1)
 def made(namespace: str = "shop", *references: Manifest) -> Manifest:
     metadata = {"name": "x", **({"namespace": namespace} if namespace else {})}
     return {"metadata": metadata | ({"ownerReferences": list(references)} if references else {})}
-
-
-class TestFieldManager:
-    def test_a_name_at_the_limit_is_kept_and_one_above_is_hashed(self) -> None:
-        assert field_manager("Shop", "x" * 123) == "Shop/" + "x" * 123
-        hashed = field_manager("Shop", "x" * 124)
-        assert (len(hashed), hashed) == (64, field_manager("Shop", "x" * 124))
-
-    def test_the_limit_is_in_bytes(self) -> None:
-        assert field_manager("Shop", "ü" * 61) == "Shop/" + "ü" * 61
-        assert len(field_manager("Shop", "ü" * 62)) == 64
-
-    def test_two_long_names_have_different_hashes(self) -> None:
-        assert field_manager("Shop", "x" * 200, "a") != field_manager("Shop", "x" * 200, "b")
 
 
 class TestOwner:
