@@ -22,6 +22,7 @@ from ocf.embedded.http.control import CONTROL, Control
 from ocf.embedded.http.documents import document_response, not_served
 from ocf.embedded.http.handlers import RequestContext, handle
 from ocf.embedded.http.paths import ResourcePath, parse_path
+from ocf.embedded.http.query_options import is_set
 from ocf.embedded.http.request_body import MAX_BYTES
 from ocf.embedded.http.responses import Response, error_response, write_body
 from ocf.embedded.http.status import too_large
@@ -123,7 +124,7 @@ class _RequestHandler:
                 return _response(not_served())
             raise no_such_resource()
         query = request.query
-        watch = request.method == "GET" and query.get("watch", "") in ("true", "1") and not path.name
+        watch = request.method == "GET" and is_set(query, "watch") and not path.name
         context = RequestContext(
             method=request.method,
             path=path,

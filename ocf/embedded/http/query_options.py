@@ -13,16 +13,28 @@ from ocf.embedded.api.write_options import FieldValidation, require_manager
 from ocf.embedded.http.status import bad_option
 from ocf.errors import FieldProblem, InvalidError, StatusCause
 
-__all__ = ["DeleteQuery", "ListQuery", "WriteQuery"]
+__all__ = ["DeleteQuery", "ListQuery", "WriteQuery", "is_set"]
 
-_TRUE: Final = frozenset({"true", "1", "t", "T", "TRUE", "True", ""})
 _PROPAGATIONS: Final = ("Foreground", "Background", "Orphan", "nil")
 
 _VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 
 
-def _flag(query: Mapping[str, str], name: str) -> bool:
-    return name in query and query[name] in _TRUE
+def is_set(query: Mapping[str, str], name: str) -> bool:
+    """Return whether a boolean option of a query is true.
+
+    Only the absence of the option and the values `0` and `false`, in any case, are false: the conversion of a query
+    parameter to a bool in `k8s.io/apimachinery/pkg/runtime`.
+
+    Args:
+        query: The query.
+        name: The name of the option.
+
+    Example:
+        >>> is_set({"watch": "True"}, "watch"), is_set({"watch": ""}, "watch"), is_set({"watch": "False"}, "watch")
+        (True, True, False)
+    """
+    return name in query and query[name] != "0" and query[name].lower() != "false"
 
 
 def _integer(query: Mapping[str, str], name: str) -> int:
@@ -76,9 +88,9 @@ class ListQuery:
             continue_token=query.get("continue", ""),
             resource_version=query.get("resourceVersion", ""),
             match=query.get("resourceVersionMatch", ""),
-            watch=_flag(query, "watch"),
-            bookmarks=_flag(query, "allowWatchBookmarks"),
-            initial=_flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
+            watch=is_set(query, "watch"),
+            bookmarks=is_set(query, "allowWatchBookmarks"),
+            initial=is_set(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
             timeout=max(0, _integer(query, "timeoutSeconds")),
         )
         options._require_consistent()
@@ -157,7 +169,7 @@ class WriteQuery:
         return cls(
             field_manager=manager,
             dry_run=_dry_run(query, kind),
-            force=_flag(query, "force") if "force" in query else None,
+            force=is_set(query, "force") if "force" in query else None,
             validation=FieldValidation(validation or FieldValidation.WARN),
         )
 
