@@ -4,9 +4,11 @@ import asyncio
 import base64
 import binascii
 import json
+import posixpath
 import ssl
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from ocf.embedded.admission.errors import UnansweredError
 from ocf.objects import Manifest
@@ -14,6 +16,7 @@ from ocf.objects import Manifest
 __all__ = ["HttpAdmissionClient"]
 
 _OK: Final = 200
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MAX_BODY_SHOWN: Final = 200
 
 
@@ -23,7 +26,7 @@ class _UnknownServiceError(ValueError):
     def __init__(self, place: tuple[str, str], service: Mapping[str, Any]) -> None:
         namespace, name = place
         super().__init__(f'service "{name}" not found')
-        self.url = f"https://{name}.{namespace}.svc:{service.get('port', 443)}{service.get('path') or ''}"
+        self.url = _cleaned(f"https://{name}.{namespace}.svc:{service.get('port', 443)}{service.get('path') or ''}")
 
 
 class HttpAdmissionClient:
@@ -51,18 +54,18 @@ class HttpAdmissionClient:
             config: Its `clientConfig`.
 
         Returns:
-            The URL.
+            The URL, with a cleaned path: no doubled or trailing slashes, no `.` and `..`.
 
         Raises:
             ValueError: If it refers to a service whose address is not configured.
         """
         if config.get("url"):
-            return str(config["url"])
+            return _cleaned(str(config["url"]))
         service = config.get("service") or {}
         place = (str(service.get("namespace")), str(service.get("name")))
         if place not in self._services:
             raise _UnknownServiceError(place, service)
-        return self._services[place].rstrip("/") + (service.get("path") or "")
+        return _cleaned(f"{self._services[place]}/{service.get('path') or ''}")
 
     async def ask(self, webhook: Mapping[str, Any], review: Manifest, *, seconds: float) -> Any:
         """Send an AdmissionReview to a webhook and return its response.
@@ -103,11 +106,21 @@ class HttpAdmissionClient:
             session.post(url, json=review, ssl=context, allow_redirects=False) as response,
         ):
             body = await response.read()
+            if response.status in _REDIRECTS:
+                target = response.headers.get("Location", "")
+                problem = f'Post "{url}": redirects to "{target}" are not followed; register that URL instead'
+                raise UnansweredError(f"failed to call webhook: {problem}")
             if response.status != _OK:
                 shown = body[:_MAX_BODY_SHOWN].decode(errors="replace")
                 problem = f'an error on the server ("{shown}") has prevented the request from succeeding'
                 raise UnansweredError(f"failed to call webhook: {problem}")
             return json.loads(body)
+
+
+def _cleaned(url: str) -> str:
+    """Clean the path of a URL as `path.Join` of Go does, with which a real API server builds it."""
+    parts = urlsplit(url)
+    return parts._replace(path=posixpath.normpath(f"/{parts.path.lstrip('/')}")).geturl()
 
 
 def _with_timeout(url: str, seconds: float) -> str:
@@ -124,4 +137,9 @@ def _tls_context(config: Mapping[str, Any]) -> ssl.SSLContext:
         text = base64.b64decode(bundle).decode()
     except (binascii.Error, UnicodeDecodeError) as error:
         raise ValueError(f"clientConfig.caBundle cannot be decoded: {error}") from error
-    return ssl.create_default_context(cadata=text)
+    context = ssl.create_default_context(cadata=text)
+    # Go, in which real API servers are written, trusts any certificate of the bundle, also one that is not a CA's, and
+    # does not demand the extensions of RFC 5280.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context

@@ -4,12 +4,14 @@ import asyncio
 import base64
 import ssl
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from aiohttp import web
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -39,6 +41,8 @@ class Server:
             return web.Response(status=500, text="oops")
         if request.path == "/junk":
             return web.Response(text="{")
+        if request.path == "/moved":
+            raise web.HTTPTemporaryRedirect("/check")
         if request.path == "/slow":
             await asyncio.Event().wait()
         response = {"uid": body["request"]["uid"], "allowed": self.allowed, "status": {"message": "no", "code": 403}}
@@ -68,12 +72,10 @@ def certificate(folder: Path) -> str:
     return text.decode()
 
 
-@pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[Server]:
+@asynccontextmanager
+async def running(context: ssl.SSLContext, bundle: bytes) -> AsyncIterator[Server]:
     built = Server()
-    built.bundle = base64.b64encode(certificate(tmp_path).encode()).decode()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "tls.crt", tmp_path / "tls.key")
+    built.bundle = base64.b64encode(bundle).decode()
     app = web.Application()
     app.router.add_post("/{path:.*}", built.handle)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -81,8 +83,19 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
     site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
     await site.start()
     built.address = f"https://127.0.0.1:{runner.addresses[0][1]}"
-    yield built
-    await runner.cleanup()
+    try:
+        yield built
+    finally:
+        await runner.cleanup()
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    bundle = certificate(tmp_path).encode()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "tls.crt", tmp_path / "tls.key")
+    async with running(context, bundle) as built:
+        yield built
 
 
 def config(server: Server, path: str = "/check", **fields: Any) -> dict[str, Any]:
@@ -114,12 +127,45 @@ async def test_a_service_without_a_configured_address_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "called"),
+    [
+        ("/check", "/check"),
+        ("//check", "/check"),
+        ("/check/", "/check"),
+        ("/a/../check", "/check"),
+        ("", "/"),
+        ("/", "/"),
+    ],
+)
+async def test_the_path_is_cleaned(server: Server, path: str, called: str) -> None:
+    """Clients such as controller-runtime's envtest register URLs with a doubled slash."""
+    admission = HttpAdmissionClient(services={("shop", "webhook"): server.address})
+    service = {"service": {"namespace": "shop", "name": "webhook", "path": path}}
+    for one in ({"url": server.address + path}, service):
+        await admission.ask({"clientConfig": {**one, "caBundle": server.bundle}}, REVIEW, seconds=30)
+
+    assert [path for path, _ in server.seen] == [f"{called}?timeout=30s"] * 2
+
+
+async def test_a_bundle_may_hold_the_serving_certificate_itself() -> None:
+    """Also where another authority has issued it, which is not in the bundle."""
+    leaf = trustme.CA().issue_cert("127.0.0.1")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    leaf.configure_cert(context)
+    async with running(context, leaf.cert_chain_pems[0].bytes()) as server:
+        response = await HttpAdmissionClient().ask(config(server), REVIEW, seconds=30)
+
+    assert response["response"]["allowed"] is True
+
+
+@pytest.mark.parametrize(
     ("path", "text"),
     [
         pytest.param(
             "/broken", 'an error on the server ("oops") has prevented the request from succeeding', id="a failure"
         ),
         pytest.param("/junk", "Expecting property name", id="not JSON"),
+        pytest.param("/moved", 'redirects to "/check" are not followed; register that URL instead', id="a redirect"),
     ],
 )
 async def test_an_invalid_response_is_an_error(server: Server, path: str, text: str) -> None:
