@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 
-def serve(
+def serve(  # noqa: PLR0913 (each is an option of the command line)
     *,
     port: Port = 0,
     kubeconfig: Kubeconfig = None,
@@ -46,6 +46,9 @@ def serve(
             "--fault", metavar="FAULT", help="Fault to inject, such as conflict,kind=Shop,times=3; repeatable."
         ),
     ] = None,
+    tls: Annotated[
+        bool, typer.Option("--tls", help="Serve HTTPS, with a certificate authority made for this server.")
+    ] = False,
     output: OutputOption = ServeOutput.TEXT,
     traceback: Traceback = False,
 ) -> None:
@@ -55,11 +58,11 @@ def serve(
     controllers: objects are stored, and nothing runs. Ctrl-C stops it; the state is in memory and not kept.
     """
     with exit_on_error(traceback=traceback):
-        asyncio.run(_serve(port, kubeconfig, [*(crd or ()), *(load or ())], fault or (), output))
+        asyncio.run(_serve(port, kubeconfig, [*(crd or ()), *(load or ())], fault or (), output, tls=tls))
 
 
 async def _serve(
-    port: int, kubeconfig: Path | None, files: Sequence[Path], faults: Sequence[str], output: ServeOutput
+    port: int, kubeconfig: Path | None, files: Sequence[Path], faults: Sequence[str], output: ServeOutput, *, tls: bool
 ) -> None:
     from ocf.embedded import EmbeddedCluster
     from ocf.embedded.http import load_manifests, serving
@@ -68,7 +71,10 @@ async def _serve(
     await load_manifests(cluster, read_manifests(files), field_manager="ocf-serve")
     control = _LazyControl()
     stop = stop_event()
-    async with serving(cluster, port=port, control=control) as server, kubeconfig_of(server, kubeconfig) as path:
+    async with (
+        serving(cluster, port=port, control=control, tls=tls) as server,
+        kubeconfig_of(server, kubeconfig) as path,
+    ):
         control.server = server
         if faults:
             control.load(faults)

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -31,9 +32,13 @@ class Running:
             return answer.status, await answer.json(content_type=None)
 
 
+def cluster_of(kubeconfig: Path) -> dict[str, str]:
+    found: dict[str, str] = json.loads(kubeconfig.read_text())["clusters"][0]["cluster"]
+    return found
+
+
 def read_kubeconfig(kubeconfig: Path) -> tuple[str, int]:
-    config = json.loads(kubeconfig.read_text())
-    return config["clusters"][0]["cluster"]["server"], kubeconfig.stat().st_mode & 0o777
+    return cluster_of(kubeconfig)["server"], kubeconfig.stat().st_mode & 0o777
 
 
 def files(folder: Path, pattern: str = "*") -> list[str]:
@@ -67,6 +72,14 @@ async def error_of(*arguments: str) -> str:
     out, err = await process.communicate()
     assert (process.returncode, out) == (2, b"")
     return err.decode()
+
+
+async def test_it_serves_with_tls() -> None:
+    async with serve("--tls") as running:
+        cluster = cluster_of(Path(running.started["kubeconfig"]))
+    assert cluster["server"] == running.started["url"]
+    assert running.started["url"].startswith("https://127.0.0.1:")
+    assert b64decode(cluster["certificate-authority-data"]).startswith(b"-----BEGIN CERTIFICATE-----")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

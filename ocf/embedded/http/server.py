@@ -1,6 +1,7 @@
 """HTTP server of an embedded cluster."""
 
 import asyncio
+import base64
 import ipaddress
 import json
 import os
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ocf.cluster.protocol import Cluster
 from ocf.embedded.cluster import EmbeddedCluster
 from ocf.embedded.http.control import Control
+from ocf.embedded.http.tls import ServingTls
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,11 +34,13 @@ class HttpServer:
         url: Its URL, for example `http://127.0.0.1:41234`.
         cluster: The cluster that it serves.
         _backend: The cluster with its current wrapper.
+        authority: The certificate of its authority, as PEM; empty if it serves without TLS.
     """
 
     url: str
     cluster: EmbeddedCluster
     _backend: "Backend"
+    authority: bytes = b""
 
     def wrap(self, wrap: "Wrap | None") -> Cluster:
         """Replace the wrapper around the cluster.
@@ -51,13 +55,21 @@ class HttpServer:
         return self._backend.wrap(wrap)
 
     def kubeconfig(self) -> dict[str, Any]:
-        """Return a kubeconfig for this server."""
+        """Return a kubeconfig for this server.
+
+        Without TLS it has `insecure-skip-tls-verify`: some clients, such as `@kubernetes/client-node`, connect to a URL
+        of plain HTTP only then.
+        """
         context = {"cluster": _NAME, "user": _NAME}
+        trust: dict[str, Any] = {"insecure-skip-tls-verify": True}
+        if self.authority:
+            trust = {"certificate-authority-data": base64.b64encode(self.authority).decode()}
         return {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": _NAME, "cluster": {"server": self.url}}],
-            "users": [{"name": _NAME, "user": {}}],
+            "clusters": [{"name": _NAME, "cluster": {"server": self.url, **trust}}],
+            # The server asks for no credentials, but kubectl asks its user for some over HTTPS where it finds none.
+            "users": [{"name": _NAME, "user": {"token": _NAME} if self.authority else {}}],
             "contexts": [{"name": _NAME, "context": context}],
             "current-context": _NAME,
         }
@@ -71,6 +83,7 @@ async def serving(
     host: str = "127.0.0.1",
     port: int = 0,
     control: Control | None = None,
+    tls: bool = False,
 ) -> AsyncGenerator[HttpServer, None]:
     """Serve a cluster over HTTP while the block runs.
 
@@ -80,12 +93,14 @@ async def serving(
         host: A loopback address; others are rejected, because every client of the server may do everything.
         port: The port; 0 for a free one.
         control: Handles requests beside the Kubernetes API; None if the server has none.
+        tls: Serve HTTPS, with a certificate of an authority that is made for this server and stands in the kubeconfig.
 
     Yields:
         The server.
 
     Raises:
-        ConfigError: If the address is not a loopback address, or is in use.
+        ConfigError: If the address is not a loopback address or is in use, or if the extra `ocf[testing]` is missing,
+            which TLS needs.
 
     Example:
         >>> async def url() -> str:
@@ -101,6 +116,7 @@ async def serving(
     from ocf.embedded.http.backend import Backend
 
     _require_loopback(host)
+    issued = ServingTls.issue(host, "localhost") if tls else None
     backend = Backend(cluster)
     backend.wrap(wrap)
     stopping = asyncio.Event()
@@ -108,7 +124,7 @@ async def serving(
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port)
+        site = web.TCPSite(runner, host, port, ssl_context=issued.context if issued else None)
         try:
             await site.start()
         except OSError as error:
@@ -117,7 +133,8 @@ async def serving(
             raise ConfigError(f"cannot listen on {host}:{port}: {reason}") from error
         bound = runner.addresses[0][1]
         name = f"[{host}]" if ":" in host else host
-        yield HttpServer(f"http://{name}:{bound}", cluster, backend)
+        scheme, authority = ("https", issued.authority) if issued else ("http", b"")
+        yield HttpServer(f"{scheme}://{name}:{bound}", cluster, backend, authority)
     finally:
         stopping.set()
         await runner.cleanup()
