@@ -1,8 +1,8 @@
 """Controller of node groups: adds nodes for pods that do not fit, and removes nodes that are not needed.
 
 It runs the decisions of `ocf.nodegroups` on a cluster and a provider of machines. `lifecycle` is the life of one node,
-`plan` the decision about all groups, and `group_status` what is shown of it; all three are pure. `reconciler` carries
-them out, in an order that makes a crash at any point harmless.
+`plan` the decision about all groups, and `group_status` what is shown of it; all three are pure. `reconciler` takes
+the steps and `carry_out` the decisions, in an order that makes a crash at any point harmless.
 """
 
 from ocf.controllers.nodegroup.controller import NodeGroupController
@@ -11,8 +11,8 @@ from ocf.controllers.nodegroup.manifests import NAME, Installation, cluster_role
 from ocf.controllers.nodegroup.metrics import Monitor
 from ocf.controllers.nodegroup.model import GROUP
 from ocf.controllers.nodegroup.observation import ClusterView, read_cluster, view_of
+from ocf.controllers.nodegroup.options import ControllerOptions
 from ocf.controllers.nodegroup.plan import Plan, make_plan
-from ocf.controllers.nodegroup.reconciler import ControllerOptions
 
 __all__ = [
     "GROUP",

@@ -12,7 +12,8 @@ from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.controllers.nodegroup.metrics import Monitor
 from ocf.controllers.nodegroup.observation import KINDS
-from ocf.controllers.nodegroup.reconciler import ControllerOptions, Reconciler
+from ocf.controllers.nodegroup.options import ControllerOptions
+from ocf.controllers.nodegroup.reconciler import Reconciler
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.nodegroups import Provider

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from ocf.cluster import Cluster, Subresource
-from ocf.controllers.nodegroup.groups import GroupObject, NodeObject, to_group, to_group_status
+from ocf.controllers.nodegroup.groups import to_group, to_group_status
 from ocf.controllers.nodegroup.model import DrainStatus, VPSieNodeStatus
+from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import FIELD_MANAGER, delete_object, patch_node, store_node_status

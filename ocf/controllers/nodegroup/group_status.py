@@ -1,121 +1,20 @@
 """Status of node groups: numbers, conditions, the last decision in a line, and what steers scaling; all of it pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 
-from ocf.controllers.nodegroup.groups import GroupObject, NodeObject, backoffs, unneeded
+from ocf.controllers.nodegroup.group_decision import GroupDecision
+from ocf.controllers.nodegroup.groups import backoffs, unneeded
 from ocf.controllers.nodegroup.model import BlockedNode, Condition, NodeGroupSpec, NodeGroupStatus
-from ocf.nodegroups import Decision, GroupStatus, Verdict
-from ocf.nodegroups.packing import NewNode, Unplaced
-from ocf.nodegroups.scale_down import CandidateOutcome
-from ocf.nodegroups.scale_up import GroupScaleUp
+from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
+from ocf.controllers.nodegroup.texts import shortened
+from ocf.nodegroups import GroupStatus
 from ocf.objects.conditions import transition_time
 
-__all__ = [
-    "GroupDecision",
-    "Outcome",
-    "count_refusals",
-    "decision_of",
-    "failed_status",
-    "invalid_status",
-    "next_status",
-]
+__all__ = ["count_refusals", "failed_status", "invalid_status", "next_status"]
 
-_LONGEST: Final = 256
 _True: Final = "True"
-
-Outcome = Literal["scale_up", "scale_down", "none"]
-"""What a decision does to a group."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupDecision:
-    """The part of a decision that is about one group.
-
-    Args:
-        scale_up: What it adds, and why not more.
-        add: The nodes to add, those of a replacement included.
-        removals: The nodes to remove.
-        blocked: The nodes that a rule keeps.
-        unplaced: The pending pods without a place.
-        after: What steers scaling once the decision is carried out.
-        replaced: The nodes that the added one replaces later; empty if it replaces none.
-    """
-
-    scale_up: GroupScaleUp
-    add: tuple[NewNode, ...]
-    removals: tuple[CandidateOutcome, ...]
-    blocked: tuple[CandidateOutcome, ...]
-    unplaced: tuple[Unplaced, ...]
-    after: GroupStatus
-    replaced: tuple[str, ...] = ()
-
-    @property
-    def outcome(self) -> Outcome:
-        """What it does."""
-        return "scale_up" if self.add else "scale_down" if self.removals else "none"
-
-    @property
-    def reason(self) -> str:
-        """The reason in one word, for metrics."""
-        if self.replaced:
-            return "consolidation"
-        if self.add:
-            return "min_nodes" if self.add[0].name.startswith(f"{self.scale_up.group}-min-") else "pending_pods"
-        if self.removals:
-            return self.removals[0].reason
-        if self.scale_up.deferred:
-            return "deferred"
-        if self.unplaced:
-            return "unschedulable"
-        return "blocked" if self.blocked else "in_balance"
-
-    @property
-    def text(self) -> str:
-        """The decision in a line; the same as long as nothing changes."""
-        return _shortened("; ".join(self._parts()))
-
-    def _parts(self) -> Sequence[str]:
-        if self.add:
-            return [f"add {_types(self.add)}: {self._why()}", *self.scale_up.reasons, *map(_stuck, self.unplaced)]
-        if self.removals:
-            return [f"remove {each.node}: {each.reason}" for each in self.removals]
-        parts = [f"more nodes are wanted: {self.scale_up.deferred}"] if self.scale_up.deferred else []
-        parts += map(_stuck, self.unplaced)
-        if parts:
-            parts += self.scale_up.reasons
-        parts += [f"{each.node} stays: {each.reason}: {each.message}" for each in self.blocked]
-        return parts or ["nothing to do"]
-
-    def _why(self) -> str:
-        if self.replaced:
-            return f"cheaper than {', '.join(self.replaced)}"
-        if self.reason == "min_nodes":
-            return "the group is below minNodes"
-        return "pods do not fit on the nodes there are"
-
-
-def decision_of(decision: Decision, group: str) -> GroupDecision:
-    """Return the part of a decision that is about one group.
-
-    Args:
-        decision: The decision about all groups.
-        group: The name of the group.
-    """
-    scale_up = next(each for each in decision.scale_up.groups if each.group == group)
-    replacements = [each for each in decision.replacements if each.group == group]
-    mine = [each for each in decision.scale_down.outcomes if each.group == group]
-    return GroupDecision(
-        scale_up=scale_up,
-        add=(*scale_up.add, *(each.new for each in replacements)),
-        removals=tuple(each for each in mine if each.verdict is Verdict.REMOVE),
-        blocked=tuple(each for each in mine if each.verdict is Verdict.BLOCKED),
-        unplaced=decision.scale_up.unplaced,
-        after=decision.statuses[group],
-        replaced=tuple(name for each in replacements for name in each.nodes),
-    )
 
 
 def count_refusals(
@@ -149,7 +48,7 @@ def count_refusals(
         known = _refused_at(status, spec.instance_type, spec.datacenter_id)
         if known is None or known < state.failed_at:
             status = status.refused(spec.instance_type, spec.datacenter_id, now)
-            messages[spec.instance_type] = _shortened(state.last_error)
+            messages[spec.instance_type] = shortened(state.last_error)
     return status, messages
 
 
@@ -212,7 +111,7 @@ def invalid_status(group: GroupObject, now: datetime) -> NodeGroupStatus:
         group: The group as read.
         now: The time.
     """
-    message = _shortened("; ".join(map(str, group.problems)))
+    message = shortened("; ".join(map(str, group.problems)))
     return failed_status(group, "ValidationFailed", message, now, decision="the spec is not valid")
 
 
@@ -255,10 +154,10 @@ def _conditions(
     if decided.add or ready < current or current < desired:
         found["Scaling"] = (_True, "ScalingUp", counted)
     if problem:
-        found["Error"] = (_True, "ProviderError", _shortened(problem))
+        found["Error"] = (_True, "ProviderError", shortened(problem))
     elif refusals := [each for each in status.backoffs or () if now < each.until]:
         refused = "; ".join(f"{each.instance_type}: {each.message}" for each in refusals)
-        found["Error"] = (_True, "NodeProvisioningFailed", _shortened(refused))
+        found["Error"] = (_True, "NodeProvisioningFailed", shortened(refused))
     return found
 
 
@@ -287,20 +186,3 @@ def _with_conditions(
             }
         )
     return status.model_copy(update={"conditions": list(conditions.values())})
-
-
-def _stuck(unplaced: Unplaced) -> str:
-    others = len(unplaced.pods) - 1
-    more = f" and {others} like it" if others else ""
-    return f"no place for pod {unplaced.pods[0].key}{more}: {unplaced.reason}"
-
-
-def _types(nodes: Sequence[NewNode]) -> str:
-    counts: dict[str, int] = {}
-    for node in nodes:
-        counts[node.template.instance_type] = counts.get(node.template.instance_type, 0) + 1
-    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from ocf.cluster import Cluster
-from ocf.controllers.nodegroup.groups import FINALIZER, MEMBER_LABEL, NodeObject, member_value, to_group_status
+from ocf.controllers.nodegroup.groups import to_group_status
 from ocf.controllers.nodegroup.lifecycle import Action, Observation, accepted, advance, failed
+from ocf.controllers.nodegroup.objects import FINALIZER, MEMBER_LABEL, NodeObject, member_value
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import (

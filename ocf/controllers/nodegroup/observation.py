@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ocf.cluster import Cluster, ListOptions
-from ocf.controllers.nodegroup.groups import (
+from ocf.controllers.nodegroup.groups import to_group
+from ocf.controllers.nodegroup.lifecycle import NodeState
+from ocf.controllers.nodegroup.objects import (
     API_VERSION,
     MEMBER_LABEL,
     GroupObject,
@@ -18,9 +20,7 @@ from ocf.controllers.nodegroup.groups import (
     member_value,
     read_group,
     read_node,
-    to_group,
 )
-from ocf.controllers.nodegroup.lifecycle import NodeState
 from ocf.nodegroups import Catalog, Machine, Node, NodeGroup, Snapshot
 from ocf.nodegroups.selection import Selection, templates
 from ocf.nodegroups.snapshot.nodes import STARTUP_TAINTS

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ocf.controllers.nodegroup.groups import GroupObject
+from ocf.controllers.nodegroup.objects import GroupObject
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.errors import ProviderError

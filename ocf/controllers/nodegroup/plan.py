@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ocf.controllers.nodegroup.group_status import GroupDecision, count_refusals, decision_of
-from ocf.controllers.nodegroup.groups import NodeObject, to_group_status
+from ocf.controllers.nodegroup.group_decision import GroupDecision, decision_of
+from ocf.controllers.nodegroup.group_status import count_refusals
+from ocf.controllers.nodegroup.groups import to_group_status
+from ocf.controllers.nodegroup.objects import NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.nodegroups import Blocked, Catalog, Decision, Removal, Rule, Snapshot, decide
 

@@ -12,7 +12,7 @@ from ocf.cluster import Cluster
 from ocf.concepts import Clock, SystemClock
 from ocf.controllers.nodegroup.controller import NodeGroupController
 from ocf.controllers.nodegroup.metrics import Monitor
-from ocf.controllers.nodegroup.reconciler import ControllerOptions
+from ocf.controllers.nodegroup.options import ControllerOptions
 from ocf.controllers.nodegroup.reporter import COMPONENT
 from ocf.nodegroups import Provider
 from ocf.runtime.events import broadcasting_events

@@ -5,71 +5,31 @@ before nodes are created or drained, and a failure is counted before the object 
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable
 from datetime import datetime, timedelta
 from typing import Final
 
 from ocf.cluster import Cluster
 from ocf.concepts import Clock
-from ocf.controllers.nodegroup.drains import DrainSteps, begin, has_to_drain
-from ocf.controllers.nodegroup.group_status import GroupDecision, failed_status, invalid_status, next_status
-from ocf.controllers.nodegroup.groups import (
-    API_VERSION,
-    FINALIZER,
-    GroupObject,
-    NodeObject,
-    node_name,
-)
+from ocf.controllers.nodegroup.carry_out import GroupWriter
+from ocf.controllers.nodegroup.drains import DrainSteps, has_to_drain
+from ocf.controllers.nodegroup.group_status import failed_status, invalid_status
 from ocf.controllers.nodegroup.machines import MachineSteps, Round
 from ocf.controllers.nodegroup.metrics import GroupSize
-from ocf.controllers.nodegroup.model import NodeGroupSpec
+from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView, read_cluster
+from ocf.controllers.nodegroup.options import ControllerOptions
 from ocf.controllers.nodegroup.orphans import Orphans
 from ocf.controllers.nodegroup.plan import Plan, make_plan
 from ocf.controllers.nodegroup.reporter import Reporter
-from ocf.controllers.nodegroup.writes import (
-    FIELD_MANAGER,
-    add_finalizer,
-    delete_object,
-    remove_finalizer,
-    store_group_status,
-    store_node_status,
-)
-from ocf.errors import AlreadyExistsError, ApiError, ProviderError
-from ocf.nodegroups import Catalog, Machine, Provider, Rule
-from ocf.nodegroups.packing import NewNode
+from ocf.controllers.nodegroup.writes import delete_object, remove_finalizer, store_group_status
+from ocf.errors import ApiError, ProviderError
+from ocf.nodegroups import Catalog, Machine, Provider
 from ocf.nodegroups.scale_down import is_sick
-from ocf.objects import Manifest
 
-__all__ = ["ControllerOptions", "Reconciler"]
+__all__ = ["Reconciler"]
 
 _log: Final = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerOptions:
-    """The settings of the controller.
-
-    Args:
-        busy_period: Time between two reconciles while machines boot or nodes are drained.
-        idle_period: Time between two reconciles otherwise; changes in the cluster start one earlier.
-        catalog_period: How long the instance types of the provider are used before they are read again.
-        quiet_period: How long nothing has to change in the cluster before a change starts a reconcile.
-        longest_wait: How long a change waits for such a quiet period at most.
-        dry_run: Only decide and report: nothing is written, and no machine is created or deleted.
-        rules: Safety rules of the user, after those that always apply.
-        report: Receives the plan of each reconcile.
-    """
-
-    busy_period: timedelta = timedelta(seconds=10)
-    idle_period: timedelta = timedelta(minutes=1)
-    catalog_period: timedelta = timedelta(minutes=5)
-    quiet_period: timedelta = timedelta(seconds=1)
-    longest_wait: timedelta = timedelta(seconds=10)
-    dry_run: bool = False
-    rules: Sequence[Rule] = ()
-    report: Callable[[Plan], None] = field(default=lambda _: None)
 
 
 class Reconciler:
@@ -94,6 +54,7 @@ class Reconciler:
         self._machines = MachineSteps(cluster, provider, reporter)
         self._drains = DrainSteps(cluster, reporter, options.rules)
         self._orphans = Orphans(provider, reporter)
+        self._writer = GroupWriter(cluster, reporter)
         self._catalog = Catalog()
         self._catalog_at: datetime | None = None
 
@@ -128,9 +89,8 @@ class Reconciler:
             await self._reject_invalid(view, now)
             for group in plan.groups:
                 found = view.groups[group]
-                await self._safely(
-                    found.name, self._carry_out(view, plan, found, problem=problems.get(group, ""), now=now), failures
-                )
+                step = self._writer.carry_out(view, plan, found, problem=problems.get(group, ""), now=now)
+                await self._safely(found.name, step, failures)
             await self._orphans.check(view, machines)
         self._measure(view, plan)
         return self._delay(0) if failures or problems or _is_busy(view) else self._options.idle_period
@@ -205,71 +165,6 @@ class Reconciler:
             status = failed_status(group, "ProviderError", str(error), now)
             await self._safely(group.name, store_group_status(self._cluster, group, status), [])
 
-    async def _carry_out(
-        self, view: ClusterView, plan: Plan, group: GroupObject, *, problem: str, now: datetime
-    ) -> None:
-        """Store the status of a group, then do what was decided about it."""
-        spec = group.spec
-        assert spec is not None  # noqa: S101 (only valid groups are decided about)
-        decided = plan.groups[group.name]
-        if decided.add:
-            group = replace(group, manifest=await add_finalizer(self._cluster, group.manifest))
-        messages = plan.messages[group.name]
-        status = next_status(
-            group,
-            spec,
-            decided,
-            ready=plan.ready(group.name),
-            problem=problem,
-            messages=messages,
-            now=now,
-        )
-        await store_group_status(self._cluster, group, status)
-        self._report(group, decided, messages)
-        for node in view.nodes_of(group.name):
-            if node.status.phase == "Failed" and not node.ending:
-                await delete_object(self._cluster, node.manifest)
-        await self._add_nodes(view, group, spec, decided.add, now)
-        for outcome in decided.removals:
-            node = view.node_names[outcome.node]
-            await store_node_status(self._cluster, node, begin(node.status, now))
-            self._reporter.monitor.count("scale_down", group.name)
-            self._reporter.event(group, "ScalingDown", f"remove node {outcome.node}: {outcome.reason}", node=node)
-
-    def _report(self, group: GroupObject, decided: GroupDecision, messages: Mapping[str, str]) -> None:
-        monitor = self._reporter.monitor
-        monitor.count("scaling_decisions", group.name, decided.outcome, decided.reason)
-        for instance_type, message in messages.items():
-            self._reporter.event(group, "ScaleUpFailed", f"{instance_type}: {message}")
-        known = {(each.name, each.reason) for each in group.status.blocked or ()}
-        for each in decided.blocked:
-            if (each.node, each.reason) not in known:
-                monitor.count("scale_down_blocked", group.name, each.reason)
-                note = f"node {each.node} stays: {each.reason}: {each.message}"
-                self._reporter.event(group, "ScaleDownBlocked", f"{note} ({each.pod})" if each.pod else note)
-
-    async def _add_nodes(
-        self, view: ClusterView, group: GroupObject, spec: NodeGroupSpec, nodes: Sequence[NewNode], now: datetime
-    ) -> None:
-        if not nodes:
-            return
-        number = 0
-        for new in nodes:
-            while f"{group.key.namespace}/{node_name(group, now, number)}" in view.nodes:
-                number += 1
-            await self._create(_node_manifest(group, spec, new, node_name(group, now, number)))
-            number += 1
-        self._reporter.monitor.count("scale_up", group.name, amount=len(nodes))
-        types = ", ".join(sorted({new.template.instance_type for new in nodes}))
-        self._reporter.event(group, "ScalingUp", f"add {len(nodes)} nodes of type {types}")
-
-    async def _create(self, manifest: Manifest) -> None:
-        try:
-            await self._cluster.create(manifest, field_manager=FIELD_MANAGER)
-        except AlreadyExistsError:
-            # An earlier reconcile of the same second created it, and did not see the answer.
-            return
-
     async def _safely(self, name: str, step: Awaitable[object], failures: list[str]) -> None:
         """Wait for a step; an error of the API server ends it, and no other one."""
         try:
@@ -295,34 +190,6 @@ class Reconciler:
 
     def _delay(self, asked: float | None) -> timedelta:
         return max(self._options.busy_period, timedelta(seconds=asked or 0))
-
-
-def _node_manifest(group: GroupObject, spec: NodeGroupSpec, new: NewNode, name: str) -> Manifest:
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "VPSieNode",
-        "metadata": {
-            "name": name,
-            "namespace": group.key.namespace,
-            "labels": dict(group.member_labels),
-            "finalizers": [FINALIZER],
-            "ownerReferences": [
-                {
-                    "apiVersion": API_VERSION,
-                    "kind": "NodeGroup",
-                    "name": group.key.name,
-                    "uid": group.uid,
-                    "controller": True,
-                    "blockOwnerDeletion": True,
-                }
-            ],
-        },
-        "spec": {
-            "nodeGroupName": group.key.name,
-            "instanceType": new.template.instance_type,
-            "datacenterID": new.template.zone or spec.datacenter_id,
-        },
-    }
 
 
 def _is_unready(node: NodeObject) -> bool:

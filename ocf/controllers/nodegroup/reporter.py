@@ -4,8 +4,8 @@ import logging
 from typing import Final, Literal
 
 from ocf.concepts import Event, Recorder
-from ocf.controllers.nodegroup.groups import GroupObject, NodeObject
 from ocf.controllers.nodegroup.metrics import Monitor
+from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 
 __all__ = ["COMPONENT", "Reason", "Reporter"]
 

@@ -10,19 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.controllers.nodegroup.group_status import count_refusals
-from ocf.controllers.nodegroup.groups import (
-    GroupObject,
-    NodeObject,
-    backoffs,
-    member_value,
-    node_name,
-    read_group,
-    read_node,
-    to_group,
-    to_group_status,
-    unneeded,
-)
+from ocf.controllers.nodegroup.groups import backoffs, to_group, to_group_status, unneeded
 from ocf.controllers.nodegroup.model import NodeGroupStatus
+from ocf.controllers.nodegroup.objects import GroupObject, NodeObject, member_value, node_name, read_group, read_node
 from ocf.nodegroups import GroupStatus, TypeChoice
 
 NOW: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)

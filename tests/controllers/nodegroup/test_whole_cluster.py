@@ -15,9 +15,9 @@ from ocf.cluster.cache import CachedCluster
 from ocf.concepts import SystemClock
 from ocf.controllers.nodegroup.controller import NodeGroupController
 from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
+from ocf.controllers.nodegroup.options import ControllerOptions
 from ocf.controllers.nodegroup.process import ProcessOptions, leader_runner
 from ocf.controllers.nodegroup.providers.kwok import KwokProvider
-from ocf.controllers.nodegroup.reconciler import ControllerOptions
 from ocf.nodegroups import InstanceType, Offering
 from ocf.objects import Manifest, ObjectKey, Quantity
 from ocf.testing import RecordingCluster

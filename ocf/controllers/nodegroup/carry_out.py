@@ -1,0 +1,148 @@
+"""Carry out the decision about one group: store its status, then delete, create and drain nodes.
+
+The status holds what steers scaling, so it is stored before nodes are created or drained: a crash between the two
+leads to the same decision again, and never to another one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from ocf.cluster import Cluster
+from ocf.controllers.nodegroup.drains import begin
+from ocf.controllers.nodegroup.group_decision import GroupDecision
+from ocf.controllers.nodegroup.group_status import next_status
+from ocf.controllers.nodegroup.model import NodeGroupSpec
+from ocf.controllers.nodegroup.objects import API_VERSION, FINALIZER, GroupObject, node_name
+from ocf.controllers.nodegroup.observation import ClusterView
+from ocf.controllers.nodegroup.plan import Plan
+from ocf.controllers.nodegroup.reporter import Reporter
+from ocf.controllers.nodegroup.writes import (
+    FIELD_MANAGER,
+    add_finalizer,
+    delete_object,
+    store_group_status,
+    store_node_status,
+)
+from ocf.errors import AlreadyExistsError
+from ocf.nodegroups.packing import NewNode
+from ocf.objects import Manifest
+
+__all__ = ["GroupWriter"]
+
+
+class GroupWriter:
+    """Carries out decisions about groups.
+
+    Args:
+        cluster: The cluster.
+        reporter: Reports what is done.
+    """
+
+    def __init__(self, cluster: Cluster, reporter: Reporter) -> None:
+        self._cluster = cluster
+        self._reporter = reporter
+
+    async def carry_out(
+        self, view: ClusterView, plan: Plan, group: GroupObject, *, problem: str, now: datetime
+    ) -> None:
+        """Store the status of a group, then do what was decided about it.
+
+        Args:
+            view: What was read from the cluster.
+            plan: The plan of the reconcile.
+            group: The group.
+            problem: The error of the provider; empty if there was none.
+            now: The time of the reconcile.
+
+        Raises:
+            ApiError: If a write fails; the next reconcile goes on.
+        """
+        spec = group.spec
+        assert spec is not None  # noqa: S101 (only valid groups are decided about)
+        decided = plan.groups[group.name]
+        if decided.add:
+            group = replace(group, manifest=await add_finalizer(self._cluster, group.manifest))
+        messages = plan.messages[group.name]
+        status = next_status(
+            group,
+            spec,
+            decided,
+            ready=plan.ready(group.name),
+            problem=problem,
+            messages=messages,
+            now=now,
+        )
+        await store_group_status(self._cluster, group, status)
+        self._report(group, decided, messages)
+        for node in view.nodes_of(group.name):
+            if node.status.phase == "Failed" and not node.ending:
+                await delete_object(self._cluster, node.manifest)
+        await self._add_nodes(view, group, spec, decided.add, now)
+        for outcome in decided.removals:
+            node = view.node_names[outcome.node]
+            await store_node_status(self._cluster, node, begin(node.status, now))
+            self._reporter.monitor.count("scale_down", group.name)
+            self._reporter.event(group, "ScalingDown", f"remove node {outcome.node}: {outcome.reason}", node=node)
+
+    def _report(self, group: GroupObject, decided: GroupDecision, messages: Mapping[str, str]) -> None:
+        monitor = self._reporter.monitor
+        monitor.count("scaling_decisions", group.name, decided.outcome, decided.reason)
+        for instance_type, message in messages.items():
+            self._reporter.event(group, "ScaleUpFailed", f"{instance_type}: {message}")
+        known = {(each.name, each.reason) for each in group.status.blocked or ()}
+        for each in decided.blocked:
+            if (each.node, each.reason) not in known:
+                monitor.count("scale_down_blocked", group.name, each.reason)
+                note = f"node {each.node} stays: {each.reason}: {each.message}"
+                self._reporter.event(group, "ScaleDownBlocked", f"{note} ({each.pod})" if each.pod else note)
+
+    async def _add_nodes(
+        self, view: ClusterView, group: GroupObject, spec: NodeGroupSpec, nodes: Sequence[NewNode], now: datetime
+    ) -> None:
+        if not nodes:
+            return
+        number = 0
+        for new in nodes:
+            while f"{group.key.namespace}/{node_name(group, now, number)}" in view.nodes:
+                number += 1
+            await self._create(_node_manifest(group, spec, new, node_name(group, now, number)))
+            number += 1
+        self._reporter.monitor.count("scale_up", group.name, amount=len(nodes))
+        types = ", ".join(sorted({new.template.instance_type for new in nodes}))
+        self._reporter.event(group, "ScalingUp", f"add {len(nodes)} nodes of type {types}")
+
+    async def _create(self, manifest: Manifest) -> None:
+        try:
+            await self._cluster.create(manifest, field_manager=FIELD_MANAGER)
+        except AlreadyExistsError:
+            # An earlier reconcile of the same second created it, and did not see the answer.
+            return
+
+
+def _node_manifest(group: GroupObject, spec: NodeGroupSpec, new: NewNode, name: str) -> Manifest:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "VPSieNode",
+        "metadata": {
+            "name": name,
+            "namespace": group.key.namespace,
+            "labels": dict(group.member_labels),
+            "finalizers": [FINALIZER],
+            "ownerReferences": [
+                {
+                    "apiVersion": API_VERSION,
+                    "kind": "NodeGroup",
+                    "name": group.key.name,
+                    "uid": group.uid,
+                    "controller": True,
+                    "blockOwnerDeletion": True,
+                }
+            ],
+        },
+        "spec": {
+            "nodeGroupName": group.key.name,
+            "instanceType": new.template.instance_type,
+            "datacenterID": new.template.zone or spec.datacenter_id,
+        },
+    }

@@ -1,0 +1,117 @@
+"""Decision about one node group: its part of the decision about all, with the reason in a word and in a line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ocf.controllers.nodegroup.texts import shortened
+from ocf.nodegroups import Decision, GroupStatus, Verdict
+from ocf.nodegroups.packing import NewNode, Unplaced
+from ocf.nodegroups.scale_down import CandidateOutcome
+from ocf.nodegroups.scale_up import GroupScaleUp
+
+__all__ = ["GroupDecision", "Outcome", "decision_of"]
+
+Outcome = Literal["scale_up", "scale_down", "none"]
+"""What a decision does to a group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupDecision:
+    """The part of a decision that is about one group.
+
+    Args:
+        scale_up: What it adds, and why not more.
+        add: The nodes to add, those of a replacement included.
+        removals: The nodes to remove.
+        blocked: The nodes that a rule keeps.
+        unplaced: The pending pods without a place.
+        after: What steers scaling once the decision is carried out.
+        replaced: The nodes that the added one replaces later; empty if it replaces none.
+    """
+
+    scale_up: GroupScaleUp
+    add: tuple[NewNode, ...]
+    removals: tuple[CandidateOutcome, ...]
+    blocked: tuple[CandidateOutcome, ...]
+    unplaced: tuple[Unplaced, ...]
+    after: GroupStatus
+    replaced: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """What it does."""
+        return "scale_up" if self.add else "scale_down" if self.removals else "none"
+
+    @property
+    def reason(self) -> str:
+        """The reason in one word, for metrics."""
+        if self.replaced:
+            return "consolidation"
+        if self.add:
+            return "min_nodes" if self.add[0].name.startswith(f"{self.scale_up.group}-min-") else "pending_pods"
+        if self.removals:
+            return self.removals[0].reason
+        if self.scale_up.deferred:
+            return "deferred"
+        if self.unplaced:
+            return "unschedulable"
+        return "blocked" if self.blocked else "in_balance"
+
+    @property
+    def text(self) -> str:
+        """The decision in a line; the same as long as nothing changes."""
+        return shortened("; ".join(self._parts()))
+
+    def _parts(self) -> Sequence[str]:
+        if self.add:
+            return [f"add {_types(self.add)}: {self._why()}", *self.scale_up.reasons, *map(_stuck, self.unplaced)]
+        if self.removals:
+            return [f"remove {each.node}: {each.reason}" for each in self.removals]
+        parts = [f"more nodes are wanted: {self.scale_up.deferred}"] if self.scale_up.deferred else []
+        parts += map(_stuck, self.unplaced)
+        if parts:
+            parts += self.scale_up.reasons
+        parts += [f"{each.node} stays: {each.reason}: {each.message}" for each in self.blocked]
+        return parts or ["nothing to do"]
+
+    def _why(self) -> str:
+        if self.replaced:
+            return f"cheaper than {', '.join(self.replaced)}"
+        if self.reason == "min_nodes":
+            return "the group is below minNodes"
+        return "pods do not fit on the nodes there are"
+
+
+def decision_of(decision: Decision, group: str) -> GroupDecision:
+    """Return the part of a decision that is about one group.
+
+    Args:
+        decision: The decision about all groups.
+        group: The name of the group.
+    """
+    scale_up = next(each for each in decision.scale_up.groups if each.group == group)
+    replacements = [each for each in decision.replacements if each.group == group]
+    mine = [each for each in decision.scale_down.outcomes if each.group == group]
+    return GroupDecision(
+        scale_up=scale_up,
+        add=(*scale_up.add, *(each.new for each in replacements)),
+        removals=tuple(each for each in mine if each.verdict is Verdict.REMOVE),
+        blocked=tuple(each for each in mine if each.verdict is Verdict.BLOCKED),
+        unplaced=decision.scale_up.unplaced,
+        after=decision.statuses[group],
+        replaced=tuple(name for each in replacements for name in each.nodes),
+    )
+
+
+def _stuck(unplaced: Unplaced) -> str:
+    others = len(unplaced.pods) - 1
+    more = f" and {others} like it" if others else ""
+    return f"no place for pod {unplaced.pods[0].key}{more}: {unplaced.reason}"
+
+
+def _types(nodes: Sequence[NewNode]) -> str:
+    counts: dict[str, int] = {}
+    for node in nodes:
+        counts[node.template.instance_type] = counts.get(node.template.instance_type, 0) + 1
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))

@@ -1,0 +1,214 @@
+"""Objects of kind NodeGroup and VPSieNode: what they are called, and how they are read."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ocf.controllers.nodegroup.definitions import VERSION
+from ocf.controllers.nodegroup.model import GROUP, NodeGroupSpec, NodeGroupStatus, VPSieNodeSpec, VPSieNodeStatus
+from ocf.errors import FieldProblem
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.model_errors import problems_of
+
+__all__ = [
+    "API_VERSION",
+    "FINALIZER",
+    "MEMBER_LABEL",
+    "GroupObject",
+    "NodeObject",
+    "member_value",
+    "node_name",
+    "read_group",
+    "read_node",
+]
+
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+"""apiVersion of NodeGroup and VPSieNode."""
+
+FINALIZER: Final = f"{GROUP}/finalizer"
+"""The finalizer of both kinds: nodes are deleted before their group, and machines before their nodes."""
+
+MEMBER_LABEL: Final = f"{GROUP}/node-group"
+"""The label of Nodes whose value, `member_value`, names their group."""
+
+_LONGEST_LABEL: Final = 63
+_LONGEST_PREFIX: Final = 40
+_DIGEST: Final = 10
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupObject:
+    """An object of kind NodeGroup.
+
+    Args:
+        manifest: The object as read.
+        spec: Its spec; None if it is not valid.
+        status: Its status; empty if it has none, or one that cannot be read.
+        problems: What is wrong with the spec.
+    """
+
+    manifest: Manifest
+    spec: NodeGroupSpec | None
+    status: NodeGroupStatus = field(default_factory=NodeGroupStatus)
+    problems: tuple[FieldProblem, ...] = ()
+
+    @property
+    def key(self) -> ObjectKey:
+        """The object."""
+        return ObjectKey.of(self.manifest)
+
+    @property
+    def name(self) -> str:
+        """Its name in decisions: namespace and name, `default/workers`."""
+        return f"{self.key.namespace}/{self.key.name}"
+
+    @property
+    def uid(self) -> str:
+        """Its uid."""
+        return str(self.manifest["metadata"].get("uid") or "")
+
+    @property
+    def generation(self) -> int:
+        """Its generation."""
+        return int(self.manifest["metadata"].get("generation") or 0)
+
+    @property
+    def ending(self) -> bool:
+        """Whether it is being deleted."""
+        return "deletionTimestamp" in self.manifest["metadata"]
+
+    @property
+    def member_labels(self) -> Mapping[str, str]:
+        """The label of its nodes."""
+        return {MEMBER_LABEL: member_value(self.key.namespace, self.key.name)}
+
+
+@dataclass(slots=True, kw_only=True)
+class NodeObject:
+    """An object of kind VPSieNode; the manifest and the status are those of the last write.
+
+    Args:
+        manifest: The object.
+        spec: Its spec; None if it is not valid.
+        status: Its status.
+        problems: What is wrong with it; such an object is left alone.
+    """
+
+    manifest: Manifest
+    spec: VPSieNodeSpec | None
+    status: VPSieNodeStatus
+    problems: tuple[FieldProblem, ...] = ()
+
+    @property
+    def key(self) -> ObjectKey:
+        """The object."""
+        return ObjectKey.of(self.manifest)
+
+    @property
+    def name(self) -> str:
+        """Its name, which is the name of its machine, too."""
+        return str(self.manifest["metadata"]["name"])
+
+    @property
+    def group(self) -> str:
+        """The name of its group in decisions; empty if the object is not valid."""
+        return f"{self.key.namespace}/{self.spec.node_group_name}" if self.spec is not None else ""
+
+    @property
+    def uid(self) -> str:
+        """Its uid."""
+        return str(self.manifest["metadata"].get("uid") or "")
+
+    @property
+    def ending(self) -> bool:
+        """Whether it is being deleted."""
+        return "deletionTimestamp" in self.manifest["metadata"]
+
+    @property
+    def leaving(self) -> bool:
+        """Whether its node is on its way out, and counts for its group no more."""
+        return self.ending or self.status.drain is not None or self.status.phase in ("Terminating", "Failed")
+
+    @property
+    def booting(self) -> bool:
+        """Whether its node is on its way, or was ready and is missing for the moment."""
+        return not self.leaving and self.status.phase in ("Pending", "Provisioning", "Joining")
+
+
+def member_value(namespace: str, name: str) -> str:
+    """Return the value of `MEMBER_LABEL` for a group; hashed if it would be too long.
+
+    Args:
+        namespace: The namespace of the group.
+        name: The name of the group.
+
+    Example:
+        >>> member_value("default", "workers"), len(member_value("default", "w" * 63))
+        ('default.workers', 63)
+    """
+    # A namespace contains no dot, so that no two groups have the same value.
+    value = f"{namespace}.{name}"
+    return value if len(value) <= _LONGEST_LABEL else f"{value[: _LONGEST_LABEL - _DIGEST - 1]}-{_digest(value)}"
+
+
+def node_name(group: GroupObject, now: datetime, number: int) -> str:
+    """Return the name of a new node; the same for the same reconcile, and never used again.
+
+    Args:
+        group: Its group.
+        now: The time of the reconcile.
+        number: The number of the node in this reconcile.
+    """
+    return f"{group.key.name[:_LONGEST_PREFIX].rstrip('-.')}-{_digest(f'{group.uid}/{now.isoformat()}/{number}')}"
+
+
+def read_group(manifest: Manifest) -> GroupObject:
+    """Parse an object of kind NodeGroup; never fails.
+
+    Args:
+        manifest: The object.
+
+    Example:
+        >>> group = read_group({"metadata": {"name": "g"}, "spec": {"minNodes": 3, "maxNodes": 2,
+        ...     "datacenterID": "fra", "offeringIDs": ["small"]}})
+        >>> group.spec, str(group.problems[0])
+        (None, 'spec: minNodes must not be above maxNodes, got 3 and 2')
+    """
+    spec, problems = _read(NodeGroupSpec, manifest, "spec")
+    status, _ = _read(NodeGroupStatus, manifest, "status")
+    return GroupObject(manifest=manifest, spec=spec, status=status or NodeGroupStatus(), problems=problems)
+
+
+def read_node(manifest: Manifest) -> NodeObject:
+    """Parse an object of kind VPSieNode; never fails.
+
+    Args:
+        manifest: The object.
+    """
+    spec, problems = _read(VPSieNodeSpec, manifest, "spec")
+    status, wrong = _read(VPSieNodeStatus, manifest, "status")
+    return NodeObject(manifest=manifest, spec=spec, status=status or VPSieNodeStatus(), problems=(*problems, *wrong))
+
+
+def _read(model: type[ModelT], manifest: Manifest, part: str) -> tuple[ModelT | None, tuple[FieldProblem, ...]]:
+    value: Any = manifest.get(part)
+    try:
+        return model.model_validate({} if value is None else value), ()
+    except ValidationError as error:
+        found = problems_of(error.errors(), {} if value is None else value, model)
+        return None, tuple(
+            FieldProblem(f"{part}.{each.path}", each.detail)
+            if each.path
+            else FieldProblem(part, each.detail.removesuffix(", got a mapping"))
+            for each in found
+        )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST]

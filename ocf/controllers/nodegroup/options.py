@@ -1,0 +1,35 @@
+"""Settings of the controller."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from ocf.controllers.nodegroup.plan import Plan
+from ocf.nodegroups import Rule
+
+__all__ = ["ControllerOptions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerOptions:
+    """The settings of the controller.
+
+    Args:
+        busy_period: Time between two reconciles while machines boot or nodes are drained.
+        idle_period: Time between two reconciles otherwise; changes in the cluster start one earlier.
+        catalog_period: How long the instance types of the provider are used before they are read again.
+        quiet_period: How long nothing has to change in the cluster before a change starts a reconcile.
+        longest_wait: How long a change waits for such a quiet period at most.
+        dry_run: Only decide and report: nothing is written, and no machine is created or deleted.
+        rules: Safety rules of the user, after those that always apply.
+        report: Receives the plan of each reconcile.
+    """
+
+    busy_period: timedelta = timedelta(seconds=10)
+    idle_period: timedelta = timedelta(minutes=1)
+    catalog_period: timedelta = timedelta(minutes=5)
+    quiet_period: timedelta = timedelta(seconds=1)
+    longest_wait: timedelta = timedelta(seconds=10)
+    dry_run: bool = False
+    rules: Sequence[Rule] = ()
+    report: Callable[[Plan], None] = field(default=lambda _: None)
