@@ -143,7 +143,7 @@ def _request(status: VPSieNodeStatus, observed: Observation, now: datetime) -> S
 def _boot(status: VPSieNodeStatus, observed: Observation, now: datetime, boot_timeout: timedelta) -> Step:
     if problem := _boot_problem(status, observed, now, boot_timeout):
         return Step(failed(status, problem, now))
-    if observed.node is NodeState.READY:
+    if _is_ready(observed):
         joined = status.joined_at or now
         ready = _with(
             status, phase="Ready", joined_at=joined, ready_at=now, node_name=observed.node_name, last_error=""
@@ -169,9 +169,14 @@ def _boot_problem(status: VPSieNodeStatus, observed: Observation, now: datetime,
         return "the machine was deleted while it booted"
     if machine is None and status.running_at is not None:
         return "the provider does not list the machine any more"
-    if observed.node is not NodeState.READY and now - (status.requested_at or now) >= boot_timeout:
+    if not _is_ready(observed) and now - (status.requested_at or now) >= boot_timeout:
         return f"the node was not ready within {format_duration(boot_timeout)} after its request"
     return ""
+
+
+def _is_ready(observed: Observation) -> bool:
+    """Return whether a machine has become a ready node; a Node without a machine is an earlier one of that name."""
+    return observed.node is NodeState.READY and observed.machine is not None
 
 
 def _may_appear(status: VPSieNodeStatus, observed: Observation, now: datetime) -> bool:

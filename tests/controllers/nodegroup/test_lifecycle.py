@@ -99,6 +99,13 @@ def test_a_node_that_is_ready_at_last_is_not_given_up() -> None:
     assert step.status.phase == "Ready"
 
 
+def test_a_node_without_a_machine_is_an_earlier_one_of_the_same_name() -> None:
+    step = advance(status("Provisioning"), Observation(None, NodeState.READY, "n-1"), NOW)
+    assert (step.status.phase, step.action) == ("Provisioning", Action.CREATE)
+    late = advance(status("Provisioning", 15), Observation(None, NodeState.READY, "n-1"), NOW)
+    assert late.status.phase == "Failed"
+
+
 @pytest.mark.parametrize(
     ("stored", "observed", "action"),
     [
