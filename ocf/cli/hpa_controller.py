@@ -271,7 +271,8 @@ def _process(
     options: ControllerOptions, lease_namespace: str | None, host: str, port: int, *, elected: bool
 ) -> ProcessOptions:
     from ocf.controllers.hpa import NAME
-    from ocf.controllers.hpa.manager import ProcessOptions, pod_namespace
+    from ocf.controllers.hpa.manager import ProcessOptions
+    from ocf.controllers.process import pod_namespace
     from ocf.runtime.operator import Lease, Listen
 
     lease = Lease(NAME, lease_namespace or pod_namespace()) if elected else None

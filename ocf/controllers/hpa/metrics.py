@@ -6,16 +6,15 @@ autoscaler are dropped, and an additional gauge counts the autoscalers by state.
 Source: `pkg/controller/podautoscaler/monitor` of Kubernetes 1.36.
 """
 
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate
 from threading import Lock
 from typing import Final, TypeAlias
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+from ocf.controllers.durations import Durations
 
 __all__ = ["BUCKETS", "Monitor"]
 
@@ -29,23 +28,6 @@ _METRIC: Final = ("action", "error", "metric_type")
 
 _Labels: TypeAlias = tuple[str, ...]
 _Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
-
-
-@dataclass(slots=True)
-class _Durations:
-    """A histogram of durations."""
-
-    counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
-    total: float = 0.0
-
-    def add(self, seconds: float) -> None:
-        self.counts[bisect_left(BUCKETS, seconds)] += 1
-        self.total += seconds
-
-    @property
-    def buckets(self) -> list[tuple[str, float]]:
-        bounds = [*(f"{bound:g}" for bound in BUCKETS), "+Inf"]
-        return list(zip(bounds, map(float, accumulate(self.counts)), strict=True))
 
 
 class Monitor:
@@ -67,8 +49,8 @@ class Monitor:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry: Final = CollectorRegistry() if registry is None else registry
-        self._reconciles: defaultdict[_Labels, _Durations] = defaultdict(_Durations)
-        self._metrics: defaultdict[_Labels, _Durations] = defaultdict(_Durations)
+        self._reconciles: defaultdict[_Labels, Durations] = defaultdict(lambda: Durations(BUCKETS))
+        self._metrics: defaultdict[_Labels, Durations] = defaultdict(lambda: Durations(BUCKETS))
         self._desired: dict[_Labels, int] = {}
         self._states: dict[_Labels, str] = {}
         self._lock = Lock()
@@ -169,11 +151,11 @@ class Monitor:
 
 
 def _durations(
-    counted: str, timed: str, what: str, labels: Sequence[str], found: Mapping[_Labels, _Durations]
+    counted: str, timed: str, what: str, labels: Sequence[str], found: Mapping[_Labels, Durations]
 ) -> tuple[CounterMetricFamily, HistogramMetricFamily]:
     counter = CounterMetricFamily(f"{_PREFIX}_{counted}", f"How often there was a {what}.", labels=labels)
     histogram = HistogramMetricFamily(f"{_PREFIX}_{timed}_duration_seconds", f"How long a {what} takes.", labels=labels)
     for values, durations in found.items():
-        counter.add_metric(values, sum(durations.counts))
+        counter.add_metric(values, durations.count)
         histogram.add_metric(values, durations.buckets, durations.total)
     return counter, histogram

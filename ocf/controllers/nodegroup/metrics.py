@@ -4,16 +4,15 @@ Counters and histograms are those of decisions and their outcomes; the gauges fo
 dropped with it.
 """
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate
 from threading import Lock
 from typing import Final, NamedTuple, TypeAlias
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+from ocf.controllers.durations import Durations
 
 __all__ = ["DRAIN_BUCKETS", "PROVISIONING_BUCKETS", "GroupSize", "Monitor"]
 
@@ -61,27 +60,6 @@ class GroupSize(NamedTuple):
     max: int
 
 
-@dataclass(slots=True)
-class _Durations:
-    """A histogram of durations."""
-
-    bounds: tuple[float, ...]
-    counts: list[int] = field(init=False)
-    total: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.counts = [0] * (len(self.bounds) + 1)
-
-    def add(self, seconds: float) -> None:
-        self.counts[bisect_left(self.bounds, seconds)] += 1
-        self.total += seconds
-
-    @property
-    def buckets(self) -> list[tuple[str, float]]:
-        bounds = [*(f"{bound:g}" for bound in self.bounds), "+Inf"]
-        return list(zip(bounds, map(float, accumulate(self.counts)), strict=True))
-
-
 class Monitor:
     """The metrics of one controller.
 
@@ -102,7 +80,7 @@ class Monitor:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry: Final = CollectorRegistry() if registry is None else registry
         self._counts: dict[str, defaultdict[_Labels, float]] = {name: defaultdict(float) for name in _COUNTERS}
-        self._durations: dict[str, dict[_Labels, _Durations]] = {name: {} for name in _HISTOGRAMS}
+        self._durations: dict[str, dict[_Labels, Durations]] = {name: {} for name in _HISTOGRAMS}
         self._sizes: dict[_Labels, GroupSize] = {}
         self._lock = Lock()
         self.registry.register(self)
@@ -130,8 +108,8 @@ class Monitor:
         """
         with self._lock:
             known = self._durations[histogram]
-            found = known.setdefault((*_split(group), *labels), _Durations(_HISTOGRAMS[histogram][2]))
-            found.add(max(seconds, 0.0))
+            found = known.setdefault((*_split(group), *labels), Durations(_HISTOGRAMS[histogram][2]))
+            found.add(seconds)
 
     def set_sizes(self, sizes: Mapping[str, GroupSize]) -> None:
         """Set the gauges of all groups; those of other groups are dropped.
@@ -163,7 +141,7 @@ class Monitor:
                 family.add_metric(values, count)
             yield family
 
-    def _histograms(self, found: Mapping[str, Mapping[_Labels, _Durations]]) -> Iterator[HistogramMetricFamily]:
+    def _histograms(self, found: Mapping[str, Mapping[_Labels, Durations]]) -> Iterator[HistogramMetricFamily]:
         for name, (text, labels, _) in _HISTOGRAMS.items():
             family = HistogramMetricFamily(f"{_PREFIX}_{name}", text, labels=(*_GROUP, *labels))
             for values, durations in found.get(name, {}).items():

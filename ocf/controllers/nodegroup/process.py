@@ -1,25 +1,24 @@
 """The node-group controller as a process: one cluster, leader election, metrics and probes over HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry
 
 from ocf.cluster import Cluster
-from ocf.concepts import Clock, SystemClock
+from ocf.concepts import Clock, Recorder
 from ocf.controllers.nodegroup.controller import NodeGroupController
 from ocf.controllers.nodegroup.metrics import Monitor
 from ocf.controllers.nodegroup.options import ControllerOptions
 from ocf.controllers.nodegroup.reporter import COMPONENT
+from ocf.controllers.process import leader_runner, run_serving
 from ocf.nodegroups import Provider
-from ocf.runtime.events import broadcasting_events
-from ocf.runtime.monitoring.http_server import Endpoints, serving
+from ocf.runtime.monitoring.http_server import Endpoints
 from ocf.runtime.operator import LeaderRunner, Lease, Listen
 
-__all__ = ["MakeProvider", "ProcessOptions", "leader_runner", "run_process"]
+__all__ = ["MakeProvider", "ProcessOptions", "controller_runner", "run_process"]
 
 MakeProvider: TypeAlias = Callable[[Cluster], Provider]
 """Makes the provider of one term, for a cluster that rejects writes once the lease is lost."""
@@ -40,7 +39,7 @@ class ProcessOptions:
     listen: Listen = field(default_factory=Listen)
 
 
-def leader_runner(
+def controller_runner(
     cluster: Cluster,
     make_provider: MakeProvider,
     options: ProcessOptions,
@@ -59,21 +58,21 @@ def leader_runner(
         clock: The clock of the controller, of events and of leases; the system clock by default.
         stopped: An event that the caller may set to stop it.
     """
-    used, metrics = clock or SystemClock(), monitor or Monitor()
-    writes = not options.controller.dry_run
+    metrics, writes = monitor or Monitor(), not options.controller.dry_run
 
-    @asynccontextmanager
-    async def term(where: Cluster) -> AsyncIterator[NodeGroupController]:
-        provider = make_provider(where)
-        if not writes:
-            yield NodeGroupController(where, provider, clock=used, monitor=metrics, options=options.controller)
-            return
-        async with broadcasting_events(where, controller=COMPONENT, clock=used) as events:
-            yield NodeGroupController(
-                where, provider, clock=used, events=events, monitor=metrics, options=options.controller
-            )
+    def make(where: Cluster, events: Recorder | None) -> NodeGroupController:
+        return NodeGroupController(
+            where, make_provider(where), clock=clock, events=events, monitor=metrics, options=options.controller
+        )
 
-    return LeaderRunner(cluster, term, lease=options.lease if writes else None, clock=used, stopped=stopped)
+    return leader_runner(
+        cluster,
+        make,
+        component=COMPONENT if writes else "",
+        lease=options.lease if writes else None,
+        clock=clock,
+        stopped=stopped,
+    )
 
 
 async def run_process(
@@ -99,9 +98,5 @@ async def run_process(
         ConfigError: If the controller cannot work in this cluster, or the port is taken.
     """
     registry = CollectorRegistry()
-    runner = leader_runner(cluster, make_provider, options, monitor=Monitor(registry), clock=clock, stopped=stopped)
-    listen = options.listen
-    live, ready = {"rounds": runner.live}, {"controller": runner.ready}
-    async with serving(registry=registry, live=live, ready=ready, host=listen.host, port=listen.port) as endpoints:
-        on_serving(endpoints)
-        await runner.run()
+    runner = controller_runner(cluster, make_provider, options, monitor=Monitor(registry), clock=clock, stopped=stopped)
+    await run_serving(runner, registry, options.listen, on_serving=on_serving)

@@ -14,8 +14,9 @@ from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, ListOptions, Request, Subresource
 from ocf.controllers.hpa import OWN, ControllerOptions, DryRunResult, HpaController, Mode, Monitor
 from ocf.controllers.hpa.crd import definition
-from ocf.controllers.hpa.manager import leader_runner
+from ocf.controllers.hpa.reporter import COMPONENT
 from ocf.controllers.metrics_client import MetricsClient
+from ocf.controllers.process import leader_runner
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import Lease
@@ -194,7 +195,7 @@ class Env(support.Env[EmbeddedCluster, LoopClock]):
             cluster or self.cluster,
             make,
             lease=lease,
-            events=mode.writes,
+            component=COMPONENT if mode.writes else "",
             clock=self.clock,
             stopped=process.stopped,
         )

@@ -32,8 +32,9 @@ from ocf.controllers.hpa import (
     cluster_role,
 )
 from ocf.controllers.hpa.crd import definition
-from ocf.controllers.hpa.manager import leader_runner
+from ocf.controllers.hpa.reporter import COMPONENT
 from ocf.controllers.metrics_client import RESTMetricsClient
+from ocf.controllers.process import leader_runner
 from ocf.errors import ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import Lease
@@ -210,7 +211,7 @@ async def live(env: Env, cluster: RecordingForbidden, mode: Mode, ended: Callabl
 
     stopped = asyncio.Event()
     lease = Lease(NAME, env.namespace) if mode.writes else None
-    runner = leader_runner(where, make, lease=lease, events=mode.writes, stopped=stopped)
+    runner = leader_runner(where, make, component=COMPONENT if mode.writes else "", lease=lease, stopped=stopped)
     task = asyncio.create_task(runner.run())
     try:
         with suppress(TimeoutError):

@@ -14,8 +14,9 @@ from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Subresource
 from ocf.controllers.hpa import BUILT_IN, OWN, ControllerOptions, HpaController, Mode
 from ocf.controllers.hpa.crd import definition
-from ocf.controllers.hpa.manager import leader_runner
+from ocf.controllers.hpa.reporter import COMPONENT
 from ocf.controllers.metrics_client import RESTMetricsClient
+from ocf.controllers.process import leader_runner
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import ControllerName
 from ocf.testing.metrics_stub import MetricsStub
@@ -75,7 +76,7 @@ async def running(cluster: ApiServerCluster, mode: Mode, *, take_over: bool = Fa
         return HpaController(where, RESTMetricsClient(cluster), options=options, events=events, reader=cluster)
 
     stopped = asyncio.Event()
-    task = asyncio.create_task(leader_runner(cluster, make, stopped=stopped).run())
+    task = asyncio.create_task(leader_runner(cluster, make, component=COMPONENT, stopped=stopped).run())
     try:
         yield
     finally:

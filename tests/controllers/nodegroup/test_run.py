@@ -11,7 +11,7 @@ from ocf.cluster import Cluster, ListOptions, RequestLog, Subresource
 from ocf.cluster.interceptor import is_write
 from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
 from ocf.controllers.nodegroup.manifests import NAME, cluster_role
-from ocf.controllers.nodegroup.process import ProcessOptions, leader_runner
+from ocf.controllers.nodegroup.process import ProcessOptions, controller_runner
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError
@@ -59,7 +59,7 @@ class Processes:
         def make(_: Cluster) -> Provider:
             return self.provider
 
-        runner = leader_runner(
+        runner = controller_runner(
             cluster or self.cluster, make, ProcessOptions(lease=lease), clock=self.clock, stopped=self.stopped
         )
         return asyncio.create_task(runner.run())

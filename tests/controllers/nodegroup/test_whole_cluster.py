@@ -16,7 +16,7 @@ from ocf.concepts import SystemClock
 from ocf.controllers.nodegroup.controller import NodeGroupController
 from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
 from ocf.controllers.nodegroup.options import ControllerOptions
-from ocf.controllers.nodegroup.process import ProcessOptions, leader_runner
+from ocf.controllers.nodegroup.process import ProcessOptions, controller_runner
 from ocf.controllers.nodegroup.providers.kwok import KwokProvider
 from ocf.nodegroups import InstanceType, Offering
 from ocf.objects import Manifest, ObjectKey, Quantity
@@ -132,7 +132,7 @@ async def controller_of(whole: WholeCluster) -> AsyncIterator[None]:
     def provider(cluster: Cluster) -> KwokProvider:
         return KwokProvider(cluster, [SMALL])
 
-    runner = leader_runner(whole.cluster, provider, ProcessOptions(controller=OPTIONS), stopped=stopped)
+    runner = controller_runner(whole.cluster, provider, ProcessOptions(controller=OPTIONS), stopped=stopped)
     task = asyncio.create_task(runner.run())
     try:
         yield
