@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ocf.cli.options import Context, Kubeconfig, KubernetesVersion, Traceback
+from ocf.cli.options import Context, Host, Image, Kubeconfig, KubernetesVersion, LeaderElect, Port, Traceback
 from ocf.cli.output import exit_on_error
 
 if TYPE_CHECKING:
@@ -111,7 +110,6 @@ Workers = Annotated[
         help="Number of autoscalers that are synced concurrently.",
     ),
 ]
-LeaderElect = Annotated[bool, typer.Option("--leader-elect/--no-leader-elect", help="Use leader election.")]
 LeaseNamespace = Annotated[
     str | None,
     typer.Option(
@@ -161,16 +159,12 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
     feature_gates: Switches = None,
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address for metrics and probes.")] = "0.0.0.0",  # noqa: S104 (the kubelet and Prometheus connect from outside the pod)
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port for metrics and probes; 0 selects a free one.")
-    ] = 8080,
+    host: Host = "0.0.0.0",  # noqa: S104 (the kubelet and Prometheus connect from outside the pod)
+    port: Port = 8080,
     namespace: Annotated[
         str, typer.Option(metavar="NAME", help="For manifests: the namespace of the controller.")
     ] = "ocf-system",
-    image: Annotated[
-        str, typer.Option("--image", metavar="IMAGE", help="For manifests: a container image with ocf installed.")
-    ] = "ocf:latest",
+    image: Image = "ocf:latest",
     scales: Targets = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -280,12 +274,11 @@ def _process(
 
 
 async def _run(process: ProcessOptions, kubeconfig: str | None, context: str | None, output: LogOutput) -> None:
+    from ocf.cli.controllers import stopped_by_signals
     from ocf.cluster.client import ApiServerCluster
     from ocf.controllers.hpa.manager import run_process
 
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = stopped_by_signals()
     async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
         await run_process(cluster, process, stop, on_serving=lambda endpoints: _print_endpoints(endpoints, output))
 
@@ -315,8 +308,8 @@ def _print_manifests(
     elected: bool,
     output: LogOutput,
 ) -> None:
+    from ocf.cli.controllers import print_manifests
     from ocf.controllers.hpa import TARGETS, Installation, installation_manifests
-    from ocf.objects import dump_document
 
     wanted = Installation(
         mode=options.mode,
@@ -326,11 +319,7 @@ def _print_manifests(
         targets=[_scalable(text) for text in scales] if scales else TARGETS,
         leader_election=elected,
     )
-    found = installation_manifests(wanted)
-    if output is LogOutput.JSON:
-        typer.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": found}, indent=2))
-        return
-    typer.echo("---\n".join(dump_document(manifest) for manifest in found), nl=False)
+    print_manifests(installation_manifests(wanted), json=output is LogOutput.JSON)
 
 
 def _scalable(text: str) -> ScalableResource:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import signal
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ocf.cli.options import Context, Kubeconfig, Traceback
+from ocf.cli.options import Context, Host, Image, Kubeconfig, LeaderElect, Port, Traceback
 from ocf.cli.output import exit_on_error
 
 if TYPE_CHECKING:
@@ -49,17 +48,13 @@ def nodegroups(  # noqa: PLR0913 (each is an option)
         str, typer.Option("--types", metavar="FILE", help="YAML or JSON file with the instance types.")
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="For run: decide, and write nothing.")] = False,
-    leader_elect: Annotated[bool, typer.Option("--leader-elect/--no-leader-elect", help="Use leader election.")] = True,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address for metrics and probes.")] = "0.0.0.0",  # noqa: S104 (the kubelet and Prometheus connect from outside the pod)
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port for metrics and probes; 0 selects a free one.")
-    ] = 8080,
+    leader_elect: LeaderElect = True,
+    host: Host = "0.0.0.0",  # noqa: S104 (the kubelet and Prometheus connect from outside the pod)
+    port: Port = 8080,
     namespace: Annotated[
         str, typer.Option(metavar="NAME", help="Namespace of the controller and of its lease.")
     ] = "ocf-system",
-    image: Annotated[
-        str, typer.Option("--image", metavar="IMAGE", help="For manifests: a container image with ocf installed.")
-    ] = "ocf:latest",
+    image: Image = "ocf:latest",
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     output: Annotated[PlanOutput, typer.Option(help="text for people, or json.")] = PlanOutput.TEXT,
@@ -144,6 +139,7 @@ async def _run(
     lease: str,
     dry_run: bool,
 ) -> None:
+    from ocf.cli.controllers import stopped_by_signals
     from ocf.cluster.client import ApiServerCluster
     from ocf.controllers.nodegroup.controller import ControllerOptions
     from ocf.controllers.nodegroup.manifests import NAME
@@ -151,9 +147,7 @@ async def _run(
     from ocf.controllers.nodegroup.providers.kwok import KwokProvider
     from ocf.runtime.operator import Lease, Listen
 
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = stopped_by_signals()
     options = ProcessOptions(
         controller=ControllerOptions(dry_run=dry_run),
         lease=Lease(NAME, lease) if lease else None,
@@ -170,8 +164,8 @@ async def _run(
 
 
 def _print_manifests(namespace: str, image: str, output: PlanOutput, *, dry_run: bool) -> None:
+    from ocf.cli.controllers import print_manifests
     from ocf.controllers.nodegroup.manifests import NAME, Installation, installation_manifests
-    from ocf.objects import dump_document
     from ocf.runtime.rbac import PolicyRule
 
     command = ["ocf", "nodegroups", "run", "--types=/etc/ocf/types.yaml", f"--namespace={namespace}"]
@@ -184,8 +178,4 @@ def _print_manifests(namespace: str, image: str, output: PlanOutput, *, dry_run:
         # kwok's machines are Nodes.
         provider_rules=frozenset() if dry_run else frozenset({PolicyRule("", "nodes", "create")}),
     )
-    found = installation_manifests(wanted)
-    if output is PlanOutput.JSON:
-        typer.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": found}, indent=2))
-        return
-    typer.echo("---\n".join(dump_document(manifest) for manifest in found), nl=False)
+    print_manifests(installation_manifests(wanted), json=output is PlanOutput.JSON)

@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Changes", "Context", "FeatureGateFlags", "Files", "Kubeconfig", "KubernetesVersion", "Owner", "Traceback"]
+__all__ = [
+    "Changes",
+    "Context",
+    "FeatureGateFlags",
+    "Files",
+    "Host",
+    "Image",
+    "Kubeconfig",
+    "KubernetesVersion",
+    "LeaderElect",
+    "Owner",
+    "Port",
+    "Traceback",
+]
 
 Files = Annotated[
     list[str],
@@ -34,3 +47,9 @@ Changes = Annotated[
     ),
 ]
 Traceback = Annotated[bool, typer.Option("--traceback", help="Print the traceback of an error.")]
+LeaderElect = Annotated[bool, typer.Option("--leader-elect/--no-leader-elect", help="Use leader election.")]
+Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Address for metrics and probes.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port for metrics and probes; 0 selects a free one.")]
+Image = Annotated[
+    str, typer.Option("--image", metavar="IMAGE", help="For manifests: a container image with ocf installed.")
+]

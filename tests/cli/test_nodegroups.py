@@ -102,7 +102,10 @@ def test_the_installation_is_complete() -> None:
         "ServiceAccount",
     ]
     deployment = found[-1]["spec"]["template"]["spec"]
-    assert deployment["volumes"] == [{"name": "config", "configMap": {"name": "ocf-nodegroup-controller-types"}}]
+    (volume,) = deployment["volumes"]
+    assert volume["configMap"] == {"name": "ocf-nodegroup-controller-types"}
+    mount = {"name": volume["name"], "mountPath": "/etc/ocf", "readOnly": True}
+    assert deployment["containers"][0]["volumeMounts"] == [mount]
     rules = [rule for each in found if each["kind"] == "ClusterRole" for rule in each["rules"]]
     assert any("pods/eviction" in rule["resources"] for rule in rules)
     dry = load_documents(ask("manifests", "--dry-run"))

@@ -5,18 +5,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from ocf.controllers.hpa.modes import GROUP, Mode
+from ocf.controllers.installation import ControllerPod, controller_manifests
 from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
-from ocf.runtime.rbac import EVENTS, PolicyRule, ServiceAccount, lease_rules, roles
+from ocf.runtime.rbac import EVENTS, PolicyRule, lease_rules
 
 __all__ = ["NAME", "TARGETS", "Installation", "ScalableResource", "cluster_role", "installation_manifests"]
 
 NAME: Final = "ocf-hpa-controller"
 """The name of the lease and of all installed objects."""
 
-_PORT: Final = 8080
-_USER: Final = 65532
 _BUILT_IN: Final = "autoscaling"
 _AUTOSCALERS: Final = "horizontalpodautoscalers"
 _OWN: Final = "horizontalautoscalers"
@@ -150,58 +149,16 @@ def installation_manifests(wanted: Installation) -> list[Manifest]:
     """
     from ocf.controllers.hpa.crd import definition
 
-    metadata = {"name": NAME, "namespace": wanted.namespace, "labels": _LABELS}
-    account = ServiceAccount(NAME, wanted.namespace)
     needed = cluster_role(
         wanted.mode, targets=wanted.targets, lease_namespace=wanted.namespace if wanted.leader_election else ""
     )
-    return [
-        *([definition()] if wanted.mode is Mode.OWN_KIND else []),
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
-        *roles(needed, name=NAME, account=account),
-        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": _deployment_spec(wanted)},
-    ]
-
-
-_LABELS: Final = {"app.kubernetes.io/name": NAME}
-
-
-def _deployment_spec(wanted: Installation) -> Manifest:
-    one_at_a_time = {"type": "Recreate"}
-    return {
-        "replicas": wanted.replicas if wanted.leader_election and wanted.mode.writes else 1,
-        "selector": {"matchLabels": _LABELS},
-        # Without a lease, only this strategy keeps two processes from running at the same time.
-        **({} if wanted.leader_election and wanted.mode.writes else {"strategy": one_at_a_time}),
-        "template": {
-            "metadata": {"labels": _LABELS},
-            "spec": {
-                "serviceAccountName": NAME,
-                "terminationGracePeriodSeconds": 40,
-                "securityContext": {
-                    "runAsNonRoot": True,
-                    "runAsUser": _USER,
-                    "seccompProfile": {"type": "RuntimeDefault"},
-                },
-                "containers": [_container(wanted)],
-            },
-        },
-    }
-
-
-def _container(wanted: Installation) -> Manifest:
-    return {
-        "name": "controller",
-        "image": wanted.image,
-        "command": ["ocf", "hpa-controller"],
-        "args": list(wanted.arguments),
-        "ports": [{"name": "http", "containerPort": _PORT}],
-        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "http"}, "periodSeconds": 10},
-        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}, "periodSeconds": 5},
-        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        },
-    }
+    elected = wanted.leader_election and wanted.mode.writes
+    pod = ControllerPod(
+        image=wanted.image,
+        command=["ocf", "hpa-controller"],
+        arguments=wanted.arguments,
+        replicas=wanted.replicas if elected else 1,
+        alone=not elected,
+    )
+    own = [definition()] if wanted.mode is Mode.OWN_KIND else []
+    return [*own, *controller_manifests(NAME, wanted.namespace, needed, pod)]

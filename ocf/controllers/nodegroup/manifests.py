@@ -4,18 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ocf.controllers.installation import ControllerPod, controller_manifests
 from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
 from ocf.controllers.nodegroup.model import GROUP
 from ocf.objects import Manifest
-from ocf.runtime.rbac import EVENTS, PolicyRule, ServiceAccount, lease_rules, roles
+from ocf.runtime.rbac import EVENTS, PolicyRule, lease_rules
 
 __all__ = ["NAME", "Installation", "cluster_role", "installation_manifests"]
 
 NAME: Final = "ocf-nodegroup-controller"
 """The name of the lease and of all installed objects."""
 
-_PORT: Final = 8080
-_USER: Final = 65532
 _READ: Final = ("list", "watch")
 _READS: Final = (
     ("", "nodes"),
@@ -46,7 +45,6 @@ _WRITES: Final = (
     PolicyRule(GROUP, "nodegroups", "get"),
     PolicyRule(GROUP, "vpsienodes", "get"),
 )
-_LABELS: Final = {"app.kubernetes.io/name": NAME}
 
 
 def cluster_role(*, dry_run: bool = False, lease_namespace: str = "") -> frozenset[PolicyRule]:
@@ -100,58 +98,14 @@ def installation_manifests(wanted: Installation) -> list[Manifest]:
     Returns:
         The definitions, a service account, roles with bindings, and a Deployment.
     """
-    metadata = {"name": NAME, "namespace": wanted.namespace, "labels": _LABELS}
     needed = cluster_role(dry_run=wanted.dry_run, lease_namespace=wanted.namespace) | wanted.provider_rules
-    account = ServiceAccount(NAME, wanted.namespace)
-    return [
-        node_group_definition(),
-        node_definition(),
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
-        *roles(needed, name=NAME, account=account),
-        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": _deployment_spec(wanted)},
-    ]
-
-
-def _deployment_spec(wanted: Installation) -> Manifest:
-    return {
-        "replicas": 1 if wanted.dry_run else wanted.replicas,
-        "selector": {"matchLabels": _LABELS},
-        "template": {
-            "metadata": {"labels": _LABELS},
-            "spec": {
-                "serviceAccountName": NAME,
-                # It must be able to run while nodes are missing.
-                "priorityClassName": "system-cluster-critical",
-                "terminationGracePeriodSeconds": 40,
-                "securityContext": {
-                    "runAsNonRoot": True,
-                    "runAsUser": _USER,
-                    "seccompProfile": {"type": "RuntimeDefault"},
-                },
-                "containers": [_container(wanted)],
-                **({"volumes": [_volume(wanted.config_map)]} if wanted.config_map else {}),
-            },
-        },
-    }
-
-
-def _volume(config_map: str) -> Manifest:
-    return {"name": "config", "configMap": {"name": config_map}}
-
-
-def _container(wanted: Installation) -> Manifest:
-    return {
-        "name": "controller",
-        "image": wanted.image,
-        "command": list(wanted.command),
-        "ports": [{"name": "http", "containerPort": _PORT}],
-        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "http"}, "periodSeconds": 10},
-        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}, "periodSeconds": 5},
-        **({"volumeMounts": [{"name": "config", "mountPath": "/etc/ocf"}]} if wanted.config_map else {}),
-        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        },
-    }
+    pod = ControllerPod(
+        image=wanted.image,
+        command=wanted.command,
+        replicas=1 if wanted.dry_run else wanted.replicas,
+        # It must be able to run while nodes are missing.
+        priority_class="system-cluster-critical",
+        config_maps={"/etc/ocf": wanted.config_map} if wanted.config_map else {},
+    )
+    definitions = [node_group_definition(), node_definition()]
+    return [*definitions, *controller_manifests(NAME, wanted.namespace, needed, pod)]

@@ -1,0 +1,110 @@
+"""Installation manifests that all controllers share: service account, roles with least privilege, Deployment."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from ocf.objects import Manifest
+from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
+
+__all__ = ["ControllerPod", "controller_manifests"]
+
+_PORT: Final = 8080
+_USER: Final = 65532
+_GRACE_PERIOD: Final = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerPod:
+    """The pod of a controller.
+
+    Args:
+        image: The container image; it has `ocf` on its path.
+        command: The command.
+        arguments: Its arguments.
+        replicas: The number of processes; with more than one, one of them leads, and the others wait.
+        alone: Whether two processes must never run at the same time: without a lease, nothing else keeps them apart.
+        priority_class: The priority class; empty for the default.
+        config_maps: ConfigMaps of the user, mounted read-only: their names by path.
+        secrets: Secrets of the user, mounted read-only: their names by path.
+    """
+
+    image: str
+    command: Sequence[str]
+    arguments: Sequence[str] = ()
+    replicas: int = 1
+    alone: bool = False
+    priority_class: str = ""
+    config_maps: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+
+
+def controller_manifests(name: str, namespace: str, needed: Iterable[PolicyRule], pod: ControllerPod) -> list[Manifest]:
+    """Return the manifests of a controller, in the order in which to apply them.
+
+    Args:
+        name: The name of all objects.
+        namespace: The namespace of the controller.
+        needed: The policy rules that it needs.
+        pod: Its pod.
+
+    Returns:
+        A service account, roles with bindings, and a Deployment with probes that runs as an unprivileged user.
+
+    Example:
+        >>> pod = ControllerPod(image="ocf:1", command=["ocf", "hpa-controller"])
+        >>> [each["kind"] for each in controller_manifests("c", "ops", [PolicyRule("", "pods", "list")], pod)]
+        ['ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'Deployment']
+    """
+    labels = {"app.kubernetes.io/name": name}
+    metadata = {"name": name, "namespace": namespace, "labels": labels}
+    deployment: Manifest = {
+        "replicas": pod.replicas,
+        "selector": {"matchLabels": labels},
+        **({"strategy": {"type": "Recreate"}} if pod.alone else {}),
+        "template": {"metadata": {"labels": labels}, "spec": _pod_spec(name, pod)},
+    }
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
+        *roles(needed, name=name, account=ServiceAccount(name, namespace)),
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": deployment},
+    ]
+
+
+def _pod_spec(name: str, pod: ControllerPod) -> Manifest:
+    volumes = [{"name": each, "configMap": {"name": each}} for each in pod.config_maps.values()]
+    volumes += [{"name": each, "secret": {"secretName": each}} for each in pod.secrets.values()]
+    return {
+        "serviceAccountName": name,
+        **({"priorityClassName": pod.priority_class} if pod.priority_class else {}),
+        "terminationGracePeriodSeconds": _GRACE_PERIOD,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(pod)],
+        **({"volumes": volumes} if volumes else {}),
+    }
+
+
+def _container(pod: ControllerPod) -> Manifest:
+    mounts = [
+        {"name": each, "mountPath": path, "readOnly": True} for path, each in {**pod.config_maps, **pod.secrets}.items()
+    ]
+    return {
+        "name": "controller",
+        "image": pod.image,
+        "command": list(pod.command),
+        **({"args": list(pod.arguments)} if pod.arguments else {}),
+        "ports": [{"name": "http", "containerPort": _PORT}],
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "http"}, "periodSeconds": 10},
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}, "periodSeconds": 5},
+        **({"volumeMounts": mounts} if mounts else {}),
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+    }
