@@ -1,15 +1,18 @@
 """Reader of manifests that collects all problems, each with its field path."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
 from ocf.errors import FieldProblem, ManifestError, QuantityError
-from ocf.objects import LabelSelector, Quantity
+from ocf.objects import LabelSelector, Manifest, Quantity
 
-__all__ = ["NANO", "Fields", "raise_problems"]
+__all__ = ["NANO", "Fields", "ObjectFields", "read_object"]
 
 NANO: Final = 10**9
 """Units of a quantity in 1: amounts are read as exact integers of billionths."""
+
+Read = TypeVar("Read")
 
 
 class Fields:
@@ -141,15 +144,63 @@ class Fields:
         return []
 
 
-def raise_problems(subject: str, problems: list[FieldProblem]) -> None:
-    """Raise all problems of an object, each once; return if there are none.
+@dataclass(frozen=True, slots=True)
+class ObjectFields:
+    """The parts of an object of Kubernetes.
 
     Args:
-        subject: The object, `Pod shop/web-0`.
-        problems: Its problems.
+        top: The object itself.
+        metadata: Its metadata.
+        spec: Its spec.
+        status: Its status.
+    """
+
+    top: Fields
+    metadata: Fields
+    spec: Fields
+    status: Fields
+
+    @property
+    def name(self) -> str:
+        """The name of the object."""
+        return self.metadata.text("name")
+
+    @property
+    def namespace(self) -> str:
+        """Its namespace; `default` if it has none."""
+        return self.metadata.text("namespace") or "default"
+
+    @property
+    def deleting(self) -> bool:
+        """Whether it is being deleted."""
+        return "deletionTimestamp" in self.metadata
+
+
+def read_object(
+    kind: str, manifest: Manifest, read: Callable[[ObjectFields], Read], *, namespaced: bool = True
+) -> Read:
+    """Read an object, and raise all of its problems at once.
+
+    Args:
+        kind: Its kind, for the error.
+        manifest: The object, as the API server returns it.
+        read: Returns what is read from its fields.
+        namespaced: Whether the error names the namespace, too.
 
     Raises:
-        ManifestError: If there are problems.
+        ManifestError: If fields are invalid; it contains each of them once, with its path.
+
+    Example:
+        >>> read_object("Node", {"spec": {"unschedulable": "no"}, "metadata": {"name": "n1"}},
+        ...     lambda found: found.spec.flag("unschedulable"), namespaced=False)
+        Traceback (most recent call last):
+        ocf.errors.ManifestError: Node n1: spec.unschedulable: must be a boolean, not 'no'
     """
+    problems: list[FieldProblem] = []
+    top = Fields(manifest, "", problems)
+    found = ObjectFields(top, *(top.child(part) for part in ("metadata", "spec", "status")))
+    made = read(found)
     if problems:
-        raise ManifestError(subject, dict.fromkeys(problems))
+        subject = f"{found.namespace}/{found.name}" if namespaced else found.name
+        raise ManifestError(f"{kind} {subject}", dict.fromkeys(problems))
+    return made

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from ocf.errors import FieldProblem
-from ocf.nodegroups.snapshot.fields import Fields, raise_problems
+from ocf.nodegroups.snapshot.fields import ObjectFields, read_object
 from ocf.nodegroups.snapshot.node_selectors import Taint
 from ocf.nodegroups.snapshot.pods import read_time
 from ocf.nodegroups.snapshot.resources import NO_RESOURCES, Resources, to_resources
@@ -70,14 +69,16 @@ class Node:
             >>> node.allocatable.cpu, node.allocatable.pods, node.ready
             (4000, 110, False)
         """
-        problems: list[FieldProblem] = []
-        fields = Fields(node, "", problems)
-        metadata, spec, status = (fields.child(part) for part in ("metadata", "spec", "status"))
+        return read_object("Node", node, cls._read, namespaced=False)
+
+    @classmethod
+    def _read(cls, node: ObjectFields) -> "Node":
+        spec, status = node.spec, node.status
         taints = tuple(map(Taint.read, spec.items("taints")))
-        made = cls(
-            name=metadata.text("name"),
-            labels=metadata.labels("labels"),
-            annotations=metadata.labels("annotations"),
+        return cls(
+            name=node.name,
+            labels=node.metadata.labels("labels"),
+            annotations=node.metadata.labels("annotations"),
             taints=taints,
             unschedulable=spec.flag("unschedulable"),
             allocatable=to_resources(status.amounts("allocatable")),
@@ -85,7 +86,5 @@ class Node:
                 each.text("type") == "Ready" and each.text("status") == "True" for each in status.items("conditions")
             )
             and not any(taint.key in STARTUP_TAINTS for taint in taints),
-            created=read_time(metadata, "creationTimestamp"),
+            created=read_time(node.metadata, "creationTimestamp"),
         )
-        raise_problems(f"Node {made.name}", problems)
-        return made

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Final
 
-from ocf.errors import FieldProblem
-from ocf.nodegroups.snapshot.fields import Fields, raise_problems
+from ocf.nodegroups.snapshot.fields import Fields, ObjectFields, read_object
 from ocf.nodegroups.snapshot.shapes import PodShape, Shapes
 from ocf.objects import Manifest, parse_time
 from ocf.objects.owner_references import ControllerReference
@@ -98,32 +98,27 @@ class Pod:
             >>> Pod.of({"metadata": {"name": "web-0"}, "spec": {"containers": containers}}).shape.requests.cpu
             250
         """
-        problems: list[FieldProblem] = []
-        fields = Fields(pod, "", problems)
-        metadata, spec, status = (fields.child(part) for part in ("metadata", "spec", "status"))
-        name = metadata.text("name")
-        node_name = spec.text("nodeName")
-        claims, local, memory = _volumes(spec, name)
-        shape = (shapes or Shapes()).read(
-            pod, fields, claims=claims, deleting="deletionTimestamp" in metadata, bound=bool(node_name)
-        )
-        made = cls(
-            name=name,
-            shape=shape,
+        return read_object("Pod", pod, partial(cls._read, pod, shapes or Shapes()))
+
+    @classmethod
+    def _read(cls, manifest: Manifest, shapes: Shapes, pod: ObjectFields) -> "Pod":
+        spec, node_name = pod.spec, pod.spec.text("nodeName")
+        claims, local, memory = _volumes(spec, pod.name)
+        return cls(
+            name=pod.name,
+            shape=shapes.read(manifest, pod.top, claims=claims, deleting=pod.deleting, bound=bool(node_name)),
             node_name=node_name,
-            phase=status.text("phase") or "Pending",
-            annotations=metadata.labels("annotations"),
-            controller=_controller(metadata),
+            phase=pod.status.text("phase") or "Pending",
+            annotations=pod.metadata.labels("annotations"),
+            controller=_controller(pod.metadata),
             priority=spec.integer("priority"),
             gated=any(True for _ in spec.items("schedulingGates")),
-            unschedulable=any(map(_is_unschedulable, status.items("conditions"))),
-            created=read_time(metadata, "creationTimestamp"),
+            unschedulable=any(map(_is_unschedulable, pod.status.items("conditions"))),
+            created=read_time(pod.metadata, "creationTimestamp"),
             local_volumes=local,
             memory_volumes=memory,
             scheduler=spec.text("schedulerName") or "default-scheduler",
         )
-        raise_problems(f"Pod {made.key}", problems)
-        return made
 
 
 def read_time(fields: Fields, key: str) -> datetime | None:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ocf.errors import FieldProblem
-from ocf.nodegroups.snapshot.fields import NANO, Fields, raise_problems
+from ocf.nodegroups.snapshot.fields import NANO, Fields, ObjectFields, read_object
 from ocf.nodegroups.snapshot.node_selectors import NodeSelectorTerm, read_terms
 from ocf.objects import LabelSelector, Manifest
 
@@ -54,26 +53,25 @@ class Claim:
         Raises:
             ManifestError: If fields are invalid.
         """
-        problems: list[FieldProblem] = []
-        fields = Fields(claim, "", problems)
-        metadata, spec, status = (fields.child(part) for part in ("metadata", "spec", "status"))
-        annotations = metadata.labels("annotations")
-        made = cls(
-            namespace=metadata.text("namespace") or "default",
-            name=metadata.text("name"),
+        return read_object("PersistentVolumeClaim", claim, cls._read)
+
+    @classmethod
+    def _read(cls, claim: ObjectFields) -> "Claim":
+        spec, annotations = claim.spec, claim.metadata.labels("annotations")
+        return cls(
+            namespace=claim.namespace,
+            name=claim.name,
             volume=spec.text("volumeName"),
             bound=bool(spec.text("volumeName")) and _BOUND in annotations,
-            storage_class=annotations.get(_BETA_CLASS) or spec.text("storageClassName"),
+            storage_class=_class_of(claim),
             access_modes=spec.texts("accessModes"),
             selected_node=annotations.get(_SELECTED_NODE, ""),
             size=spec.child("resources").amounts("requests").get("storage", 0) // NANO,
             selector=spec.selector("selector") if spec.value.get("selector") is not None else None,
             mode=spec.text("volumeMode") or "Filesystem",
-            phase=status.text("phase") or "Pending",
-            deleting="deletionTimestamp" in metadata,
+            phase=claim.status.text("phase") or "Pending",
+            deleting=claim.deleting,
         )
-        raise_problems(f"PersistentVolumeClaim {made.namespace}/{made.name}", problems)
-        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,27 +111,27 @@ class Volume:
         Raises:
             ManifestError: If fields are invalid.
         """
-        problems: list[FieldProblem] = []
-        fields = Fields(volume, "", problems)
-        metadata, spec, status = (fields.child(part) for part in ("metadata", "spec", "status"))
+        return read_object("PersistentVolume", volume, cls._read, namespaced=False)
+
+    @classmethod
+    def _read(cls, volume: ObjectFields) -> "Volume":
+        spec = volume.spec
         affinity, claim = spec.child("nodeAffinity"), spec.child("claimRef")
-        made = cls(
-            name=metadata.text("name"),
-            labels=metadata.labels("labels"),
+        return cls(
+            name=volume.name,
+            labels=volume.metadata.labels("labels"),
             node_affinity=(
                 read_terms(affinity.child("required").items("nodeSelectorTerms")) if "required" in affinity else None
             ),
-            storage_class=metadata.labels("annotations").get(_BETA_CLASS) or spec.text("storageClassName"),
+            storage_class=_class_of(volume),
             access_modes=spec.texts("accessModes"),
             size=spec.amounts("capacity").get("storage", 0) // NANO,
             claim=f"{claim.text('namespace')}/{claim.text('name')}" if claim.text("name") else "",
             mode=spec.text("volumeMode") or "Filesystem",
-            phase=status.text("phase") or "Pending",
+            phase=volume.status.text("phase") or "Pending",
             local="local" in spec or "hostPath" in spec,
-            deleting="deletionTimestamp" in metadata,
+            deleting=volume.deleting,
         )
-        raise_problems(f"PersistentVolume {made.name}", problems)
-        return made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,17 +157,23 @@ class StorageClass:
         Raises:
             ManifestError: If fields are invalid.
         """
-        problems: list[FieldProblem] = []
-        fields = Fields(storage_class, "", problems)
+        return read_object("StorageClass", storage_class, cls._read, namespaced=False)
+
+    @classmethod
+    def _read(cls, storage_class: ObjectFields) -> "StorageClass":
+        fields = storage_class.top
         provisioner = fields.text("provisioner")
-        made = cls(
-            name=fields.child("metadata").text("name"),
+        return cls(
+            name=storage_class.name,
             provisioner="" if provisioner == "kubernetes.io/no-provisioner" else provisioner,
             delayed=fields.text("volumeBindingMode") == "WaitForFirstConsumer",
             topologies=tuple(map(_topology, fields.items("allowedTopologies"))),
         )
-        raise_problems(f"StorageClass {made.name}", problems)
-        return made
+
+
+def _class_of(found: ObjectFields) -> str:
+    """Return the storage class of a claim or a volume; the annotation is older than the field, and wins."""
+    return found.metadata.labels("annotations").get(_BETA_CLASS) or found.spec.text("storageClassName")
 
 
 def _topology(term: Fields) -> Mapping[str, frozenset[str]]:

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from ocf.errors import FieldProblem
-from ocf.nodegroups.snapshot.fields import Fields, raise_problems
+from ocf.nodegroups.snapshot.fields import ObjectFields, read_object
 from ocf.nodegroups.snapshot.node_selectors import Toleration
 from ocf.nodegroups.snapshot.pods import Pod
 from ocf.nodegroups.snapshot.shapes import PodShape
@@ -53,18 +52,17 @@ class PodDisruptionBudget:
         Raises:
             ManifestError: If fields are invalid.
         """
-        problems: list[FieldProblem] = []
-        fields = Fields(budget, "", problems)
-        metadata, spec, status = (fields.child(part) for part in ("metadata", "spec", "status"))
-        made = cls(
-            namespace=metadata.text("namespace") or "default",
-            name=metadata.text("name"),
-            selector=spec.selector("selector"),
-            disruptions_allowed=status.integer("disruptionsAllowed"),
-            unhealthy_allowed=spec.text("unhealthyPodEvictionPolicy") == "AlwaysAllow",
+        return read_object("PodDisruptionBudget", budget, cls._read)
+
+    @classmethod
+    def _read(cls, budget: ObjectFields) -> "PodDisruptionBudget":
+        return cls(
+            namespace=budget.namespace,
+            name=budget.name,
+            selector=budget.spec.selector("selector"),
+            disruptions_allowed=budget.status.integer("disruptionsAllowed"),
+            unhealthy_allowed=budget.spec.text("unhealthyPodEvictionPolicy") == "AlwaysAllow",
         )
-        raise_problems(f"PodDisruptionBudget {made.key}", problems)
-        return made
 
     def selects(self, pod: Pod) -> bool:
         """Return whether the budget covers a pod."""
@@ -92,15 +90,13 @@ class DaemonSet:
         Raises:
             ManifestError: If fields are invalid.
         """
-        problems: list[FieldProblem] = []
-        fields = Fields(daemon_set, "", problems)
-        metadata = fields.child("metadata")
-        namespace = metadata.text("namespace") or "default"
-        template = fields.child("spec").child("template")
+        return read_object("DaemonSet", daemon_set, cls._read)
+
+    @classmethod
+    def _read(cls, daemon_set: ObjectFields) -> "DaemonSet":
+        namespace, template = daemon_set.namespace, daemon_set.spec.child("template")
         spec = template.child("spec")
         shape = PodShape.read(spec, namespace=namespace, labels=template.child("metadata").labels("labels"))
         added = (*_DAEMON_TOLERATIONS, *([_HOST_NETWORK_TOLERATION] if spec.flag("hostNetwork") else ()))
         shape = replace(shape, tolerations=(*shape.tolerations, *added))
-        made = cls(namespace=namespace, name=metadata.text("name"), shape=shape)
-        raise_problems(f"DaemonSet {made.namespace}/{made.name}", problems)
-        return made
+        return cls(namespace=namespace, name=daemon_set.name, shape=shape)
