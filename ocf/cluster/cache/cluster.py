@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
@@ -11,7 +11,7 @@ from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.cache.informer import Informer, InformerState
 from ocf.cluster.cache.keys import NamespacedName, WatchScope
 from ocf.cluster.cache.list_filter import ListFilter
-from ocf.cluster.cache.serialization import unpack
+from ocf.cluster.cache.serialization import CacheEntry, unpack
 from ocf.cluster.cache.timing import CacheTiming
 from ocf.cluster.cache.transform import reduction
 from ocf.cluster.cache.write_tracker import InFlightWrite
@@ -233,6 +233,26 @@ class CachedCluster:
         if informer and selection and not in_pages and (informer.synced or await informer.ready()):
             return await _list_cached(informer, options.namespace, selection)
         return await self._cluster.list(api_version, kind, options)
+
+    async def entries(
+        self, api_version: str, kind: str
+    ) -> Sequence[tuple[NamespacedName, CacheEntry | Manifest]] | None:
+        """Return all objects of a kind as the cache holds them, for `Projection`.
+
+        Args:
+            api_version: Group and version.
+            kind: Kind.
+
+        Returns:
+            The entries, which change with each version of their object; in place of a stale one, the object as read
+            from the cluster. None if the kind has to be listed from the cluster.
+        """
+        informer = self._informer_for(api_version, kind, "")
+        if informer is None or not (informer.synced or await informer.ready()):
+            return None
+        read = {name: await informer.read(name) for name in informer.store.stale()}
+        entries = [each for each in informer.store.unordered() if each[0] not in read]
+        return [*entries, *((name, found) for name, found in read.items() if found is not None)]
 
     def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncIterator[WatchEvent]:
         """Watch the cluster itself; see `subscribe` for the changes of the cache."""

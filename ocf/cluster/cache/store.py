@@ -13,7 +13,7 @@ request was sent, or when an event goes back to an older version.
 The store does not wait, sends no requests and does not depend on time.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from ocf.cluster.cache.in_flight import StaleMark, WriteSnapshot
@@ -66,6 +66,10 @@ class Store:
         """Return the objects of a namespace (empty for all), ordered by namespace and name."""
         names = [name for name in self._entries if not namespace or name[0] == namespace]
         return [(name, self._entries[name]) for name in sorted(names)]
+
+    def unordered(self) -> Iterable[tuple[NamespacedName, CacheEntry]]:
+        """Return all objects, in no particular order; the caller does not wait while reading them."""
+        return self._entries.items()
 
     def is_stale(self, name: NamespacedName) -> bool:
         """Return whether the object must be read from the cluster."""

@@ -1,0 +1,102 @@
+"""Values are computed once per version of an object, from a cache and from any other cluster."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from ocf.cluster import Cluster
+from ocf.cluster.cache import CachedCluster, Projection
+from ocf.embedded import EmbeddedCluster
+from ocf.objects import Manifest, ObjectKey
+
+
+def settings(name: str, value: str = "1", namespace: str = "shop") -> Manifest:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"value": value}}
+
+
+class Computed:
+    """A projection that records for which objects it computes a value."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.projection = Projection("v1", "ConfigMap", self.compute)
+
+    def compute(self, manifest: Manifest) -> str:
+        self.names.append(manifest["metadata"]["name"])
+        return f"{manifest['metadata']['name']}={manifest['data']['value']}"
+
+
+@asynccontextmanager
+async def opened(*, cached: bool) -> AsyncIterator[Cluster]:
+    cluster = EmbeddedCluster(namespaces=("shop", "bank"))
+    for each in (settings("b"), settings("a"), settings("z", namespace="bank")):
+        await cluster.create(each, field_manager="user")
+    if not cached:
+        yield cluster
+        return
+    async with CachedCluster(cluster) as found:
+        yield found
+
+
+CLUSTERS = pytest.mark.parametrize("cached", [pytest.param(True, id="cache"), pytest.param(False, id="no cache")])
+
+
+@CLUSTERS
+async def test_values_are_ordered_by_namespace_and_name(cached: bool) -> None:
+    async with opened(cached=cached) as cluster:
+        assert await Computed().projection.read(cluster) == ("z=1", "a=1", "b=1")
+
+
+@CLUSTERS
+async def test_a_second_read_computes_nothing(cached: bool) -> None:
+    found = Computed()
+    async with opened(cached=cached) as cluster:
+        first = await found.projection.read(cluster)
+        found.names.clear()
+        assert await found.projection.read(cluster) is first
+        assert found.names == []
+
+
+@CLUSTERS
+async def test_only_what_has_changed_is_computed_again(cached: bool) -> None:
+    found = Computed()
+    async with opened(cached=cached) as cluster:
+        await found.projection.read(cluster)
+        found.names.clear()
+        await cluster.apply(settings("a", "2"), field_manager="user", force=True)
+        await cluster.create(settings("c"), field_manager="user")
+        assert await found.projection.read(cluster) == ("z=1", "a=2", "b=1", "c=1")
+        assert found.names == ["a", "c"]
+
+
+@CLUSTERS
+async def test_deleted_objects_have_no_value(cached: bool) -> None:
+    found = Computed()
+    async with opened(cached=cached) as cluster:
+        await found.projection.read(cluster)
+        await cluster.delete(ObjectKey("v1", "ConfigMap", "a", "shop"))
+        assert await found.projection.read(cluster) == ("z=1", "b=1")
+
+
+async def test_an_object_that_is_created_again_is_computed_again() -> None:
+    found = Computed()
+    async with opened(cached=True) as cluster:
+        await found.projection.read(cluster)
+        await cluster.delete(ObjectKey("v1", "ConfigMap", "a", "shop"))
+        await cluster.create(settings("a", "3"), field_manager="user")
+        assert await found.projection.read(cluster) == ("z=1", "a=3", "b=1")
+
+
+async def test_a_read_through_the_cache_sends_no_request() -> None:
+    cluster = EmbeddedCluster(namespaces=("shop",))
+    await cluster.create(settings("a"), field_manager="user")
+    found = Computed()
+    async with CachedCluster(cluster) as cached:
+        await found.projection.read(cached)
+        cluster.requests.clear()
+        await found.projection.read(cached)
+        assert cluster.requests.reads == 0
