@@ -3,6 +3,7 @@
 PYTHON  ?= python3
 VENV    := .venv
 LOWEST  := .venv-lowest
+CLIENTS := .clients
 BIN     := $(VENV)/bin
 PIP      = $(BIN)/python -m pip --disable-pip-version-check --quiet
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade
@@ -11,7 +12,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-
 TESTS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-wheel envtest kubernetes check bench format lock lock-lowest clean
+.PHONY: help demo test test-lowest test-wheel envtest clients kubernetes check bench format lock lock-lowest clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /' | awk -F': ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -37,6 +38,8 @@ test-wheel: $(VENV)/.ready  ## run the examples of the documentation in fresh en
 envtest: $(VENV)/.ready  ## build etcd and Kubernetes' programs, for the tests on a real API server
 	@$(BIN)/python -m ocf.testing.envtest
 
+clients: $(CLIENTS)/.ready  ## install Kubernetes clients of other projects, for the tests with them
+
 kubernetes: envtest  ## regenerate and record what depends on the release of Kubernetes; ONLY="schema http" names steps
 	@$(BIN)/python -m scripts.update_kubernetes $(if $(ONLY),--only $(ONLY))
 
@@ -59,6 +62,7 @@ lock: lock-lowest  ## update the locked development versions
 	for set in test check; do $(COMPILE) --generate-hashes pyproject.toml requirements/$$set.in -o requirements/$$set.lock || exit 1; done
 	$(COMPILE) --generate-hashes --constraint requirements/test.lock --extra admission --extra kopf pyproject.toml \
 		-o requirements/operator.lock
+	$(COMPILE) --generate-hashes requirements/clients.in -o requirements/clients.lock
 
 # First the lowest versions, then the newest of all other packages that fit them. Wheels only: what was published as
 # sources alone is too old to build everywhere.
@@ -69,7 +73,7 @@ lock-lowest: $(VENV)/.ready  ## update the lowest versions, after a change of a 
 		pyproject.toml requirements/test.in -o requirements/lowest.lock
 
 clean:  ## remove the virtual environment and all caches
-	rm -rf $(VENV) $(LOWEST) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) $(CLIENTS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # The stamps say which locked set the environment holds; a changed lock file installs anew.
 $(VENV)/.ready: requirements/test.lock pyproject.toml
@@ -90,6 +94,19 @@ $(LOWEST)/.ready: requirements/lowest.lock pyproject.toml
 	@$(PYTHON) -m venv $(LOWEST)
 	@$(PIP) install --only-binary :all: --require-hashes -r requirements/lowest.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The programs are linked, since JavaScript looks for packages in the folders above a program.
+$(CLIENTS)/.ready: BIN := $(CLIENTS)/venv/bin
+$(CLIENTS)/.ready: requirements/clients.lock $(addprefix tests/clients/programs/,package.json package-lock.json)
+	@echo "Setting up $(CLIENTS) (once, about a minute): clients in Python and JavaScript"
+	@$(PYTHON) -m venv $(CLIENTS)/venv
+	@$(PIP) install --require-hashes -r requirements/clients.lock
+	@mkdir -p $(CLIENTS)/node
+	@cp tests/clients/programs/package*.json $(CLIENTS)/node
+	@if command -v npm >/dev/null; then npm ci --prefix $(CLIENTS)/node --no-audit --no-fund --silent && \
+		ln -sfn ../../tests/clients/programs $(CLIENTS)/node/programs; \
+		else echo "npm is not installed: tests of clients in JavaScript are left out"; fi
 	@touch $@
 
 $(VENV)/.ready-check: $(VENV)/.ready requirements/check.lock
