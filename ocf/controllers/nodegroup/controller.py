@@ -10,8 +10,8 @@ from ocf.cluster import Cluster, EventType, WatchEvent
 from ocf.cluster.cache import CachedCluster
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.concepts.backoff import ExponentialBackoff
+from ocf.controllers.nodegroup.cluster_reader import KINDS
 from ocf.controllers.nodegroup.metrics import Monitor
-from ocf.controllers.nodegroup.observation import KINDS
 from ocf.controllers.nodegroup.options import ControllerOptions
 from ocf.controllers.nodegroup.reconciler import Reconciler
 from ocf.controllers.nodegroup.reporter import Reporter

@@ -167,10 +167,10 @@ class DrainSteps:
             case ActionKind.UNCORDON:
                 await patch_node(self._cluster, name, {"spec": {"unschedulable": None}})
             case ActionKind.EVICT:
-                uids = _uids(view)
+                pods = view.core.pod_table.by_key
                 self._refused[node.uid] = refused = {}
                 for key in action.pods:
-                    message = await self._evict(key, uids.get(key, ""))
+                    message = await self._evict(key, pods[key].uid)
                     if message:
                         refused[key] = message
             case ActionKind.DELETE:
@@ -232,10 +232,3 @@ def _deadline(group: GroupObject | None) -> timedelta:
     if group is None or group.spec is None:
         return _TIMEOUT
     return parse_duration(group.spec.scale_down_policy.drain_timeout)
-
-
-def _uids(view: ClusterView) -> dict[str, str]:
-    return {
-        f"{each['metadata'].get('namespace', 'default')}/{each['metadata']['name']}": str(each["metadata"].get("uid"))
-        for each in view.objects["pods"]
-    }

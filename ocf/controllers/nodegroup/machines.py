@@ -3,15 +3,16 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
 from ocf.cluster import Cluster
 from ocf.controllers.nodegroup.groups import to_group_status
 from ocf.controllers.nodegroup.lifecycle import Action, Observation, accepted, advance, failed
+from ocf.controllers.nodegroup.model import VPSieNodeStatus
 from ocf.controllers.nodegroup.objects import FINALIZER, MEMBER_LABEL, NodeObject, member_value
 from ocf.controllers.nodegroup.observation import ClusterView
+from ocf.controllers.nodegroup.reconcile_context import ReconcileContext
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import (
     add_finalizer,
@@ -31,32 +32,11 @@ from ocf.nodegroups import Machine, MachineRequest, Provider
 from ocf.objects import Manifest
 from ocf.objects.durations import parse_duration
 
-__all__ = ["MachineSteps", "Round"]
+__all__ = ["MachineSteps"]
 
 _log: Final = logging.getLogger(__name__)
 _PARALLEL: Final = 10
 _BOOT_TIMEOUT: Final = timedelta(minutes=15)
-
-
-@dataclass(slots=True, kw_only=True)
-class Round:
-    """What one reconcile knows about machines.
-
-    Args:
-        view: What was read from the cluster.
-        machines: All machines of the provider.
-        now: The time of the reconcile.
-        repair: Whether nodes that have not been ready for long may be replaced.
-        problems: The errors of the provider, by the name of the group; filled by the steps.
-        failures: The nodes that could not be handled because of the API server; filled by the steps.
-    """
-
-    view: ClusterView
-    machines: Sequence[Machine]
-    now: datetime
-    repair: bool = True
-    problems: dict[str, str] = field(default_factory=dict)
-    failures: list[str] = field(default_factory=list)
 
 
 class MachineSteps:
@@ -73,7 +53,7 @@ class MachineSteps:
         self._provider = provider
         self._reporter = reporter
 
-    async def advance_all(self, current: Round, nodes: Sequence[NodeObject]) -> None:
+    async def advance_all(self, current: ReconcileContext, nodes: Sequence[NodeObject]) -> None:
         """Take one step in the life of nodes. An error of one node keeps no other from its step.
 
         Args:
@@ -95,7 +75,7 @@ class MachineSteps:
             for node in nodes:
                 tasks.create_task(one(node))
 
-    async def _advance_safely(self, current: Round, node: NodeObject) -> None:
+    async def _advance_safely(self, current: ReconcileContext, node: NodeObject) -> None:
         try:
             await self._advance(current, node)
         except ApiError as error:
@@ -105,7 +85,7 @@ class MachineSteps:
             current.problems.setdefault(node.group, str(error))
             _log.warning("VPSieNode %s/%s: the provider failed: %s", node.key.namespace, node.name, error)
 
-    async def _advance(self, current: Round, node: NodeObject) -> None:
+    async def _advance(self, current: ReconcileContext, node: NodeObject) -> None:
         if node.spec is None or node.problems:
             return
         if not node.ending and FINALIZER not in (node.manifest["metadata"].get("finalizers") or ()):
@@ -117,7 +97,7 @@ class MachineSteps:
                 return
             if not self._provider.keeps_names and self._another_is_unknown(current, node):
                 return
-        machine = self._machine_of(current, node)
+        machine = current.machine_of(node, keeps_names=self._provider.keeps_names)
         name = self._node_of(current, node, machine)
         before = node.status
         observed = Observation(
@@ -125,14 +105,14 @@ class MachineSteps:
             node=current.view.index.state(name),
             node_name=name,
             ending=node.ending,
-            machines=frozenset(each.id for each in current.machines if each.id),
+            machines=current.ids,
             keeps_names=self._provider.keeps_names,
             repair=current.repair,
         )
         step = advance(before, observed, current.now, boot_timeout=_boot_timeout(current.view, node))
         if step.action is Action.CONFIGURE:
             await self._configure(current, node, name)
-        await store_node_status(self._cluster, node, step.status)
+        await self._store(current, node, step.status)
         if before.ready_at is None and step.status.ready_at is not None and before.requested_at is not None:
             seconds = (current.now - before.requested_at).total_seconds()
             self._reporter.monitor.observe("node_provisioning_duration_seconds", node.group, seconds=seconds)
@@ -143,8 +123,14 @@ class MachineSteps:
                 await store_node_status(self._cluster, node, node.status.model_copy(update={"last_error": str(error)}))
             raise
 
+    async def _store(self, current: ReconcileContext, node: NodeObject, status: VPSieNodeStatus) -> None:
+        before = node.status
+        await store_node_status(self._cluster, node, status)
+        if status.node_name != before.node_name:
+            current.claim(node, before.node_name or node.name)
+
     async def _act(
-        self, current: Round, node: NodeObject, action: Action, machine: Machine | None, *, retried: bool
+        self, current: ReconcileContext, node: NodeObject, action: Action, machine: Machine | None, *, retried: bool
     ) -> None:
         match action:
             case Action.CREATE:
@@ -162,7 +148,7 @@ class MachineSteps:
             case _:
                 return
 
-    async def _create(self, current: Round, node: NodeObject, *, retried: bool) -> None:
+    async def _create(self, current: ReconcileContext, node: NodeObject, *, retried: bool) -> None:
         try:
             machine = await self._provider.create(self._request(current, node, retried=retried))
         except (CapacityExhaustedError, ProviderRefusedError) as error:
@@ -174,15 +160,15 @@ class MachineSteps:
             return
         await store_node_status(self._cluster, node, accepted(node.status, machine, current.now))
 
-    async def _remove(self, current: Round, node: NodeObject) -> None:
+    async def _remove(self, current: ReconcileContext, node: NodeObject) -> None:
         """Delete the Node of a machine that is gone, then let the object go."""
         name = node.status.node_name or (node.name if self._provider.keeps_names else "")
         manifest = current.view.index.by_name.get(name)
-        if manifest is not None and current.view.node_names.get(name) is node:
+        if manifest is not None and current.owner_of(name) is node:
             await delete_object(self._cluster, {**manifest, "apiVersion": "v1", "kind": "Node"})
         await remove_finalizer(self._cluster, node.manifest)
 
-    async def _configure(self, current: Round, node: NodeObject, name: str) -> None:
+    async def _configure(self, current: ReconcileContext, node: NodeObject, name: str) -> None:
         """Set labels and taints of the group on a Node, unless it has them."""
         manifest = current.view.index.by_name[name]
         labels, taints = _wanted(current.view, node)
@@ -200,7 +186,7 @@ class MachineSteps:
         if patch:
             await patch_node(self._cluster, name, patch)
 
-    def _request(self, current: Round, node: NodeObject, *, retried: bool) -> MachineRequest:
+    def _request(self, current: ReconcileContext, node: NodeObject, *, retried: bool) -> MachineRequest:
         assert node.spec is not None  # noqa: S101 (checked before each step)
         labels, taints = _wanted(current.view, node)
         others = {each.status.machine_id for each in current.view.nodes.values() if each is not node}
@@ -216,19 +202,13 @@ class MachineSteps:
             excluded=frozenset(others | set(node.status.excluded_machines or ())) - {""},
         )
 
-    def _machine_of(self, current: Round, node: NodeObject) -> Machine | None:
-        if self._provider.keeps_names:
-            return next((each for each in current.machines if each.name == node.name), None)
-        known = node.status.machine_id
-        return next((each for each in current.machines if known and each.id == known), None)
-
-    def _node_of(self, current: Round, node: NodeObject, machine: Machine | None) -> str:
+    def _node_of(self, current: ReconcileContext, node: NodeObject, machine: Machine | None) -> str:
         """Return the name of the Node of a machine, unless it is that of another one."""
         name = current.view.index.find(node, machine, keeps_names=self._provider.keeps_names)
-        owner = current.view.node_names.get(name)
+        owner = current.owner_of(name)
         return name if owner is None or owner is node else ""
 
-    def _is_backed_off(self, current: Round, node: NodeObject) -> bool:
+    def _is_backed_off(self, current: ReconcileContext, node: NodeObject) -> bool:
         """Return whether the type of a node that was not requested yet was refused meanwhile."""
         group = current.view.groups.get(node.group)
         if group is None or group.spec is None or node.spec is None:
@@ -237,7 +217,7 @@ class MachineSteps:
         return (node.spec.instance_type, node.spec.datacenter_id) in refused
 
     @staticmethod
-    def _another_is_unknown(current: Round, node: NodeObject) -> bool:
+    def _another_is_unknown(current: ReconcileContext, node: NodeObject) -> bool:
         """Return whether another request was sent whose machine is not known yet."""
         return any(
             each is not node and each.status.phase in ("Provisioning", "Terminating") and not each.status.machine_id

@@ -9,8 +9,7 @@ from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.errors import ProviderError
 from ocf.nodegroups import Machine, MachineState, Provider
-from ocf.objects import Manifest
-from ocf.objects.owner_references import controller_of
+from ocf.nodegroups.snapshot import RejectedObject
 
 __all__ = ["Orphans"]
 
@@ -61,8 +60,7 @@ class Orphans:
         )
 
     async def _delete(self, view: ClusterView, machine: Machine) -> None:
-        names = {machine.name, machine.node_name}
-        if any(str((pod.get("spec") or {}).get("nodeName") or "") in names for pod in _own_pods(view)):
+        if {machine.name, machine.node_name} & set(_nodes_in_use(view)):
             return
         try:
             await self._provider.delete(machine)
@@ -70,12 +68,12 @@ class Orphans:
             self._reporter.event(_group_of(view, machine.name), "OrphanedMachine", f"machine {machine.name}: {error}")
 
 
-def _own_pods(view: ClusterView) -> Iterator[Manifest]:
-    """Yield the pods that do not belong to their node, as those of DaemonSets do."""
-    for pod in view.objects["pods"]:
-        controller = controller_of(pod)
-        if controller is None or controller.kind not in ("DaemonSet", "Node"):
-            yield pod
+def _nodes_in_use(view: ClusterView) -> Iterator[str]:
+    """Yield the names of Nodes with pods that do not belong to their node, as those of DaemonSets do."""
+    for pod in view.core.pods:
+        controller = None if isinstance(pod, RejectedObject) else pod.controller
+        if pod.node_name and (controller is None or controller.kind not in ("DaemonSet", "Node")):
+            yield pod.node_name
 
 
 def _group_of(view: ClusterView, name: str) -> GroupObject | None:

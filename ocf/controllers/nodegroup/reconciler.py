@@ -14,17 +14,18 @@ from ocf.concepts import Clock
 from ocf.controllers.nodegroup.carry_out import GroupWriter
 from ocf.controllers.nodegroup.drains import DrainSteps, has_to_drain
 from ocf.controllers.nodegroup.group_status import failed_status, invalid_status
-from ocf.controllers.nodegroup.machines import MachineSteps, Round
+from ocf.controllers.nodegroup.machines import MachineSteps
 from ocf.controllers.nodegroup.metrics import GroupSize
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
-from ocf.controllers.nodegroup.observation import ClusterView, read_cluster
+from ocf.controllers.nodegroup.observation import ClusterReader, ClusterView
 from ocf.controllers.nodegroup.options import ControllerOptions
 from ocf.controllers.nodegroup.orphans import Orphans
 from ocf.controllers.nodegroup.plan import Plan, make_plan
+from ocf.controllers.nodegroup.reconcile_context import ReconcileContext
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import delete_object, remove_finalizer, store_group_status
 from ocf.errors import ApiError, ProviderError
-from ocf.nodegroups import Catalog, Machine, Provider
+from ocf.nodegroups import Catalog, Provider
 from ocf.nodegroups.scale_down import is_sick
 
 __all__ = ["Reconciler"]
@@ -47,6 +48,7 @@ class Reconciler:
         self, cluster: Cluster, provider: Provider, *, clock: Clock, reporter: Reporter, options: ControllerOptions
     ) -> None:
         self._cluster = cluster
+        self._reader = ClusterReader()
         self._provider = provider
         self._clock = clock
         self._reporter = reporter
@@ -69,7 +71,7 @@ class Reconciler:
         """
         # The API stores times in seconds: a decision must not depend on whether its input was stored meanwhile.
         now = self._clock.now().replace(microsecond=0)
-        view = await read_cluster(self._cluster)
+        view = await self._reader.read(self._cluster)
         problems: dict[str, str] = {}
         failures: list[str] = []
         try:
@@ -80,7 +82,7 @@ class Reconciler:
             await self._report_outage(view, error, now)
             return self._delay(error.retry_after)
         if not self._options.dry_run:
-            current = Round(view=view, machines=machines, now=now)
+            current = ReconcileContext(view=view, machines=machines, now=now)
             await self._step_machines(current)
             problems, failures = current.problems, current.failures
         plan = make_plan(view, self._catalog, now, self._options.rules)
@@ -101,24 +103,23 @@ class Reconciler:
             self._catalog = Catalog.of(await self._provider.instance_types())
             self._catalog_at = now
 
-    async def _step_machines(self, current: Round) -> None:
+    async def _step_machines(self, current: ReconcileContext) -> None:
         """Take one step with each machine and in each drain, and with each group that is being deleted."""
         view = current.view
         for group in view.groups.values():
             if group.ending:
                 await self._safely(group.name, self._end_group(view, group), current.failures)
-        by_name = {each.name: each for each in current.machines if each.name}
-        by_id = {each.id: each for each in current.machines if each.id}
-
-        def machine_of(node: NodeObject) -> Machine | None:
-            return by_name.get(node.name) if self._provider.keeps_names else by_id.get(node.status.machine_id)
-
+        keeps_names = self._provider.keeps_names
         nodes = list(view.nodes.values())
         draining = [
             node
             for node in nodes
             if not node.problems
-            and has_to_drain(node, machine_of(node), joined=node.status.node_name in view.index.by_name)
+            and has_to_drain(
+                node,
+                current.machine_of(node, keeps_names=keeps_names),
+                joined=node.status.node_name in view.index.by_name,
+            )
         ]
         snapshot = view.snapshot(self._catalog) if draining or any(_is_unready(node) for node in nodes) else None
         current.repair = snapshot is None or not is_sick(snapshot)

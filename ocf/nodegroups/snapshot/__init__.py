@@ -3,10 +3,11 @@
 from ocf.nodegroups.snapshot.node_selectors import NodeSelectorTerm, Taint, Toleration, matches_any, untolerated
 from ocf.nodegroups.snapshot.nodes import Node
 from ocf.nodegroups.snapshot.overlay import Overlay
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot.pods import Pod, PodTable
+from ocf.nodegroups.snapshot.rejected import RejectedObject
 from ocf.nodegroups.snapshot.resources import NO_RESOURCES, Resources, total
 from ocf.nodegroups.snapshot.shapes import HostPort, PodShape, Shapes
-from ocf.nodegroups.snapshot.snapshot import RejectedObject, Snapshot
+from ocf.nodegroups.snapshot.snapshot import Snapshot
 from ocf.nodegroups.snapshot.storage import Claim, StorageClass, Volume
 from ocf.nodegroups.snapshot.topology import AffinityTerm, SpreadConstraint
 from ocf.nodegroups.snapshot.workloads import DaemonSet, PodDisruptionBudget
@@ -23,6 +24,7 @@ __all__ = [
     "Pod",
     "PodDisruptionBudget",
     "PodShape",
+    "PodTable",
     "RejectedObject",
     "Resources",
     "Shapes",

@@ -1,6 +1,6 @@
 """Pods of a snapshot."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -11,7 +11,7 @@ from ocf.nodegroups.snapshot.shapes import PodShape, Shapes
 from ocf.objects import Manifest, parse_time
 from ocf.objects.owner_references import ControllerReference
 
-__all__ = ["Pod", "read_time"]
+__all__ = ["Pod", "PodTable", "read_time"]
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
@@ -36,6 +36,7 @@ class Pod:
         local_volumes: The volumes whose content is lost when the pod leaves its node: `emptyDir` and `hostPath`.
         memory_volumes: Those of them that are in memory.
         scheduler: `spec.schedulerName`.
+        uid: Its uid; empty if it is not known.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Pod:
     local_volumes: tuple[str, ...] = ()
     memory_volumes: tuple[str, ...] = ()
     scheduler: str = "default-scheduler"
+    uid: str = ""
 
     @property
     def namespace(self) -> str:
@@ -98,7 +100,7 @@ class Pod:
             >>> Pod.of({"metadata": {"name": "web-0"}, "spec": {"containers": containers}}).shape.requests.cpu
             250
         """
-        return read_object("Pod", pod, partial(cls._read, pod, shapes or Shapes()))
+        return read_object("Pod", pod, partial(cls._read, pod, Shapes() if shapes is None else shapes))
 
     @classmethod
     def _read(cls, manifest: Manifest, shapes: Shapes, pod: ObjectFields) -> "Pod":
@@ -118,7 +120,32 @@ class Pod:
             local_volumes=local,
             memory_volumes=memory,
             scheduler=spec.text("schedulerName") or "default-scheduler",
+            uid=pod.metadata.text("uid"),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class PodTable:
+    """The pods of a snapshot by key and by node, without finished ones.
+
+    Args:
+        by_key: The pods by key, sorted.
+        on_node: The pods of each node by its name, sorted by key.
+    """
+
+    by_key: Mapping[str, Pod]
+    on_node: Mapping[str, tuple[Pod, ...]]
+
+    @classmethod
+    def of(cls, pods: Iterable[Pod]) -> "PodTable":
+        """Return the table of pods, in whatever order they are given."""
+        by_key = {pod.key: pod for pod in pods if not pod.finished}
+        by_key = {key: by_key[key] for key in sorted(by_key)}
+        on_node: dict[str, list[Pod]] = {}
+        for pod in by_key.values():
+            if pod.node_name:
+                on_node.setdefault(pod.node_name, []).append(pod)
+        return cls(by_key, {name: tuple(found) for name, found in on_node.items()})
 
 
 def read_time(fields: Fields, key: str) -> datetime | None:

@@ -5,7 +5,7 @@ shapes instead of the number of pods.
 """
 
 import marshal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -178,6 +178,18 @@ class Shapes:
         if source and len(fields.problems) == before:
             self._by_source[source] = shape
         return shape
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def keep(self, shapes: Iterable[PodShape]) -> None:
+        """Forget all other shapes.
+
+        Args:
+            shapes: The shapes that are in use.
+        """
+        self._shapes = {shape: shape for shape in shapes}
+        self._by_source = {source: shape for source, shape in self._by_source.items() if shape in self._shapes}
 
     def intern(self, shape: PodShape) -> PodShape:
         """Return the known shape that equals this one, or this one if it is new."""

@@ -3,43 +3,22 @@
 A snapshot is immutable. Changed copies share what did not change, so that a simulation may take thousands of them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final, Protocol, TypeVar
 
-from ocf.errors import FieldProblem, ManifestError
 from ocf.nodegroups.snapshot.fields import Fields
 from ocf.nodegroups.snapshot.nodes import Node
 from ocf.nodegroups.snapshot.overlay import Overlay
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot.pods import Pod, PodTable
+from ocf.nodegroups.snapshot.rejected import RejectedObject, read_all
 from ocf.nodegroups.snapshot.resources import Resources
 from ocf.nodegroups.snapshot.shapes import Shapes
 from ocf.nodegroups.snapshot.storage import Claim, StorageClass, Volume
 from ocf.nodegroups.snapshot.workloads import DaemonSet, PodDisruptionBudget
 from ocf.objects import Manifest
 
-__all__ = ["RejectedObject", "Snapshot"]
-
-_SUBJECT_PARTS: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class RejectedObject:
-    """An object that could not be parsed, and is not part of the snapshot.
-
-    Args:
-        subject: The object, `Pod shop/web-0`.
-        node_name: The node of a pod that is on one, or the node itself; empty for other objects.
-        problems: The invalid fields.
-    """
-
-    subject: str
-    node_name: str
-    problems: tuple[FieldProblem, ...]
-
-    def __str__(self) -> str:
-        return f"{self.subject}: " + "; ".join(map(str, self.problems))
+__all__ = ["Snapshot", "join_nodes", "read_namespace"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +65,7 @@ class Snapshot:
         cls,
         *,
         nodes: Iterable[Node] = (),
-        pods: Iterable[Pod] = (),
+        pods: Iterable[Pod] | PodTable = (),
         budgets: Iterable[PodDisruptionBudget] = (),
         claims: Iterable[Claim] = (),
         volumes: Iterable[Volume] = (),
@@ -97,15 +76,11 @@ class Snapshot:
         rejected: Iterable[RejectedObject] = (),
     ) -> "Snapshot":
         """Return a snapshot of parsed objects; finished pods are left out, and the order of the objects is ignored."""
-        by_key = {pod.key: pod for pod in sorted(pods, key=lambda pod: pod.key) if not pod.finished}
-        on_node: dict[str, list[Pod]] = {}
-        for pod in by_key.values():
-            if pod.node_name:
-                on_node.setdefault(pod.node_name, []).append(pod)
+        table = pods if isinstance(pods, PodTable) else PodTable.of(pods)
         return cls(
             nodes=Overlay({node.name: node for node in sorted(nodes, key=lambda node: node.name)}),
-            pods=Overlay(by_key),
-            on_node=Overlay({name: tuple(found) for name, found in on_node.items()}),
+            pods=Overlay(table.by_key),
+            on_node=Overlay(table.on_node),
             budgets=tuple(sorted(budgets, key=lambda budget: budget.key)),
             claims={f"{each.namespace}/{each.name}": each for each in claims},
             volumes={each.name: each for each in sorted(volumes, key=lambda volume: volume.name)},
@@ -150,21 +125,16 @@ class Snapshot:
             usage: The measured use of each node by its name.
         """
         rejected: list[RejectedObject] = []
-        read = partial(_read_all, rejected)
-        joined = {node.name: node for node in read(Node.of, nodes)}
-        for ordered in in_flight:
-            known = joined.get(ordered.name)
-            if known is None or not known.ready:
-                joined[ordered.name] = replace(ordered, in_flight=True)
+        read = partial(read_all, rejected)
         return cls.from_values(
-            nodes=joined.values(),
+            nodes=join_nodes(read(Node.of, nodes), in_flight),
             pods=read(partial(Pod.of, shapes=Shapes()), pods),
             budgets=read(PodDisruptionBudget.of, budgets),
             claims=read(Claim.of, claims),
             volumes=read(Volume.of, volumes),
             storage_classes=read(StorageClass.of, storage_classes),
             daemon_sets=read(DaemonSet.of, daemon_sets),
-            namespaces=dict(map(_namespace, namespaces)),
+            namespaces=dict(map(read_namespace, namespaces)),
             usage=usage,
             rejected=rejected,
         )
@@ -213,34 +183,27 @@ class Snapshot:
         return replace(self, nodes=self.nodes.remove(name))
 
 
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
+def join_nodes(nodes: Iterable[Node], in_flight: Iterable[Node]) -> Iterable[Node]:
+    """Return the nodes of a cluster with those that were ordered.
+
+    Args:
+        nodes: The nodes that have joined.
+        in_flight: The nodes that were ordered. One that has joined under its name replaces the node of that name only
+            while that is not ready.
+    """
+    joined = {node.name: node for node in nodes}
+    for ordered in in_flight:
+        known = joined.get(ordered.name)
+        if known is None or not known.ready:
+            joined[ordered.name] = replace(ordered, in_flight=True)
+    return joined.values()
 
 
-Parsed = TypeVar("Parsed", bound=_Named)
+def read_namespace(manifest: Manifest) -> tuple[str, Mapping[str, str]]:
+    """Return name and labels of a Namespace; labels that cannot be read select nothing.
 
-
-def _read_all(
-    rejected: list[RejectedObject], parse: Callable[[Manifest], Parsed], manifests: Iterable[Manifest]
-) -> Iterator[Parsed]:
-    for manifest in manifests:
-        try:
-            yield parse(manifest)
-        except ManifestError as error:
-            rejected.append(RejectedObject(error.subject, _node_name(error.subject, manifest), error.problems))
-
-
-def _namespace(manifest: Manifest) -> tuple[str, Mapping[str, str]]:
-    """Return name and labels of a namespace; labels that cannot be read select nothing."""
+    Args:
+        manifest: The manifest, as the API server returns it.
+    """
     metadata = Fields(manifest, "", []).child("metadata")
     return metadata.text("name"), metadata.labels("labels")
-
-
-def _node_name(subject: str, manifest: Manifest) -> str:
-    kind, name = subject.split(" ", _SUBJECT_PARTS - 1)
-    if kind == "Node":
-        return name
-    spec = manifest.get("spec")
-    found = spec.get("nodeName") if kind == "Pod" and isinstance(spec, dict) else None
-    return found if isinstance(found, str) else ""

@@ -1,0 +1,96 @@
+"""Nodes of a cluster, by what is known of their machines."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ocf.controllers.nodegroup.lifecycle import NodeState
+from ocf.controllers.nodegroup.objects import NodeObject
+from ocf.nodegroups import Machine, Node
+from ocf.nodegroups.snapshot import RejectedObject
+from ocf.nodegroups.snapshot.nodes import STARTUP_TAINTS
+from ocf.nodegroups.snapshot.rejected import read_or_reject
+from ocf.objects import Manifest
+from ocf.objects.conditions import is_condition_true
+
+__all__ = ["JoinedNode", "NodeIndex"]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedNode:
+    """A Node of the cluster.
+
+    Args:
+        manifest: What writes and the search for its machine need of it: lists of images and heartbeats are left out.
+        parsed: The node for the algorithm, or why it cannot be parsed.
+    """
+
+    manifest: Manifest
+    parsed: Node | RejectedObject
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> "JoinedNode":
+        """Parse a Node.
+
+        Args:
+            manifest: The manifest, as the API server returns it.
+        """
+        status = manifest.get("status") or {}
+        kept = {key: status[key] for key in ("addresses", "conditions") if key in status}
+        parsed = read_or_reject(Node.of, manifest)
+        return cls({**manifest, "status": kept}, parsed)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.manifest["metadata"]["name"])
+
+
+class NodeIndex:
+    """The Nodes of a cluster, to find that of a machine.
+
+    Args:
+        nodes: The Nodes.
+    """
+
+    def __init__(self, nodes: Iterable[JoinedNode]) -> None:
+        self.by_name: Final[Mapping[str, Manifest]] = {each.name: each.manifest for each in nodes}
+        self._by_provider_id = {
+            str(each["spec"]["providerID"]): name
+            for name, each in self.by_name.items()
+            if (each.get("spec") or {}).get("providerID")
+        }
+        self._by_address: dict[str, str] = {}
+        for name, each in self.by_name.items():
+            for address in (each.get("status") or {}).get("addresses") or ():
+                if address.get("type") in ("InternalIP", "ExternalIP"):
+                    self._by_address.setdefault(str(address.get("address")), name)
+
+    def find(self, node: NodeObject, machine: Machine | None, *, keeps_names: bool) -> str:
+        """Return the name of the Node of a machine; empty if it has not joined.
+
+        Args:
+            node: The object of the machine.
+            machine: The machine; None if the provider does not list it.
+            keeps_names: Whether the Node may be found by the name of the object.
+        """
+        names = [node.status.node_name]
+        if machine is not None:
+            names += [self._by_provider_id.get(machine.provider_id, ""), machine.node_name]
+            names += [self._by_address.get(address, "") for address in machine.addresses]
+        if keeps_names:
+            names.append(node.name)
+        return next((name for name in names if name in self.by_name), "")
+
+    def state(self, name: str) -> NodeState:
+        """Return the state of a Node.
+
+        Args:
+            name: Its name; empty for one that has not joined.
+        """
+        found = self.by_name.get(name)
+        if found is None:
+            return NodeState.ABSENT
+        ready = is_condition_true((found.get("status") or {}).get("conditions"), "Ready")
+        starting = any(taint.get("key") in STARTUP_TAINTS for taint in (found.get("spec") or {}).get("taints") or ())
+        return NodeState.READY if ready and not starting else NodeState.NOT_READY

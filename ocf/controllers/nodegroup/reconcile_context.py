@@ -1,0 +1,72 @@
+"""What one reconcile knows about machines and their Nodes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ocf.controllers.nodegroup.objects import NodeObject
+from ocf.controllers.nodegroup.observation import ClusterView
+from ocf.nodegroups import Machine
+
+__all__ = ["ReconcileContext"]
+
+
+@dataclass(slots=True, kw_only=True)
+class ReconcileContext:
+    """What one reconcile knows about machines.
+
+    Args:
+        view: What was read from the cluster.
+        machines: All machines of the provider.
+        now: The time of the reconcile.
+        repair: Whether nodes that have not been ready for long may be replaced.
+        problems: The errors of the provider, by the name of the group; filled by the steps.
+        failures: The nodes that could not be handled because of the API server; filled by the steps.
+    """
+
+    view: ClusterView
+    machines: Sequence[Machine]
+    now: datetime
+    repair: bool = True
+    problems: dict[str, str] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    ids: frozenset[str] = field(init=False)
+    _by_name: dict[str, Machine] = field(init=False)
+    _by_id: dict[str, Machine] = field(init=False)
+    _owners: dict[str, NodeObject] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # A large cluster is looked at once, and not once for each of its nodes.
+        self._by_name = {each.name: each for each in reversed(self.machines) if each.name}
+        self._by_id = {each.id: each for each in reversed(self.machines) if each.id}
+        self.ids = frozenset(self._by_id)
+        self._owners = self.view.node_names
+
+    def machine_of(self, node: NodeObject, *, keeps_names: bool) -> Machine | None:
+        """Return the machine of a node; None if the provider does not list it.
+
+        Args:
+            node: The node.
+            keeps_names: Whether the provider knows a machine by the name of its request.
+        """
+        return self._by_name.get(node.name) if keeps_names else self._by_id.get(node.status.machine_id)
+
+    def owner_of(self, name: str) -> NodeObject | None:
+        """Return the object of a Node; None if none claims it.
+
+        Args:
+            name: The name of the Node.
+        """
+        return self._owners.get(name)
+
+    def claim(self, node: NodeObject, before: str) -> None:
+        """Record that the Node of an object became known in this reconcile.
+
+        Args:
+            node: The object.
+            before: The name under which it was known.
+        """
+        name = node.status.node_name or node.name
+        if name != before and self._owners.get(before) is node:
+            del self._owners[before]
+        self._owners[name] = node
