@@ -22,6 +22,7 @@ from benchmarks import (
     hpa,
     imports,
     machine,
+    nodegroup_controller,
     nodegroups,
     parts,
     reconciling,
@@ -46,6 +47,7 @@ _SUITES: Final = (
     caches.suite,
     converging.suite,
     nodegroups.suite,
+    nodegroup_controller.suite,
 )
 # What takes a smaller part where nothing is judged but that it runs.
 _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
@@ -56,6 +58,7 @@ _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     caches.suite: caches.small_suite,
     converging.suite: converging.small_suite,
     nodegroups.suite: nodegroups.small_suite,
+    nodegroup_controller.suite: nodegroup_controller.small_suite,
 }
 _ROUNDS: Final = 15
 

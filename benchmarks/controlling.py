@@ -31,7 +31,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.testing import LoopClock, VirtualLoop
 from ocf.testing.fake_metrics import FakeMetricsClient
 
-__all__ = ["small_suite", "suite"]
+__all__ = ["resident", "small_suite", "suite"]
 
 _SIZE: Final = 2_000
 _FEW: Final = 200
@@ -86,11 +86,11 @@ class _Controlled:
 
     async def _start(self) -> None:
         self._cluster.requests.clear()
-        before = _resident()
+        before = resident()
         self._running = asyncio.create_task(self._controller.run())
         for _ in range(4):
             await self.sync()
-        self.grown = _resident() - before
+        self.grown = resident() - before
         reconciler = self._controller.reconciler
         assert reconciler is not None
         assert len(reconciler.states) == self._size
@@ -205,7 +205,7 @@ def _remembered(sampled: int) -> int:
     return size // sampled
 
 
-def _resident() -> int:
+def resident() -> int:
     """Return how many bytes of memory the process holds; where the system does not say, how many it ever held."""
     gc.collect()
     try:

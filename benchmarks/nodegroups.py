@@ -18,7 +18,7 @@ from ocf.nodegroups.scale_down import DrainSimulation
 from ocf.nodegroups.snapshot import Snapshot
 from ocf.objects import Manifest
 
-__all__ = ["cluster", "small_suite", "suite"]
+__all__ = ["cluster", "pod_spec", "small_suite", "suite"]
 
 _SECOND: Final = 1_000_000_000
 _ZONE: Final = "topology.kubernetes.io/zone"
@@ -38,7 +38,13 @@ def _node(number: int) -> Manifest:
     }
 
 
-def _spec(shape: int, scale: int) -> dict[str, Any]:
+def pod_spec(shape: int, scale: int) -> dict[str, Any]:
+    """Return the spec of a pod.
+
+    Args:
+        shape: The number of its shape; every fifth shape has the same kind of rule.
+        scale: How large it is.
+    """
     # Neighbouring numbers give unlike sizes.
     cpu, memory = 1 + shape * 7 % 20, 1 + shape * 11 % 32
     requests = {"cpu": f"{cpu * scale}m", "memory": f"{memory * scale}Mi"}
@@ -66,7 +72,7 @@ def cluster(nodes: int, pods: int, shapes: int, *, running: bool) -> Snapshot:
             them is bound to a zone.
     """
     specs = [
-        _spec(shape - shape % 5 if running and shape % 5 == 3 else shape, 50 if running else 100)
+        pod_spec(shape - shape % 5 if running and shape % 5 == 3 else shape, 50 if running else 100)
         for shape in range(shapes)
     ]
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "app", "uid": "1", "controller": True}
