@@ -4,7 +4,7 @@ The status holds what steers scaling, so it is stored before nodes are created o
 leads to the same decision again, and never to another one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,6 +13,8 @@ from ocf.controllers.nodegroup.drains import begin
 from ocf.controllers.nodegroup.group_decision import GroupDecision
 from ocf.controllers.nodegroup.group_status import next_status
 from ocf.controllers.nodegroup.model import NodeGroupSpec
+from ocf.controllers.nodegroup.new_nodes import new_node_specs
+from ocf.controllers.nodegroup.node_model import VPSieNodeSpec
 from ocf.controllers.nodegroup.objects import API_VERSION, FINALIZER, GroupObject, node_name
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.plan import Plan
@@ -25,7 +27,6 @@ from ocf.controllers.nodegroup.writes import (
     store_node_status,
 )
 from ocf.errors import AlreadyExistsError
-from ocf.nodegroups.packing import NewNode
 from ocf.objects import Manifest
 
 __all__ = ["GroupWriter"]
@@ -78,7 +79,7 @@ class GroupWriter:
         for node in view.nodes_of(group.name):
             if node.status.phase == "Failed" and not node.ending:
                 await delete_object(self._cluster, node.manifest)
-        await self._add_nodes(view, group, spec, decided.add, now)
+        await self._add_nodes(view, group, spec, decided, now)
         for outcome in decided.removals:
             node = view.node_names[outcome.node]
             await store_node_status(self._cluster, node, begin(node.status, now))
@@ -98,19 +99,19 @@ class GroupWriter:
                 self._reporter.event(group, "ScaleDownBlocked", f"{note} ({each.pod})" if each.pod else note)
 
     async def _add_nodes(
-        self, view: ClusterView, group: GroupObject, spec: NodeGroupSpec, nodes: Sequence[NewNode], now: datetime
+        self, view: ClusterView, group: GroupObject, spec: NodeGroupSpec, decided: GroupDecision, now: datetime
     ) -> None:
-        if not nodes:
+        if not decided.add:
             return
         number = 0
-        for new in nodes:
+        for wanted in new_node_specs(group.key.name, spec, decided):
             while f"{group.key.namespace}/{node_name(group, now, number)}" in view.nodes:
                 number += 1
-            await self._create(_node_manifest(group, spec, new, node_name(group, now, number)))
+            await self._create(_node_manifest(group, wanted, node_name(group, now, number)))
             number += 1
-        self._reporter.monitor.count("scale_up", group.name, amount=len(nodes))
-        types = ", ".join(sorted({new.template.instance_type for new in nodes}))
-        self._reporter.event(group, "ScalingUp", f"add {len(nodes)} nodes of type {types}")
+        self._reporter.monitor.count("scale_up", group.name, amount=len(decided.add))
+        types = ", ".join(sorted({new.template.instance_type for new in decided.add}))
+        self._reporter.event(group, "ScalingUp", f"add {len(decided.add)} nodes of type {types}")
 
     async def _create(self, manifest: Manifest) -> None:
         try:
@@ -120,7 +121,7 @@ class GroupWriter:
             return
 
 
-def _node_manifest(group: GroupObject, spec: NodeGroupSpec, new: NewNode, name: str) -> Manifest:
+def _node_manifest(group: GroupObject, spec: VPSieNodeSpec, name: str) -> Manifest:
     return {
         "apiVersion": API_VERSION,
         "kind": "VPSieNode",
@@ -140,9 +141,5 @@ def _node_manifest(group: GroupObject, spec: NodeGroupSpec, new: NewNode, name: 
                 }
             ],
         },
-        "spec": {
-            "nodeGroupName": group.key.name,
-            "instanceType": new.template.instance_type,
-            "datacenterID": new.template.zone or spec.datacenter_id,
-        },
+        "spec": spec.model_dump(mode="json", by_alias=True, exclude_none=True),
     }

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from ocf.controllers.nodegroup.model import GROUP, NodeGroup, VPSieNode
+from ocf.controllers.nodegroup.model import GROUP, NodeGroup
+from ocf.controllers.nodegroup.node_model import VPSieNode
 from ocf.objects import Manifest
 from ocf.runtime.crds import AGE, CRDVersion, PrinterColumn, crd
 

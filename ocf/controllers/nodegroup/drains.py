@@ -7,7 +7,7 @@ from typing import Final
 
 from ocf.cluster import Cluster, Subresource
 from ocf.controllers.nodegroup.groups import to_group, to_group_status
-from ocf.controllers.nodegroup.model import DrainStatus, VPSieNodeStatus
+from ocf.controllers.nodegroup.node_model import DrainStatus, VPSieNodeStatus
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.reporter import Reporter

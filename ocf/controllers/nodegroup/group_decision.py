@@ -1,7 +1,7 @@
 """Decision about one node group: its part of the decision about all, with the reason in a word and in a line."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ocf.controllers.nodegroup.texts import shortened
@@ -28,6 +28,8 @@ class GroupDecision:
         unplaced: The pending pods without a place.
         after: What steers scaling once the decision is carried out.
         replaced: The nodes that the added one replaces later; empty if it replaces none.
+        placements: The node, new or not, by the key of each pending pod for which this decision found one.
+        known_nodes: The names of the nodes that there are, those in flight included.
     """
 
     scale_up: GroupScaleUp
@@ -37,6 +39,8 @@ class GroupDecision:
     unplaced: tuple[Unplaced, ...]
     after: GroupStatus
     replaced: tuple[str, ...] = ()
+    placements: Mapping[str, str] = field(default_factory=dict)
+    known_nodes: Collection[str] = ()
 
     @property
     def outcome(self) -> Outcome:
@@ -83,12 +87,13 @@ class GroupDecision:
         return "pods do not fit on the nodes there are"
 
 
-def decision_of(decision: Decision, group: str) -> GroupDecision:
+def decision_of(decision: Decision, group: str, known_nodes: Collection[str] = ()) -> GroupDecision:
     """Return the part of a decision that is about one group.
 
     Args:
         decision: The decision about all groups.
         group: The name of the group.
+        known_nodes: The names of the nodes that there are, those in flight included.
     """
     scale_up = next(each for each in decision.scale_up.groups if each.group == group)
     replacements = [each for each in decision.replacements if each.group == group]
@@ -101,6 +106,8 @@ def decision_of(decision: Decision, group: str) -> GroupDecision:
         unplaced=decision.scale_up.unplaced,
         after=decision.statuses[group],
         replaced=tuple(name for each in replacements for name in each.nodes),
+        placements=decision.scale_up.placements,
+        known_nodes=known_nodes,
     )
 
 

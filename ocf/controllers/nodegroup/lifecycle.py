@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Final
 
-from ocf.controllers.nodegroup.model import VPSieNodeStatus
+from ocf.controllers.nodegroup.node_model import VPSieNodeStatus
 from ocf.nodegroups import Machine, MachineState
 from ocf.objects.durations import format_duration
 

@@ -9,7 +9,7 @@ from typing import Final
 from ocf.cluster import Cluster
 from ocf.controllers.nodegroup.groups import to_group_status
 from ocf.controllers.nodegroup.lifecycle import Action, Observation, accepted, advance, failed
-from ocf.controllers.nodegroup.model import VPSieNodeStatus
+from ocf.controllers.nodegroup.node_model import VPSieNodeStatus
 from ocf.controllers.nodegroup.objects import FINALIZER, MEMBER_LABEL, NodeObject, member_value
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.reconcile_context import ReconcileContext

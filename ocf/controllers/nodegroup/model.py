@@ -1,6 +1,6 @@
-"""Models of NodeGroup and VPSieNode: fields, defaults and validation.
+"""Model of NodeGroup: fields, defaults and validation.
 
-Where the API server checks a rule with CEL, the models check it too, so that an object that was stored before a rule
+Where the API server checks a rule with CEL, the model checks it too, so that an object that was stored before a rule
 existed is reported instead of used.
 """
 
@@ -18,22 +18,21 @@ __all__ = [
     "GROUP",
     "BlockedNode",
     "Condition",
-    "DrainStatus",
+    "Identifier",
     "InstanceTypeBackoff",
     "NodeGroup",
     "NodeGroupSpec",
     "NodeGroupStatus",
     "ScaleDownPolicy",
     "ScaleUpPolicy",
+    "Section",
     "Taint",
+    "Time",
     "UnneededNode",
-    "VPSieNode",
-    "VPSieNodeSpec",
-    "VPSieNodeStatus",
 ]
 
 GROUP: Final = f"autoscaling.{PREFIX}"
-"""The API group of both kinds."""
+"""The API group of NodeGroup and VPSieNode."""
 
 _DURATION: Final = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
 _IDENTIFIER: Final = r"^[A-Za-z0-9_-]+$"
@@ -55,7 +54,7 @@ Percent = Annotated[int, Field(ge=0, le=100, json_schema_extra={"format": "int32
 Identifier = Annotated[str, Field(pattern=_IDENTIFIER, min_length=1, max_length=128)]
 
 
-class _Section(BaseModel):
+class Section(BaseModel):
     """Immutable model whose fields have the names of the API (camel case)."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
@@ -69,7 +68,7 @@ class _Section(BaseModel):
         field_path=".key",
     )
 )
-class Taint(_Section):
+class Taint(Section):
     """A taint that every node of the group gets when it joins."""
 
     key: str = Field(pattern=_LABEL_KEY, max_length=317, description="Key of the taint.")
@@ -77,7 +76,7 @@ class Taint(_Section):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(description="Effect on pods.")
 
 
-class ScaleUpPolicy(_Section):
+class ScaleUpPolicy(Section):
     """When and how nodes are added."""
 
     enabled: bool = Field(default=True, description="Whether nodes are added for pods that do not fit.")
@@ -86,7 +85,7 @@ class ScaleUpPolicy(_Section):
     )
 
 
-class ScaleDownPolicy(_Section):
+class ScaleDownPolicy(Section):
     """When and how nodes are removed."""
 
     enabled: bool = Field(default=True, description="Whether nodes that are not needed are removed.")
@@ -123,7 +122,7 @@ class ScaleDownPolicy(_Section):
         field_path=".labels",
     ),
 )
-class NodeGroupSpec(_Section):
+class NodeGroupSpec(Section):
     """The desired state of a node group."""
 
     min_nodes: Count = Field(ge=0, le=1000, description="Fewest nodes of the group.")
@@ -179,14 +178,11 @@ class NodeGroupSpec(_Section):
         return self
 
 
-Phase = Literal["Pending", "Provisioning", "Joining", "Ready", "Draining", "Terminating", "Failed"]
-"""Phase of a node, in this order; any of them may become `Failed`, which ends in `Terminating`."""
-
 Time = Annotated[datetime, PlainSerializer(format_time), WithJsonSchema({"type": "string", "format": "date-time"})]
 """A time with a precision of seconds."""
 
 
-class Condition(_Section):
+class Condition(Section):
     """A condition, as `metav1.Condition`."""
 
     type: str
@@ -197,7 +193,7 @@ class Condition(_Section):
     observed_generation: int = Field(default=0, json_schema_extra={"format": "int64"})
 
 
-class BlockedNode(_Section):
+class BlockedNode(Section):
     """A node that would be removed if a rule did not forbid it."""
 
     name: str = Field(description="Name of the node.")
@@ -205,7 +201,7 @@ class BlockedNode(_Section):
     message: str = Field(default="", description="Why it does.")
 
 
-class InstanceTypeBackoff(_Section):
+class InstanceTypeBackoff(Section):
     """An instance type that the provider has refused."""
 
     instance_type: str = Field(description="Name of the instance type.")
@@ -214,14 +210,14 @@ class InstanceTypeBackoff(_Section):
     message: str = Field(default="", description="What the provider answered.")
 
 
-class UnneededNode(_Section):
+class UnneededNode(Section):
     """A node that is underutilized."""
 
     name: str = Field(description="Name of the node.")
     since: Time = Field(description="Since when it is underutilized without interruption.")
 
 
-class NodeGroupStatus(_Section):
+class NodeGroupStatus(Section):
     """The observed state of a node group, and all that steers its scaling."""
 
     current_nodes: Count = Field(default=0, description="Nodes of the group, those that have not joined yet included.")
@@ -243,55 +239,6 @@ class NodeGroup(BaseModel):
 
     spec: NodeGroupSpec
     status: NodeGroupStatus | None = None
-
-
-class VPSieNodeSpec(_Section):
-    """One node of a group; written by the controller."""
-
-    node_group_name: str = Field(description="Name of its group.")
-    instance_type: Identifier = Field(description="Its instance type.")
-    datacenter_id: Identifier = Field(alias="datacenterID", description="Its datacenter or zone.")
-
-
-class DrainStatus(_Section):
-    """A drain that has begun and not ended."""
-
-    started_at: Time = Field(description="When it began.")
-    phase: Literal["cordon", "evict", "wait", "delete", "uncordon", "done", "gave_up"] = Field(
-        description="How far it is."
-    )
-    message: str = Field(default="", description="What it waits for.")
-
-
-class VPSieNodeStatus(_Section):
-    """What has happened to a node so far."""
-
-    phase: Phase = "Pending"
-    node_name: str = Field(default="", description="Name of the Node, once it is known.")
-    machine_id: str = Field(default="", description="Identifier of the machine at the provider, once it is known.")
-    requested_at: Time | None = Field(default=None, description="When the machine was requested.")
-    accepted_at: Time | None = Field(default=None, description="When the provider accepted the request.")
-    excluded_machines: list[str] | None = Field(
-        default=None, description="Machines that existed before, where the provider does not keep names."
-    )
-    running_at: Time | None = Field(default=None, description="When the provider first reported it as running.")
-    joined_at: Time | None = Field(default=None, description="When its Node was first seen.")
-    ready_at: Time | None = Field(default=None, description="When its Node was first ready.")
-    unready_since: Time | None = Field(
-        default=None, description="Since when its Node is missing or not ready; only once it was ready."
-    )
-    failed_at: Time | None = Field(default=None, description="When it failed.")
-    drain: DrainStatus | None = Field(default=None, description="Its drain; absent if it is not being drained.")
-    terminating_at: Time | None = Field(default=None, description="When the deletion of its machine began.")
-    last_error: str = Field(default="", description="The last failure.")
-    observed_generation: int = Field(default=0, json_schema_extra={"format": "int64"})
-
-
-class VPSieNode(BaseModel):
-    """A node of a node group, from its request to the deletion of its machine."""
-
-    spec: VPSieNodeSpec
-    status: VPSieNodeStatus | None = None
 
 
 def _is_reserved(key: str) -> bool:

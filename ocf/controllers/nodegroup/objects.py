@@ -9,7 +9,8 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ocf.controllers.nodegroup.definitions import VERSION
-from ocf.controllers.nodegroup.model import GROUP, NodeGroupSpec, NodeGroupStatus, VPSieNodeSpec, VPSieNodeStatus
+from ocf.controllers.nodegroup.model import GROUP, NodeGroupSpec, NodeGroupStatus
+from ocf.controllers.nodegroup.node_model import VPSieNodeSpec, VPSieNodeStatus
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.model_errors import problems_of

@@ -6,7 +6,8 @@ the name counts for the group of that object even before its labels are set, and
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from ocf.cluster import Cluster
 from ocf.controllers.nodegroup.cluster_reader import CoreObjects, ObjectReader, Objects, parse_objects
@@ -20,6 +21,9 @@ from ocf.nodegroups.snapshot import RejectedObject
 from ocf.objects import Manifest
 
 __all__ = ["ClusterReader", "ClusterView", "read_cluster", "view_of"]
+
+# How long the scheduler may take until it has bound pods to a node that is ready.
+_BINDING: Final = timedelta(minutes=1)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,6 +70,22 @@ class ClusterView:
             group: Its name in decisions.
         """
         return frozenset(node.status.node_name or node.name for node in self.nodes_of(group) if node.leaving)
+
+    def nominations(self, now: datetime) -> dict[str, str]:
+        """Return the node that was found for each pod by the decisions whose nodes start, by the key of the pod.
+
+        They hold for a moment longer than the start, in which the scheduler binds the pods.
+
+        Args:
+            now: The time of the reconcile.
+        """
+        found: dict[str, str] = {}
+        starting = [(node, node.spec) for node in self.nodes.values() if node.spec is not None and _holds(node, now)]
+        for _, spec in starting:
+            found |= {each.pod: each.node for each in spec.placed_pods or ()}
+        for node, spec in starting:
+            found |= dict.fromkeys(spec.pods or (), node.status.node_name or node.name)
+        return found
 
     def snapshot(self, catalog: Catalog) -> Snapshot:
         """Return the snapshot of the algorithm.
@@ -142,6 +162,11 @@ def _view(read: Objects) -> ClusterView:
         nodes={f"{each.key.namespace}/{each.name}": replace(each) for each in sorted(read.nodes, key=_order)},
         core=read.core,
     )
+
+
+def _holds(node: NodeObject, now: datetime) -> bool:
+    ready_at = node.status.ready_at
+    return not node.leaving and (ready_at is None or now - ready_at < _BINDING)
 
 
 def _order(node: NodeObject) -> tuple[str, str]:

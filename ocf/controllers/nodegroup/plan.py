@@ -64,11 +64,12 @@ def make_plan(view: ClusterView, catalog: Catalog, now: datetime, rules: Sequenc
         catalog=catalog,
         now=now,
         statuses=statuses,
+        nominations=view.nominations(now),
         rules=(_unmanaged(view), *rules),
     )
     return Plan(
         decision=decision,
-        groups={group.name: decision_of(decision, group.name) for group in groups},
+        groups={group.name: decision_of(decision, group.name, snapshot.nodes) for group in groups},
         messages=messages,
         snapshot=snapshot,
     )

@@ -65,7 +65,7 @@ def plan_json(view: ClusterView, plan: Plan) -> dict[str, Any]:
             for name, group in view.groups.items()
             if name not in plan.groups
         ],
-        "placements": dict(sorted(plan.decision.scale_up.placements.items())),
+        "placements": dict(sorted(_placements(plan).items())),
         "unplaced": [
             {"pods": [pod.key for pod in each.pods], "reason": each.reason, "never": each.never}
             for each in plan.decision.scale_up.unplaced
@@ -87,12 +87,16 @@ def plan_json(view: ClusterView, plan: Plan) -> dict[str, Any]:
 
 
 def _pods(plan: Plan) -> Iterator[str]:
-    for key, node in sorted(plan.decision.scale_up.placements.items()):
+    for key, node in sorted(_placements(plan).items()):
         new = "" if node in plan.snapshot.nodes else " (a new node)"
         yield f"pod {key}: goes to {node}{new}"
     for each in plan.decision.scale_up.unplaced:
         for pod in each.pods:
             yield f"pod {pod.key}: {'never fits' if each.never else 'has no place'}: {each.reason}"
+
+
+def _placements(plan: Plan) -> dict[str, str]:
+    return {**plan.decision.nominated, **plan.decision.scale_up.placements}
 
 
 def _outcome(outcome: CandidateOutcome) -> str:

@@ -3,7 +3,8 @@
 from typing import Final
 
 from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Preconditions, Subresource
-from ocf.controllers.nodegroup.model import NodeGroupStatus, VPSieNodeStatus
+from ocf.controllers.nodegroup.model import NodeGroupStatus
+from ocf.controllers.nodegroup.node_model import VPSieNodeStatus
 from ocf.controllers.nodegroup.objects import FINALIZER, GroupObject, NodeObject
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey

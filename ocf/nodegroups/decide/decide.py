@@ -1,7 +1,7 @@
 """The decision of a reconcile about all node groups."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -34,6 +34,7 @@ class Decision:
         scale_down: Which nodes are removed, and why each other node stays.
         replacements: Nodes that are replaced by cheaper ones: the new node is added now, the others go later.
         statuses: The status of each group by its name, valid once the decision is carried out.
+        nominated: The node that each pending pod keeps from an earlier decision, by the key of the pod.
         membership: Which nodes belong to which group.
         problems: What is wrong with the groups and the objects of the cluster; nothing of it keeps the rest from being
             decided.
@@ -44,6 +45,7 @@ class Decision:
     scale_down: ScaleDown
     replacements: tuple[Replacement, ...] = ()
     statuses: Mapping[str, GroupStatus]
+    nominated: Mapping[str, str] = field(default_factory=dict)
     membership: Membership
     problems: tuple[str, ...] = ()
 
@@ -55,6 +57,7 @@ def decide(
     catalog: Catalog,
     now: datetime,
     statuses: Mapping[str, GroupStatus] | None = None,
+    nominations: Mapping[str, str] | None = None,
     rules: Sequence[Rule] = (),
 ) -> Decision:
     """Decide about all node groups. Wrong input becomes a reason in the decision, never an exception.
@@ -68,6 +71,8 @@ def decide(
         catalog: The types of the provider.
         now: The time of the reconcile.
         statuses: The status of each group by its name, as the last decision returned it.
+        nominations: The node that an earlier decision found for each pending pod, by the key of the pod: a pod keeps
+            its place while the nodes that were ordered with it start. Those of other pods and nodes are ignored.
         rules: Safety rules of the user, after those that always apply.
 
     Example:
@@ -84,6 +89,9 @@ def decide(
         group.name: _current(group, (statuses or {}).get(group.name, GroupStatus()), snapshot, membership, now)
         for group in known
     }
+    nominated = _nominated(snapshot, nominations or {})
+    for key, node in nominated.items():
+        snapshot = snapshot.place(snapshot.pods[key], node)
     pending = pending_pods(snapshot)
     scale_up = plan_scale_up(
         snapshot, pending, known, membership=membership, statuses=current, catalog=catalog, now=now
@@ -104,6 +112,7 @@ def decide(
         scale_up=scale_up,
         scale_down=scale_down,
         statuses=_after(current, scale_up, scale_down, now),
+        nominated=nominated,
         membership=membership,
         problems=tuple(problems),
     )
@@ -115,6 +124,19 @@ def decide(
         after[each.group] = replace(after[each.group], last_scale_up=now)
     direction = Direction.UP if replacements else Direction.NONE
     return replace(decision, direction=direction, replacements=replacements, statuses=after)
+
+
+def _nominated(snapshot: Snapshot, nominations: Mapping[str, str]) -> dict[str, str]:
+    """Return the nominations of pods that still wait for a node, to nodes that still take pods.
+
+    The filters are not asked again: the places were found together, and need not be found again one after the other.
+    """
+    found = {}
+    for pod in pending_pods(snapshot):
+        node = snapshot.nodes.get(nominations.get(pod.key, ""))
+        if node is not None and not node.unschedulable and node.name not in snapshot.unknown_nodes:
+            found[pod.key] = node.name
+    return found
 
 
 def _direction(scale_up: ScaleUp, scale_down: ScaleDown) -> Direction:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.controllers.nodegroup.lifecycle import Action, NodeState, Observation, Step, accepted, advance
-from ocf.controllers.nodegroup.model import VPSieNodeStatus
+from ocf.controllers.nodegroup.node_model import VPSieNodeStatus
 from ocf.nodegroups import Machine, MachineState
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
