@@ -4,12 +4,26 @@ The controller is a Go program on 64-bit machines: replica counts are integers o
 integers of 64 bits, and ratios are doubles. Integers wrap around, integer division truncates toward zero, doubles can
 be divided by zero, and a double that does not fit an integer becomes the smallest integer (as on amd64). Python does
 none of this, and a decision that is off by one pod is wrong, so each such operation is a function here.
+
+Amounts and proposals are the exception: a sum that wraps around would shrink a workload because it needs too much.
+`saturate64` and `saturating_ceil32` keep such a number at the largest one.
 """
 
 import math
 from typing import Final
 
-__all__ = ["INT32_MAX", "INT64_MAX", "ceil32", "ceil64", "divide", "ratio", "to_int32", "wrap32", "wrap64"]
+__all__ = [
+    "INT32_MAX",
+    "INT64_MAX",
+    "ceil32",
+    "ceil64",
+    "divide",
+    "ratio",
+    "saturate64",
+    "saturating_ceil32",
+    "to_int32",
+    "wrap32",
+]
 
 INT32_MAX: Final = 2**31 - 1
 INT64_MAX: Final = 2**63 - 1
@@ -31,11 +45,14 @@ def wrap32(number: int) -> int:
     return (number - _INT32_MIN) % 2**32 + _INT32_MIN
 
 
-def wrap64(number: int) -> int:
-    """Return the lowest 64 bits of a sum or product as a signed integer."""
-    if _INT64_MIN <= number <= INT64_MAX:
-        return number
-    return (number - _INT64_MIN) % 2**64 + _INT64_MIN
+def saturate64(number: int) -> int:
+    """Return the nearest integer of 64 bits.
+
+    Example:
+        >>> saturate64(5), saturate64(2**63) == 2**63 - 1
+        (5, True)
+    """
+    return max(_INT64_MIN, min(number, INT64_MAX))
 
 
 def divide(number: int, divisor: int) -> int:
@@ -48,7 +65,7 @@ def divide(number: int, divisor: int) -> int:
     if number >= 0 and divisor > 0:
         return number // divisor
     quotient = abs(number) // abs(divisor)
-    return wrap64(quotient if (number < 0) == (divisor < 0) else -quotient)
+    return quotient if (number < 0) == (divisor < 0) else -quotient
 
 
 def ratio(number: float, divisor: float) -> float:
@@ -83,6 +100,16 @@ def ceil32(number: float) -> int:
     if -_INT32_END - 1 < number <= _INT32_END - 1:
         return math.ceil(number)
     return _INT32_MIN
+
+
+def saturating_ceil32(number: float) -> int:
+    """Round a double up to an integer of 32 bits; a result that is too large becomes the largest one.
+
+    Example:
+        >>> saturating_ceil32(2.5), saturating_ceil32(1e300) == INT32_MAX
+        (3, True)
+    """
+    return INT32_MAX if number > INT32_MAX else ceil32(number)
 
 
 def ceil64(number: float) -> int:

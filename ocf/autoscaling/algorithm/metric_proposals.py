@@ -8,6 +8,7 @@ down.
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
+from ocf.autoscaling.algorithm.arithmetic import INT64_MAX
 from ocf.autoscaling.algorithm.hpa_spec import Metric
 from ocf.autoscaling.algorithm.pod_selectors import format_selector
 from ocf.autoscaling.algorithm.replica_calculator import (
@@ -25,6 +26,7 @@ from ocf.autoscaling.algorithm.status import MetricStatus
 __all__ = ["Combination", "Failure", "MetricOutcome", "choose_proposal", "evaluate"]
 
 _NO_VALUES: Final = Unavailable("no values were passed for it")
+_TOO_LOW: Final = Unavailable("a value is below the smallest 64-bit integer in thousandths")
 
 
 class Failure(NamedTuple):
@@ -220,7 +222,7 @@ def _object(metric: Metric, values: MetricValues, inputs: CalculatorInputs, name
         message = f"unable to get metric {metric.name}: {place}/{series.message}"
         return _failed(metric, reason, message, subject, prefix)
     if per_pod:
-        found = from_total_per_pod(inputs, series[0], target.average or 0, external=False)
+        found = from_total_per_pod(inputs, series[0], target.average or 0)
         name = f"external metric {metric.name}({format_selector(metric.selector)})"
         return MetricOutcome(metric, name, found, MetricStatus(metric, average=found.measured))
     result = from_total(inputs, series[0], target.value or 0)
@@ -245,7 +247,7 @@ def _external(metric: Metric, values: MetricValues, inputs: CalculatorInputs, na
         return _failed(metric, reason, f"unable to get external metric {place}: {series.message}", subject, prefix)
     total = sum_series(series, per_pod=per_pod)
     if target.average is not None:
-        result: Calculation | Unavailable = from_total_per_pod(inputs, total, target.average, external=True)
+        result: Calculation | Unavailable = from_total_per_pod(inputs, total, target.average)
     else:
         result = from_total(inputs, total, target.value or 0)
     if isinstance(result, Unavailable):
@@ -277,4 +279,6 @@ def _pod_samples(values: MetricValues) -> Mapping[str, Sample] | Unavailable:
 def _series_values(values: MetricValues) -> Sequence[int] | Unavailable:
     if isinstance(values, Unavailable):
         return values
-    return _NO_VALUES if isinstance(values, Mapping) or not values else values
+    if isinstance(values, Mapping) or not values:
+        return _NO_VALUES
+    return _TOO_LOW if min(values) <= -INT64_MAX else values

@@ -7,7 +7,7 @@ without entries is a failure, not a zero.
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from ocf.autoscaling.algorithm.arithmetic import wrap64
+from ocf.autoscaling.algorithm.arithmetic import saturate64
 from ocf.autoscaling.algorithm.history import ZERO_TIME
 from ocf.autoscaling.algorithm.snapshot import Sample, Unavailable
 from ocf.errors import FieldProblem, ManifestError
@@ -106,8 +106,11 @@ def _total_usage(containers: Sequence[Manifest], resource: str) -> int | None:
         usage = (each.get("usage") or {}).get(resource)
         if usage is None:
             return None
-        total += Quantity.parse(usage).milli
-    return wrap64(total) if containers else None
+        milli = Quantity.parse(usage).milli
+        if milli < 0:
+            return milli  # another container would hide it; the pod counts as not measured
+        total += milli
+    return saturate64(total) if containers else None
 
 
 def _name(item: Manifest, field: str) -> str:

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from ocf.autoscaling.algorithm.arithmetic import INT64_MAX
 from ocf.autoscaling.algorithm.history import ZERO_TIME, window_start
 from ocf.autoscaling.algorithm.settings import Settings
 from ocf.autoscaling.algorithm.snapshot import Pod, Sample
 
-__all__ = ["PodGroups", "count_ready_pods", "group_pods", "is_unready"]
+__all__ = ["PodGroups", "count_ready_pods", "group_pods", "is_unready", "measured_samples"]
 
 
 class PodGroups(NamedTuple):
@@ -30,6 +31,26 @@ class PodGroups(NamedTuple):
     unready: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+
+
+def measured_samples(samples: Mapping[str, Sample]) -> Mapping[str, Sample]:
+    """Return the samples without those that cannot be true.
+
+    A usage below zero, or one that fits no integer of 64 bits in thousandths, says nothing about the pod. It would
+    distort every sum it is part of, so the pod counts as not measured.
+
+    Args:
+        samples: The samples by pod name.
+
+    Example:
+        >>> noon = datetime(2026, 1, 31, 12)
+        >>> list(measured_samples({"web-0": Sample(400, noon), "web-1": Sample(-1, noon), "web-2": Sample(2**63 - 1, noon)}))
+        ['web-0']
+    """  # noqa: E501 (an example on one line)
+    for sample in samples.values():
+        if not 0 <= sample.value < INT64_MAX:
+            return {name: each for name, each in samples.items() if 0 <= each.value < INT64_MAX}
+    return samples
 
 
 def group_pods(

@@ -7,7 +7,7 @@ no utilization: the controller does not guess.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ocf.autoscaling.algorithm.arithmetic import wrap64
+from ocf.autoscaling.algorithm.arithmetic import saturate64
 from ocf.autoscaling.algorithm.snapshot import Container, Pod, PodLevelResources, Unavailable
 
 __all__ = ["pod_requests"]
@@ -44,7 +44,7 @@ def pod_requests(
                 return amount
             found[pod.name] = amount
             continue
-        # Nearly every pod takes this path, and there may be thousands. A sum that is too large wraps around later.
+        # Nearly every pod takes this path, and there may be thousands. The total is limited to 64 bits later.
         total = 0
         for each in _running_containers(pod) if pod.init_containers else pod.containers:
             request = each.requests.get(resource)
@@ -80,7 +80,7 @@ def _of_pod(pod: Pod, pod_level_resources: PodLevelResources | None, resource: s
     overhead = pod_level_resources.overhead.get(resource)
     if own is None and overhead is None:
         return Unavailable(f"missing pod-level request for {resource} in Pod {pod.name}")
-    return wrap64((own or 0) + (overhead or 0))
+    return saturate64((own or 0) + (overhead or 0))
 
 
 def _effective_request(pod: Pod, resource: str) -> int | None:

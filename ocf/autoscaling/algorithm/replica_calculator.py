@@ -13,14 +13,13 @@ from typing import NamedTuple
 from ocf.autoscaling.algorithm.arithmetic import (
     INT32_MAX,
     INT64_MAX,
-    ceil32,
     ceil64,
     divide,
     ratio,
-    wrap32,
-    wrap64,
+    saturate64,
+    saturating_ceil32,
 )
-from ocf.autoscaling.algorithm.pod_groups import PodGroups, count_ready_pods, group_pods
+from ocf.autoscaling.algorithm.pod_groups import PodGroups, count_ready_pods, group_pods, measured_samples
 from ocf.autoscaling.algorithm.pod_requests import pod_requests
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.settings import Settings
@@ -184,12 +183,12 @@ def from_average(
     if isinstance(grouped, Unavailable):
         return grouped
     groups, kept = grouped
-    usage = wrap64(sum(sample.value for sample in kept.values()))
+    usage = saturate64(sum([sample.value for sample in kept.values()]))
     average = divide(usage, len(kept))
     first = ratio(average, target)
     filled = counted = None
     if _has_gaps(groups, first):
-        filled_usage = wrap64(usage + target * len(groups.missing)) if first < 1.0 else usage
+        filled_usage = saturate64(usage + target * len(groups.missing)) if first < 1.0 else usage
         counted = len(kept) + len(_pods_to_fill_in(groups, first))
         filled = ratio(divide(filled_usage, counted), target)
         replicas, rule = _propose_after_filling(inputs, first, filled, counted)
@@ -219,18 +218,17 @@ def from_total(inputs: CalculatorInputs, total: int, target: int) -> Calculation
     """
     first = ratio(total, target)
     if inputs.current == 0:
-        return Calculation(replicas=ceil32(first), rule=Rule.FROM_ZERO, ratio=first, measured=total)
+        return Calculation(replicas=saturating_ceil32(first), rule=Rule.FROM_ZERO, ratio=first, measured=total)
     if first in inputs.tolerances:
         return Calculation(replicas=inputs.current, rule=Rule.WITHIN_TOLERANCE, ratio=first, measured=total)
     if not inputs.pods:
         return Unavailable(f"unable to calculate ready pods: {_NO_PODS.message}")
     ready = count_ready_pods(inputs.pods)
-    wanted = first * ready
-    replicas = INT32_MAX if wanted > INT32_MAX else ceil32(wanted)
+    replicas = saturating_ceil32(first * ready)
     return Calculation(replicas=replicas, rule=Rule.READY_PODS, ratio=first, measured=total, ready=ready)
 
 
-def from_total_per_pod(inputs: CalculatorInputs, total: int, target: int, *, external: bool) -> Calculation:
+def from_total_per_pod(inputs: CalculatorInputs, total: int, target: int) -> Calculation:
     """Compute the replicas for a value that is divided by the observed number of replicas.
 
     Pods are not used. The reported value is the one per replica; it has no meaning with zero replicas.
@@ -239,15 +237,12 @@ def from_total_per_pod(inputs: CalculatorInputs, total: int, target: int, *, ext
         inputs: The inputs that all metrics share.
         total: The measured value, thousandths.
         target: Thousandths per replica.
-        external: Whether it is an External metric: only its results are capped at the largest integer.
     """
     first = ratio(total, float(target) * float(inputs.observed))
     replicas, rule = inputs.observed, Rule.WITHIN_TOLERANCE
     if first not in inputs.tolerances:
-        wanted, rule = ratio(total, target), Rule.TOTAL
-        replicas = INT32_MAX if external and wanted > INT32_MAX else ceil32(wanted)
-    overflows = external and float(total) >= _INT64_END
-    measured = INT64_MAX if overflows else ceil64(ratio(total, inputs.observed))
+        replicas, rule = saturating_ceil32(ratio(total, target)), Rule.TOTAL
+    measured = INT64_MAX if float(total) >= _INT64_END else ceil64(ratio(total, inputs.observed))
     return Calculation(replicas=replicas, rule=rule, ratio=first, measured=measured)
 
 
@@ -260,12 +255,10 @@ def sum_series(values: Sequence[int], *, per_pod: bool) -> int:
     """
     total = 0
     for value in values:
-        if not per_pod and value > 0 and total > INT64_MAX - value:
+        total += value
+        if total > INT64_MAX or (per_pod and total < 0):
             return INT64_MAX
-        total = wrap64(total + value)
-        if per_pod and total < 0:
-            return INT64_MAX
-    return total
+    return saturate64(total)
 
 
 def _group_samples(
@@ -273,6 +266,7 @@ def _group_samples(
 ) -> tuple[PodGroups, Mapping[str, Sample]] | Unavailable:
     if not inputs.pods:
         return _NO_PODS
+    samples = measured_samples(samples)
     groups = group_pods(inputs.pods, samples, resource=resource, settings=inputs.settings, now=inputs.now)
     kept = _counted_samples(samples, groups)
     return (groups, kept) if kept else _NO_SAMPLES
@@ -295,7 +289,7 @@ def _totals(samples: Mapping[str, Sample], requests: Mapping[str, int]) -> tuple
             usage += sample.value
             total += request
             known += 1
-    return wrap64(usage), wrap64(total), known
+    return saturate64(usage), saturate64(total), known
 
 
 def _pods_to_fill_in(groups: PodGroups, first: float) -> tuple[str, ...]:
@@ -306,7 +300,7 @@ def _pods_to_fill_in(groups: PodGroups, first: float) -> tuple[str, ...]:
 
 
 def _percent(usage: int, requests: int) -> int:
-    return wrap32(divide(wrap64(usage * _FULL), requests))
+    return min(divide(usage * _FULL, requests), INT32_MAX)
 
 
 def _has_gaps(groups: PodGroups, first: float) -> bool:
@@ -319,15 +313,15 @@ def _filled_utilization(
     """Return the ratio after filling in; None if the pods request nothing."""
     if first < 1.0:
         share = max(_FULL, target)
-        usage = wrap64(usage + sum(divide(wrap64(requests[name] * share), _FULL) for name in groups.missing))
-    total = wrap64(total + sum(requests[name] for name in _pods_to_fill_in(groups, first)))
+        usage = saturate64(usage + sum(divide(requests[name] * share, _FULL) for name in groups.missing))
+    total = saturate64(total + sum(requests[name] for name in _pods_to_fill_in(groups, first)))
     return ratio(_percent(usage, total), target) if total else None
 
 
 def _propose(inputs: CalculatorInputs, first: float, groups: PodGroups) -> tuple[int, Rule]:
     if first in inputs.tolerances:
         return inputs.current, Rule.WITHIN_TOLERANCE
-    return ceil32(first * groups.ready), Rule.READY_PODS
+    return saturating_ceil32(first * groups.ready), Rule.READY_PODS
 
 
 def _propose_after_filling(inputs: CalculatorInputs, first: float, filled: float, counted: int) -> tuple[int, Rule]:
@@ -337,7 +331,7 @@ def _propose_after_filling(inputs: CalculatorInputs, first: float, filled: float
         return current, Rule.FILLED_WITHIN_TOLERANCE
     if first < 1.0 < filled or filled < 1.0 < first:
         return current, Rule.FILLED_TURNED_RATIO
-    wanted = ceil32(filled * counted)
+    wanted = saturating_ceil32(filled * counted)
     if (filled < 1.0 and wanted > current) or (filled > 1.0 and wanted < current):
         return current, Rule.FILLED_TURNED_COUNT
     return wanted, Rule.FILLED

@@ -34,6 +34,9 @@ from ocf.objects import LabelSelector, Quantity
 DATA: Final = Path(__file__).parent / "data"
 TABLE: Final = DATA / "decisions.jsonl.gz"
 CHUNKS: Final = 8
+PER_POD: Final = ("Resource", "ContainerResource", "Pods")
+# In the table, an amount is either this large, or far from overflowing any sum.
+HUGE: Final = 2**60
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # The end of the first text is our own; the names in the second have no fixed order.
 OURS: Final = re.compile(r"(internal selector object: )[^\"]*")
@@ -163,12 +166,35 @@ def differing(case: Case, answer: Case) -> list[tuple[str, Any, Any]]:
     return [(part, ours.get(part), theirs.get(part)) for part in {*ours, *theirs} if ours.get(part) != theirs.get(part)]
 
 
+def overflows(case: Case) -> bool:
+    """Return whether the controller computes with an amount that overflows, or with a pod that uses less than nothing.
+
+    There, ours differs on purpose: see `test_nonsense`.
+    """
+    if case["scaleError"]:
+        return False
+    from_zero = case["scale"]["spec"]["replicas"] == 0
+    for metric in case["hpa"]["spec"].get("metrics") or []:
+        reading, kind = case["readings"].get(key(metric)) or {}, metric["type"]
+        amounts = [each[0] for each in (reading.get("samples") or {}).values()] + (reading.get("values") or [])
+        huge = any(abs(each) >= HUGE for each in amounts)
+        if kind in PER_POD and (huge or min(amounts, default=0) < 0):
+            return True
+        per_pod = "averageValue" in metric.get("object", {}).get("target", {})
+        if huge and (from_zero or per_pod):
+            return True
+    return False
+
+
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_decisions_equal_those_of_the_controller(chunk: int) -> None:
     mine = rows()[chunk::CHUNKS]
-    wrong = [(case["hpa"]["spec"], differences) for case, answer in mine if (differences := differing(case, answer))]
+    compared = [(case, answer) for case, answer in mine if not overflows(case)]
+    wrong = [
+        (each["hpa"]["spec"], differences) for each, answer in compared if (differences := differing(each, answer))
+    ]
 
-    assert len(mine) >= 200
+    assert len(compared) >= 200
     assert wrong == []
 
 

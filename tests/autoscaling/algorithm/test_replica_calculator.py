@@ -83,9 +83,9 @@ def computed(case: Case) -> Calculation | Unavailable:
         case "external":
             return from_total(inputs, sum_series(recorded["values"], per_pod=False), target)
         case "objectPerPod":
-            return from_total_per_pod(inputs, recorded["values"][0], target, external=False)
+            return from_total_per_pod(inputs, recorded["values"][0], target)
         case _:
-            return from_total_per_pod(inputs, sum_series(recorded["values"], per_pod=True), target, external=True)
+            return from_total_per_pod(inputs, sum_series(recorded["values"], per_pod=True), target)
 
 
 @pytest.mark.parametrize(("case", "answer"), list(upstream()))
@@ -129,15 +129,16 @@ def test_series_are_added_up(values: list[int], per_pod: bool, expected: int) ->
 
 def test_without_observed_replicas_the_total_decides() -> None:
     """With zero observed replicas the ratio is infinite, and so never tolerated."""
-    result = from_total_per_pod(inputs_with(0), 1000, 100, external=True)
+    result = from_total_per_pod(inputs_with(0), 1000, 100)
 
     assert (result.replicas, result.rule) == (10, Rule.TOTAL)
     assert result.measured == -(2**63)
 
 
-@pytest.mark.parametrize(("external", "expected"), [(True, INT32_MAX), (False, -(2**31))])
-def test_only_external_metrics_are_capped_at_the_largest_number(external: bool, expected: int) -> None:
-    assert from_total_per_pod(inputs_with(1), INT64_MAX, 1, external=external).replicas == expected
+def test_proposals_are_capped_at_the_largest_number() -> None:
+    result = from_total_per_pod(inputs_with(1), INT64_MAX, 1)
+
+    assert (result.replicas, result.measured) == (INT32_MAX, INT64_MAX)
 
 
 @pytest.mark.parametrize(
