@@ -42,9 +42,9 @@ class Maker:
         """Return a snapshot."""
         settings = {
             "tolerance": self.one(0.1, 0.1, 0.1, 0.0, 0.05, 0.25),
-            "downscale": self.one(300_000, 300_000, 60_000, 0, 90_500),
-            "cpuInit": self.one(300_000, 300_000, 120_000, 0),
-            "readiness": self.one(30_000, 30_000, 10_000, 0),
+            "downscale": self.one(300_000, 300_000, 60_000, 1, 90_500),
+            "cpuInit": self.one(300_000, 300_000, 120_000, 1),
+            "readiness": self.one(30_000, 30_000, 10_000, 1),
             "factor": self.one(2.0, 2.0, 2.0, 8.0, 1.5),
             "minimum": self.one(4.0, 4.0, 4.0, 0.0, 10.0),
         }

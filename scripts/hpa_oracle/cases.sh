@@ -3,27 +3,12 @@
 # Its tests run unchanged; record.go stands between them and the code, notes what goes in and what comes out, and stops
 # the clock meanwhile. One test is left out: it runs hundreds of autoscalers side by side, all of them alike.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
-version=$(sed -n 's/^KUBERNETES_VERSION: Final = "\(.*\)"$/\1/p' "$here/../../ocf/schema/kubernetes.py")
+. "$(dirname "$0")/module.sh"
 output=$(realpath -m "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-cat > go.mod <<M
-module oracle
-go 1.26.0
-require k8s.io/kubernetes v$version
-M
-source=$(go mod download -json "k8s.io/kubernetes@v$version" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
-grep -oE '^\s+k8s.io/[a-z0-9-]+ => ./staging' "$source/go.mod" | awk '{print $1}' | while read -r module; do
-  go mod edit -replace "$module=$module@v0.${version#1.}"
-done
-mkdir podautoscaler
-package="$source/pkg/controller/podautoscaler"
-for file in horizontal replica_calculator rate_limiters; do
-  sed 's/time\.Now()/clockNow()/g; s/metav1\.Now()/metav1.NewTime(clockNow())/g' \
-    "$package/$file.go" > "podautoscaler/$file.go"
-done
+prepare_module "$default_version"
 cp "$package"/*_test.go podautoscaler/
 chmod u+w podautoscaler/*
 cp "$here/record.go" podautoscaler/

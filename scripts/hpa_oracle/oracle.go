@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	v1 "k8s.io/api/core/v1"
+	k8serrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,6 +22,7 @@ import (
 	autoscalingclient "k8s.io/client-go/kubernetes/typed/autoscaling/v2"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	scaleclient "k8s.io/client-go/scale"
+	"k8s.io/component-base/featuregate"
 	metricsclient "k8s.io/kubernetes/pkg/controller/podautoscaler/metrics"
 	"k8s.io/kubernetes/pkg/controller/podautoscaler/monitor"
 	"k8s.io/kubernetes/pkg/controller/util/selectors"
@@ -44,6 +45,8 @@ type caseIn struct {
 	Scale       *autoscalingv1.Scale                   `json:"scale"`
 	ScaleError  string                                 `json:"scaleError"`
 	UpdateError string                                 `json:"updateError"`
+	Conflicts   int                                    `json:"conflicts"`
+	StatusError string                                 `json:"statusError"`
 	Pods        []*v1.Pod                              `json:"pods"`
 	Readings    map[string]reading                     `json:"readings"`
 	Others      map[string]string                      `json:"others"`
@@ -61,16 +64,16 @@ type caseIn struct {
 }
 
 type caseOut struct {
-	Events  [][3]string                                   `json:"events"`
+	Events  [][3]string                                  `json:"events"`
 	Status  *autoscalingv2.HorizontalPodAutoscalerStatus `json:"status"`
-	Written *int32                                        `json:"written"`
-	Error   string                                        `json:"error"`
-	Labels  [2]string                                     `json:"labels"`
-	Metrics [][3]string                                   `json:"metrics"`
-	Recs    [][2]int64                                    `json:"recs"`
-	Ups     [][3]int64                                    `json:"ups"`
-	Downs   [][3]int64                                    `json:"downs"`
-	Panic   string                                        `json:"panic,omitempty"`
+	Written *int32                                       `json:"written"`
+	Error   string                                       `json:"error"`
+	Labels  [2]string                                    `json:"labels"`
+	Metrics [][3]string                                  `json:"metrics"`
+	Recs    [][2]int64                                   `json:"recs"`
+	Ups     [][3]int64                                   `json:"ups"`
+	Downs   [][3]int64                                   `json:"downs"`
+	Panic   string                                       `json:"panic,omitempty"`
 }
 
 type world struct {
@@ -157,6 +160,10 @@ func (s scales) Get(ctx context.Context, resource schema.GroupResource, name str
 	return s.w.in.Scale.DeepCopy(), nil
 }
 func (s scales) Update(ctx context.Context, resource schema.GroupResource, scale *autoscalingv1.Scale, opts metav1.UpdateOptions) (*autoscalingv1.Scale, error) {
+	if s.w.in.Conflicts > 0 {
+		s.w.in.Conflicts--
+		return nil, k8serrors.NewConflict(resource, scale.Name, errors.New("it has changed"))
+	}
 	if s.w.in.UpdateError != "" {
 		return nil, errors.New(s.w.in.UpdateError)
 	}
@@ -178,6 +185,9 @@ func (h hpas) HorizontalPodAutoscalers(namespace string) autoscalingclient.Horiz
 }
 func (h hpas) UpdateStatus(ctx context.Context, hpa *autoscalingv2.HorizontalPodAutoscaler, opts metav1.UpdateOptions) (*autoscalingv2.HorizontalPodAutoscaler, error) {
 	h.w.out.Status = hpa.Status.DeepCopy()
+	if h.w.in.StatusError != "" {
+		return nil, errors.New(h.w.in.StatusError)
+	}
 	return hpa, nil
 }
 
@@ -206,9 +216,10 @@ func (w *world) ObserveReconciliationResult(action monitor.ActionLabel, err moni
 func (w *world) ObserveMetricComputationResult(action monitor.ActionLabel, err monitor.ErrorLabel, duration time.Duration, metricType autoscalingv2.MetricSourceType) {
 	w.out.Metrics = append(w.out.Metrics, [3]string{string(metricType), string(action), string(err)})
 }
-func (w *world) ObserveHPAAddition()                                          {}
-func (w *world) ObserveHPADeletion()                                          {}
+func (w *world) ObserveHPAAddition()                                           {}
+func (w *world) ObserveHPADeletion()                                           {}
 func (w *world) ObserveDesiredReplicas(namespace, name string, replicas int32) {}
+func (w *world) ObserveHPARequeueSkips(group, resource string)                 {}
 
 func events(rows [][3]int64) (ret []timestampedScaleEvent) {
 	for _, r := range rows {
@@ -228,42 +239,37 @@ func rows(list []timestampedScaleEvent) [][3]int64 {
 	return ret
 }
 
-// Oracle runs one reconcile and reports everything that left the controller.
-func Oracle(line []byte) (ret []byte) {
+// setGates sets the feature gates that this release has; what it does not have, it cannot turn on.
+func setGates(gates map[string]bool) {
+	// The first depends on a gate that cases turn off, and changes nothing here.
+	wanted := map[string]bool{"InPlacePodLevelResourcesVerticalScaling": false}
+	for name, on := range gates {
+		wanted[name] = on
+	}
+	known := utilfeature.DefaultMutableFeatureGate.GetAll()
+	for name := range wanted {
+		if _, ok := known[featuregate.Feature(name)]; !ok {
+			delete(wanted, name)
+		}
+	}
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(wanted); err != nil {
+		panic(err)
+	}
+}
+
+// prepared returns a controller that sees and remembers what a case says.
+func prepared(line []byte) (*world, *HorizontalController, string) {
 	utilruntime.ErrorHandlers = nil
 	in, out := &caseIn{}, &caseOut{Events: [][3]string{}, Metrics: [][3]string{}}
 	if err := json.Unmarshal(line, in); err != nil {
 		panic(err)
 	}
-	// It depends on a gate that cases turn off, and changes nothing here.
-	gates := map[string]bool{"InPlacePodLevelResourcesVerticalScaling": false}
-	for name, on := range in.Gates {
-		gates[name] = on
-	}
-	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
-		panic(err)
-	}
+	setGates(in.Gates)
 	instant = ms(in.Now)
 	scaleUpLimitFactor, scaleUpLimitMinimum = in.Factor, in.Minimum
 	w := &world{in: in, out: out}
 	key := in.HPA.Namespace + "/" + in.HPA.Name
-	lister := podLister{w: w}
-	a := &HorizontalController{
-		scaleNamespacer:              scales{w},
-		hpaNamespacer:                hpas{w: w},
-		mapper:                       mapper{w: w},
-		tolerance:                    in.Tolerance,
-		eventRecorder:                w,
-		downscaleStabilisationWindow: time.Duration(in.Downscale) * time.Millisecond,
-		monitor:                      w,
-		podLister:                    lister,
-		recommendations:              map[string][]timestampedRecommendation{},
-		recommendationsLock:          sync.Mutex{},
-		scaleUpEvents:                map[string][]timestampedScaleEvent{key: events(in.Ups)},
-		scaleDownEvents:              map[string][]timestampedScaleEvent{key: events(in.Downs)},
-		hpaSelectors:                 selectors.NewBiMultimap(),
-	}
-	a.replicaCalc = NewReplicaCalculator(w, lister, time.Duration(in.CPUInit)*time.Millisecond, time.Duration(in.Readiness)*time.Millisecond)
+	a := newController(w, podLister{w: w}, key)
 	if in.Recs != nil {
 		list := []timestampedRecommendation{}
 		for _, r := range in.Recs {
@@ -271,14 +277,21 @@ func Oracle(line []byte) (ret []byte) {
 		}
 		a.recommendations[key] = list
 	}
-	a.hpaSelectors.PutSelector(selectors.Parse(key), labels.Nothing())
+	putSelector(a, selectors.Parse(key), labels.Nothing())
 	for name, text := range in.Others {
 		s, err := labels.Parse(text)
 		if err != nil {
 			panic(err)
 		}
-		a.hpaSelectors.PutSelector(selectors.Key{Name: name, Namespace: in.HPA.Namespace}, s)
+		putSelector(a, selectors.Key{Name: name, Namespace: in.HPA.Namespace}, s)
 	}
+	return w, a, key
+}
+
+// Oracle runs one reconcile and reports everything that left the controller.
+func Oracle(line []byte) (ret []byte) {
+	w, a, key := prepared(line)
+	in, out := w.in, w.out
 	func() {
 		defer func() {
 			if r := recover(); r != nil {

@@ -211,7 +211,7 @@ class _Sync:
         trace = self._trace(
             current, desired, combination=found, stabilization=held, limit=limit, raised_to_minimum=raised
         )
-        error = SyncError("internal", found.error) if found.error else None
+        error = SyncError("internal", found.error, ended=False) if found.error else None
         if desired != current:
             metrics = _metric_statuses(found)
             return self._rescale(current, desired, reason=reason, trace=trace, metrics=metrics, error=error)

@@ -22,10 +22,12 @@ class SyncError(NamedTuple):
     Args:
         kind: `spec` if the cause is the spec of the HPA, otherwise `internal`.
         message: The error message.
+        ended: Whether it ended the sync; otherwise the sync went on with the metrics that could be read.
     """
 
     kind: Literal["spec", "internal"]
     message: str
+    ended: bool = True
 
 
 class PendingRescale(NamedTuple):
@@ -118,11 +120,17 @@ class Decision(NamedTuple):
     def after_status_write_failed(self, message: str) -> "Decision":
         """Return the decision as it is after the write of the status failed.
 
+        An error that ended the sync before remains the error of the sync.
+
         Args:
             message: The error message of the API server.
         """
-        name = self.snapshot.autoscaler.name
-        return self._replace(
-            events=(*self.events, HpaEvent("Warning", "FailedUpdateStatus", message)),
-            error=SyncError("internal", f"failed to update status for {name}: {message}"),
-        )
+        events = list(self.events)
+        # The status of a sync without a proposal is written between the events about it.
+        position = len(events) - bool(events and events[-1].reason == "FailedComputeMetricsReplicas")
+        events.insert(position, HpaEvent("Warning", "FailedUpdateStatus", message))
+        error = self.error
+        if error is None or not error.ended:
+            name = self.snapshot.autoscaler.name
+            error = SyncError("internal", f"failed to update status for {name}: {message}")
+        return self._replace(events=tuple(events), error=error)

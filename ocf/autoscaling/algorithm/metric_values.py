@@ -6,8 +6,10 @@ without entries is a failure, not a zero.
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 from ocf.autoscaling.algorithm.arithmetic import saturate64
+from ocf.autoscaling.algorithm.entries import entries
 from ocf.autoscaling.algorithm.history import ZERO_TIME
 from ocf.autoscaling.algorithm.snapshot import Sample, Unavailable
 from ocf.errors import FieldProblem, ManifestError
@@ -16,6 +18,8 @@ from ocf.objects.durations import parse_duration
 from ocf.objects.timestamps import parse_time
 
 __all__ = ["read_external", "read_object", "read_pods", "read_resource"]
+
+_CUSTOM: Final = "MetricValueList"
 
 
 def read_resource(items: Sequence[Manifest], resource: str, container: str = "") -> dict[str, Sample] | Unavailable:
@@ -32,7 +36,7 @@ def read_resource(items: Sequence[Manifest], resource: str, container: str = "")
 
     Raises:
         QuantityError: If a usage is not a quantity.
-        ManifestError: If a window is not a duration.
+        ManifestError: If a window is not a duration, or a list has an entry that is not a map.
         ValueError: If a timestamp is invalid.
 
     Example:
@@ -44,8 +48,9 @@ def read_resource(items: Sequence[Manifest], resource: str, container: str = "")
     if not items:
         return Unavailable("no metrics returned from resource metrics API")
     samples: dict[str, Sample] = {}
-    for item in items:
-        chosen = [each for each in item.get("containers") or () if container in {"", each.get("name")}]
+    for item in entries(items, "items", "PodMetricsList"):
+        containers = entries(item.get("containers"), "containers", "PodMetrics", _name(item, "metadata"))
+        chosen = [each for each in containers if container in {"", each.get("name")}]
         value = _total_usage(chosen[:1] if container else chosen, resource)
         if value is not None:
             samples[_name(item, "metadata")] = Sample(value, _instant(item), _duration(item.get("window") or "0s"))
@@ -62,12 +67,16 @@ def read_pods(items: Sequence[Manifest]) -> dict[str, Sample] | Unavailable:
         The samples by pod name; the default window is one minute.
 
     Raises:
+        ManifestError: If an entry is not a map.
         QuantityError: If a value is not a quantity.
         ValueError: If a timestamp is invalid.
     """
     if not items:
         return Unavailable("no metrics returned from custom metrics API")
-    return {_name(item, "describedObject"): Sample(_value(item), _instant(item), _window(item)) for item in items}
+    return {
+        _name(item, "describedObject"): Sample(_value(item), _instant(item), _window(item))
+        for item in entries(items, "items", _CUSTOM)
+    }
 
 
 def read_object(items: Sequence[Manifest]) -> tuple[int] | Unavailable:
@@ -80,9 +89,14 @@ def read_object(items: Sequence[Manifest]) -> tuple[int] | Unavailable:
         The value in thousandths.
 
     Raises:
+        ManifestError: If an entry is not a map.
         QuantityError: If the value is not a quantity.
     """
-    return (_value(items[0]),) if items else Unavailable("no metrics returned from custom metrics API")
+    return (
+        (_value(entries(items, "items", _CUSTOM)[0]),)
+        if items
+        else Unavailable("no metrics returned from custom metrics API")
+    )
 
 
 def read_external(items: Iterable[Manifest]) -> tuple[int, ...] | Unavailable:
@@ -95,9 +109,11 @@ def read_external(items: Iterable[Manifest]) -> tuple[int, ...] | Unavailable:
         The value of each series in thousandths.
 
     Raises:
+        ManifestError: If an entry is not a map.
         QuantityError: If a value is not a quantity.
     """
-    return tuple(map(_value, items)) or Unavailable("no metrics returned from external metrics API")
+    values = tuple(map(_value, entries([*items], "items", "ExternalMetricValueList")))
+    return values or Unavailable("no metrics returned from external metrics API")
 
 
 def _total_usage(containers: Sequence[Manifest], resource: str) -> int | None:

@@ -14,6 +14,7 @@ from ocf.schema.kubernetes import FeatureGates
 __all__ = ["Settings"]
 
 _CURRENT: Final = FeatureGates()
+_PERIODS: Final = ("sync_period", "downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +36,16 @@ class Settings:
         features: The feature gates.
 
     Raises:
-        ConfigError: If a value is negative or not a number, or if sync period or workers are not positive.
+        ConfigError: If a period, a window, a delay or the number of workers is not positive, or if another value is
+            negative or not a number.
 
     Example:
         >>> Settings(tolerance=0.05).downscale_stabilization
         datetime.timedelta(seconds=300)
-    """
+        >>> Settings(downscale_stabilization=timedelta(0))
+        Traceback (most recent call last):
+        ocf.errors.ConfigError: the setting downscale_stabilization of the autoscaling controller must be more than 0 s, not 0 s
+    """  # noqa: E501 (an example on one line)
 
     sync_period: timedelta = timedelta(seconds=15)
     workers: int = 5
@@ -53,12 +58,12 @@ class Settings:
     features: FeatureGates = _CURRENT
 
     def __post_init__(self) -> None:
-        for name in ("downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay"):
-            _require(getattr(self, name) >= timedelta(), name, getattr(self, name), "at least 0")
+        for name in _PERIODS:
+            period = getattr(self, name)
+            _require(period > timedelta(), name, f"{period.total_seconds():g} s", "more than 0 s")
         for name in ("tolerance", "scale_up_limit_factor", "scale_up_limit_minimum"):
             value = getattr(self, name)
             _require(math.isfinite(value) and value >= 0, name, value, "a number of at least 0")
-        _require(self.sync_period > timedelta(), "sync_period", self.sync_period, "more than 0")
         _require(self.workers > 0, "workers", self.workers, "at least 1")
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+from ocf.autoscaling.algorithm.entries import entries
 from ocf.autoscaling.algorithm.hpa_spec import Autoscaler
 from ocf.autoscaling.algorithm.pod_selectors import parse_selector
 from ocf.autoscaling.algorithm.status import Status
@@ -152,6 +153,7 @@ class Pod:
             The pod.
 
         Raises:
+            ManifestError: If a list has an entry that is not a map.
             QuantityError: If a request is not a quantity.
             ValueError: If a timestamp is invalid.
 
@@ -160,15 +162,18 @@ class Pod:
             'Pending'
         """
         metadata, spec, status = (pod.get(part) or {} for part in ("metadata", "spec", "status"))
+        name = metadata.get("name") or ""
+        containers = entries(spec.get("containers"), "spec.containers", "Pod", name)
+        init_containers = entries(spec.get("initContainers"), "spec.initContainers", "Pod", name)
         return cls(
-            name=metadata.get("name") or "",
+            name=name,
             phase=status.get("phase") or "",
             deleted=metadata.get("deletionTimestamp") is not None,
             started=_instant(status.get("startTime")),
-            ready=_readiness(status.get("conditions") or ()),
+            ready=_readiness(entries(status.get("conditions"), "status.conditions", "Pod", name)),
             labels=metadata.get("labels") or {},
-            containers=tuple(map(_container, spec.get("containers") or ())),
-            init_containers=tuple(map(_container, spec.get("initContainers") or ())),
+            containers=tuple(map(_container, containers)),
+            init_containers=tuple(map(_container, init_containers)),
             pod_level=_pod_level(spec),
         )
 
@@ -235,7 +240,7 @@ class Snapshot:
             The snapshot.
 
         Raises:
-            ManifestError: If the HPA cannot be decoded.
+            ManifestError: If the HPA cannot be decoded, or a list has an entry that is not a map.
             QuantityError: If a request of a pod is not a quantity.
         """
         autoscaler, read = Autoscaler.of(hpa), Scale.of(scale)
@@ -244,7 +249,11 @@ class Snapshot:
             autoscaler=autoscaler,
             status=Status.of(hpa.get("status")),
             scale=read,
-            pods=tuple(Pod.of(pod) for pod in pods if _is_selected(pod, autoscaler.namespace, selector)),
+            pods=tuple(
+                Pod.of(pod)
+                for pod in entries(pods, "pods", "Snapshot")
+                if _is_selected(pod, autoscaler.namespace, selector)
+            ),
             metric_values=metric_values,
             others=others or {},
         )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from ocf.autoscaling.algorithm.entries import entries
 from ocf.autoscaling.algorithm.hpa_spec import Metric
 from ocf.objects import Manifest, Quantity
 from ocf.objects.timestamps import format_time, parse_time
@@ -14,6 +15,7 @@ from ocf.schema.metric_sources import RESOURCE_METRICS
 
 __all__ = ["HpaCondition", "MetricStatus", "Status"]
 
+_KIND: Final = "HorizontalPodAutoscaler"
 _QUANTITIES: Final = ("value", "averageValue")
 
 
@@ -118,6 +120,7 @@ class Status(NamedTuple):
             The status.
 
         Raises:
+            ManifestError: If a list has an entry that is not a map.
             ValueError: If a timestamp is invalid.
         """
         status = status or {}
@@ -125,8 +128,8 @@ class Status(NamedTuple):
             current_replicas=status.get("currentReplicas") or 0,
             desired_replicas=status.get("desiredReplicas") or 0,
             last_scale_time=_read(status.get("lastScaleTime")),
-            current_metrics=tuple(status.get("currentMetrics") or ()),
-            conditions=tuple(map(_condition, status.get("conditions") or ())),
+            current_metrics=tuple(entries(status.get("currentMetrics"), "status.currentMetrics", _KIND)),
+            conditions=tuple(map(_condition, entries(status.get("conditions"), "status.conditions", _KIND))),
             observed_generation=status.get("observedGeneration"),
         )
 

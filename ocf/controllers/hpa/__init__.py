@@ -21,7 +21,7 @@ from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import BUILT_IN, GROUP, OWN, Mode
 from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler, parse_autoscaler, to_autoscaling_v2
 from ocf.controllers.hpa.plan import AutoscalerPhase, Plan, plan, reject
-from ocf.controllers.hpa.settings import check_settings, override_settings
+from ocf.controllers.hpa.settings import override_settings
 from ocf.controllers.hpa.status_writer import FIELD_MANAGER, write_scale, write_status
 from ocf.controllers.hpa.status_writers import StatusWrite, last_foreign_write
 from ocf.controllers.hpa.target_index import TargetIndex, TargetUser
@@ -46,7 +46,6 @@ __all__ = [
     "StatusWrite",
     "TargetIndex",
     "TargetUser",
-    "check_settings",
     "cluster_role",
     "installation_manifests",
     "last_foreign_write",

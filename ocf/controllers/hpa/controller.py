@@ -14,7 +14,6 @@ from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import BUILT_IN, OWN, Mode
 from ocf.controllers.hpa.reconciler import Reconciler, ReconcilerDeps, ReportDryRun
-from ocf.controllers.hpa.settings import check_settings
 from ocf.controllers.hpa.snapshot import DerivedScaleGetter, SnapshotReader, SubresourceScaleGetter
 from ocf.controllers.metrics_client import MetricsClient, PathReader, RESTMapper
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
@@ -44,7 +43,7 @@ class ControllerOptions:
         report: With `Mode.DRY_RUN`: receives what would be done, next to what was done.
 
     Raises:
-        ConfigError: If a period is not positive, or `take_over` is set in another mode.
+        ConfigError: If `take_over` is set in another mode.
     """
 
     mode: Mode = Mode.OWN_KIND
@@ -53,7 +52,6 @@ class ControllerOptions:
     report: ReportDryRun | None = None
 
     def __post_init__(self) -> None:
-        check_settings(self.settings)
         if self.take_over and self.mode is not Mode.REPLACE:
             raise ConfigError(f"taking over is only possible in mode {Mode.REPLACE}, not in mode {self.mode}")
 

@@ -1,8 +1,4 @@
-"""Settings of the controller, and the overrides of a single autoscaler.
-
-`ocf.autoscaling.algorithm.Settings` only rejects what no computation can use. A running controller needs more: periods
-and windows of zero are rejected, too.
-"""
+"""Settings of a single autoscaler: those of the controller, with its own overrides."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,36 +9,9 @@ from ocf.autoscaling.algorithm import Settings
 from ocf.errors import ConfigError, QuantityError
 from ocf.objects import Quantity
 
-__all__ = ["check_settings", "override_settings"]
+__all__ = ["override_settings"]
 
-_POSITIVE: Final = ("sync_period", "downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay")
 _NANO: Final = 10**9
-
-
-def check_settings(settings: Settings) -> Settings:
-    """Check that every period is positive.
-
-    Args:
-        settings: The settings.
-
-    Returns:
-        The same settings.
-
-    Raises:
-        ConfigError: If a period is not positive; the message has all of them.
-
-    Example:
-        >>> check_settings(Settings(downscale_stabilization=timedelta(0)))
-        Traceback (most recent call last):
-        ocf.errors.ConfigError: downscale_stabilization must be more than 0 s, got 0 s
-    """
-    wrong = [name for name in _POSITIVE if getattr(settings, name) <= timedelta(0)]
-    if wrong:
-        problems = [
-            f"{name} must be more than 0 s, got {getattr(settings, name).total_seconds():g} s" for name in wrong
-        ]
-        raise ConfigError("; ".join(problems))
-    return settings
 
 
 def override_settings(settings: Settings, overrides: Mapping[str, Any] | None) -> Settings:
@@ -72,7 +41,7 @@ def override_settings(settings: Settings, overrides: Mapping[str, Any] | None) -
                 changes[name] = read(value)
             except (QuantityError, TypeError) as error:
                 raise ConfigError(f"spec.settings.{field}: {error}") from error
-    return check_settings(replace(settings, **changes))
+    return replace(settings, **changes)
 
 
 def _seconds(value: Any) -> timedelta:

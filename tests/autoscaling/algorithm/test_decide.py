@@ -9,6 +9,7 @@ import pytest
 
 from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import (
+    Autoscaler,
     Behavior,
     History,
     HpaCondition,
@@ -82,7 +83,52 @@ def test_a_failed_status_write_is_an_error(seen: Maker, now: datetime) -> None:
     failed = decide(seen(500), now=now).after_status_write_failed("no")
 
     assert failed.events[-1] == ("Warning", "FailedUpdateStatus", "no")
-    assert failed.error == ("internal", "failed to update status for web: no")
+    assert failed.error == ("internal", "failed to update status for web: no", True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "scale_write", "kind", "reasons"),
+    [
+        pytest.param(
+            {"scale": Unavailable("gone")}, "", "internal", ["FailedGetScale", "FailedUpdateStatus"], id="no Scale"
+        ),
+        pytest.param(
+            {"autoscaler": Autoscaler(name="web", maximum=9, api_version="a/b/c")},
+            "",
+            "spec",
+            ["FailedGetScale", "FailedUpdateStatus"],
+            id="invalid apiVersion",
+        ),
+        pytest.param(
+            {"metric_values": [Unavailable("silent")]},
+            "",
+            "internal",
+            ["FailedGetResourceMetric", "FailedUpdateStatus", "FailedComputeMetricsReplicas"],
+            id="no metric",
+        ),
+        pytest.param({}, "locked", "internal", ["FailedRescale", "FailedUpdateStatus"], id="the Scale was not written"),
+    ],
+)
+def test_a_failed_status_write_hides_no_error(  # noqa: PLR0917 (a table)
+    seen: Maker, now: datetime, changes: dict[str, Any], scale_write: str, kind: str, reasons: list[str]
+) -> None:
+    decision = decide(replace(seen(1000), **changes), now=now)
+    decision = decision.after_scale_write_failed(scale_write) if scale_write else decision
+    failed = decision.after_status_write_failed("no")
+
+    assert failed.error is not None
+    assert (failed.error, failed.error.kind) == (decision.error, kind)
+    assert [event.reason for event in failed.events] == reasons
+
+
+def test_a_failed_status_write_replaces_the_error_of_one_metric(seen: Maker, now: datetime) -> None:
+    cpu = seen(1000).autoscaler.metrics[0]
+    snapshot = seen(1000, metrics=(cpu, cpu))
+    decision = decide(replace(snapshot, metric_values=[snapshot.metric_values[0], Unavailable("silent")]), now=now)
+
+    assert decision.rescale
+    assert decision.error is not None
+    assert decision.after_status_write_failed("no").error == ("internal", "failed to update status for web: no", True)
 
 
 def test_nothing_is_written_if_nothing_changed(seen: Maker, now: datetime) -> None:

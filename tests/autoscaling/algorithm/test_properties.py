@@ -109,7 +109,7 @@ HISTORIES: Final = st.builds(
 SETTINGS: Final = st.builds(
     Settings,
     tolerance=st.floats(0, 2),
-    downscale_stabilization=st.sampled_from([timedelta(), timedelta(minutes=5), timedelta.max]),
+    downscale_stabilization=st.sampled_from([timedelta(milliseconds=1), timedelta(minutes=5), timedelta.max]),
     features=st.builds(FeatureGates, scale_to_zero=st.booleans(), remembered_zero=st.booleans()),
 )
 SNAPSHOTS: Final = st.builds(

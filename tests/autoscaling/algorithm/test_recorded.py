@@ -88,9 +88,9 @@ def settings(case: Case) -> Settings:
     gates = case["gates"]
     return Settings(
         tolerance=case["tolerance"],
-        downscale_stabilization=timedelta(milliseconds=case["downscale"]),
-        cpu_initialization_period=timedelta(milliseconds=case["cpuInit"]),
-        initial_readiness_delay=timedelta(milliseconds=case["readiness"]),
+        downscale_stabilization=timedelta(milliseconds=case["downscale"] or 1),
+        cpu_initialization_period=timedelta(milliseconds=case["cpuInit"] or 1),
+        initial_readiness_delay=timedelta(milliseconds=case["readiness"] or 1),
         scale_up_limit_factor=case["factor"],
         scale_up_limit_minimum=case["minimum"],
         features=FeatureGates(
