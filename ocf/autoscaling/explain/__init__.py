@@ -5,12 +5,11 @@
 """
 
 from ocf.autoscaling.explain.explanation import Explanation, explain, explain_unknown
+from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release, next_syncs
 from ocf.autoscaling.explain.stabilization_holds import (
     Hold,
-    HoldRelease,
     LaterAllowance,
     PolicyAllowance,
-    first_release,
     hold_of,
     policy_allowances,
 )
@@ -47,6 +46,7 @@ __all__ = [
     "first_release",
     "hold_of",
     "metric_thresholds",
+    "next_syncs",
     "policy_allowances",
     "render",
     "render_text",

@@ -5,14 +5,9 @@ from datetime import datetime
 from typing import Final
 
 from ocf.autoscaling.algorithm import Decision, History, Settings, Snapshot, decide
-from ocf.autoscaling.explain.stabilization_holds import (
-    Hold,
-    HoldRelease,
-    PolicyAllowance,
-    first_release,
-    hold_of,
-    policy_allowances,
-)
+from ocf.autoscaling.explain.formatting import clock
+from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release, latest_release
+from ocf.autoscaling.explain.stabilization_holds import Hold, PolicyAllowance, hold_of, policy_allowances
 from ocf.autoscaling.explain.thresholds import MetricThresholds, metric_thresholds
 from ocf.autoscaling.explain.uncertainty import DecisionRange, KnownHistory, decision_range
 
@@ -33,8 +28,9 @@ class Explanation:
         hold: The recommendation that holds the number of replicas, if any.
         scale_up_allowances: What the scale-up policies allow.
         scale_down_allowances: What the scale-down policies allow.
-        release: The first change by time alone, with unchanged measurements; None without one, or if the decision
-            changes the replicas now.
+        release: The first sync after this one with another result if no measurement changes; None without one, or if
+            the decision changes the replicas now. If another controller runs the autoscaler, it is the latest sync
+            that is possible.
         thresholds: For each metric, the values at which the replicas change.
         range: The range of possible results, if the history is not known. The other fields then describe the lower end.
         most: The explanation of the upper end of that range, if it differs.
@@ -60,6 +56,14 @@ class Explanation:
     def has_unknown_history(self) -> bool:
         """Whether the history is partly assumed."""
         return self.range is not None and bool(self.range.unknown)
+
+    def named(self, at: datetime) -> str:
+        """Return the text of the sync of a release: its time of day, and whether that is the latest possible one.
+
+        Args:
+            at: The instant.
+        """
+        return clock(at, self.decision.trace.now) + ("" if self.range is None else " at the latest")
 
     def is_assumed(self, at: datetime) -> bool:
         """Return whether the history at an instant is assumed, not known.
@@ -96,7 +100,8 @@ def explain(
     """
     decision = decide(snapshot, history, settings=settings, now=now)
     found = metric_thresholds(snapshot, (history,), settings=settings, now=now, decision=decision)
-    return _explain(decision, history, settings, tuple(found))
+    release = None if decision.rescale else first_release(decision, settings)
+    return _explain(decision, history, settings, tuple(found), release=release)
 
 
 def _explain(
@@ -104,6 +109,8 @@ def _explain(
     history: History,
     settings: Settings,
     found: tuple[MetricThresholds, ...],
+    *,
+    release: HoldRelease | None,
     known: DecisionRange | None = None,
 ) -> Explanation:
     autoscaler, current, now = decision.snapshot.autoscaler, decision.trace.current or 0, decision.trace.now
@@ -114,7 +121,7 @@ def _explain(
         hold=hold_of(decision, settings),
         scale_up_allowances=policy_allowances(autoscaler, current, history, up=True, now=now),
         scale_down_allowances=policy_allowances(autoscaler, current, history, up=False, now=now),
-        release=None if decision.rescale else first_release(decision, history, settings),
+        release=release,
         thresholds=found,
         range=known,
     )
@@ -136,10 +143,22 @@ def explain_unknown(
     """
     found = decision_range(snapshot, known, settings=settings, now=now)
     low, high = (
-        tuple(metric_thresholds(snapshot, found.histories, settings=settings, now=now, decision=decision, most=most))
+        tuple(
+            metric_thresholds(
+                snapshot, found.histories, settings=settings, now=now, decision=decision, most=most, elsewhere=True
+            )
+        )
         for decision, most in ((found.low, False), (found.high, True))
     )
-    least = _explain(found.low, found.low_history, settings, low, found)
+    first, last = (_latest(found, decision, settings) for decision in (found.low, found.high))
+    least = _explain(found.low, found.low_history, settings, low, release=first, known=found)
     if found.exact and [each.ranges for each in low] == [each.ranges for each in high]:
         return least
-    return replace(least, most=_explain(found.high, found.high_history, settings, high, found))
+    return replace(least, most=_explain(found.high, found.high_history, settings, high, release=last, known=found))
+
+
+def _latest(found: DecisionRange, bound: Decision, settings: Settings) -> HoldRelease | None:
+    """Return the latest release of all histories with the result of a bound."""
+    if bound.rescale:
+        return None
+    return latest_release([each for each in found.decisions if each.desired == bound.desired], settings)

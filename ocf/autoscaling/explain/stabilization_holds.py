@@ -1,4 +1,4 @@
-"""Recommendations that hold the replicas, allowances of scaling policies, and when either ends."""
+"""Recommendations that hold the replicas and allowances of scaling policies, each with its end."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -13,23 +13,20 @@ from ocf.autoscaling.algorithm import (
     ScalingPolicy,
     Settings,
     apply_behavior_limits,
-    downscale_window,
-    normalize,
 )
+from ocf.autoscaling.explain.next_syncs import expiry, recommendation_end, windows
 
-__all__ = ["Hold", "HoldRelease", "LaterAllowance", "PolicyAllowance", "first_release", "hold_of", "policy_allowances"]
+__all__ = ["Hold", "LaterAllowance", "PolicyAllowance", "hold_of", "policy_allowances"]
 
 _MOST: Final = 2**31 - 1
-# Without a `behavior`, an entry exactly as old as the window still counts.
-_JUST: Final = timedelta(microseconds=1)
 
 
 class Hold(NamedTuple):
     """A past recommendation that holds the number of replicas.
 
     Args:
-        recommendation: The recommendation that counts; of several equal ones the youngest, as its hold ends last.
-        until: When the hold ends.
+        recommendation: The youngest recommendation that keeps the result, as its hold ends last.
+        until: The first instant at which it no longer counts.
     """
 
     recommendation: Recommendation
@@ -70,18 +67,6 @@ class PolicyAllowance(NamedTuple):
     later: tuple[LaterAllowance, ...]
 
 
-class HoldRelease(NamedTuple):
-    """The first change of the result by time alone, with unchanged measurements.
-
-    Args:
-        at: When the result changes.
-        replicas: The result from then on.
-    """
-
-    at: datetime
-    replicas: int
-
-
 def hold_of(decision: Decision, settings: Settings) -> Hold | None:
     """Return the recommendation that keeps a decision from the replicas that its metrics want.
 
@@ -92,19 +77,23 @@ def hold_of(decision: Decision, settings: Settings) -> Hold | None:
     Returns:
         The recommendation and the end of the hold; None without a hold.
     """
-    step, now, known = decision.trace.stabilization, decision.trace.now, decision.history.recommendations or ()
+    step, now = decision.trace.stabilization, decision.trace.now
     if step is None or step.rule is None:
         return None
     autoscaler = decision.snapshot.autoscaler
-    down, up = _windows(autoscaler, settings)
+    down, up = windows(autoscaler, settings)
     scaling_up = step.replicas < step.wanted
-    window, held_by = (up, step.lowest) if scaling_up else (down, step.highest)
-    # The entry of this sync is among them, but it has another number.
-    counted = [each for each in known if each.replicas == held_by and now <= _expiry(each.at, window, autoscaler)]
-    if not counted:
-        return None
-    holder = max(counted, key=lambda each: each.at)
-    return Hold(holder, _expiry(holder.at, window, autoscaler))
+    window = up if scaling_up else down
+    # One recommendation on the other side of the result is enough to keep it, so the youngest of them keeps it longest.
+    # The entry of this sync is on the side of what it wants.
+    holders = [
+        each
+        for each in decision.history.recommendations or ()
+        if (each.replicas <= step.replicas if scaling_up else each.replicas >= step.replicas)
+        and now < recommendation_end(each.at, window, autoscaler)
+    ]
+    holder = max(holders, key=lambda each: each.at, default=None)
+    return None if holder is None else Hold(holder, recommendation_end(holder.at, window, autoscaler))
 
 
 def policy_allowances(
@@ -146,66 +135,9 @@ def policy_allowances(
     return tuple(found)
 
 
-def first_release(decision: Decision, history: History, settings: Settings) -> HoldRelease | None:
-    """Return when the result changes by time alone, with unchanged measurements.
-
-    Args:
-        decision: The decision.
-        history: The history that it was made with.
-        settings: The settings that it was made with.
-
-    Returns:
-        The first change; None if time alone changes nothing, or if the metrics were not evaluated.
-    """
-    trace, autoscaler = decision.trace, decision.snapshot.autoscaler
-    step, current = trace.stabilization, trace.current
-    if step is None or current is None:
-        return None
-    history = history.with_first_recommendation(current, trace.now)
-
-    def result(at: datetime) -> int:
-        return normalize(autoscaler, current, step.wanted, history, settings=settings, now=at)[1].replicas
-
-    now = result(trace.now)
-    for at in sorted({each for each in _expiries(autoscaler, history, settings) if each > trace.now}):
-        then = result(at)
-        if then != now:
-            return HoldRelease(at, then)
-    return None
-
-
-def _expiries(autoscaler: Autoscaler, history: History, settings: Settings) -> Iterator[datetime]:
-    for entry in history.recommendations or ():
-        for window in _windows(autoscaler, settings):
-            yield _expiry(entry.at, window, autoscaler)
-    behavior = autoscaler.behavior
-    for policy in () if behavior is None else (*behavior.up.policies, *behavior.down.policies):
-        for event in (*history.scale_ups, *history.scale_downs):
-            yield _end(event.at, policy.period)
-
-
-def _windows(autoscaler: Autoscaler, settings: Settings) -> tuple[timedelta, timedelta]:
-    behavior = autoscaler.behavior
-    up = timedelta() if behavior is None or behavior.up.window is None else behavior.up.window
-    return downscale_window(autoscaler, settings), up
-
-
-def _expiry(at: datetime, window: timedelta, autoscaler: Autoscaler) -> datetime:
-    """Return the first instant at which an entry no longer counts."""
-    end = _end(at, window)
-    return _end(end, _JUST) if autoscaler.behavior is None else end
-
-
-def _end(at: datetime, by: timedelta) -> datetime:
-    try:
-        return at + by
-    except OverflowError:
-        return datetime.max.replace(tzinfo=at.tzinfo)
-
-
 def _within(events: Iterable[ScaleEvent], period: timedelta, now: datetime) -> int:
-    return sum(each.change for each in events if _end(each.at, period) > now)
+    return sum(each.change for each in events if expiry(each.at, period) > now)
 
 
 def _ends(events: Iterable[ScaleEvent], period: timedelta, now: datetime) -> list[datetime]:
-    return sorted({end for each in events if (end := _end(each.at, period)) > now})
+    return sorted({end for each in events if (end := expiry(each.at, period)) > now})

@@ -142,33 +142,35 @@ def _unknown(explanation: Explanation) -> Iterator[str]:
 
 
 def _stabilization(explanation: Explanation, step: Stabilization) -> Iterator[str]:
-    trace, hold = explanation.decision.trace, explanation.hold
-    if step.rule is None:
+    if step.rule is None or explanation.hold is None:
         yield f"{step.wanted} wanted; no recommendation in the window prevents it."
         return
-    if hold is None:
-        # The current size also limits what the windows allow.
-        yield f"{step.wanted} wanted; recommendations on both sides of {trace.current} keep it: {step.replicas}."
-    else:
-        yield from _hold(explanation, hold, step)
+    yield from _hold(explanation, explanation.hold, step)
     yield from _window_extremes(step)
 
 
 def _hold(explanation: Explanation, hold: Hold, step: Stabilization) -> Iterator[str]:
     now, since = explanation.decision.trace.now, hold.recommendation.at
-    at, until = clock(since, now), clock(hold.until, now)
+    at, until = clock(since, now), _until(explanation, hold)
     kept = "stays" if step.replicas == explanation.decision.trace.current else "for now"
     count = hold.recommendation.replicas
+    again = f"unless {count} or {'fewer' if step.replicas < step.wanted else 'more'} are recommended again"
     if since == now and not explanation.has_unknown_history:
         yield f"{step.wanted} wanted, but a controller starts with the current size, {count}: {step.replicas} {kept}."
-        yield f"The hold ends at {until}, in {duration(hold.until - now)}."
+        yield f"The hold ends {until}, in {duration(hold.until - now)}."
         return
     if explanation.is_assumed(since):
         yield f"{step.wanted} wanted, but {count} may have been recommended as late as {at}: {step.replicas} {kept}."
-        yield f"The hold ends at {until} at the latest, unless {count} is recommended again."
+        yield f"The hold ends {until} at the latest, {again}."
         return
     yield f"{step.wanted} wanted, but {count} was recommended at {at}: {step.replicas} {kept}."
-    yield f"The hold ends at {until}, in {duration(hold.until - now)}, unless {count} is recommended again."
+    yield f"The hold ends {until}, in {duration(hold.until - now)}, {again}."
+
+
+def _until(explanation: Explanation, hold: Hold) -> str:
+    """Return the end of a hold; without a `behavior`, a recommendation exactly as old as the window still counts."""
+    word = "after" if explanation.decision.snapshot.autoscaler.behavior is None else "at"
+    return f"{word} {clock(hold.until, explanation.decision.trace.now)}"
 
 
 def _window_extremes(step: Stabilization) -> Iterator[str]:
@@ -206,7 +208,9 @@ def _written(explanation: Explanation) -> Iterator[str]:
 
 
 def _release(explanation: Explanation) -> Iterator[str]:
-    release, trace = explanation.release, explanation.decision.trace
+    release = explanation.release
     if release is not None:
-        at = clock(release.at, trace.now) + (" at the latest" if explanation.has_unknown_history else "")
-        yield f"Only time: if no measurement changes, {_replicas(release.replicas)} result at {at}."
+        yield (
+            f"Only time: if no measurement changes, {_replicas(release.replicas)} result at"
+            f" {explanation.named(release.at)}."
+        )

@@ -5,7 +5,7 @@ from typing import Final
 
 from ocf.autoscaling.algorithm import Calculation, Decision, Metric, Rule
 from ocf.autoscaling.explain.explanation import Explanation
-from ocf.autoscaling.explain.formatting import amount, clock
+from ocf.autoscaling.explain.formatting import amount
 from ocf.autoscaling.explain.thresholds import Blocker, MetricThresholds, ValueRange
 
 __all__ = ["blocker_text", "required_changes", "threshold_lines"]
@@ -111,9 +111,7 @@ def _blocked_by(blocker: Blocker, thresholds: MetricThresholds, explanation: Exp
     reason = blocker_text(blocker.decision, thresholds)
     if blocker.release is None:
         return reason
-    at = clock(blocker.release.at, explanation.decision.trace.now)
-    latest = " at the latest" if explanation.has_unknown_history else ""
-    return f"{reason}; at {at}{latest}, {blocker.release.replicas} would result"
+    return f"{reason}; at {explanation.named(blocker.release.at)}, {blocker.release.replicas} would result"
 
 
 def blocker_text(decision: Decision, thresholds: MetricThresholds) -> str:

@@ -20,7 +20,7 @@ from ocf.autoscaling.algorithm import (
     Snapshot,
     Unavailable,
 )
-from ocf.autoscaling.explain.stabilization_holds import HoldRelease, first_release
+from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release, latest_release
 from ocf.autoscaling.explain.what_if import WhatIf
 
 __all__ = ["Blocker", "MetricThresholds", "ValueRange", "metric_thresholds", "with_total"]
@@ -54,7 +54,8 @@ class Blocker(NamedTuple):
 
     Args:
         decision: The decision at the extreme end of the values.
-        release: The first change by time alone, if any.
+        release: The first sync after this one that changes them in that direction, if the metric has the value of
+            `decision` from the next sync on; None without one.
     """
 
     decision: Decision
@@ -107,6 +108,7 @@ def metric_thresholds(
     now: datetime,
     decision: Decision,
     most: bool = False,
+    elsewhere: bool = False,
 ) -> Iterator[MetricThresholds]:
     """Find the thresholds of each metric that made a proposal.
 
@@ -117,6 +119,7 @@ def metric_thresholds(
         now: The instant of the sync.
         decision: The decision on the snapshot.
         most: Use the history with the most replicas for each value; otherwise the one with the fewest.
+        elsewhere: Whether another controller runs the autoscaler, so that the releases are the latest possible ones.
 
     Yields:
         One per metric that made a proposal; none if the metrics were not evaluated.
@@ -125,7 +128,7 @@ def metric_thresholds(
     for position, outcome in enumerate(found.outcomes if found is not None else ()):
         if isinstance(outcome.result, Calculation):
             what_if = WhatIf(snapshot, histories, settings, now, most=most)
-            yield _Probe(what_if, position, outcome.result).thresholds()
+            yield _Probe(what_if, position, outcome.result, elsewhere=elsewhere).thresholds()
 
 
 def with_total(snapshot: Snapshot, position: int, pods: tuple[str, ...], total: int) -> Snapshot:
@@ -166,7 +169,8 @@ def _counted_pods(snapshot: Snapshot, position: int, calculated: Calculation) ->
 class _Probe:
     """Runs the algorithm with other values of one metric."""
 
-    def __init__(self, what_if: WhatIf, position: int, calculated: Calculation) -> None:
+    def __init__(self, what_if: WhatIf, position: int, calculated: Calculation, *, elsewhere: bool) -> None:
+        self._elsewhere = elsewhere
         self._what_if, self._snapshot = what_if, what_if.snapshot
         self._position, self._calculated = position, calculated
         self._pods = _counted_pods(what_if.snapshot, position, calculated)
@@ -206,8 +210,8 @@ class _Probe:
             self._pods,
             self._calculated.requests,
             ranges,
-            None if 1 in changes else self._blocker(end),
-            None if -1 in changes else self._blocker(0),
+            None if 1 in changes else self._blocker(end, 1),
+            None if -1 in changes else self._blocker(0, -1),
         )
 
     def _measured(self) -> int:
@@ -277,9 +281,16 @@ class _Probe:
         same = self.change(low)
         return _first(low, high, lambda total: self.change(total) != same)
 
-    def _blocker(self, total: int) -> Blocker:
+    def _blocker(self, total: int, direction: Change) -> Blocker:
         decision, history = self._decide(total)
-        return Blocker(decision, first_release(decision, history, self._what_if.settings))
+        what_if, then = self._what_if, with_total(self._snapshot, self._position, self._pods, total)
+        settings = what_if.settings
+        if not self._elsewhere:
+            release = first_release(what_if.actual(history), settings, then=then, direction=direction)
+        else:
+            actual = [what_if.actual(each) for each in what_if.histories]
+            release = latest_release(actual, settings, then=then, direction=direction)
+        return Blocker(decision, release)
 
 
 def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:

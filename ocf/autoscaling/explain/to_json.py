@@ -12,7 +12,8 @@ from typing import Any, Final
 from ocf.autoscaling.algorithm import Calculation, History, Limit, MetricOutcome, ScaleEvent, Settings, Stabilization
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount, instant
-from ocf.autoscaling.explain.stabilization_holds import HoldRelease, PolicyAllowance
+from ocf.autoscaling.explain.next_syncs import HoldRelease
+from ocf.autoscaling.explain.stabilization_holds import PolicyAllowance
 from ocf.autoscaling.explain.threshold_text import blocker_text
 from ocf.autoscaling.explain.thresholds import Blocker, MetricThresholds
 

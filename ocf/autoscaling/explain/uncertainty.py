@@ -80,6 +80,7 @@ class DecisionRange(NamedTuple):
         unknown: The relevant parts of the history that are not known, as text.
         since: The instant from which on everything is known; a history's entries before it are assumed.
         histories: The extremes of all possible histories.
+        decisions: The decision with each of them.
         watch: How long to watch until everything is known.
         is_history_independent: Whether every history leads to the same replicas, conditions and events.
         changed: When the replicas were last changed by an unknown amount; None if they never were.
@@ -92,6 +93,7 @@ class DecisionRange(NamedTuple):
     unknown: tuple[str, ...]
     since: datetime
     histories: tuple[History, ...]
+    decisions: tuple[Decision, ...]
     watch: timedelta
     is_history_independent: bool
     changed: datetime | None
@@ -134,7 +136,17 @@ def decision_range(snapshot: Snapshot, known: KnownHistory, *, settings: Setting
     unknown = tuple(_unknown(snapshot.autoscaler, known, settings, now))
     watch = max(_lookback(snapshot.autoscaler, settings))
     independent = len({(each.desired, each.status.conditions, each.events) for each, _ in found}) == 1
-    return DecisionRange(*low, *high, unknown, known.since, histories, watch, independent, known.status.last_scale_time)
+    return DecisionRange(
+        *low,
+        *high,
+        unknown=unknown,
+        since=known.since,
+        histories=histories,
+        decisions=tuple(decision for decision, _ in found),
+        watch=watch,
+        is_history_independent=independent,
+        changed=known.status.last_scale_time,
+    )
 
 
 def _desired(pair: tuple[Decision, History]) -> int:

@@ -23,7 +23,7 @@ class WhatIf:
         self, snapshot: Snapshot, histories: Sequence[History], settings: Settings, now: datetime, *, most: bool
     ) -> None:
         self.snapshot, self.settings = snapshot, settings
-        self._histories, self._now, self._most = tuple(dict.fromkeys(histories)), now, most
+        self.histories, self._now, self._most = tuple(dict.fromkeys(histories)), now, most
 
     def decide(self, snapshot: Snapshot) -> tuple[Decision, History]:
         """Decide on another snapshot.
@@ -34,10 +34,10 @@ class WhatIf:
         Returns:
             The extreme decision, and the history that leads to it.
         """
-        first = self._decide(snapshot, self._histories[0])
+        first = self._decide(snapshot, self.histories[0])
         trace = first.trace
-        if len(self._histories) == 1 or trace.stabilization is None or not trace.current:
-            return first, self._histories[0]
+        if len(self.histories) == 1 or trace.stabilization is None or not trace.current:
+            return first, self.histories[0]
         # Histories matter only after the metrics, so the metrics are evaluated once.
         wanted, current, sign = trace.stabilization.wanted, trace.current, 1 if self._most else -1
 
@@ -47,8 +47,16 @@ class WhatIf:
             _, limit = normalize(autoscaler, current, wanted, started, settings=settings, now=self._now)
             return sign * limit.replicas
 
-        extreme = max(self._histories, key=replicas)
+        extreme = max(self.histories, key=replicas)
         return self._decide(snapshot, extreme), extreme
+
+    def actual(self, history: History) -> Decision:
+        """Return the decision on the actual snapshot.
+
+        Args:
+            history: One of the histories.
+        """
+        return self._decide(self.snapshot, history)
 
     def _decide(self, snapshot: Snapshot, history: History) -> Decision:
         return decide(snapshot, history, settings=self.settings, now=self._now)

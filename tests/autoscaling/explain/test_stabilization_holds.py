@@ -4,8 +4,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ocf.autoscaling.algorithm import (
     Autoscaler,
@@ -23,7 +21,7 @@ from ocf.autoscaling.algorithm import (
     Snapshot,
     decide,
 )
-from ocf.autoscaling.explain import first_release, hold_of, policy_allowances
+from ocf.autoscaling.explain import hold_of, policy_allowances
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 JUST: Final = timedelta(microseconds=1)
@@ -66,6 +64,22 @@ class TestHold:
         assert hold is not None
         assert hold == (Recommendation(4, ago(50)), NOON + timedelta(seconds=10))
 
+    def test_a_younger_recommendation_that_keeps_the_size_as_well_holds_longer(self) -> None:
+        """Above 5 replicas nothing is added, so 6 keeps them as well as 9 does."""
+        both = Behavior(rules(("Pods", 9, 15)), rules(("Pods", 9, 15), window=300))
+        known = History((Recommendation(9, ago(200)), Recommendation(6, ago(100)), Recommendation(4, ago(50))))
+        assert hold_of(decided(web(behavior=both), 2, 5, known), Settings()) == (
+            Recommendation(6, ago(100)),
+            NOON + timedelta(seconds=200),
+        )
+
+    def test_a_recommendation_that_no_longer_counts_does_not_hold(self) -> None:
+        both = Behavior(rules(("Pods", 9, 15)), rules(("Pods", 9, 15), window=300))
+        known = History((Recommendation(5, ago(300)), Recommendation(3, ago(200))))
+        hold = hold_of(decided(web(behavior=both), 2, 5, known), Settings())
+        assert hold is not None
+        assert hold.recommendation == Recommendation(3, ago(200))
+
     def test_without_stabilization_nothing_holds(self) -> None:
         assert hold_of(decided(web(), 5, 5, History(())), Settings()) is None
 
@@ -90,41 +104,3 @@ class TestPolicyAllowance:
     @pytest.mark.parametrize("behavior", [None, Behavior(rules(select="Disabled"), rules())], ids=["none", "disabled"])
     def test_without_policies_there_are_no_allowances(self, behavior: Behavior | None) -> None:
         assert policy_allowances(web(behavior=behavior), 8, History(()), up=True, now=NOON) == ()
-
-
-AGO: Final = st.integers(0, 200).map(ago)
-RULES: Final = st.builds(
-    rules,
-    st.tuples(st.sampled_from(["Pods", "Percent"]), st.sampled_from([1, 2, 50]), st.sampled_from([15, 60])),
-    window=st.sampled_from([None, 0, 30, 90]),
-)
-
-
-@given(
-    behavior=st.none() | st.builds(Behavior, RULES, RULES),
-    wanted=st.integers(0, 25),
-    history=st.builds(
-        History,
-        st.lists(st.builds(Recommendation, st.integers(1, 25), AGO), max_size=4).map(tuple),
-        st.lists(st.builds(ScaleEvent, st.integers(1, 3), AGO), max_size=2).map(tuple),
-        st.lists(st.builds(ScaleEvent, st.integers(1, 3), AGO), max_size=2).map(tuple),
-    ),
-    share=st.floats(0, 1),
-)
-def test_the_first_release_is_the_first_change_by_time_alone(
-    behavior: Behavior | None, wanted: int, history: History, share: float
-) -> None:
-    autoscaler = web(behavior=behavior)
-    decision = decided(autoscaler, wanted, 5, history)
-    release = first_release(decision, history, Settings())
-    ahead = timedelta(minutes=20) if release is None else release.at - NOON - JUST
-
-    assert decided(autoscaler, wanted, 5, history, NOON + ahead * share).desired == decision.desired
-    assert decided(autoscaler, wanted, 5, history, NOON + ahead).desired == decision.desired
-    if release is not None:
-        assert release.replicas != decision.desired
-        assert decided(autoscaler, wanted, 5, history, release.at).desired == release.replicas
-
-
-def test_a_limit_of_the_spec_has_no_release() -> None:
-    assert first_release(decided(web(maximum=3), 9, 3, History(())), History(()), Settings()) is None

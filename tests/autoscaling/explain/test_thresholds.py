@@ -192,7 +192,7 @@ def test_a_blocker_is_reported_with_its_release() -> None:
     assert thresholds.cannot_grow.decision.trace.decided_by == Rule.TOO_MANY
     assert thresholds.cannot_shrink.decision.trace.decided_by == Rule.SCALE_DOWN_STABILIZED
     assert thresholds.cannot_shrink.release is not None
-    assert thresholds.cannot_shrink.release == (NOON + timedelta(minutes=4, microseconds=1), 1)
+    assert thresholds.cannot_shrink.release == (NOON + timedelta(minutes=5, seconds=15), 1)
 
 
 def test_a_failed_metric_has_no_thresholds() -> None:

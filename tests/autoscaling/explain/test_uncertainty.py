@@ -26,7 +26,14 @@ from ocf.autoscaling.algorithm import (
     Status,
     decide,
 )
-from ocf.autoscaling.explain import KnownHistory, decision_range, explain_unknown, render, timeline
+from ocf.autoscaling.explain import (
+    KnownHistory,
+    decision_range,
+    explain_unknown,
+    first_release,
+    render,
+    timeline,
+)
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SETTINGS: Final = Settings(downscale_stabilization=timedelta(seconds=60))
@@ -110,8 +117,22 @@ def test_the_result_of_a_run_is_within_the_range(  # noqa: PLR0917 (drawn values
     real = decide(snapshot, history, settings=SETTINGS, now=now).desired
 
     assert found.low.desired <= real <= found.high.desired
+    assert changes_in_time(snapshot, history, known, now=now, following=runs[-1][0] + SETTINGS.sync_period)
     for history_of_bound, bound in ((found.low_history, found.low), (found.high_history, found.high)):
         assert decide(snapshot, history_of_bound, settings=SETTINGS, now=now).desired == bound.desired
+
+
+def changes_in_time(
+    snapshot: Snapshot, history: History, known: KnownHistory, *, now: datetime, following: datetime
+) -> bool:
+    """Return whether the actual controller changes its result by the time that an explanation names as the latest."""
+    explanation = explain_unknown(snapshot, known, settings=SETTINGS, now=now)
+    real = decide(snapshot, history, settings=SETTINGS, now=following)
+    changed = [] if real.rescale else [each.at for each in [first_release(real, SETTINGS)] if each is not None]
+    for side in (explanation, explanation.most or explanation):
+        if side.release is not None and side.decision.desired == real.desired:
+            return bool(changed) and changed[0] <= side.release.at
+    return True
 
 
 def status_with(able: str, limited: str, before: int, desired: int, *, scaled: datetime | None = None) -> Status:

@@ -1,0 +1,212 @@
+"""The syncs that follow a decision, and the first of them with another result.
+
+Each sync adds its own recommendation to the history, and a rescale adds a scale event. So the time at which the result
+changes cannot be read from the history of this sync; the algorithm runs for the syncs that follow, one sync period
+apart. Syncs between which nothing can change are left out: their recommendations equal that of the sync after them.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from typing import Final, NamedTuple
+
+from ocf.autoscaling.algorithm import Autoscaler, Decision, Scale, Settings, Snapshot, decide, downscale_window
+from ocf.autoscaling.algorithm.history import ZERO_TIME
+
+__all__ = [
+    "LATEST",
+    "HoldRelease",
+    "expiry",
+    "first_release",
+    "latest_release",
+    "next_syncs",
+    "recommendation_end",
+    "windows",
+]
+
+# Without a `behavior`, an entry exactly as old as the window still counts.
+_JUST: Final = timedelta(microseconds=1)
+_SYNCS_OF_HORIZON: Final = 20
+LATEST: Final = datetime.max.replace(tzinfo=UTC)
+"""The latest instant there is."""
+
+
+class HoldRelease(NamedTuple):
+    """The first change of the result by time alone.
+
+    Args:
+        at: The sync with another result.
+        replicas: The result of that sync.
+    """
+
+    at: datetime
+    replicas: int
+
+
+def first_release(
+    decision: Decision, settings: Settings, *, then: Snapshot | None = None, direction: int = 0
+) -> HoldRelease | None:
+    """Return the first sync after this one with another number of replicas.
+
+    Args:
+        decision: The decision of this sync.
+        settings: The settings that it was made with.
+        then: The snapshot that the later syncs use; None for that of this sync, so that only time passes.
+        direction: 1 for more replicas than now, -1 for fewer, 0 for either.
+
+    Returns:
+        The sync; None if there is none within twice the longest window or period, or if the replicas are not known.
+    """
+    current = decision.trace.current
+    if current is None:
+        return None
+    for made in next_syncs(decision, settings, then or decision.snapshot):
+        change = made.desired - current
+        if change and change * direction >= 0:
+            return HoldRelease(made.trace.now, made.desired)
+    return None
+
+
+def latest_release(
+    decisions: Iterable[Decision], settings: Settings, *, then: Snapshot | None = None, direction: int = 0
+) -> HoldRelease | None:
+    """Return the latest sync by which the number of replicas changes, whichever of several histories is the actual one.
+
+    Args:
+        decisions: The decision of this sync with each history, at least one.
+        settings: The settings that they were made with.
+        then: The snapshot that the later syncs use; None for that of this sync, so that only time passes.
+        direction: 1 for more replicas than now, -1 for fewer, 0 for either.
+
+    Returns:
+        The sync, one sync period later than calculated: another controller makes its next sync up to a period after
+        this one. None if with one of the histories there is no such sync.
+    """
+    latest: HoldRelease | None = None
+    for decision in decisions:
+        found = first_release(decision, settings, then=then, direction=direction)
+        if found is None:
+            return None
+        latest = max(latest or found, found)
+    return None if latest is None else latest._replace(at=expiry(latest.at, settings.sync_period))
+
+
+def next_syncs(decision: Decision, settings: Settings, then: Snapshot) -> Iterator[Decision]:
+    """Yield the decisions of the syncs after this one, without those that cannot differ from the one before.
+
+    The target has the desired replicas when the next sync reads it; everything else stays as in the snapshot.
+
+    Args:
+        decision: The decision of this sync.
+        settings: The settings that it was made with.
+        then: The snapshot that the later syncs use.
+
+    Yields:
+        Decisions, until nothing changes any more, or until twice the longest window or period has passed.
+    """
+    start, period = decision.trace.now, settings.sync_period
+    horizon = expiry(start, _horizon(then.autoscaler, settings))
+    at = expiry(start, period)
+    state: tuple[int | None, int] = (None, decision.desired)
+    while at <= horizon:
+        decision = _following(decision, then, settings, at)
+        yield decision
+        before, state = state, (_wanted(decision), decision.desired)
+        following = expiry(at, period)
+        if state == before:
+            end = min(_ends(decision, settings, at), default=None)
+            if end is None:
+                return
+            # The sync before a change matters as well: its recommendation is the youngest one of its number.
+            following = max(following, expiry(_first_sync(start, period, end), -period))
+        if following <= at:
+            return
+        at = following
+
+
+def _following(before: Decision, then: Snapshot, settings: Settings, at: datetime) -> Decision:
+    scale = before.snapshot.scale
+    if isinstance(scale, Scale) and scale.replicas != before.desired:
+        scale = Scale(before.desired, scale.observed + before.desired - scale.replicas, scale.selector)
+    return decide(replace(then, scale=scale, status=before.status), before.history, settings=settings, now=at)
+
+
+def _wanted(decision: Decision) -> int | None:
+    step = decision.trace.stabilization
+    return None if step is None else step.wanted
+
+
+def _horizon(autoscaler: Autoscaler, settings: Settings) -> timedelta:
+    behavior = autoscaler.behavior
+    periods = () if behavior is None else (behavior.up.longest_period, behavior.down.longest_period)
+    longest = max(*windows(autoscaler, settings), *periods, settings.cpu_initialization_period)
+    try:
+        return 2 * longest + _SYNCS_OF_HORIZON * settings.sync_period
+    except OverflowError:
+        return timedelta.max
+
+
+def _ends(decision: Decision, settings: Settings, now: datetime) -> Iterator[datetime]:
+    """Yield the instants from which on an entry of the history, or the youth of a pod, no longer counts."""
+    autoscaler, history, wanted = decision.snapshot.autoscaler, decision.history, _wanted(decision)
+    both = windows(autoscaler, settings)
+    recommended = (
+        recommendation_end(each.at, window, autoscaler)
+        for each in history.recommendations or ()
+        if each.replicas != wanted
+        for window in both
+    )
+    behavior = autoscaler.behavior
+    policies = () if behavior is None else (*behavior.up.policies, *behavior.down.policies)
+    changed = (
+        expiry(event.at, policy.period) for policy in policies for event in (*history.scale_ups, *history.scale_downs)
+    )
+    started = (
+        expiry(pod.started, settings.cpu_initialization_period)
+        for pod in decision.snapshot.pods
+        if pod.started is not None
+    )
+    return (each for each in chain(recommended, changed, started) if each > now)
+
+
+def windows(autoscaler: Autoscaler, settings: Settings) -> tuple[timedelta, timedelta]:
+    """Return the stabilization windows for scaling down and up.
+
+    Args:
+        autoscaler: The autoscaler.
+        settings: The controller's settings.
+    """
+    behavior = autoscaler.behavior
+    up = timedelta() if behavior is None or behavior.up.window is None else behavior.up.window
+    return downscale_window(autoscaler, settings), up
+
+
+def recommendation_end(at: datetime, window: timedelta, autoscaler: Autoscaler) -> datetime:
+    """Return the first instant at which a recommendation no longer counts.
+
+    Args:
+        at: The sync that made it.
+        window: The stabilization window.
+        autoscaler: The autoscaler.
+    """
+    end = expiry(at, window)
+    return expiry(end, _JUST) if autoscaler.behavior is None else end
+
+
+def expiry(at: datetime, period: timedelta) -> datetime:
+    """Return the instant a period later, within the range of instants.
+
+    Args:
+        at: The instant.
+        period: The period.
+    """
+    try:
+        return at + period
+    except OverflowError:
+        return LATEST if period > timedelta() else ZERO_TIME
+
+
+def _first_sync(start: datetime, period: timedelta, at: datetime) -> datetime:
+    """Return the first sync at or after an instant."""
+    return expiry(start, -((start - at) // period) * period)
