@@ -5,7 +5,9 @@
 """
 
 from ocf.autoscaling.explain.explanation import Explanation, explain, explain_unknown
+from ocf.autoscaling.explain.last_sync import ReplicaRange
 from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release, next_syncs
+from ocf.autoscaling.explain.rescale_events import RescaleEvent, scaled_up
 from ocf.autoscaling.explain.stabilization_holds import (
     Hold,
     LaterAllowance,
@@ -20,7 +22,6 @@ from ocf.autoscaling.explain.to_json import to_json
 from ocf.autoscaling.explain.uncertainty import (
     DecisionRange,
     KnownHistory,
-    ReplicaRange,
     compatible_histories,
     decision_range,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "MetricThresholds",
     "PolicyAllowance",
     "ReplicaRange",
+    "RescaleEvent",
     "Section",
     "Timeline",
     "ValueRange",
@@ -50,6 +52,7 @@ __all__ = [
     "policy_allowances",
     "render",
     "render_text",
+    "scaled_up",
     "timeline",
     "to_json",
     "with_total",

@@ -1,27 +1,24 @@
 """Range of results when the controller's history is not known.
 
 The history is in the memory of the controller that runs the autoscaler and cannot be read. The status of the last sync
-limits it, though: if that sync changed nothing, all recommendations in the window are compatible with the number that
-it kept. Everything that the status leaves open is set to its extremes, and the algorithm decides on each of them. The
-actual result lies between, because windows and policies are monotonic in their entries.
+limits it, though: a history with which that sync would have written another status is not the controller's. Everything
+that the status leaves open is set to its extremes, and the algorithm decides on each of them. The actual result lies
+between, because windows and policies are monotonic in their entries.
 
-Two things are assumed. The controller guarantees the first: its last sync is at most one sync period old, and the
-status is that sync's. The second cannot be known: the spec has not changed since then, so limits and windows were the
-same.
+Three things are assumed. The controller guarantees the first: its syncs are about a sync period apart, and the status
+is that of the last one. The others cannot be known: the spec has not changed since then, so limits and windows were the
+same; and within the periods of the policies, other clients have not removed more replicas than the controller found.
 """
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     Decision,
     History,
-    Recommendation,
-    Rule,
-    ScaleEvent,
-    ScalingPolicy,
     Settings,
     Snapshot,
     Status,
@@ -31,16 +28,15 @@ from ocf.autoscaling.algorithm import (
 )
 from ocf.autoscaling.algorithm.history import window_start
 from ocf.autoscaling.explain.formatting import duration
+from ocf.autoscaling.explain.last_sync import LastSync, ReplicaRange, last_sync_of
+from ocf.autoscaling.explain.possible_changes import Times, possible_changes
+from ocf.autoscaling.explain.possible_recommendations import possible_recommendations
 
 __all__ = ["DecisionRange", "KnownHistory", "ReplicaRange", "compatible_histories", "decision_range"]
 
-_MOST: Final = 2**31 - 1
 _JUST: Final = timedelta(microseconds=1)
 _SECOND: Final = timedelta(seconds=1)
 _NONE: Final = History(())
-_ALL_OF_IT: Final = 100
-_READY: Final = "ReadyForNewScale"
-_RESCALED: Final = "SucceededRescale"
 
 
 class KnownHistory(NamedTuple):
@@ -50,23 +46,16 @@ class KnownHistory(NamedTuple):
         status: The status when watching began, written by the sync before that.
         since: The instant from which on everything is known.
         history: The history since then; its list of recommendations may be empty, but is not None.
+        created: When the autoscaler was created; None if that is not known.
+        scaled_up: Whether the rescale at `lastScaleTime` added replicas, as an event about the autoscaler reports; None
+            without such an event.
     """
 
     status: Status
     since: datetime
     history: History = _NONE
-
-
-class ReplicaRange(NamedTuple):
-    """A range of replicas; both ends are possible.
-
-    Args:
-        least: The lower end.
-        most: The upper end.
-    """
-
-    least: int
-    most: int
+    created: datetime | None = None
+    scaled_up: bool | None = None
 
 
 class DecisionRange(NamedTuple):
@@ -102,20 +91,6 @@ class DecisionRange(NamedTuple):
     def exact(self) -> bool:
         """Whether every possible history gives the same number of replicas."""
         return self.low.desired == self.high.desired
-
-
-class _StatusFacts(NamedTuple):
-    """Limits on recommendations that the status of the last sync implies.
-
-    Args:
-        wanted: Range of that sync's own recommendation; None if it is not known whether there is one.
-        least: Lower limit of all recommendations in the scale-up window.
-        most: Upper limit of all recommendations in the scale-down window.
-    """
-
-    wanted: ReplicaRange | None = None
-    least: int = 0
-    most: int = _MOST
 
 
 def decision_range(snapshot: Snapshot, known: KnownHistory, *, settings: Settings, now: datetime) -> DecisionRange:
@@ -172,99 +147,40 @@ def compatible_histories(snapshot: Snapshot, known: KnownHistory, *, settings: S
         yield known.history
     if new:
         return
-    for recommendations in _recommendations(snapshot.autoscaler, known, settings):
-        for before in _changes(snapshot, known):
+    scale, autoscaler, status = snapshot.scale, snapshot.autoscaler, known.status
+    current = status.desired_replicas if isinstance(scale, Unavailable) else scale.replicas
+    last = _last_sync(autoscaler, known, current)
+    for at in _times_of_last_sync(last, known, settings):
+        times = Times(at, known.since, known.created, status.last_scale_time, known.scaled_up, settings.sync_period)
+        recommended = possible_recommendations(
+            autoscaler, last, settings=settings, at=at, now=known.since, created=known.created
+        )
+        changed = possible_changes(autoscaler, last, times, current=current)
+        for recommendations, changes in product(recommended, tuple(changed)):
             yield History(
                 (*recommendations, *(known.history.recommendations or ())),
-                (*before.scale_ups, *known.history.scale_ups),
-                (*before.scale_downs, *known.history.scale_downs),
+                (*changes.scale_ups, *known.history.scale_ups),
+                (*changes.scale_downs, *known.history.scale_downs),
             )
 
 
-def _recommendations(
-    autoscaler: Autoscaler, known: KnownHistory, settings: Settings
-) -> Iterator[tuple[Recommendation, ...]]:
-    """Yield the extremes of the recommendations before the known part."""
-    facts = _facts(autoscaler, known.status)
-    for last in (known.since - settings.sync_period, known.since - _JUST):
-        own = () if facts.wanted is None else tuple(Recommendation(each, last) for each in facts.wanted)
-        for others in ((), *((Recommendation(each, last - _JUST),) for each in (facts.least, facts.most))):
-            for mine in own or (None,):
-                yield others if mine is None else (*others, mine)
-
-
-def _facts(autoscaler: Autoscaler, status: Status) -> _StatusFacts:
-    reasons = {each.type: each.reason for each in status.conditions}
-    able, before = reasons.get("AbleToScale", ""), status.current_replicas
-    rescaled = able == _RESCALED and bool(status.current_metrics)
-    held = _held(autoscaler, status, reasons.get("ScalingLimited", ""))
-    if held is None or not before or not (rescaled or able in {_READY, *_STABILIZED}):
-        return _StatusFacts()
-    if autoscaler.behavior is None:
-        below = held.most - 1 if able == Rule.SCALE_DOWN_STABILIZED else held.most
-        return _StatusFacts(held if able == _READY else ReplicaRange(0, below), most=held.most)
-    scaled_up, scaled_down = held.least > before, held.most < before
-    wanted = _wanted(
-        able, before, held, ReplicaRange(held.least if scaled_up else 0, held.most if scaled_down else _MOST)
-    )
-    return _StatusFacts(wanted, held.least if scaled_up else 0, held.most if scaled_down else _MOST)
-
-
-_STABILIZED: Final = (Rule.SCALE_UP_STABILIZED.value, Rule.SCALE_DOWN_STABILIZED.value)
-
-
-def _wanted(able: str, before: int, held: ReplicaRange, otherwise: ReplicaRange) -> ReplicaRange:
-    """Return the range of the last recommendation with a `behavior`, from the reason of its condition."""
-    if able == _READY:
-        return held
-    if able == Rule.SCALE_DOWN_STABILIZED:
-        return ReplicaRange(0, max(0, min(before, held.most) - 1))
-    if able == Rule.SCALE_UP_STABILIZED:
-        return ReplicaRange(max(before, held.least + 1), _MOST)
-    return otherwise
-
-
-def _held(autoscaler: Autoscaler, status: Status, limited: str) -> ReplicaRange | None:
-    """Return the range of replicas after stabilization in the last sync, from how it was limited."""
-    desired, minimum, maximum = status.desired_replicas, autoscaler.minimum, autoscaler.maximum
-    if limited == Rule.WITHIN_RANGE and minimum <= desired <= maximum:
-        return ReplicaRange(desired, desired)
-    if limited == Rule.TOO_MANY and desired == maximum:
-        return ReplicaRange(maximum + 1, _MOST)
-    if limited == Rule.TOO_FEW and desired == minimum:
-        return ReplicaRange(0, minimum - 1)
-    if limited == Rule.SCALE_UP_LIMIT:
-        return ReplicaRange(desired + 1, _MOST)
-    if limited == Rule.SCALE_DOWN_LIMIT and desired:
-        return ReplicaRange(0, desired - 1)
-    return None
-
-
-def _changes(snapshot: Snapshot, known: KnownHistory) -> Iterator[History]:
-    """Yield the extremes of the changes before the known part: none, all, and more than matters."""
-    yield _NONE
-    scale, behavior, last = snapshot.scale, snapshot.autoscaler.behavior, known.status.last_scale_time
-    if isinstance(scale, Unavailable) or behavior is None or last is None:
-        return
-    # The API has whole seconds only.
-    at = min(last + _SECOND, known.since) - _JUST
+def _last_sync(autoscaler: Autoscaler, known: KnownHistory, current: int) -> LastSync:
+    last = last_sync_of(autoscaler, known.status)
+    if last.held is not None or last.rescaled:
+        return last
+    # It did not count the replicas, so they are what they were when watching began.
     added, removed = (sum(each.change for each in events) for events in known.history[1:])
-    size = max(0, scale.replicas - added + removed)
-    # If another client scaled down in between, the size at the start of the period seems to be negative.
-    most = size + max((each.value for each in behavior.up.policies if each.type == "Pods"), default=0)
-    if most:
-        yield History((), (ScaleEvent(most, at),))
-    unconstrained = (_unconstrained_size(scale.replicas, policy) for policy in behavior.down.policies)
-    largest = max(snapshot.autoscaler.maximum, scale.replicas, *unconstrained)
-    if largest > size:
-        yield History((), (), (ScaleEvent(largest - size, at),))
+    return last._replace(before=max(0, current - added + removed))
 
 
-def _unconstrained_size(current: int, policy: ScalingPolicy) -> int:
-    """Return a start size from which a scale-down policy does not allow fewer replicas than now."""
-    if policy.type == "Percent":
-        return current * _ALL_OF_IT // (_ALL_OF_IT - policy.value) + 1 if policy.value < _ALL_OF_IT else current
-    return current + policy.value
+def _times_of_last_sync(last: LastSync, known: KnownHistory, settings: Settings) -> Iterator[datetime]:
+    """Yield the earliest and the latest possible time of the last sync."""
+    earliest, latest, scaled = known.since - settings.sync_period, known.since - _JUST, known.status.last_scale_time
+    if last.rescaled and scaled is not None:
+        # The API has whole seconds only.
+        latest = min(latest, scaled + _SECOND - _JUST)
+        earliest = min(max(earliest, scaled), latest)
+    yield from dict.fromkeys((earliest, latest))
 
 
 def _unknown(autoscaler: Autoscaler, known: KnownHistory, settings: Settings, now: datetime) -> Iterator[str]:

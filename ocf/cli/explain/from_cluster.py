@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ocf.autoscaling.algorithm import Scale, Settings, Snapshot
-from ocf.autoscaling.explain import KnownHistory
+from ocf.autoscaling.explain import KnownHistory, scaled_up
+from ocf.cli.explain.events import creation_time, read_events, rescale_events
 from ocf.cli.explain.watch import ObservedAutoscaler, collect_history
 from ocf.cluster import ListOptions
 from ocf.concepts import SystemClock
@@ -20,7 +21,6 @@ from ocf.controllers.hpa.snapshot import SelectorIndex, SnapshotReader, Subresou
 from ocf.controllers.metrics_client import RESTMapper, RESTMetricsClient
 from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
 from ocf.objects import LabelSelector, Manifest, ObjectKey, get_field
-from ocf.objects.timestamps import parse_time
 
 __all__ = ["Observed", "observe", "open_autoscaler"]
 
@@ -101,7 +101,11 @@ async def observe(  # noqa: PLR0917 (the options of the command line)
         settings = override_settings(settings, get_field(live, ("spec", "settings")))
         await _note_other_selectors(autoscaler)
         known, snapshot = await collect_history(autoscaler, watch or timedelta(), settings)
-        return Observed(snapshot, known, autoscaler.clock.now(), settings, await _events(autoscaler))
+        events = await _events(autoscaler)
+        known = known._replace(
+            created=creation_time(live), scaled_up=scaled_up(rescale_events(events), known.status.last_scale_time)
+        )
+        return Observed(snapshot, known, autoscaler.clock.now(), settings, events)
 
 
 @asynccontextmanager
@@ -176,21 +180,4 @@ async def _events(autoscaler: ObservedAutoscaler) -> tuple[Manifest, ...]:
         found = await autoscaler.cluster.list("v1", "Event", ListOptions(namespace=key.namespace, field_selector=about))
     except ApiError:
         return ()
-    events = [_event(each) for each in found.items]
-    return tuple(sorted(events, key=lambda each: parse_time(each["at"]), reverse=True))
-
-
-def _event(event: Manifest) -> Manifest:
-    times: Sequence[Any] = (
-        (event.get("series") or {}).get("lastObservedTime"),
-        event.get("lastTimestamp"),
-        event.get("eventTime"),
-        event["metadata"].get("creationTimestamp"),
-    )
-    return {
-        "type": event.get("type") or "Normal",
-        "reason": event.get("reason") or "",
-        "message": event.get("message") or "",
-        "count": event.get("count") or 1,
-        "at": next(each for each in times if each),
-    }
+    return read_events(found.items)

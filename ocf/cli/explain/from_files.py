@@ -16,6 +16,7 @@ from ocf.autoscaling.algorithm import (
     Snapshot,
 )
 from ocf.autoscaling.api.versions import read_hpa
+from ocf.cli.explain.events import creation_time
 from ocf.cli.explain.input_validation import check, check_target, entries
 from ocf.cli.explain.metric_files import MEASUREMENTS, read_metric
 from ocf.cli.manifest_files import Document, read_documents
@@ -43,6 +44,7 @@ class SnapshotInput:
         now: The instant of the sync.
         notes: What was filled in.
         own_settings: The settings of a HorizontalAutoscaler; None if it has none.
+        created: When the autoscaler was created; None if the files do not say it.
     """
 
     snapshot: Snapshot
@@ -50,6 +52,7 @@ class SnapshotInput:
     now: datetime
     notes: tuple[str, ...] = ()
     own_settings: Mapping[str, Any] | None = None
+    created: datetime | None = None
 
 
 class _Found(NamedTuple):
@@ -113,6 +116,7 @@ def read_input(paths: Sequence[str], name: str | None, *, gates: FeatureGates, n
         now=now,
         notes=tuple(files.notes),
         own_settings=get_field(chosen.manifest, ("spec", "settings")) if chosen.manifest["kind"] == _OWN else None,
+        created=creation_time(hpa),
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from tests.controllers.hpa.comparison.scenarios import DIFFERENCES
 from tests.controllers.hpa.comparison.ticks import DATA, SETTINGS, OurController, Verdict, load, replay
 
 FILES = sorted(DATA.glob("*.json"))
+RECORDED = replace(SETTINGS, sync_period=timedelta(seconds=3))
+"""The settings of the controller when it was recorded; syncs follow its period more or less."""
 
 
 @dataclass(slots=True)
@@ -24,7 +27,7 @@ class Outsider(OurController):
 
     def decide(self, seen: HpaSnapshot, at: str) -> Verdict:
         known = KnownHistory(seen.snapshot.status, parse_time(at))
-        self.found.append(decision_range(seen.snapshot, known, settings=SETTINGS, now=parse_time(at)))
+        self.found.append(decision_range(seen.snapshot, known, settings=RECORDED, now=parse_time(at)))
         return OurController.decide(self, seen, at)
 
 

@@ -1,0 +1,58 @@
+"""Events about an autoscaler, and when it was created."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from ocf.autoscaling.explain import RescaleEvent
+from ocf.objects import Manifest, get_field
+from ocf.objects.timestamps import parse_time
+
+__all__ = ["creation_time", "read_events", "rescale_events"]
+
+
+def read_events(events: Iterable[Manifest]) -> tuple[Manifest, ...]:
+    """Return the parts of events that are shown, the latest event first.
+
+    Args:
+        events: Events of `v1`.
+    """
+    return tuple(sorted(map(_event, events), key=lambda each: parse_time(each["at"]), reverse=True))
+
+
+def _event(event: Manifest) -> Manifest:
+    times: Sequence[Any] = (
+        (event.get("series") or {}).get("lastObservedTime"),
+        event.get("lastTimestamp"),
+        event.get("eventTime"),
+        event["metadata"].get("creationTimestamp"),
+    )
+    return {
+        "type": event.get("type") or "Normal",
+        "reason": event.get("reason") or "",
+        "message": event.get("message") or "",
+        "count": event.get("count") or 1,
+        "at": next(each for each in times if each),
+    }
+
+
+def rescale_events(events: Iterable[Manifest]) -> Iterator[RescaleEvent]:
+    """Yield events as the explanation takes them.
+
+    Args:
+        events: Events, as `read_events` returns them.
+    """
+    for each in events:
+        yield RescaleEvent(each["reason"], each["message"], parse_time(each["at"]))
+
+
+def creation_time(manifest: Manifest) -> datetime | None:
+    """Return when an object was created; None if that is not known.
+
+    Args:
+        manifest: The object.
+    """
+    text = get_field(manifest, ("metadata", "creationTimestamp"))
+    return parse_time(text) if isinstance(text, str) and text else None
