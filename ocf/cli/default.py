@@ -36,28 +36,30 @@ def default(
     """Print HorizontalPodAutoscalers as the API server would store them, in the version of the file.
 
     For an object that the server would reject, its errors are printed instead, and the exit status is 1. Objects of
-    other kinds are ignored.
+    other kinds, templates and other YAML are passed over.
     """
     with exit_on_error(traceback=traceback):
         from ocf.cli.manifest_files import read_documents
-        from ocf.cli.validate import only_autoscalers, report_lines
+        from ocf.cli.validation_output import report_lines
         from ocf.cli.validation_report import check, gates_of
+        from ocf.cli.validation_scope import Scope
         from ocf.objects import dump_document
 
         gates = gates_of(kubernetes_version, feature_gate or [])
-        valid, kept = True, []
-        for document in only_autoscalers(read_documents(files)):
+        scope, kept = Scope(), []
+        for document in filter(scope.covers, read_documents(files)):
             report = check(document, gates=gates)
-            for line in report_lines(report):
-                typer.secho(line, err=True)
-            valid = valid and report.valid
+            for line in report_lines(report) if scope.counts(report) else ():
+                typer.echo(line, err=True)
             if report.valid and document.manifest is not None:
                 kept.append(_stored(document.manifest, gates))
+        for line in scope.lines():
+            typer.echo(line, err=True)
         if output is ManifestFormat.JSON:
             typer.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": kept}, indent=2, ensure_ascii=False))
         else:
             typer.echo("---\n".join(dump_document(manifest) for manifest in kept), nl=False)
-        if not valid:
+        if scope.invalid:
             raise typer.Exit(1)
 
 

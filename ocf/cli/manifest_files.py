@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import stat
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +26,9 @@ _SUFFIXES: Final = frozenset({".json", ".yaml", ".yml"})
 _LONGEST: Final = 256 * 2**20
 # Three dashes in the first column start a document everywhere, even inside a block scalar.
 _SEPARATOR: Final = re.compile(r"^---(?=\s|$)[^\S\n]*", re.MULTILINE)
+_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+_JSON: Final = json.JSONDecoder()
+_VISIBLE: Final = re.compile(r"\S")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +41,8 @@ class Document:
         line: First line of the document, from 1.
         manifest: The object; None if it cannot be read.
         problem: Why it cannot be read; empty if it can.
+        text: The text of the document; empty if the file cannot be read.
+        path: Field of the document with the object, `items[2]` in a list; empty if it is the whole document.
     """
 
     file: str
@@ -42,53 +50,119 @@ class Document:
     line: int = 1
     manifest: Manifest | None = None
     problem: str = ""
+    text: str = field(default="", repr=False)
+    path: str = ""
 
 
 def read_documents(paths: Iterable[str]) -> Iterator[Document]:
-    """Read files, and the files in folders. The objects of a `List` are read like separate documents.
+    """Read files, and the YAML and JSON files in folders.
+
+    Hidden folders in a folder are left out. The objects of a list, such as `List` or `HorizontalPodAutoscalerList`, are
+    read like separate documents, and so are the values of JSON Lines. Texts are UTF-8, or UTF-16 with a byte order
+    mark.
 
     Args:
         paths: Files, folders, or `-` for the standard input.
 
     Yields:
-        Every object, and every document that cannot be read, in order.
+        Every object, and every document, file or folder that cannot be read, in order. A folder without files is a
+        problem, too: its name is probably wrong.
     """
     for path in paths:
-        for file in _files(path):
+        if path == STDIN or not Path(path).is_dir():
+            yield from _of(path)
+            continue
+        files, problems = _files(path)
+        yield from problems
+        for file in files:
             yield from _of(file)
+        if not files and not problems:
+            yield Document(file=path, problem="the folder contains no YAML or JSON files")
 
 
-def _files(path: str) -> list[str]:
-    if path == STDIN or not Path(path).is_dir():
-        return [path]
-    return sorted(str(each) for each in Path(path).rglob("*") if each.suffix in _SUFFIXES and each.is_file())
+def _files(folder: str) -> tuple[list[str], list[Document]]:
+    """Return the files of a folder in order, and the folders in it that cannot be read."""
+    found: list[str] = []
+    errors: list[OSError] = []
+    for parent, folders, names in os.walk(folder, onerror=errors.append):
+        folders[:] = (each for each in folders if not each.startswith("."))
+        paths = (Path(parent, name) for name in names)
+        found += (str(path) for path in paths if path.suffix in _SUFFIXES and _may_be_file(path))
+    return sorted(found), [_unreadable(str(error.filename), error) for error in errors]
+
+
+def _may_be_file(path: Path) -> bool:
+    """Return False for a broken link, a pipe or a device; reading reports a file that cannot be accessed."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def _unreadable(file: str, error: OSError) -> Document:
+    return Document(file=file, problem=f"cannot be read: {error.strerror}")
 
 
 def _of(file: str) -> Iterator[Document]:
     try:
-        text = _text(file)
+        data = _bytes(file)
     except OSError as error:
-        yield Document(file=file, problem=f"cannot be read: {error.strerror}")
+        yield _unreadable(file, error)
         return
+    if len(data) > _LONGEST:
+        yield Document(file=file, problem=f"longer than {_LONGEST} bytes")
+        return
+    encoding = "utf-16" if data.startswith(_UTF16) else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        yield Document(file=file, problem=f"invalid text: byte {error.start + 1} is not UTF-8")
-        return
-    if len(text) > _LONGEST:
-        yield Document(file=file, problem=f"longer than {_LONGEST} characters")
+        problem = f"invalid text: byte {error.start + 1} is not {encoding.removesuffix('-sig').upper()}"
+        yield Document(file=file, problem=problem, text=data.decode(encoding, errors="replace"))
         return
     for number, (line, part) in enumerate(_parts(text), 1):
-        document = Document(file=file, number=number, line=line)
-        try:
-            yield from _items(replace(document, manifest=load_document(part)))
-        except ConfigError as error:
-            yield replace(document, problem=_with_file_line(str(error), line))
+        yield from _read(Document(file=file, number=number, line=line, text=part))
 
 
-def _text(file: str) -> str:
+def _bytes(file: str) -> bytes:
     if file == STDIN:
-        return sys.stdin.read(_LONGEST + 1)
+        return sys.stdin.buffer.read(_LONGEST + 1)
     with Path(file).open("rb") as opened:
-        return opened.read(_LONGEST + 1).decode("utf-8-sig")
+        return opened.read(_LONGEST + 1)
+
+
+def _read(document: Document) -> Iterator[Document]:
+    try:
+        yield from _items(replace(document, manifest=load_document(document.text)))
+    except ConfigError as error:
+        values = list(_json_values(document.text))
+        if len(values) > 1:
+            for line, value in values:
+                yield from _read(replace(document, line=document.line + line, text=value))
+        else:
+            yield replace(document, problem=_with_file_line(str(error), document.line))
+
+
+def _json_values(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the values of JSON Lines, each with its line, from 0; a line that is not JSON is a value, too."""
+    found = _VISIBLE.search(text)
+    line = counted = 0
+    while found is not None and (counted > 0 or found[0] == "{"):
+        start = found.start()
+        try:
+            _, end = _JSON.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            if counted == 0:
+                return
+            end = text.find("\n", start)
+            end = len(text) if end < 0 else end
+        line += text.count("\n", counted, start)
+        # Blanks in front keep the columns of the file.
+        yield line, " " * (start - text.rfind("\n", 0, start) - 1) + text[start:end]
+        line += text.count("\n", start, end)
+        counted = end
+        found = _VISIBLE.search(text, end)
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
@@ -105,23 +179,26 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _is_empty(part: str) -> bool:
+    """Return whether a document has only blank lines, comments and directives such as `%YAML 1.2`."""
     lines = (line.strip() for line in part.splitlines())
-    return all(not line or line.startswith("#") for line in lines)
+    return all(not line or line.startswith(("#", "%")) for line in lines)
 
 
 def _items(document: Document) -> Iterator[Document]:
     manifest = document.manifest or {}
-    items = manifest.get("items")
-    if manifest.get("kind") == "List" and isinstance(items, list):
-        for item in items:
-            if isinstance(item, dict):
-                yield replace(document, manifest=item)
-            else:
-                yield replace(
-                    document, problem=f"items of a List must be objects, got {type(item).__name__}", manifest=None
-                )
-    else:
+    kind, items = manifest.get("kind"), manifest.get("items")
+    if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
         yield document
+        return
+    # As in the client: an item of a list such as HorizontalPodAutoscalerList may leave out its kind.
+    typed = {"apiVersion": manifest.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
+    for position, item in enumerate(items):
+        path = f"{document.path}.items[{position}]".removeprefix(".")
+        if isinstance(item, dict):
+            yield from _items(replace(document, manifest={**typed, **item}, path=path))
+        else:
+            problem = f"{path}: items of a List must be objects, got {type(item).__name__}"
+            yield replace(document, problem=problem, manifest=None)
 
 
 def _with_file_line(problem: str, line: int) -> str:

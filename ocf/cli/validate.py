@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -11,32 +10,51 @@ import typer
 
 from ocf.cli.options import FeatureGateFlags, Files, KubernetesVersion, Traceback
 from ocf.cli.output import exit_on_error
+from ocf.cli.validation_output import ReportFormat
 
 if TYPE_CHECKING:
     from ocf.autoscaling import FeatureGates
     from ocf.cli.manifest_files import Document
+    from ocf.cli.validation_findings import Selection
     from ocf.cli.validation_report import ValidationReport
+    from ocf.cli.validation_scope import Scope
     from ocf.objects import Manifest
 
-__all__ = ["ReportFormat", "only_autoscalers", "report_lines", "validate"]
+__all__ = ["FailOn", "LowestSeverity", "validate"]
 
 _INVALID = 1
 
 
-class ReportFormat(StrEnum):
-    """Output formats of the reports."""
+class FailOn(StrEnum):
+    """Problems for which the exit status is 1."""
 
-    TEXT = "text"
-    JSON = "json"
-    GITHUB = "github"
+    ERROR = "error"
+    WARNING = "warning"
 
 
-def validate(
+class LowestSeverity(StrEnum):
+    """Lowest severity of the findings that are reported."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+def validate(  # noqa: PLR0913 (the options of the command)
     files: Files,
     *,
     lint: Annotated[
         bool, typer.Option("--lint", help="Also report settings that the server accepts and that cause problems.")
     ] = False,
+    severity: Annotated[
+        LowestSeverity, typer.Option(help="With --lint: lowest severity that is reported.")
+    ] = LowestSeverity.WARNING,
+    disable: Annotated[
+        list[str] | None, typer.Option(metavar="CODE", help="With --lint: do not report this code; repeatable.")
+    ] = None,
+    fail_on: Annotated[
+        FailOn, typer.Option(help="Lowest severity for which the exit status is 1; the server's errors always count.")
+    ] = FailOn.ERROR,
     update_from: Annotated[
         list[str] | None, typer.Option(metavar="FILE", help="Stored objects: validate as an update of these.")
     ] = None,
@@ -49,22 +67,45 @@ def validate(
 ) -> None:
     """Validate HorizontalPodAutoscalers like the API server, without a server.
 
-    The exit status is 1 if the server would reject any object. Objects of other kinds are ignored.
+    The exit status is 1 if the server would reject any object, or if --lint has found an error. Objects of other kinds,
+    templates and other YAML are passed over; a summary counts them.
     """
     with exit_on_error(traceback=traceback):
         from ocf.cli.manifest_files import read_documents
+        from ocf.cli.validation_output import render
         from ocf.cli.validation_report import gates_of
+        from ocf.cli.validation_scope import Scope
 
         gates = gates_of(kubernetes_version, feature_gate or [])
+        selection = _selection(severity, disable or [], fail_on, lint=lint)
         stored = dict(_stored(update_from or []))
-        documents = read_documents(files)
-        others: list[Manifest] | None = None
-        if lint:
-            known = list(documents)
-            documents, others = iter(known), [one.manifest for one in known if one.manifest is not None]
-        reports = _reports(documents, gates, stored, others)
-        if not _show(reports, output):
+        scope, failed = Scope(), False
+
+        def reports() -> Iterator[ValidationReport]:
+            nonlocal failed
+            for report in _reports(read_documents(files), scope, gates, stored, selection):
+                failed = failed or not report.valid or (selection is not None and selection.fails(report.findings))
+                yield report
+
+        for line in render(reports(), output):
+            typer.echo(line)
+        for line in scope.lines():
+            typer.echo(line, err=True)
+        if failed:
             raise typer.Exit(_INVALID)
+
+
+def _selection(severity: str, disabled: Sequence[str], fail_on: str, *, lint: bool) -> Selection | None:
+    """Return which findings are reported; None without the linter."""
+    if lint:
+        from ocf.cli.validation_findings import select
+
+        return select(severity, disabled, fail_on)
+    if disabled or severity != LowestSeverity.WARNING or fail_on != FailOn.ERROR:
+        from ocf.errors import ConfigError
+
+        raise ConfigError("--severity, --disable and --fail-on are about findings: add --lint")
+    return None
 
 
 def _stored(files: Sequence[str]) -> Iterator[tuple[str, Manifest]]:
@@ -80,88 +121,20 @@ def _stored(files: Sequence[str]) -> Iterator[tuple[str, Manifest]]:
 
 
 def _reports(
-    documents: Iterable[Document], gates: FeatureGates, stored: dict[str, Manifest], others: Sequence[Manifest] | None
+    documents: Iterable[Document],
+    scope: Scope,
+    gates: FeatureGates,
+    stored: dict[str, Manifest],
+    selection: Selection | None,
 ) -> Iterator[ValidationReport]:
     from ocf.cli.validation_report import check, find_by_name
 
-    for document in only_autoscalers(documents):
+    others: list[Manifest] | None = None
+    if selection is not None:
+        documents = list(documents)
+        others = [one.manifest for one in documents if one.manifest is not None]
+    for document in filter(scope.covers, documents):
         old = find_by_name(document.manifest, stored) if document.manifest is not None else None
-        yield check(document, gates=gates, old=old, others=others)
-
-
-def only_autoscalers(documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield autoscalers and unreadable documents; print a note about objects of other kinds at the end.
-
-    Args:
-        documents: The documents.
-    """
-    from ocf.cli.validation_report import KIND
-
-    ignored: dict[str, list[str]] = {}
-    for document in documents:
-        if document.manifest is None or document.manifest.get("kind") == KIND:
-            yield document
-        else:
-            kinds = ignored.setdefault(document.file, [])
-            kinds.append(str(document.manifest.get("kind") or "none"))
-    for file, kinds in ignored.items():
-        note = f"{file}: ignored {len(kinds)} objects of other kinds ({', '.join(dict.fromkeys(kinds))})"
-        typer.secho(f"note: {note}", fg=typer.colors.YELLOW, err=True)
-
-
-def _show(reports: Iterator[ValidationReport], output: ReportFormat) -> bool:
-    """Print the reports, and return whether all objects are valid."""
-    valid = True
-    if output is ReportFormat.JSON:
-        found = [report.to_json() for report in reports]
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
-        return all(one["valid"] for one in found)
-    lines = _annotations if output is ReportFormat.GITHUB else report_lines
-    for report in reports:
-        valid = valid and report.valid
-        for line in lines(report):
-            typer.echo(line)
-    return valid
-
-
-def report_lines(report: ValidationReport) -> Iterator[str]:
-    """Render a report as lines.
-
-    Args:
-        report: The report.
-
-    Yields:
-        One line per error or finding.
-    """
-    document = report.document
-    location = f"{document.file}: {report.name}"
-    if document.manifest is None:
-        location = f"{document.file}: document {document.number}" if document.number else document.file
-    for error in report.errors:
-        yield f"{location}: {error}"
-    for finding in report.findings:
-        yield f"{location}: {finding.severity}: {finding.path}: {finding.explanation} {finding.fix} [{finding.code}]"
-
-
-def _annotations(report: ValidationReport) -> Iterator[str]:
-    for error in report.errors:
-        yield _annotation("error", report, str(error))
-    levels = {"error": "error", "warning": "warning", "info": "notice"}
-    for finding in report.findings:
-        text = f"{finding.path}: {finding.explanation} {finding.fix} [{finding.code}]"
-        yield _annotation(levels[str(finding.severity)], report, text)
-
-
-def _annotation(level: str, report: ValidationReport, text: str) -> str:
-    document = report.document
-    title = f"HorizontalPodAutoscaler {report.name}" if document.manifest is not None else "unreadable"
-    location = f"file={_property(document.file)},line={document.line},title={_property(title)}"
-    return f"::{level} {location}::{_data(text)}"
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+        report = check(document, gates=gates, old=old, others=others)
+        if scope.counts(report):
+            yield report if selection is None else selection.apply(report)

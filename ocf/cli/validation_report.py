@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.autoscaling import FeatureGates, validate
 from ocf.autoscaling.api.versions import read_hpa
+from ocf.cli.validation_places import Place, find_place
 from ocf.errors import ConfigError, ManifestError
 
 if TYPE_CHECKING:
@@ -65,27 +66,27 @@ class ValidationReport:
         """Whether the server would accept the object."""
         return not self.errors
 
+    def place(self, path: str) -> Place:
+        """Return the line and the column of a field; they are found on demand, because most reports have no errors.
+
+        Args:
+            path: The field, as in an error or a finding.
+        """
+        return find_place(self.document, path)
+
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values."""
+        errors = [
+            {"path": one.path, "type": one.type, "detail": one.detail, "message": one.message} for one in self.errors
+        ]
+        findings = [one.to_json() for one in self.findings]
         return {
             "file": self.document.file,
             "document": self.document.number,
             "name": self.name,
             "valid": self.valid,
-            "errors": [
-                {"path": one.path, "type": one.type, "detail": one.detail, "message": one.message}
-                for one in self.errors
-            ],
-            "findings": [
-                {
-                    "code": str(one.code),
-                    "severity": str(one.severity),
-                    "path": one.path,
-                    "explanation": one.explanation,
-                    "fix": one.fix,
-                }
-                for one in self.findings
-            ],
+            "errors": [{**one, **self.place(one["path"])._asdict()} for one in errors],
+            "findings": [{**one, **self.place(one["path"])._asdict()} for one in findings],
         }
 
 

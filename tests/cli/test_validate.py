@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,10 +30,13 @@ spec:
     resource: {name: cpu, target: {type: Utilization, averageUtilization: 70}}
 """
 BAD: Final = GOOD.replace("averageUtilization: 70", "averageUtilization: 70, averageValue: 1")
+PLACE: Final = (11, 79)  # of averageValue in BAD
 BOTH: Final = (
     "shop/web: spec.metrics[0].resource.target.averageValue: "
     "Forbidden: may not set both a target raw value and a target utilization"
 )
+JSON: Final = json.dumps(load_documents(BAD)[0])
+VALIDATED: Final = "validated 2 HorizontalPodAutoscalers: 1 valid, 1 invalid\n"
 DEPLOYMENT: Final = """
 apiVersion: apps/v1
 kind: Deployment
@@ -41,6 +45,10 @@ spec:
   replicas: 3
   template: {spec: {containers: [{name: web, image: web}]}}
 """
+
+
+def at(file: str, problem: str, line: int = PLACE[0], column: int = PLACE[1]) -> str:
+    return f"{file}:{line}:{column}: {problem}"
 
 
 @pytest.fixture(autouse=True)
@@ -69,39 +77,87 @@ class TestReport:
         assert validate(write("web.yaml", GOOD)) == (0, [])
 
     def test_an_error_is_one_line_with_the_message_of_the_server(self) -> None:
-        assert validate(write("web.yaml", BAD)) == (1, [f"web.yaml: {BOTH}"])
+        assert validate(write("web.yaml", BAD)) == (1, [at("web.yaml", BOTH)])
 
     def test_the_standard_input_is_a_dash(self) -> None:
-        assert validate("-", stdin=BAD) == (1, [f"-: {BOTH}"])
+        assert validate("-", stdin=BAD) == (1, [at("-", BOTH)])
 
     def test_json_is_read_too(self) -> None:
-        assert validate(write("web.json", json.dumps(load_documents(BAD)[0]))) == (1, [f"web.json: {BOTH}"])
+        column = JSON.index('"averageValue"') + 1
+        assert validate(write("web.json", JSON)) == (1, [at("web.json", BOTH, 1, column)])
+
+    def test_json_lines_are_read(self) -> None:
+        good = json.dumps(load_documents(GOOD)[0])
+        lines = f"\n{good}\n{JSON}\n{{not json, kind: HorizontalPodAutoscaler\n  {JSON}\n"
+        code, found = validate("-", stdin=lines)
+        column = JSON.index('"averageValue"') + 1
+        assert code == 1
+        assert [found[0], found[2]] == [at("-", BOTH, 3, column), at("-", BOTH, 5, column + 2)]
+        assert found[1].startswith("-:5:1: document 1: line 5: ")
+        assert len(found) == 3
+
+    def test_json_lines_that_are_longer_than_a_document_are_read(self) -> None:
+        padding = json.dumps({"kind": "ConfigMap", "data": {"a": "x" * 2_000_000}})
+        assert validate("-", stdin=f"{padding}\n{padding}\n{JSON}")[0] == 1
+
+    def test_utf16_with_a_byte_order_mark_is_read(self) -> None:
+        Path("web.yaml").write_bytes(BAD.encode("utf-16"))
+        assert validate("web.yaml") == (1, [at("web.yaml", BOTH)])
 
     def test_a_folder_stands_for_its_files(self) -> None:
         write("deploy/b/web.yml", BAD)
-        write("deploy/a.json", json.dumps(load_documents(BAD)[0]))
+        write("deploy/a.json", JSON)
         write("deploy/notes.txt", BAD)
-        assert validate("deploy") == (1, [f"deploy/a.json: {BOTH}", f"deploy/b/web.yml: {BOTH}"])
+        write("deploy/.hidden/web.yaml", BAD)
+        code, lines = validate("deploy")
+        assert (code, [line.partition(":")[0] for line in lines]) == (1, ["deploy/a.json", "deploy/b/web.yml"])
+
+    def test_a_hidden_folder_that_is_named_is_read(self) -> None:
+        write(".deploy/web.yaml", BAD)
+        assert validate(".deploy") == (1, [at(".deploy/web.yaml", BOTH)])
+
+    def test_a_broken_link_and_a_pipe_in_a_folder_are_left_out(self) -> None:
+        write("deploy/web.yaml", GOOD)
+        Path("deploy/gone.yaml").symlink_to("nowhere.yaml")
+        os.mkfifo("deploy/pipe.yaml")
+        assert validate("deploy") == (0, [])
 
     def test_the_items_of_a_list_are_validated(self) -> None:
         whole = {"apiVersion": "v1", "kind": "List", "items": [*load_documents(GOOD + "---" + BAD), 7]}
-        code, lines = validate(write("list.json", json.dumps(whole)))
+        text = json.dumps(whole)
+        code, lines = validate(write("list.json", text))
         assert (code, lines) == (
             1,
-            [f"list.json: {BOTH}", "list.json: document 1: items of a List must be objects, got int"],
+            [
+                at("list.json", BOTH, 1, text.index('"averageValue"') + 1),
+                "list.json:1:1: document 1: items[2]: items of a List must be objects, got int",
+            ],
         )
 
-    def test_other_kinds_are_ignored_with_a_note(self) -> None:
-        answer = run("validate", write("all.yaml", DEPLOYMENT + "---" + GOOD + "---\nkind: Service\n"))
-        assert (answer.exit_code, answer.stdout) == (0, "")
-        assert answer.stderr == "note: all.yaml: ignored 2 objects of other kinds (Deployment, Service)\n"
+    @pytest.mark.parametrize("typed", [True, False], ids=["with kinds", "as the API server sends them"])
+    def test_the_items_of_an_hpa_list_are_validated(self, typed: bool) -> None:
+        (bad,) = load_documents(BAD)
+        item = bad if typed else {key: bad[key] for key in ("metadata", "spec")}
+        whole = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscalerList", "items": [item]}
+        code, lines = validate(write("list.json", json.dumps(whole)))
+        assert (code, len(lines)) == (1, 1)
+        assert lines[0].endswith(BOTH)
+
+    def test_lists_in_lists_are_validated(self) -> None:
+        inner = {"apiVersion": "v1", "kind": "List", "items": load_documents(BAD)}
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [inner]})
+        column = text.index('"averageValue"') + 1
+        assert validate("-", stdin=text) == (1, [at("-", BOTH, 1, column)])
 
     def test_the_defaulted_object_is_validated(self) -> None:
         """Without `minReplicas` it is 1, and `maxReplicas: 0` violates two rules."""
         text = GOOD.replace("  minReplicas: 2\n", "").replace("maxReplicas: 10", "maxReplicas: 0")
         assert validate(write("web.yaml", text))[1] == [
-            "web.yaml: shop/web: spec.maxReplicas: Required value: must be set and greater than 0",
-            "web.yaml: shop/web: spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`",
+            f"web.yaml:7:3: shop/web: spec.maxReplicas: {problem}"
+            for problem in (
+                "Required value: must be set and greater than 0",
+                "Invalid value: 0: must be greater than or equal to `minReplicas`",
+            )
         ]
 
     def test_autoscaling_v1_is_validated_after_conversion(self) -> None:
@@ -111,15 +167,15 @@ class TestReport:
         write("bad.json", json.dumps({**old, "spec": {"scaleTargetRef": target, "maxReplicas": 3, "metrics": []}}))
         write("low.json", json.dumps({**old, "spec": {"scaleTargetRef": target, "maxReplicas": -3}}))
         assert validate("good.json") == (0, [])
-        assert validate("bad.json")[1][0].startswith("bad.json: web: spec.metrics: unknown field")
-        assert validate("low.json")[1][0].startswith("low.json: web: spec.maxReplicas: Invalid value: -3")
+        assert validate("bad.json")[1][0].startswith("bad.json:1:207: web: spec.metrics: unknown field")
+        assert validate("low.json")[1][0].startswith("low.json:1:189: web: spec.maxReplicas: Invalid value: -3")
 
     def test_an_update_is_validated_as_one(self) -> None:
         write("old.yaml", GOOD.replace("namespace: shop", "namespace: shop, resourceVersion: '1', uid: a"))
         new = GOOD.replace("namespace: shop", "namespace: shop, resourceVersion: '1', uid: b")
         code, lines = validate(write("new.yaml", new), "--update-from", "old.yaml")
         assert code == 1
-        assert lines[0].startswith('new.yaml: shop/web: metadata.uid: Invalid value: "b": field is immutable')
+        assert lines[0].startswith('new.yaml:4:62: shop/web: metadata.uid: Invalid value: "b": field is immutable')
         assert validate("new.yaml") == (0, [])
 
     @pytest.mark.parametrize(
@@ -154,31 +210,50 @@ class TestReport:
 
 
 class TestBadInput:
-    """Every document that cannot be read is reported with file and document, and the others are validated."""
+    """A document that cannot be read is an error if it is meant to be an autoscaler; the others are validated."""
 
     @pytest.mark.parametrize(
         ("text", "location", "problem"),
         [
-            pytest.param("a: [1", "document 1", "line 4", id="no YAML"),
-            pytest.param("- 1", "document 1", "a map with keys is expected, not a list", id="a list"),
-            pytest.param("c: " + "[" * 1000 + "]" * 1000, "document 1", "levels", id="deep"),
-            pytest.param("x: " + "y" * 4_000_000, "document 1", "longer than 3145728 bytes", id="long"),
-            pytest.param("kind: HorizontalPodAutoscaler", "?", "apiVersion", id="no version"),
+            pytest.param("a: [1\nkind: HorizontalPodAutoscaler", "4:1: document 1", "line 4", id="no YAML"),
+            pytest.param(
+                "- kind: HorizontalPodAutoscaler",
+                "2:1: document 1",
+                "a map with keys is expected, not a list",
+                id="a list of autoscalers",
+            ),
+            pytest.param(
+                "kind: HorizontalPodAutoscaler\nc: " + "[" * 200 + "]" * 200, "4:1: document 1", "levels", id="deep"
+            ),
+            pytest.param(
+                "kind: HorizontalPodAutoscaler\nx: " + "y" * 4_000_000,
+                "2:1: document 1",
+                "longer than 3145728 bytes",
+                id="long",
+            ),
+            pytest.param(
+                "kind: HorizontalPodAutoscaler\nspec: !Ref x", "4:1: document 1", "the tag !Ref", id="a custom tag"
+            ),
+            pytest.param("kind: HorizontalPodAutoscaler", "3:1: ?", "apiVersion", id="no version"),
+            pytest.param(
+                "kind: List\nitems:\n- kind: HorizontalPodAutoscaler\n- 5: 6", "6:1: document 1", "key 5", id="item"
+            ),
         ],
     )
     def test_a_bad_document_does_not_hide_others(self, text: str, location: str, problem: str) -> None:
         code, lines = validate(write("all.yaml", f"# first\n---\n{text}\n---{BAD}"))
         assert code == 1
-        assert lines[-1] == f"all.yaml: {BOTH}"
-        assert lines[0].startswith(f"all.yaml: {location}: ")
+        assert lines[-1].endswith(f": {BOTH}")
+        assert lines[0].startswith(f"all.yaml:{location}: ")
         assert problem in lines[0]
+        assert len(lines) == 2
 
     def test_an_alias_bomb_is_rejected(self) -> None:
         bomb = 'a: &a ["x","x","x","x","x","x","x","x","x"]\n' + "".join(
             f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n"
             for before, name in zip("abcdefgh", "bcdefghi", strict=True)
         )
-        code, lines = validate("-", stdin=bomb)
+        code, lines = validate("-", stdin=f"{bomb}kind: HorizontalPodAutoscaler\n")
         assert code == 1
         assert "more than" in lines[0]
 
@@ -197,27 +272,52 @@ class TestBadInput:
         assert line in lines[0]
 
     def test_a_missing_file_does_not_hide_others(self) -> None:
-        write("latin.yaml", "")
-        Path("latin.yaml").write_bytes(b"name: \xe9")
+        Path("latin.yaml").write_bytes(b"kind: HorizontalPodAutoscaler\nname: \xe9")
         code, lines = validate("gone.yaml", "latin.yaml", write("web.yaml", BAD))
         assert (code, lines) == (
             1,
             [
                 "gone.yaml: cannot be read: No such file or directory",
-                "latin.yaml: invalid text: byte 7 is not UTF-8",
-                f"web.yaml: {BOTH}",
+                "latin.yaml: invalid text: byte 37 is not UTF-8",
+                at("web.yaml", BOTH),
             ],
         )
+
+    def test_a_folder_without_files_is_an_error(self) -> None:
+        Path("deploy").mkdir()
+        assert validate("deploy") == (1, ["deploy: the folder contains no YAML or JSON files"])
+
+    def test_a_folder_that_cannot_be_read_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As for a user without the permission; the tests may run as one who has all of them."""
+        write("deploy/secret/web.yaml", BAD)
+        write("deploy/web.yaml", GOOD)
+        scan = os.scandir
+
+        def refuse(path: str) -> Any:
+            if str(path).endswith("secret"):
+                raise PermissionError(13, "Permission denied", path)
+            return scan(path)
+
+        monkeypatch.setattr(os, "scandir", refuse)
+        assert validate("deploy") == (1, ["deploy/secret: cannot be read: Permission denied"])
 
 
 class TestOutput:
     def test_json_is_a_list_of_reports(self) -> None:
-        answer = run("validate", "--output", "json", "--lint", write("all.yaml", f"{GOOD}---{BAD}---\n- 1"))
+        answer = run(
+            "validate",
+            "--output",
+            "json",
+            "--lint",
+            "--severity",
+            "info",
+            write("all.yaml", f"{GOOD}---{BAD}---\nkind: HorizontalPodAutoscaler\nspec: !x 1"),
+        )
         good, bad, broken = json.loads(answer.stdout)
         assert answer.exit_code == 1
         assert (good["valid"], good["errors"]) == (True, [])
         assert {finding["code"] for finding in good["findings"]} >= {"unknown-requests"}
-        assert set(good["findings"][0]) == {"code", "severity", "path", "explanation", "fix"}
+        assert set(good["findings"][0]) == {"code", "severity", "path", "explanation", "fix", "line", "column"}
         detail = "may not set both a target raw value and a target utilization"
         assert bad == {
             "file": "all.yaml",
@@ -230,6 +330,8 @@ class TestOutput:
                     "type": "FieldValueForbidden",
                     "detail": detail,
                     "message": f"Forbidden: {detail}",
+                    "line": 22,
+                    "column": 79,
                 }
             ],
             "findings": [],
@@ -239,16 +341,98 @@ class TestOutput:
     def test_github_gets_annotations_with_lines(self) -> None:
         text = GOOD.replace("averageUtilization: 70", "averageUtilization: 70, averageValue: 1")
         code, lines = validate("--output", "github", write("a,b.yaml", f"{GOOD}---\n{text}"))
-        line = GOOD.count("\n") + 1
         message = BOTH.partition(": ")[2]
         assert code == 1
-        assert lines == [f"::error file=a%2Cb.yaml,line={line},title=HorizontalPodAutoscaler shop/web::{message}"]
+        assert lines == [f"::error file=a%2Cb.yaml,line=23,col=79,title=HorizontalPodAutoscaler shop/web::{message}"]
+
+    def test_sarif_has_rules_levels_and_regions(self) -> None:
+        answer = run("validate", "--output", "sarif", "--lint", write("a b.yaml", f"{CONSTANT}---{BAD}"), "gone.yaml")
+        (log,) = json.loads(answer.stdout)["runs"]
+        results = [
+            (each["ruleId"], each["level"], log["tool"]["driver"]["rules"][each["ruleIndex"]]["id"])
+            for each in log["results"]
+        ]
+        assert results == [
+            (code, level, code)
+            for code, level in (("constant-size", "warning"), ("FieldValueForbidden", "error"), ("BadRequest", "error"))
+        ]
+        (location,) = log["results"][1]["locations"]
+        assert location["physicalLocation"] == {
+            "artifactLocation": {"uri": "a%20b.yaml"},
+            "region": {"startLine": 22, "startColumn": 79},
+        }
+        assert location["logicalLocations"] == [{"name": "shop/web", "kind": "object"}]
+        assert "region" not in log["results"][2]["locations"][0]["physicalLocation"]
 
     def test_lint_uses_the_other_objects(self) -> None:
         code, lines = validate("--lint", write("all.yaml", f"{GOOD}---{DEPLOYMENT}"))
         codes = {line.rpartition("[")[2] for line in lines}
-        assert code == 0
+        assert code == 1
         assert {"fixed-replicas]", "missing-request]"} <= codes
+
+
+CONSTANT: Final = GOOD.replace("minReplicas: 2", "minReplicas: 10")
+FIXED: Final = f"{GOOD}---{DEPLOYMENT}".replace("image: web", "image: web, resources: {requests: {cpu: 1}}")
+
+
+class TestLint:
+    @pytest.mark.parametrize(
+        ("text", "options", "code", "found"),
+        [
+            pytest.param(CONSTANT, [], 0, ["constant-size"], id="hints are not reported"),
+            pytest.param(CONSTANT, ["--severity", "info"], 0, ["unknown-requests", "constant-size"], id="but can be"),
+            pytest.param(CONSTANT, ["--severity", "error"], 0, [], id="only errors"),
+            pytest.param(CONSTANT, ["--fail-on", "warning"], 1, ["constant-size"], id="warnings fail on demand"),
+            pytest.param(
+                CONSTANT,
+                ["--severity", "error", "--fail-on", "warning"],
+                1,
+                ["constant-size"],
+                id="what fails is reported",
+            ),
+            pytest.param(CONSTANT, ["--disable", "constant-size", "--fail-on", "warning"], 0, [], id="disabled"),
+            pytest.param(f"{GOOD}---{DEPLOYMENT}", [], 1, ["fixed-replicas", "missing-request"], id="errors fail"),
+            pytest.param(FIXED, [], 0, ["fixed-replicas"], id="warnings do not"),
+        ],
+    )
+    def test_severities_and_codes_are_selected(
+        self, text: str, options: list[str], code: int, found: list[str]
+    ) -> None:
+        status, lines = validate("--lint", *options, write("web.yaml", text))
+        assert (status, [line.rpartition("[")[2].rstrip("]") for line in lines]) == (code, found)
+
+    @pytest.mark.parametrize(
+        ("comment", "found"),
+        [
+            pytest.param("# ocf: ignore constant-size", 0, id="one code"),
+            pytest.param("# ocf: ignore slow-drain, constant-size: a reason", 0, id="several, with a reason"),
+            pytest.param("# licence  # ocf: ignore constant-size", 0, id="after another comment"),
+            pytest.param("# ocf:ignore constant-size", 0, id="without a blank"),
+            pytest.param("# ocf: ignore slow-drain", 1, id="another code"),
+            pytest.param("# see ocf#ocf: ignore constant-size", 1, id="no comment of its own"),
+        ],
+    )
+    def test_a_comment_ignores_codes_in_its_document(self, comment: str, found: int) -> None:
+        ignoring = CONSTANT.replace("minReplicas: 10", f"minReplicas: 10 {comment}")
+        _, lines = validate(
+            "--lint", write("web.yaml", f"{ignoring}---{CONSTANT.replace('namespace: shop', 'namespace: b')}")
+        )
+        assert len([line for line in lines if "shop/web: " in line]) == found
+        assert len([line for line in lines if "b/web: " in line]) == 1
+
+    @pytest.mark.parametrize(
+        ("options", "problem"),
+        [
+            (["--lint", "--disable", "slow-drian"], 'invalid code "slow-drian": did you mean "slow-drain"?'),
+            (["--disable", "slow-drain"], "add --lint"),
+            (["--fail-on", "warning"], "add --lint"),
+            (["--severity", "info"], "add --lint"),
+        ],
+    )
+    def test_an_option_without_effect_is_an_error(self, options: list[str], problem: str) -> None:
+        answer = run("validate", *options, write("web.yaml", GOOD))
+        assert (answer.exit_code, answer.stdout) == (2, "")
+        assert problem in answer.stderr
 
 
 class TestDefault:
@@ -278,7 +462,7 @@ class TestDefault:
 
     def test_an_invalid_object_is_reported_instead(self) -> None:
         answer = run("default", write("all.yaml", f"{BAD}---{GOOD}"))
-        assert (answer.exit_code, answer.stderr) == (1, f"all.yaml: {BOTH}\n")
+        assert (answer.exit_code, answer.stderr) == (1, f"{at('all.yaml', BOTH)}\n{VALIDATED}")
         assert len(load_documents(answer.stdout)) == 1
 
 

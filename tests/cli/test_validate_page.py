@@ -13,7 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from ocf.cli.app import app
-from ocf.cli.validate import ReportFormat
+from ocf.cli.validation_output import ReportFormat
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = (ROOT / "docs" / "validate.md").read_text(encoding="utf-8")
@@ -23,6 +23,12 @@ apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
 metadata: {name: web}
 spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment}}
+"""
+CONSTANT: Final = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec: {minReplicas: 3, maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
 """
 
 
@@ -63,29 +69,82 @@ def test_the_hook_names_a_command_that_exists(tmp_path: Path) -> None:
     assert f"  - id: {hook['id']}\n" in PAGE
 
 
-@pytest.mark.parametrize(
-    ("lint", "version", "level"), [("true", "", "::error"), ("false", "1.34", "::error")], ids=["lint", "version"]
-)
-def test_the_action_annotates(tmp_path: Path, lint: str, version: str, level: str) -> None:
+def act(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+    """Run the last step of the action in a folder, with the defaults for inputs that are not given."""
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     step = action["runs"]["steps"][-1]
-    inputs = {name: text.strip("${} ").removeprefix("inputs.") for name, text in step["env"].items()}
-    assert set(inputs.values()) == set(action["inputs"])
-    programs = tmp_path / "ocf" / "bin"
+    names = {name: text.strip("${} ").removeprefix("inputs.") for name, text in step["env"].items()}
+    assert set(names.values()) == set(action["inputs"])
+    defaults = {name: action["inputs"][named]["default"] for name, named in names.items()}
+    programs = folder.parent / "programs" / "ocf" / "bin"
     programs.mkdir(parents=True)
     (programs / "ocf").write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from ocf.cli import main; main()' \"$@\"\n")
     (programs / "ocf").chmod(0o755)
-    (tmp_path / "deploy").mkdir()
-    (tmp_path / "deploy" / "web.yaml").write_text(WEB)
-    environment = {**os.environ, "FILES": "deploy", "LINT": lint, "VERSION": version, "RUNNER_TEMP": str(tmp_path)}
-    ran = subprocess.run(  # noqa: S603 (the step of our own action)
+    return subprocess.run(  # noqa: S603 (the step of our own action)
         ["bash", "-euo", "pipefail", "-c", step["run"]],  # noqa: S607 (a workflow uses the first bash, too)
-        cwd=tmp_path,
-        env=environment,
+        cwd=folder,
+        env={**os.environ, "RUNNER_TEMP": str(folder.parent / "programs"), **defaults, **inputs},
         capture_output=True,
         text=True,
         check=False,
     )
-    location = "file=deploy/web.yaml,line=1,title=HorizontalPodAutoscaler web"
-    assert (ran.returncode, ran.stderr) == (1, "")
-    assert ran.stdout == f"{level} {location}::spec.scaleTargetRef.name: Required value\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    found = tmp_path / "repository"
+    for name in ("deploy/web.yaml", "more/a b.yaml", ".github/workflows/hidden.yaml"):
+        (found / name).parent.mkdir(parents=True, exist_ok=True)
+        (found / name).write_text(WEB)
+    (found / "workflow.yaml").write_text("on: push\njobs: {}\n")
+    return found
+
+
+def marked(ran: subprocess.CompletedProcess[str]) -> list[str]:
+    return re.findall("file=([^,]*),", ran.stdout)
+
+
+def test_the_action_annotates_the_whole_repository(repository: Path) -> None:
+    ran = act(repository)
+    location = "file=deploy/web.yaml,line=5,col=24,title=HorizontalPodAutoscaler web"
+    assert ran.returncode == 1
+    assert ran.stdout.splitlines()[0] == f"::error {location}::spec.scaleTargetRef.name: Required value"
+    assert marked(ran) == ["deploy/web.yaml", "more/a b.yaml"]
+    assert ran.stderr.splitlines()[1] == "validated 2 HorizontalPodAutoscalers: 0 valid, 2 invalid"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param("deploy", ["deploy/web.yaml"], id="one"),
+        pytest.param("deploy more", ["deploy/web.yaml", "more/a b.yaml"], id="with spaces"),
+        pytest.param("\n  deploy\n  more\n", ["deploy/web.yaml", "more/a b.yaml"], id="lines"),
+        pytest.param("deploy\n'more/a b.yaml'", ["deploy/web.yaml", "more/a b.yaml"], id="quoted"),
+    ],
+)
+def test_the_action_reads_all_files(repository: Path, files: str, expected: list[str]) -> None:
+    assert marked(act(repository, FILES=files)) == expected
+
+
+def test_a_file_that_is_missing_fails_the_action(repository: Path) -> None:
+    ran = act(repository, FILES="deploy\nnothing")
+    assert (ran.returncode, marked(ran)) == (1, ["deploy/web.yaml", "nothing"])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "code", "levels"),
+    [
+        pytest.param({}, 0, ["warning"], id="no hints"),
+        pytest.param({"SEVERITY": "info"}, 0, ["notice", "notice", "warning"], id="hints"),
+        pytest.param({"FAIL_ON": "warning"}, 1, ["warning"], id="fail on a warning"),
+        pytest.param({"DISABLE": "slow-drain constant-size"}, 0, [], id="codes"),
+        pytest.param({"LINT": "false"}, 0, [], id="no lint"),
+        pytest.param({"VERSION": "1.30"}, 0, ["warning"], id="version"),
+    ],
+)
+def test_the_inputs_of_the_action_are_options(
+    repository: Path, inputs: dict[str, str], code: int, levels: list[str]
+) -> None:
+    (repository / "deploy" / "web.yaml").write_text(CONSTANT)
+    ran = act(repository, FILES="deploy", **inputs)
+    assert (ran.returncode, re.findall("^::([a-z]+) ", ran.stdout, re.MULTILINE)) == (code, levels)

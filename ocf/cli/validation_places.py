@@ -1,0 +1,189 @@
+"""Lines and columns of fields in a document, and the kind of a document that Kubernetes cannot read.
+
+The places come from the nodes of the YAML library, which has no opinion on tags and keys: positions are found in a
+document that Kubernetes would reject, too. A text is parsed for this only if it has a problem.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from ocf.objects import get_field
+
+if TYPE_CHECKING:
+    from ocf.cli.manifest_files import Document
+    from ocf.objects import Manifest
+
+__all__ = ["Place", "find_place", "has_plain_keys", "names_autoscaler"]
+
+_KIND: Final = "HorizontalPodAutoscaler"
+_KINDS: Final = frozenset({_KIND, f"{_KIND}List"})
+_LONGEST: Final = 3 * 2**20
+_WRITTEN_KIND: Final = re.compile(rf"""(?:^([ \t-]*)|[{{,]\s*)["']?kind["']?\s*:\s*["']?{_KIND}""", re.MULTILINE)
+_STEP: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_PROBLEM_LINE: Final = re.compile(r"\bline (\d+):")
+_V1_PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
+
+
+class Place(NamedTuple):
+    """A place in a file.
+
+    Args:
+        line: Line, from 1.
+        column: Column in characters, from 1.
+    """
+
+    line: int
+    column: int
+
+
+def find_place(document: Document, path: str) -> Place:
+    """Return the place of a field: of its key, or of an item of a list.
+
+    Args:
+        document: The document.
+        path: The field, `spec.metrics[0].resource`; empty for the object as a whole.
+
+    Returns:
+        The place of the field, or of the nearest field that contains it if it is not in the document. It is the first
+        line of the document if the text cannot be parsed, and the line of the problem if that is known.
+    """
+    if document.manifest is None:
+        named = _PROBLEM_LINE.search(document.problem)
+        return Place(int(named[1]) if named else document.line, 1)
+    node = _Found.root(document.text)
+    found = None if node is None else node.descend(tuple(_steps(document.path)))
+    if found is None or not found.exact:
+        return Place(document.line, 1)
+    field = found.descend(tuple(_steps(path)))
+    if not field.exact and document.manifest.get("apiVersion") == "autoscaling/v1":
+        field = found.descend(_v1_path(document.manifest, path))
+    mark = field.mark
+    return Place(document.line + mark.line, mark.column + 1)
+
+
+def names_autoscaler(text: str) -> bool:
+    """Return whether a text that Kubernetes cannot read is meant to be an HPA, or a list with one.
+
+    Only the kind of the document counts, and those of the items of a list: a script in a CI workflow may contain
+    the manifest of an HPA, and the workflow is none. If the text cannot be parsed at all, each `kind` counts.
+
+    Args:
+        text: A document that Kubernetes cannot read: not a map, with other keys than strings, with custom tags, too
+            long, or not YAML.
+    """
+    if _KIND not in text:
+        return False
+    try:
+        return _names_autoscaler(json.loads(text))
+    except (ValueError, RecursionError):
+        pass
+    long = len(text) > _LONGEST
+    node = None if long else _nodes(text)
+    if node is not None:
+        return _names_autoscaler(_outline(node, 3))
+    return any(not long or found[1] == "" for found in _WRITTEN_KIND.finditer(text))
+
+
+def has_plain_keys(text: str) -> bool:
+    """Return whether a text is YAML, and no key of it is a map or a list.
+
+    In a template, the braces of a placeholder are a map with a map as its key, if they are YAML at all.
+
+    Args:
+        text: A document that Kubernetes cannot read.
+    """
+    node = None if len(text) > _LONGEST else _nodes(text)
+    waiting, seen = [node] if node is not None else [], set[int]()
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen or each.id == "scalar":
+            continue
+        seen.add(id(each))
+        if each.id == "mapping":
+            if any(key.id != "scalar" for key, _ in each.value):
+                return False
+            waiting += (value for _, value in each.value)
+        else:
+            waiting += each.value
+    return node is not None
+
+
+def _names_autoscaler(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(_names_autoscaler(each) for each in value if isinstance(each, dict))
+    if not isinstance(value, dict):
+        return False
+    return value.get("kind") in _KINDS or (value.get("kind") == "List" and _names_autoscaler(value.get("items")))
+
+
+def _outline(node: Any, depth: int) -> Any:
+    """Return the value of a node as texts, dicts and lists; None below the given depth."""
+    if node.id == "scalar" or depth < 0:
+        return node.value if node.id == "scalar" else None
+    if node.id == "sequence":
+        return [_outline(each, depth - 1) for each in node.value]
+    return {key.value: _outline(value, depth - 1) for key, value in node.value if key.id == "scalar"}
+
+
+class _Found(NamedTuple):
+    """A node, where it is written, and whether it is the one that was looked for or only contains it."""
+
+    node: Any
+    mark: Any
+    exact: bool = True
+
+    @classmethod
+    def root(cls, text: str) -> _Found | None:
+        node = _nodes(text)
+        return None if node is None else cls(node, node.start_mark)
+
+    def descend(self, steps: Sequence[str | int]) -> _Found:
+        found = self
+        for step in steps:
+            child = found.child(step)
+            if child is None:
+                return found._replace(exact=False)
+            found = child
+        return found
+
+    def child(self, step: str | int) -> _Found | None:
+        if isinstance(step, int):
+            items = self.node.value if self.node.id == "sequence" else ()
+            return _Found(items[step], items[step].start_mark) if step < len(items) else None
+        pairs = self.node.value if self.node.id == "mapping" else ()
+        for key, value in pairs:
+            if key.id == "scalar" and key.value == step:
+                return _Found(value, key.start_mark)
+        merged = (value for key, value in pairs if key.value == "<<")
+        sources = (each for value in merged for each in (value.value if value.id == "sequence" else [value]))
+        return next((found for each in sources if (found := _Found(each, None).child(step))), None)
+
+
+def _steps(path: str) -> Iterator[str | int]:
+    for name, position in _STEP.findall(path):
+        yield name or int(position)
+
+
+def _v1_path(manifest: Manifest, path: str) -> tuple[str | int, ...]:
+    """Return where autoscaling/v1 has a field of autoscaling/v2: metrics and behavior are in annotations."""
+    steps = tuple(_steps(path))
+    annotation = f"{_V1_PREFIX}{steps[1]}" if steps[0] == "spec" and len(steps) > 1 else ""
+    if annotation in (get_field(manifest, ("metadata", "annotations")) or ()):
+        return ("metadata", "annotations", annotation)
+    return ("spec", "targetCPUUtilizationPercentage") if steps[:2] == ("spec", "metrics") else steps
+
+
+@lru_cache(maxsize=2)
+def _nodes(text: str) -> Any:
+    """Return the root node of a document; None if it cannot be parsed or is empty."""
+    import yaml
+
+    try:
+        return yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, RecursionError):
+        return None
