@@ -129,12 +129,15 @@ def _reports(
 ) -> Iterator[ValidationReport]:
     from ocf.cli.validation_report import check, find_by_name
 
-    others: list[Manifest] | None = None
+    neighbours = None
     if selection is not None:
+        from ocf.cli.validation_neighbours import Neighbours
+
         documents = list(documents)
-        others = [one.manifest for one in documents if one.manifest is not None]
+        neighbours = Neighbours(documents)
     for document in filter(scope.covers, documents):
         old = find_by_name(document.manifest, stored) if document.manifest is not None else None
+        others = None if neighbours is None else neighbours.of(document)
         report = check(document, gates=gates, old=old, others=others)
         if scope.counts(report):
             yield report if selection is None else selection.apply(report)

@@ -133,7 +133,7 @@ def check(
         document: The document; one that cannot be read has a report, too.
         gates: The feature gates of the server.
         old: The stored object, for an update.
-        others: The other objects, for the linter; None disables it.
+        others: The other objects, the nearest ones first, for the linter; None disables it.
     """
     manifest = document.manifest
     if manifest is None:
@@ -151,21 +151,14 @@ def check(
     )
     if found or others is None:
         return ValidationReport(document=document, name=name, errors=found)
-    return ValidationReport(document=document, name=name, findings=_lint_findings(hpa, manifest, others, gates))
+    return ValidationReport(document=document, name=name, findings=_lint_findings(hpa, others, gates))
 
 
-def _lint_findings(
-    hpa: Manifest, manifest: Manifest, others: Sequence[Manifest], gates: FeatureGates
-) -> tuple[Finding, ...]:
+def _lint_findings(hpa: Manifest, others: Sequence[Manifest], gates: FeatureGates) -> tuple[Finding, ...]:
     from ocf.autoscaling import lint
     from ocf.autoscaling.targets.targets import find_scale_target
 
-    candidates = [one for one in others if one is not manifest and one.get("apiVersion") != "autoscaling/v1"]
-    try:
-        return lint(hpa, find_scale_target(hpa, candidates), candidates, gates=gates)
-    except ConfigError:
-        # Another object cannot be read; its own report has that error.
-        return lint(hpa, gates=gates)
+    return lint(hpa, find_scale_target(hpa, others), others, gates=gates)
 
 
 def _metadata(manifest: Manifest) -> Manifest:

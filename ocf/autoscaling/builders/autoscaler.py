@@ -159,6 +159,9 @@ def _check(manifest: Manifest, gates: FeatureGates) -> None:
 def _check_requests(manifest: Manifest, target: Reference, subject: str) -> None:
     if target.pods is None:
         return
+    invalid = "; ".join(target.pods.invalid_amounts())
+    if invalid:
+        raise ConfigError(f"{subject}: must be quantities such as 500m or 1Gi: {invalid}")
     by_default = "metrics" not in manifest["spec"]
     problems = list(missing_requests(default(manifest), target.pods, by_default=by_default))
     if problems:

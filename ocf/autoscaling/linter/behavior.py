@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from ocf.autoscaling.algorithm import Tolerances
 from ocf.autoscaling.api.defaulting import default_decoded
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
 from ocf.autoscaling.linter.scale_down_time import SYNC_SECONDS, scale_down_seconds, shown_duration
-from ocf.objects import Manifest, Quantity
+from ocf.objects import Manifest, get_field
 
 __all__ = ["behavior_findings"]
 
@@ -15,11 +16,36 @@ _ALL: Final = 100
 _DEFAULTS: Final[Manifest] = default_decoded({"spec": {"behavior": {}}})["spec"]["behavior"]
 
 
-def behavior_findings(spec: Manifest) -> Iterator[Finding]:
+def dropped_tolerances(written: Manifest, stored: Manifest) -> Iterator[Finding]:
+    """Find tolerances that the API server drops without an error, because a feature gate is off.
+
+    Args:
+        written: The spec of an HPA, as the user has written it.
+        stored: The spec as the API server stores it.
+
+    Yields:
+        Findings, in the order of the fields.
+    """
+    for direction in ("scaleUp", "scaleDown"):
+        path = ("behavior", direction, "tolerance")
+        tolerance = get_field(written, path)
+        if tolerance is not None and get_field(stored, path) is None:
+            yield Finding(
+                Code.DROPPED_TOLERANCE,
+                Severity.WARNING,
+                f"spec.behavior.{direction}.tolerance",
+                f"Without the feature gate HPAConfigurableTolerance the API server drops the tolerance of {tolerance}, "
+                "and that of the controller applies, by default 0.1.",
+                "Remove it, enable the feature gate, or use Kubernetes 1.35 or newer.",
+            )
+
+
+def behavior_findings(spec: Manifest, tolerances: Tolerances) -> Iterator[Finding]:
     """Find limits and rules that have no effect, or a late one.
 
     Args:
         spec: The spec of an HPA, with its defaults.
+        tolerances: Its tolerances.
 
     Yields:
         Findings, in the order of the fields.
@@ -39,9 +65,17 @@ def behavior_findings(spec: Manifest) -> Iterator[Finding]:
         rules = behavior.get(direction)
         if rules:
             yield from _rules_findings(rules, f"spec.behavior.{direction}", most - least)
+    if behavior.get("scaleUp", {}).get("selectPolicy") == "Disabled":
+        yield Finding(
+            Code.NEVER_UP,
+            Severity.WARNING,
+            "spec.behavior.scaleUp.selectPolicy",
+            f"Scaling up is disabled: it only removes pods, and only to minReplicas, which is {least}, it adds them.",
+            "Allow to scale up, or set replicas in the target and delete the autoscaler.",
+        )
     down = behavior.get("scaleDown")
     if down:
-        yield from _scale_down_findings(down, most, least)
+        yield from _scale_down_findings(down, most, least, tolerances)
 
 
 def _rules_findings(rules: Manifest, path: str, size_range: int) -> Iterator[Finding]:
@@ -106,7 +140,7 @@ def _is_unlimited(policy: Mapping[str, Any], size_range: int, *, down: bool) -> 
     return bool(down and policy["value"] >= _ALL)
 
 
-def _scale_down_findings(rules: Manifest, most: int, least: int) -> Iterator[Finding]:
+def _scale_down_findings(rules: Manifest, most: int, least: int, tolerances: Tolerances) -> Iterator[Finding]:
     path = "spec.behavior.scaleDown"
     if rules.get("selectPolicy") == "Disabled":
         yield Finding(
@@ -117,7 +151,7 @@ def _scale_down_findings(rules: Manifest, most: int, least: int) -> Iterator[Fin
             "Allow a slow scale-down, for example one pod per 10 minutes.",
         )
         return
-    if "tolerance" in rules and Quantity.parse(rules["tolerance"]) >= Quantity.parse(1):
+    if "tolerance" in rules and 0.0 in tolerances:
         yield Finding(
             Code.NEVER_DOWN,
             Severity.ERROR,

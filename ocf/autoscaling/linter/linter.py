@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from ocf.autoscaling.algorithm import Autoscaler, Settings, tolerances_of
 from ocf.autoscaling.api.decoding import decode
-from ocf.autoscaling.api.defaulting import default_decoded
-from ocf.autoscaling.linter.behavior import behavior_findings
+from ocf.autoscaling.linter.behavior import behavior_findings, dropped_tolerances
 from ocf.autoscaling.linter.findings import Finding
 from ocf.autoscaling.linter.metrics import metric_findings
 from ocf.autoscaling.linter.targets import conflict_findings, target_findings
 from ocf.autoscaling.targets.targets import Scalable, TargetSource, manifest_of, read_target
-from ocf.autoscaling.validation.validation import validate
+from ocf.autoscaling.validation.validation import admitted, validate
 from ocf.objects import Manifest, ObjectKey
 from ocf.schema.kubernetes import FeatureGates
 
@@ -56,22 +56,25 @@ def lint(
         info unknown-requests spec.metrics[0]
         warning constant-size spec.maxReplicas
     """
-    decoded = decode(hpa)
-    explicit = bool(decoded.get("spec", {}).get("metrics"))
-    manifest = default_decoded(decode(hpa))
+    decoded = decode(hpa, tolerance_known=gates.tolerance_known)
     if any(not error.path.startswith("metadata.") for error in validate(decoded, gates=gates)):
         return ()
-    return tuple(_findings(manifest, target, [manifest_of(each) for each in others], explicit=explicit))
+    return tuple(_findings(decoded, target, [manifest_of(each) for each in others], gates))
 
 
 def _findings(
-    hpa: Manifest, source: TargetSource | None, others: list[Manifest], *, explicit: bool
+    decoded: Manifest, source: TargetSource | None, others: list[Manifest], gates: FeatureGates
 ) -> Iterator[Finding]:
+    explicit = bool(decoded.get("spec", {}).get("metrics"))
+    hpa = admitted(decoded, gates=gates)
+    tolerances = tolerances_of(Autoscaler.of(hpa), Settings(features=gates))
     target = None if source is None else read_target(source)
     yield from target_findings(hpa, target)
     yield from conflict_findings(hpa, _target_manifest(source), others)
-    yield from metric_findings(hpa["spec"], None if target is None else target.pods, explicit=explicit)
-    yield from behavior_findings(hpa["spec"])
+    pods = None if target is None else target.pods
+    yield from metric_findings(hpa["spec"], pods, tolerances, explicit=explicit)
+    yield from dropped_tolerances(decoded["spec"], hpa["spec"])
+    yield from behavior_findings(hpa["spec"], tolerances)
 
 
 def _target_manifest(source: TargetSource | None) -> Manifest | None:

@@ -3,11 +3,13 @@
 from collections.abc import Hashable, Iterator
 from typing import Any, Final
 
+from ocf.autoscaling.algorithm import Tolerances
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
+from ocf.autoscaling.linter.reach import flat_memory, reach_findings
 from ocf.autoscaling.targets.missing_requests import missing_requests
 from ocf.autoscaling.targets.pod_resources import PodResources
 from ocf.errors import ManifestError
-from ocf.objects import LabelSelector, Manifest, Quantity, get_field, selector_identity
+from ocf.objects import LabelSelector, Manifest, get_field, selector_identity
 from ocf.schema.metric_sources import RESOURCE_METRICS, TARGET_FIELDS, source_field
 
 __all__ = ["metric_findings"]
@@ -15,15 +17,17 @@ __all__ = ["metric_findings"]
 _KNOWN_RESOURCES: Final = frozenset({"cpu", "memory"})
 _WHOLE: Final = 100
 _COARSE: Final = 10
-_DEFAULT_TOLERANCE: Final = Quantity.parse("100m")
 
 
-def metric_findings(spec: Manifest, pods: PodResources | None, *, explicit: bool) -> Iterator[Finding]:
+def metric_findings(
+    spec: Manifest, pods: PodResources | None, tolerances: Tolerances, *, explicit: bool
+) -> Iterator[Finding]:
     """Find metrics that cannot work, or that do not work as intended.
 
     Args:
         spec: The spec of an HPA, with its defaults.
         pods: The pods of the target; None if they are not known.
+        tolerances: The tolerances of the HPA.
         explicit: Whether the manifest has metrics; otherwise the API server sets a default.
 
     Yields:
@@ -56,8 +60,10 @@ def metric_findings(spec: Manifest, pods: PodResources | None, *, explicit: bool
             )
         yield from _source_findings(source, path)
         if metric["type"] in RESOURCE_METRICS:
-            yield from _resource_findings(source, path, spec["minReplicas"])
-            yield from _reach_findings(source, path, pods, spec)
+            yield from _resource_findings(source, path)
+            if source.get("name") == "memory":
+                yield from flat_memory(source.get("target", {}), path, spec, tolerances)
+    yield from reach_findings(spec, pods, tolerances)
 
 
 def _missing_requests(spec: Manifest, pods: PodResources | None, *, explicit: bool) -> Iterator[Finding]:
@@ -128,7 +134,7 @@ def _source_findings(source: Manifest, path: str) -> Iterator[Finding]:
         )
 
 
-def _resource_findings(source: Manifest, path: str, least: int) -> Iterator[Finding]:
+def _resource_findings(source: Manifest, path: str) -> Iterator[Finding]:
     resource = source.get("name", "")
     if resource not in _KNOWN_RESOURCES:
         yield Finding(
@@ -148,73 +154,3 @@ def _resource_findings(source: Manifest, path: str, least: int) -> Iterator[Find
             f"{_WHOLE // max(utilization, 1)} percent.",
             "Lower the requests, and raise the target.",
         )
-    if resource == "memory":
-        yield _flat_memory(source.get("target", {}), path, least)
-
-
-def _flat_memory(target: Manifest, path: str, least: int) -> Finding:
-    """Return a finding with the average to which memory must fall; the controller rounds up."""
-    least = max(least, 1)
-    share = least / (least + 1)
-    if "averageUtilization" in target:
-        enough = f"{target['averageUtilization'] * share:.3g} percent"
-    else:
-        enough = str(Quantity.from_milli(int(Quantity.parse(target["averageValue"]).milli * share), binary=True))
-    return Finding(
-        Code.FLAT_MEMORY,
-        Severity.INFO,
-        path,
-        f"Memory seldom falls with the load, and to scale from {least + 1} pods to {least} the average has to fall "
-        f"to {enough}, because the controller rounds up.",
-        "Use a metric of the load, or make sure that the process releases memory.",
-    )
-
-
-def _reach_findings(source: Manifest, path: str, pods: PodResources | None, spec: Manifest) -> Iterator[Finding]:
-    """Find targets that can never be exceeded, or only with resources that are not guaranteed."""
-    target, resource, container = source.get("target", {}), source.get("name", ""), source.get("container")
-    if pods is None:
-        return
-    tolerance = Quantity.parse(get_field(spec, ("behavior", "scaleUp", "tolerance"), _DEFAULT_TOLERANCE.written))
-    factor = 1 + tolerance.milli / 1000
-    if "averageValue" in target:
-        usage, wanted = pods.highest_usage(resource, container), Quantity.parse(target["averageValue"])
-        if usage is not None and usage <= wanted.nano * factor:
-            limit = Quantity.from_milli(usage // 10**6, binary=resource == "memory")
-            yield _unreachable(f"{path}.target.averageValue", f"{limit} per pod", f"{wanted}", tolerance)
-    elif "averageUtilization" in target:
-        yield from _utilization_findings(
-            target["averageUtilization"],
-            f"{path}.target.averageUtilization",
-            pods.highest_utilization(resource, container),
-            resource,
-            tolerance,
-        )
-
-
-def _utilization_findings(
-    utilization: int, path: str, highest: float | None, resource: str, tolerance: Quantity
-) -> Iterator[Finding]:
-    if highest is not None:
-        if highest <= utilization * (1 + tolerance.milli / 1000):
-            yield _unreachable(path, f"{highest:g} percent of the requests", f"{utilization} percent", tolerance)
-    elif utilization > _WHOLE:
-        yield Finding(
-            Code.UNBOUNDED_UTILIZATION,
-            Severity.WARNING,
-            path,
-            f"Above 100 percent the pods use {resource} that they did not request and that is not reserved for them; "
-            "without limits, other pods on the node decide whether the target is ever reached.",
-            "Request what is needed and use a target below 100, or set limits.",
-        )
-
-
-def _unreachable(path: str, limit: str, target: str, tolerance: Quantity) -> Finding:
-    return Finding(
-        Code.NEVER_UP,
-        Severity.ERROR,
-        path,
-        f"The limits allow {limit}, which never exceeds the target of {target} by more than the tolerance of "
-        f"{tolerance.milli / 10:g} percent, so it never scales up.",
-        "Lower the target, or raise the limits.",
-    )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
-from ocf.autoscaling.targets.targets import Reference, cannot_scale, find_scale_target, scale_target_key
+from ocf.autoscaling.targets.targets import Reference, cannot_scale, key_of, scale_target_key
 from ocf.errors import ConfigError
 from ocf.objects import LabelSelector, Manifest, get_field
 
@@ -14,7 +14,7 @@ _HPA: Final = "HorizontalPodAutoscaler"
 
 
 def target_findings(hpa: Manifest, target: Reference | None) -> Iterator[Finding]:
-    """Find targets that cannot be scaled, or that set their own replicas.
+    """Find targets that cannot be scaled, or that the API server rejects, or that set their own replicas.
 
     Args:
         hpa: The HPA.
@@ -32,6 +32,15 @@ def target_findings(hpa: Manifest, target: Reference | None) -> Iterator[Finding
             "spec.scaleTargetRef.kind",
             f"A {kind} has no scale subresource, so the controller can never read its size.",
             "Use the owner of the pods: a Deployment, a StatefulSet, or a custom resource with a scale subresource.",
+        )
+    invalid = [] if target is None or target.pods is None else list(target.pods.invalid_amounts())
+    if invalid:
+        yield Finding(
+            Code.INVALID_RESOURCES,
+            Severity.ERROR,
+            "spec.scaleTargetRef",
+            f"The API server rejects {target}, because resources of it are not quantities: {', '.join(invalid)}.",
+            "Write quantities such as 500m, 2 or 1Gi.",
         )
     if target is not None and target.replicas is not None:
         yield Finding(
@@ -55,6 +64,7 @@ def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, others: I
         Findings.
     """
     others = list(others)
+    targets = {key_of(other).unversioned: other for other in reversed(others)}
     for other in others:
         if other.get("kind") != _HPA or _full_name(other) == _full_name(hpa) or _namespace(other) != _namespace(hpa):
             continue
@@ -64,11 +74,12 @@ def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, others: I
                 Code.SHARED_TARGET,
                 Severity.ERROR,
                 "spec.scaleTargetRef",
-                f"{named} scales the same target, so the two revert each other.",
+                f"{named} scales the same target, so both select the same pods, and the controller scales neither by "
+                f"its metrics (AmbiguousSelector).{_separate_bounds(hpa, other)}",
                 "Put the metrics of both into one autoscaler; the one that wants the most replicas counts.",
             )
             continue
-        other_target = find_scale_target(other, others)
+        other_target = targets.get(scale_target_key(other).unversioned)
         if target is not None and other_target is not None and _overlap(target, other_target):
             yield Finding(
                 Code.OVERLAPPING_SELECTORS,
@@ -78,6 +89,23 @@ def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, others: I
                 "the controller then scales neither (AmbiguousSelector).",
                 "Give the pods of each target a unique label, and select by it.",
             )
+
+
+def _separate_bounds(hpa: Manifest, other: Manifest) -> str:
+    """Return what happens in addition if no size is within the bounds of both; the bounds apply before the metrics."""
+    (least, most), (other_least, other_most) = _bounds(hpa), _bounds(other)
+    if max(least, other_least) <= min(most, other_most):
+        return ""
+    return (
+        f" Its bounds are {other_least} to {other_most}, so the two move the target into their own bounds by turns, "
+        "for ever."
+    )
+
+
+def _bounds(hpa: Manifest) -> tuple[int, int]:
+    least, most = (get_field(hpa, ("spec", field)) for field in ("minReplicas", "maxReplicas"))
+    least = least if isinstance(least, int) else 1
+    return least, most if isinstance(most, int) else least
 
 
 def _full_name(manifest: Manifest) -> str:

@@ -1,9 +1,10 @@
 """Requests and limits of the pods of a target."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ocf.errors import QuantityError
 from ocf.objects import Manifest, Quantity, get_field
 
 __all__ = ["PodResources", "read_pods"]
@@ -28,6 +29,16 @@ class PodResources:
         """The names of the containers."""
         return tuple(str(container.get("name", "")) for container in self.containers)
 
+    def invalid_amounts(self) -> Iterator[str]:
+        """Yield every request and limit that is not a quantity: the API server rejects a workload with one."""
+        named = [*zip(self.names, (each.get("resources") for each in self.containers), strict=True)]
+        for name, resources in [("the pod", {"requests": self.requests, "limits": self.limits}), *named]:
+            for field_name in ("requests", "limits"):
+                amounts = get_field(resources, (field_name,))
+                for resource, value in amounts.items() if isinstance(amounts, Mapping) else ():
+                    if value is not None and _amount(value) is None:
+                        yield f"{field_name}.{resource} of {name} is {value!r:.60}"
+
     def without_request(self, resource: str) -> tuple[str, ...]:
         """Return the names of the containers without a request for a resource; none if there is a pod-level request.
 
@@ -44,7 +55,7 @@ class PodResources:
             resource: `cpu` or `memory`.
         """
         named = zip(self.names, self.containers, strict=True)
-        return tuple(name for name, container in named if _request(container, resource) is None)
+        return tuple(name for name, container in named if not _has_request(container, resource))
 
     def highest_usage(self, resource: str, container: str | None = None) -> int | None:
         """Return the highest usage that the limits allow.
@@ -54,13 +65,13 @@ class PodResources:
             container: Name of the only container to count; None for the whole pod.
 
         Returns:
-            Billionths of the resource's unit; None without a limit.
+            Thousandths of the resource's unit, rounded up as by the controller; None without a limit.
         """
         if container is None and resource in self.limits:
             return _amount(self.limits[resource])
         return _sum(_limit(each, resource) for each in self._chosen(container))
 
-    def highest_utilization(self, resource: str, container: str | None = None) -> float | None:
+    def highest_utilization(self, resource: str, container: str | None = None) -> int | None:
         """Return the highest utilization that the limits allow.
 
         Args:
@@ -68,13 +79,13 @@ class PodResources:
             container: Name of the only container to count; None for the whole pod.
 
         Returns:
-            Percent of the requests; None without a limit or a request.
+            Whole percents of the requests, truncated as by the controller; None without a limit or a request.
         """
         usage = self.highest_usage(resource, container)
         requested = _sum(_request(each, resource) for each in self._chosen(container))
         if container is None and (resource in self.requests or resource in self.limits):
             requested = _amount(self.requests.get(resource, self.limits.get(resource)))
-        return 100 * usage / requested if usage is not None and requested else None
+        return 100 * usage // requested if usage is not None and requested else None
 
     def _chosen(self, container: str | None) -> list[Manifest]:
         return [each for each in self.containers if container in {None, each.get("name")}]
@@ -87,8 +98,13 @@ def _sum(amounts: Iterable[int | None]) -> int | None:
     return sum(known) if known and len(known) == len(found) else None
 
 
+def _has_request(container: Manifest, resource: str) -> bool:
+    """Return whether a container has a request, even if it is not a quantity."""
+    return any(get_field(container, ("resources", each, resource)) is not None for each in ("requests", "limits"))
+
+
 def _request(container: Manifest, resource: str) -> int | None:
-    """Return a request in billionths; the API server uses the limit as the default of the request."""
+    """Return a request in thousandths; the API server uses the limit as the default of the request."""
     found = _amount(get_field(container, ("resources", "requests", resource)))
     return _limit(container, resource) if found is None else found
 
@@ -98,7 +114,11 @@ def _limit(container: Manifest, resource: str) -> int | None:
 
 
 def _amount(value: Any) -> int | None:
-    return None if value is None else Quantity.parse(value).nano
+    """Return an amount in thousandths; None if it is missing or not a quantity."""
+    try:
+        return None if value is None else Quantity.parse(value).milli
+    except QuantityError:
+        return None
 
 
 def read_pods(template: Mapping[str, Any]) -> PodResources:

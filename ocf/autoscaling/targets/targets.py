@@ -25,6 +25,7 @@ __all__ = [
     "TargetSource",
     "cannot_scale",
     "find_scale_target",
+    "key_of",
     "manifest_of",
     "read_reference",
     "read_target",
@@ -174,11 +175,17 @@ def find_scale_target(autoscaler: Manifest, others: Iterable[Manifest]) -> Manif
         others: The objects; incomplete ones are allowed.
     """
     wanted = scale_target_key(autoscaler)
-    for other in others:
-        name = get_field(other, ("metadata", "name"))
-        if _key(other.get("apiVersion"), other.get("kind"), name, _namespace(other)).same_object(wanted):
-            return other
-    return None
+    return next((other for other in others if key_of(other).same_object(wanted)), None)
+
+
+def key_of(manifest: Manifest) -> ObjectKey:
+    """Return the key of an object as far as it has one.
+
+    Args:
+        manifest: The object; what it does not have is empty in the key.
+    """
+    name = get_field(manifest, ("metadata", "name"))
+    return _key(manifest.get("apiVersion"), manifest.get("kind"), name, _namespace(manifest))
 
 
 def _key(*parts: Any) -> ObjectKey:

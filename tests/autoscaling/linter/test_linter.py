@@ -85,6 +85,12 @@ TARGETS = [
         ("error", "cannot-scale", "spec.scaleTargetRef.kind"),
         id="no scale",
     ),
+    pytest.param(
+        hpa(),
+        workload({"requests": {"cpu": "1x"}, "limits": {"cpu": 2}}),
+        ("error", "invalid-resources", "spec.scaleTargetRef"),
+        id="a request that is not a quantity",
+    ),
 ]  # fmt: skip
 METRICS = [
     pytest.param(hpa(metrics=[]), GOOD, ("info", "default-metric", "spec.metrics"), id="filled in"),
@@ -167,15 +173,27 @@ METRICS = [
         ("error", "never-up", "spec.metrics[0].resource.target.averageUtilization"),
         id="limits end within a tolerance of its own",
     ),
+    pytest.param(
+        hpa(metrics=[resource(averageUtilization=95), queue()]),
+        workload({"limits": {"cpu": "1"}}),
+        ("warning", "never-up", "spec.metrics[0].resource.target.averageUtilization"),
+        id="limits end within the tolerance, but another metric scales up",
+    ),
+    pytest.param(
+        hpa(metrics=[resource(averageUtilization=100)]),
+        workload({"requests": {"cpu": "1"}, "limits": {"cpu": "1109m"}}),
+        ("error", "never-up", "spec.metrics[0].resource.target.averageUtilization"),
+        id="limits end above the tolerance, but not by a whole percent",
+    ),
 ]  # fmt: skip
 DOWN = "spec.behavior.scaleDown"
 BEHAVIOR = [
     pytest.param(hpa(minReplicas=5, maxReplicas=5), GOOD, ("warning", "constant-size", "spec.maxReplicas"), id="size"),
     pytest.param(
-        hpa(behavior={"scaleUp": {"selectPolicy": "Disabled", "policies": [policy("Pods", 1)]}}),
+        hpa(behavior={"scaleUp": {"selectPolicy": "Disabled"}}),
         GOOD,
-        ("info", "idle-rules", "spec.behavior.scaleUp"),
-        id="policies of a direction that is disabled",
+        ("warning", "never-up", "spec.behavior.scaleUp.selectPolicy"),
+        id="up disabled",
     ),
     pytest.param(
         hpa(behavior={"scaleDown": {"selectPolicy": "Disabled"}}),
@@ -259,6 +277,11 @@ def test_each_problem_has_exactly_one_finding(manifest: Manifest, target: Any, e
             id="a percentage that does not count, of another metric type",
         ),
         pytest.param(hpa(metrics=[resource(averageUtilization=100)]), workload({"requests": {"cpu": "1"}}), id="100"),
+        pytest.param(
+            hpa(metrics=[resource(averageUtilization=100)]),
+            workload({"requests": {"cpu": "1"}, "limits": {"cpu": "1110m"}}),
+            id="a whole percent above the tolerance",
+        ),
         pytest.param(hpa(metrics=[resource(averageUtilization=10)]), GOOD, id="10 percent"),
         pytest.param(hpa(metrics=[resource(averageValue="1800m")]), workload(FULL, FULL), id="an amount below limits"),
         pytest.param(
@@ -283,6 +306,31 @@ def test_a_value_next_to_a_problem_has_no_finding(manifest: Manifest, target: An
     assert found(manifest, target) == []
 
 
+def test_rules_of_a_disabled_direction_are_idle() -> None:
+    up = {"selectPolicy": "Disabled", "policies": [policy("Pods", 1)]}
+
+    assert found(hpa(behavior={"scaleUp": up}), GOOD) == [
+        ("info", "idle-rules", "spec.behavior.scaleUp"),
+        ("warning", "never-up", "spec.behavior.scaleUp.selectPolicy"),
+    ]
+
+
+@pytest.mark.parametrize("release", ["1.33", "1.34"])
+def test_a_tolerance_that_the_release_drops_has_no_other_findings(release: str) -> None:
+    manifest = hpa(behavior={"scaleDown": {"tolerance": "10"}, "scaleUp": {"tolerance": "9"}})
+    findings = lint(manifest, workload({"limits": {"cpu": "1"}}), gates=FeatureGates.for_release(release))
+
+    assert [(each.code, each.path) for each in findings] == [
+        (Code.DROPPED_TOLERANCE, "spec.behavior.scaleUp.tolerance"),
+        (Code.DROPPED_TOLERANCE, "spec.behavior.scaleDown.tolerance"),
+    ]
+
+
+def test_a_tolerance_that_the_release_does_not_know_is_refused() -> None:
+    with pytest.raises(ManifestError, match="tolerance: unknown field"):
+        lint(hpa(behavior={"scaleDown": {"tolerance": "0.2"}}), gates=FeatureGates.for_release("1.32"))
+
+
 class TestExplanations:
     def text(self, manifest: Manifest, target: Any = GOOD) -> str:
         (finding,) = lint(manifest, target)
@@ -304,12 +352,36 @@ class TestExplanations:
     @pytest.mark.parametrize(
         ("target", "enough"),
         [
-            ({"averageUtilization": 60}, "from 3 pods to 2 the average has to fall to 40 percent"),
-            ({"averageValue": "96Mi"}, "to 64Mi"),
+            ({"averageUtilization": 60}, "from 3 pods to 2 the average has to fall to 40 percent, because"),
+            ({"averageUtilization": 61}, "to 40 percent, because the controller rounds up"),
+            ({"averageValue": "96Mi"}, "to 64Mi, because"),
         ],
     )
     def test_flat_memory_has_the_average_to_fall_to(self, target: Manifest, enough: str) -> None:
         assert enough in self.text(hpa(metrics=[resource("memory", **target)]))
+
+    @pytest.mark.parametrize(
+        ("behavior", "enough"),
+        [
+            pytest.param({}, "to 44 percent, because the controller ignores a difference of 10 percent", id="default"),
+            pytest.param({"scaleDown": {"tolerance": "0.5"}}, "to 24 percent, because the controller ig", id="own"),
+            pytest.param({"scaleDown": {"tolerance": "0"}}, "to 47 percent, because the controller rounds", id="none"),
+        ],
+    )
+    def test_flat_memory_counts_the_tolerance(self, behavior: Manifest, enough: str) -> None:
+        manifest = hpa(
+            minReplicas=20, maxReplicas=40, behavior=behavior, metrics=[resource("memory", averageUtilization=50)]
+        )
+        assert enough in self.text(manifest)
+
+    def test_invalid_resources_are_all_named(self) -> None:
+        pod = {"resources": {"limits": {"memory": "lots"}}}
+        text = self.text(hpa(), workload({"requests": {"cpu": "1x"}}, {"limits": {"cpu": []}}, pod=pod))
+
+        assert text == (
+            "The API server rejects Deployment web, because resources of it are not quantities: "
+            "limits.memory of the pod is 'lots', requests.cpu of c0 is '1x', limits.cpu of c1 is []."
+        )
 
     def test_an_unreachable_target_has_the_numbers(self) -> None:
         text = self.text(hpa(metrics=[resource(averageUtilization=95)]), workload({"limits": {"cpu": "1"}}))
@@ -336,7 +408,30 @@ class TestConflicts:
         (finding,) = lint(hpa(), GOOD, [kinded(hpa()), kinded(hpa("other", {**TARGET, "apiVersion": "apps/v1beta1"}))])
 
         assert (finding.code, finding.severity) == (Code.SHARED_TARGET, Severity.ERROR)
-        assert finding.explanation.startswith("HorizontalPodAutoscaler other scales the same target")
+        assert finding.explanation == (
+            "HorizontalPodAutoscaler other scales the same target, so both select the same pods, and the controller "
+            "scales neither by its metrics (AmbiguousSelector)."
+        )
+
+    @pytest.mark.parametrize(
+        ("bounds", "apart"),
+        [((1, 1), True), ((1, 2), False), ((10, 20), False), ((11, None), True), ((None, 1), True), ((None, 9), False)],
+    )
+    def test_bounds_that_do_not_meet_are_named(self, bounds: tuple[int | None, int | None], apart: bool) -> None:
+        names = ("minReplicas", "maxReplicas")
+        other = kinded(hpa("other"))
+        for name, bound in zip(names, bounds, strict=True):
+            other["spec"].pop(name)
+            other["spec"] |= {} if bound is None else {name: bound}
+        (finding,) = lint(hpa(), GOOD, [other])
+
+        assert (" by turns, for ever." in finding.explanation) is apart
+
+    def test_autoscaling_v1_is_seen_beside_v2(self) -> None:
+        old = {**kinded(hpa("old")), "apiVersion": "autoscaling/v1"}
+        old["spec"] = {"scaleTargetRef": TARGET, "maxReplicas": 3, "targetCPUUtilizationPercentage": 50}
+
+        assert [each[1] for each in found(hpa(), GOOD, [old])] == ["shared-target"]
 
     @pytest.mark.parametrize(
         "target",
@@ -416,6 +511,7 @@ def test_every_code_is_tested() -> None:
     """Every code can be found, and every finding has a documented code."""
     rows: list[Any] = [*TARGETS, *METRICS, *BEHAVIOR]
     shown = {row.values[2][1] for row in rows} | {"shared-target", "overlapping-selectors"}
+    shown |= {"idle-rules", "dropped-tolerance"}
 
     assert shown == {code.value for code in Code}
 
