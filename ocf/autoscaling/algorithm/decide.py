@@ -47,7 +47,12 @@ def tolerances_of(autoscaler: Autoscaler, settings: Settings) -> Tolerances:
 
 
 def decide(
-    snapshot: Snapshot, history: History = _NO_HISTORY, *, settings: Settings = _DEFAULTS, now: datetime
+    snapshot: Snapshot,
+    history: History = _NO_HISTORY,
+    *,
+    settings: Settings = _DEFAULTS,
+    now: datetime,
+    history_now: datetime | None = None,
 ) -> Decision:
     """Decide how many replicas a workload should have.
 
@@ -56,6 +61,9 @@ def decide(
         history: The history that the previous sync returned.
         settings: The controller's settings.
         now: Time of the sync, with a time zone.
+        history_now: Time of the sync on the time axis of `history`, with a time zone; None if that is the axis of
+            `now`. A live controller passes a time that never jumps, because Go's controller measures windows and
+            policy periods with a monotonic clock. Ages of pods and samples, and times in the status, follow `now`.
 
     Returns:
         The number of replicas, whether it has to be written to the Scale, and the status, events and history that
@@ -71,20 +79,23 @@ def decide(
         >>> decision.desired, decision.trace.decided_by.value
         (9, 'above the maximum')
     """
-    return _Sync(snapshot, history, settings, now).decide()
+    return _Sync(snapshot, history, settings, now, history_now or now).decide()
 
 
 class _Sync:
     """A sync in progress: its inputs, and the conditions, events and history so far."""
 
-    __slots__ = ("autoscaler", "builder", "history", "now", "settings", "snapshot", "tolerances")
+    __slots__ = ("autoscaler", "builder", "history", "history_now", "now", "settings", "snapshot", "tolerances")
 
-    def __init__(self, snapshot: Snapshot, history: History, settings: Settings, now: datetime) -> None:
+    def __init__(
+        self, snapshot: Snapshot, history: History, settings: Settings, now: datetime, history_now: datetime
+    ) -> None:
         self.snapshot = snapshot
         self.autoscaler = snapshot.autoscaler
         self.history = history
         self.settings = settings
         self.now = now
+        self.history_now = history_now
         self.builder = StatusBuilder(snapshot.status.conditions, now)
         self.tolerances = tolerances_of(snapshot.autoscaler, settings)
 
@@ -100,7 +111,7 @@ class _Sync:
             return self._scale_unreadable(scale.message, SyncError("spec" if scale.spec else "internal", error))
         message = "the HPA controller was able to get the target's current scale"
         self.builder.set("AbleToScale", "True", "SucceededGetScale", message)
-        self.history = self.history.with_first_recommendation(scale.replicas, self.now)
+        self.history = self.history.with_first_recommendation(scale.replicas, self.history_now)
         rule = rule_for_scale(self.autoscaler, scale, self.snapshot.status.conditions, self.settings)
         if rule is Rule.DISABLED:
             return self._scaling_disabled()
@@ -224,7 +235,9 @@ class _Sync:
         return ours and self.autoscaler.minimum != 0 and desired < self.autoscaler.minimum
 
     def _normalize(self, current: int, wanted: int) -> tuple[Stabilization, Limit]:
-        held, limit = normalize(self.autoscaler, current, wanted, self.history, settings=self.settings, now=self.now)
+        held, limit = normalize(
+            self.autoscaler, current, wanted, self.history, settings=self.settings, now=self.history_now
+        )
         self.history = History(
             recommendations=held.recommendations,
             scale_ups=self.history.scale_ups,
@@ -265,11 +278,12 @@ class _Sync:
         if behavior is None:
             return
         if change > 0:
-            ups = add_scale_event(history.scale_ups, change, longest=behavior.up.longest_period, now=self.now)
+            ups = add_scale_event(history.scale_ups, change, longest=behavior.up.longest_period, now=self.history_now)
             downs = history.scale_downs
         else:
             ups = history.scale_ups
-            downs = add_scale_event(history.scale_downs, -change, longest=behavior.down.longest_period, now=self.now)
+            longest = behavior.down.longest_period
+            downs = add_scale_event(history.scale_downs, -change, longest=longest, now=self.history_now)
         self.history = History(recommendations=history.recommendations, scale_ups=ups, scale_downs=downs)
 
     def _set_scaled_to_zero(self, current: int, desired: int) -> None:

@@ -5,8 +5,8 @@ The controller that runs the autoscaler scales the target between two of our rec
 changes of the running controller, and not those that were only planned.
 """
 
-from datetime import datetime
-from typing import Any, NamedTuple
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
 
 from ocf.autoscaling.algorithm import Autoscaler, History, Scale, Snapshot
 from ocf.autoscaling.algorithm.history import add_scale_event
@@ -15,6 +15,8 @@ from ocf.objects import ObjectKey
 from ocf.objects.timestamps import format_time
 
 __all__ = ["DryRunResult", "ScaleObservation", "dry_run", "with_foreign_change"]
+
+_NO_TIME: Final = timedelta(0)
 
 
 class ScaleObservation(NamedTuple):
@@ -108,7 +110,12 @@ def dry_run(key: ObjectKey, plan: Plan) -> DryRunResult:
 
 
 def with_foreign_change(
-    history: History, autoscaler: Autoscaler, before: ScaleObservation | None, seen: ScaleObservation
+    history: History,
+    autoscaler: Autoscaler,
+    before: ScaleObservation | None,
+    seen: ScaleObservation,
+    *,
+    ahead: timedelta = _NO_TIME,
 ) -> History:
     """Add to the history how another controller scaled the target since the last reconcile.
 
@@ -117,6 +124,7 @@ def with_foreign_change(
         autoscaler: The autoscaler.
         before: The observation of the last reconcile; None for the first one.
         seen: The observation of this reconcile.
+        ahead: How far the time axis of the history is ahead of the clock that `seen.scaled` comes from.
 
     Returns:
         The history with the change, if there is one, the status has its time, and the autoscaler has a `behavior`.
@@ -127,8 +135,9 @@ def with_foreign_change(
     change = seen.replicas - before.replicas
     if not change or seen.scaled is None or seen.scaled == before.scaled:
         return history
+    at = seen.scaled + ahead
     if change > 0:
-        events = add_scale_event(history.scale_ups, change, longest=behavior.up.longest_period, now=seen.scaled)
+        events = add_scale_event(history.scale_ups, change, longest=behavior.up.longest_period, now=at)
         return history._replace(scale_ups=events)
-    events = add_scale_event(history.scale_downs, -change, longest=behavior.down.longest_period, now=seen.scaled)
+    events = add_scale_event(history.scale_downs, -change, longest=behavior.down.longest_period, now=at)
     return history._replace(scale_downs=events)

@@ -98,7 +98,14 @@ class Plan(NamedTuple):
         return self._replace(status=decision.status, events=decision.events, decision=decision)
 
 
-def plan(parsed: ParsedAutoscaler, snapshot: Snapshot, history: History, *, now: datetime) -> Plan:
+def plan(
+    parsed: ParsedAutoscaler,
+    snapshot: Snapshot,
+    history: History,
+    *,
+    now: datetime,
+    history_now: datetime | None = None,
+) -> Plan:
     """Plan the reconcile of an autoscaler that is run.
 
     Args:
@@ -106,6 +113,7 @@ def plan(parsed: ParsedAutoscaler, snapshot: Snapshot, history: History, *, now:
         snapshot: The input of the algorithm.
         history: The history of the reconciles before.
         now: The time of the reconcile.
+        history_now: The time of the reconcile on the time axis of the history; None if that is the axis of `now`.
 
     Example:
         >>> from datetime import UTC
@@ -119,7 +127,7 @@ def plan(parsed: ParsedAutoscaler, snapshot: Snapshot, history: History, *, now:
         >>> found.replicas, found.delay.seconds
         (9, 15)
     """
-    decision = decide(snapshot, history, settings=parsed.settings, now=now)
+    decision = decide(snapshot, history, settings=parsed.settings, now=now, history_now=history_now)
     delay = parsed.settings.sync_period
     return Plan(AutoscalerPhase.RUNNING, snapshot.status, decision.status, decision.events, delay, decision)
 

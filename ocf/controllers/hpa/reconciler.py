@@ -7,7 +7,7 @@ the API server may reject.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from ocf.autoscaling.algorithm import Decision, History, Settings, Status
@@ -85,6 +85,8 @@ class Reconciler:
         self.target_index: Final = TargetIndex()
         self.states: Final = StateStore(deps.settings)
         self.selectors: Final = deps.snapshots.selectors
+        # Times of histories are on an axis that starts at the wall clock and then only follows elapsed time.
+        self._epoch: Final = deps.clock.now() - deps.clock.elapsed()
 
     def track(self, manifest: Manifest) -> timedelta:
         """Record an autoscaler that was created or changed.
@@ -142,6 +144,10 @@ class Reconciler:
         self.selectors.forget(key.namespace, key.name)
         self._deps.monitor.forget(key.namespace, key.name)
 
+    def _times(self) -> tuple[datetime, datetime]:
+        """Return the time of the wall clock, and the time on the axis of histories, which never jumps."""
+        return self._deps.clock.now(), self._epoch + self._deps.clock.elapsed()
+
     def _get_state(self, key: ObjectKey, manifest: Manifest) -> tuple[AutoscalerState, bool]:
         state, is_new = self.states.get_or_create(key, manifest)
         if is_new and self._deps.take_over:
@@ -181,7 +187,8 @@ class Reconciler:
         seen = await self._deps.snapshots.observe(hpa, settings=parsed.settings)
         if not mode.writes:
             return self._dry_run(state, seen)
-        planned = plan(parsed, seen.snapshot, state.history, now=self._deps.clock.now())
+        now, history_now = self._times()
+        planned = plan(parsed, seen.snapshot, state.history, now=now, history_now=history_now)
         planned, decision = await self._apply_scale(planned, seen)
         state.history = decision.history
         return await self._apply_status(manifest, planned)
@@ -217,8 +224,10 @@ class Reconciler:
     def _dry_run(self, state: AutoscalerState, seen: HpaSnapshot) -> tuple[Plan, str]:
         """Plan a reconcile, keep what really happened instead of the plan, and report a changed result."""
         snapshot, seen_scale = seen.snapshot, ScaleObservation.of(seen.snapshot)
-        history = with_foreign_change(state.history, snapshot.autoscaler, state.observed, seen_scale)
-        planned = plan(state.parsed, snapshot, history, now=self._deps.clock.now())
+        now, history_now = self._times()
+        ahead = history_now - now
+        history = with_foreign_change(state.history, snapshot.autoscaler, state.observed, seen_scale, ahead=ahead)
+        planned = plan(state.parsed, snapshot, history, now=now, history_now=history_now)
         resize = planned.required_decision.pending_rescale
         state.history = planned.required_decision.history if resize is None else resize.history
         state.observed = seen_scale

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 import pytest
@@ -63,11 +64,25 @@ class Process:
         }
 
 
-class Env(support.Env[EmbeddedCluster, LoopClock]):
+class SettableClock(LoopClock):
+    """A clock of the loop whose time of day can be set; elapsed time does not follow."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._offset = timedelta(0)
+
+    def now(self) -> datetime:
+        return super().now() + self._offset
+
+    def jump(self, seconds: float) -> None:
+        self._offset += timedelta(seconds=seconds)
+
+
+class Env(support.Env[EmbeddedCluster, SettableClock]):
     """The cluster and metrics, which outlive a process."""
 
     def __init__(self) -> None:
-        clock = LoopClock()
+        clock = SettableClock()
         super().__init__(EmbeddedCluster(namespaces=(NAMESPACE, "other"), now=clock.now), clock)
         self.metrics = FakeMetricsClient(self.clock)
 

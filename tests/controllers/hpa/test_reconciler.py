@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from typing import Final
 
 import pytest
 
@@ -14,6 +15,7 @@ from ocf.cluster import Subresource, Verb
 from ocf.controllers.hpa import BUILT_IN, FIELD_MANAGER, OWN, Mode
 from ocf.controllers.hpa.state import StateStore
 from ocf.objects import ObjectKey
+from ocf.objects.timestamps import format_time
 from tests.controllers.hpa.conftest import NAMESPACE, PERIOD, Env, RunScenario, periods
 
 KINDS = [
@@ -327,6 +329,65 @@ class TestDeletedAutoscalers:
                 (known,) = reconciler.states
                 assert len(known.history.recommendations or ()) <= 60 / PERIOD + 2
                 assert len(known.history.scale_ups) + len(known.history.scale_downs) <= 8
+
+        run_scenario(scenario)
+
+
+_TWO_PER_TEN_MINUTES: Final = {"policies": [{"type": "Pods", "value": 2, "periodSeconds": 600}]}
+
+
+@pytest.mark.parametrize("jump", [pytest.param(600, id="ahead"), pytest.param(-600, id="back")])
+class TestClockJumps:
+    """Windows and policy periods follow elapsed time, as in Go, and not the time of day."""
+
+    def test_a_stabilization_window_lasts_as_long_as_it_says(self, run_scenario: RunScenario, jump: float) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=8)
+            await env.autoscale()
+            env.queue(20)
+            async with env.running():
+                await periods(2)
+                env.clock.jump(jump)
+                await periods(18)
+                assert await env.replicas() == 8
+                await periods(2)
+                assert await env.replicas() == 2
+
+        run_scenario(scenario)
+
+    def test_the_period_of_a_policy_lasts_as_long_as_it_says(self, run_scenario: RunScenario, jump: float) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            await env.autoscale(behavior={"scaleUp": _TWO_PER_TEN_MINUTES})
+            env.queue(200)
+            async with env.running():
+                await periods(2)
+                assert await env.replicas() == 5
+                env.clock.jump(jump)
+                await periods(38)
+                assert await env.replicas() == 5
+                await periods(2)
+                assert await env.replicas() == 7
+
+        run_scenario(scenario)
+
+    def test_a_dry_run_places_the_changes_of_the_other_controller_on_elapsed_time(
+        self, run_scenario: RunScenario, jump: float
+    ) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            key = await env.autoscale(of=BUILT_IN, behavior={"scaleUp": _TWO_PER_TEN_MINUTES})
+            env.queue(200)
+            async with env.running(Mode.DRY_RUN) as process:
+                await periods(2)
+                env.clock.jump(jump)
+                await env.change(ObjectKey("apps/v1", "Deployment", "web", NAMESPACE), {"spec": {"replicas": 5}})
+                status = {"desiredReplicas": 5, "lastScaleTime": format_time(env.clock.now())}
+                await env.change(key, {"status": status}, by="kube-controller-manager", status=True)
+                await periods(37)
+                assert [(one.current, one.wanted) for one in process.reports] == [(3, 5), (5, 5)]
+                await periods(4)
+                assert [(one.current, one.wanted) for one in process.reports][2:] == [(5, 7)]
 
         run_scenario(scenario)
 
