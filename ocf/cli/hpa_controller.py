@@ -149,6 +149,15 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
             "--take-over", help="With replace: also take over autoscalers that another controller has synced."
         ),
     ] = False,
+    take_over_delay: Annotated[
+        str,
+        typer.Option(
+            "--take-over-delay",
+            metavar=_DURATION,
+            help="With replace: how long an autoscaler is claimed before it is scaled; longer than the sync period of"
+            " any controller that may still run.",
+        ),
+    ] = "30s",
     sync_period: SyncPeriod = "15s",
     downscale_stabilization: Downscale = "5m0s",
     tolerance: Tolerance = 0.1,
@@ -191,7 +200,8 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
             concurrent_syncs,
             _features(kubernetes_version, feature_gates or ()),
         )
-        options = _options(mode, settings, output, take_over=take_over)
+        delay = _duration("--take-over-delay", take_over_delay)
+        options = _options(mode, settings, output, take_over=take_over, take_over_delay=delay)
         if action is ControllerAction.MANIFESTS:
             _print_manifests(options, namespace, image, scales, elected=leader_elect, output=output)
             return
@@ -216,16 +226,22 @@ def _settings(
     return replace(Settings(tolerance=tolerance, workers=workers, features=features), **read)  # type: ignore[arg-type]  # all of them are durations
 
 
-def _period(flag: str, text: str) -> timedelta:
-    from datetime import timedelta
-
+def _duration(flag: str, text: str) -> timedelta:
     from ocf.errors import ConfigError
     from ocf.objects.durations import parse_duration
 
     try:
-        found = parse_duration(text)
+        return parse_duration(text)
     except ValueError as error:
         raise ConfigError(f"{flag} {error}") from None
+
+
+def _period(flag: str, text: str) -> timedelta:
+    from datetime import timedelta
+
+    from ocf.errors import ConfigError
+
+    found = _duration(flag, text)
     if found <= timedelta(0):
         raise ConfigError(f"{flag} must be longer than 0s, got {text}")
     return found
@@ -245,12 +261,16 @@ def _features(version: str | None, switches: Sequence[str]) -> FeatureGates:
     return found
 
 
-def _options(mode: ModeName, settings: Settings, output: LogOutput, *, take_over: bool) -> ControllerOptions:
+def _options(
+    mode: ModeName, settings: Settings, output: LogOutput, *, take_over: bool, take_over_delay: timedelta
+) -> ControllerOptions:
     from ocf.controllers.hpa import ControllerOptions, Mode
 
     chosen = Mode(mode)
     report = _print_results(output) if chosen is Mode.DRY_RUN else None
-    return ControllerOptions(mode=chosen, settings=settings, take_over=take_over, report=report)
+    return ControllerOptions(
+        mode=chosen, settings=settings, take_over=take_over, take_over_delay=take_over_delay, report=report
+    )
 
 
 def _print_results(output: LogOutput) -> Callable[[DryRunResult], None]:
@@ -336,12 +356,15 @@ def _arguments(options: ControllerOptions) -> Iterator[str]:
     """Yield the command-line options for the settings that differ from the defaults."""
     from ocf.autoscaling import FeatureGates
     from ocf.autoscaling.algorithm import Settings
+    from ocf.controllers.hpa import ControllerOptions
     from ocf.objects.durations import format_duration
 
     settings, defaults = options.settings, Settings()
     yield f"--mode={options.mode}"
     if options.take_over:
         yield "--take-over"
+    if options.take_over_delay != ControllerOptions().take_over_delay:
+        yield f"--take-over-delay={format_duration(options.take_over_delay)}"
     for name in ("sync_period", "downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay"):
         if getattr(settings, name) != getattr(defaults, name):
             yield f"--{name.replace('_', '-')}={format_duration(getattr(settings, name))}"

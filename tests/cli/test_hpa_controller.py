@@ -61,6 +61,7 @@ class TestOptions:
             pytest.param(["--tolerance=nan"], "--tolerance must be a number of at least 0", id="no tolerance"),
             pytest.param(["--concurrent-syncs=0"], "--concurrent-syncs must be at least 1, got 0", id="no worker"),
             pytest.param(["--take-over"], "taking over is only possible in mode replace", id="nothing to take"),
+            pytest.param(["--take-over-delay=-1s"], "--take-over-delay must be a duration", id="negative delay"),
             pytest.param(["--feature-gates=HPAMagic=true"], 'invalid feature gate "HPAMagic=true"', id="unknown gate"),
             pytest.param(["--kubernetes-version=2.0"], "must be 1.30 to 1.37", id="unknown version"),
             pytest.param(["manifests", "--scales=Rollout/x"], "--scales must be a resource like", id="no resource"),
@@ -92,11 +93,12 @@ class TestOptions:
         assert set(found["args"]) == {"run", "--mode=own-kind", "--output=json", *(short for _, short in long.values())}
 
     def test_the_printed_arguments_have_the_same_effect(self) -> None:
-        wanted = ["--mode=replace", "--take-over", "--kubernetes-version=1.37", "--feature-gates=HPAScaleToZero=false"]
+        wanted = ["--mode=replace", "--take-over", "--take-over-delay=1m0s", "--kubernetes-version=1.37"]
+        wanted.append("--feature-gates=HPAScaleToZero=false")
         printed = container(*wanted)["args"]
 
         assert container(*(one for one in printed if one not in ("run", "--output=json")))["args"] == printed
-        assert "--feature-gates=HPAGeneration=true" in printed
+        assert {"--feature-gates=HPAGeneration=true", "--take-over-delay=1m0s"} <= set(printed)
 
 
 class TestManifests:

@@ -15,6 +15,7 @@ from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import BUILT_IN, OWN, Mode
 from ocf.controllers.hpa.reconciler import Reconciler, ReconcilerDeps, ReportDryRun
 from ocf.controllers.hpa.snapshot import DerivedScaleGetter, SnapshotReader, SubresourceScaleGetter
+from ocf.controllers.hpa.take_over import Policy
 from ocf.controllers.metrics_client import MetricsClient, PathReader, RESTMapper
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
@@ -38,22 +39,33 @@ class ControllerOptions:
     Args:
         mode: Which autoscalers it runs.
         settings: The settings that the built-in controller has as flags.
-        take_over: With `Mode.REPLACE`: also run autoscalers that another controller ran before, unless that
-            controller still writes their status.
+        take_over: With `Mode.REPLACE`: also run autoscalers that another controller ran before.
+        take_over_delay: With `Mode.REPLACE`: how long an autoscaler is claimed before it is run. An HPA controller that
+            still runs removes the claim within its sync period, so this must be longer. Zero only leaves an autoscaler
+            to a controller that writes its status later.
         report: With `Mode.DRY_RUN`: receives what would be done, next to what was done.
 
     Raises:
-        ConfigError: If `take_over` is set in another mode.
+        ConfigError: If the delay is negative, or `take_over` is set in another mode.
     """
 
     mode: Mode = Mode.OWN_KIND
     settings: Settings = field(default_factory=Settings)
     take_over: bool = False
+    take_over_delay: timedelta = timedelta(seconds=30)
     report: ReportDryRun | None = None
 
     def __post_init__(self) -> None:
         if self.take_over and self.mode is not Mode.REPLACE:
             raise ConfigError(f"taking over is only possible in mode {Mode.REPLACE}, not in mode {self.mode}")
+        if self.take_over_delay < timedelta(0):
+            seconds = self.take_over_delay.total_seconds()
+            raise ConfigError(f"take_over_delay must be at least 0 s, got {seconds:g} s")
+
+    @property
+    def claims(self) -> Policy:
+        """The rules of claims. Without a delay no other controller is expected, and a new autoscaler runs at once."""
+        return Policy(self.take_over, self.take_over_delay, proven=not self.take_over_delay)
 
 
 class HpaController:
@@ -201,7 +213,7 @@ class HpaController:
             settings=settings,
             events=self._events,
             kinds=kinds,
-            take_over=self._options.take_over,
+            take_over=self._options.claims,
             report=self._options.report,
         )
         reconciler = Reconciler(deps)

@@ -1,7 +1,7 @@
 """Prometheus metrics of the controller, with the names and labels of the built-in controller.
 
 Dashboards and alerts for the built-in controller work with this one. There are two differences: the series of a deleted
-autoscaler are dropped, and an additional gauge counts the autoscalers by state.
+autoscaler are dropped, and there are two more gauges: the state of each autoscaler, and their number in each state.
 
 Source: `pkg/controller/podautoscaler/monitor` of Kubernetes 1.36.
 """
@@ -23,6 +23,8 @@ BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
 
 _PREFIX: Final = "horizontal_pod_autoscaler_controller"
 _STATES: Final = "ocf_hpa_controller_autoscalers"
+_STATE: Final = "ocf_hpa_controller_autoscaler_state"
+_EACH: Final = ("namespace", "hpa_name", "state")
 _RECONCILE: Final = ("action", "error")
 _METRIC: Final = ("action", "error", "metric_type")
 
@@ -96,7 +98,7 @@ class Monitor:
         Args:
             namespace: Its namespace.
             name: Its name.
-            state: `waiting`, `running`, `invalid`, `refused` or `left_alone`.
+            state: `waiting`, `running`, `invalid`, `refused`, `taking_over` or `left_alone`.
         """
         with self._lock:
             self._states[namespace, name] = state
@@ -133,20 +135,23 @@ class Monitor:
                     "metric_computation", "metric_computation", "computation of one metric", _METRIC, self._metrics
                 ),
             ]
-            number, desired, states = self._gauges()
+            number, desired, states, each = self._gauges()
             number.add_metric((), len(self._states))
             for labels, replicas in self._desired.items():
                 desired.add_metric(labels, replicas)
             for state, count in sorted(Counter(self._states.values()).items()):
                 states.add_metric((state,), count)
-        yield from (*families, number, desired, states)
+            for labels, state in self._states.items():
+                each.add_metric((*labels, state), 1)
+        yield from (*families, number, desired, states, each)
 
-    def _gauges(self) -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
+    def _gauges(self) -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
         wants, known = "How many replicas an autoscaler wants.", "How many autoscalers there are."
         return (
             GaugeMetricFamily(f"{_PREFIX}_num_horizontal_pod_autoscalers", known),
             GaugeMetricFamily(f"{_PREFIX}_desired_replicas", wants, labels=("namespace", "hpa_name")),
             GaugeMetricFamily(_STATES, "How many autoscalers are run, and how many are not.", labels=("state",)),
+            GaugeMetricFamily(_STATE, "The state of an autoscaler: 1 for its current one.", labels=_EACH),
         )
 
 

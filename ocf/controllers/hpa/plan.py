@@ -27,8 +27,10 @@ class AutoscalerPhase(StrEnum):
     """It is not run, because its spec is invalid."""
     REFUSED = "refused"
     """It is not run, because another autoscaler has the same target."""
+    TAKING_OVER = "taking_over"
+    """It is not run yet: it is claimed, and another controller that still runs it would remove the claim."""
     LEFT_ALONE = "left_alone"
-    """It is not run and not written, because another controller runs it."""
+    """It is not run and not written, because another controller runs it, or may run it."""
 
 
 class Plan(NamedTuple):

@@ -4,7 +4,6 @@ The decision is made in `plan`, which is pure. This module has the reads around 
 the API server may reject.
 """
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,6 +12,7 @@ from typing import Final, TypeAlias
 from ocf.autoscaling.algorithm import Decision, History, Settings, Status
 from ocf.cluster import Cluster
 from ocf.concepts import Clock, Recorder
+from ocf.controllers.hpa.claim_keeper import ClaimKeeper
 from ocf.controllers.hpa.dry_run import DryRunResult, ScaleObservation, dry_run, with_foreign_change
 from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import Mode
@@ -21,8 +21,8 @@ from ocf.controllers.hpa.plan import AutoscalerPhase, Plan, plan, reject
 from ocf.controllers.hpa.reporter import HpaReporter
 from ocf.controllers.hpa.snapshot import HpaSnapshot, SnapshotReader
 from ocf.controllers.hpa.state import AutoscalerState, StateStore
-from ocf.controllers.hpa.status_writer import FIELD_MANAGER, write_scale, write_status
-from ocf.controllers.hpa.status_writers import last_foreign_write
+from ocf.controllers.hpa.status_writer import write_scale, write_status
+from ocf.controllers.hpa.take_over import Policy
 from ocf.controllers.hpa.target_index import TargetIndex
 from ocf.controllers.metrics_client import RESTMapper
 from ocf.errors import ApiError, NotFoundError
@@ -30,7 +30,7 @@ from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["Reconciler", "ReconcilerDeps", "ReportDryRun"]
 
-_log: Final = logging.getLogger(__name__)
+_NOT_TAKING_OVER: Final = Policy(take_over=False, delay=timedelta(seconds=30))
 
 ReportDryRun: TypeAlias = Callable[[DryRunResult], None]
 """Receives the result of a dry run for an autoscaler, each time that it differs from the last one."""
@@ -50,7 +50,7 @@ class ReconcilerDeps:
         settings: The settings of the controller.
         events: The event recorder; None records no events.
         kinds: Finds the resource of a kind whatever version an autoscaler names; None uses the named version.
-        take_over: Whether to run an autoscaler that another controller ran before, unless that one still writes.
+        take_over: When to run an autoscaler that another controller ran before.
         report: Receives the results of a dry run.
     """
 
@@ -63,7 +63,7 @@ class ReconcilerDeps:
     settings: Settings
     events: Recorder | None = None
     kinds: RESTMapper | None = None
-    take_over: bool = False
+    take_over: Policy = _NOT_TAKING_OVER
     report: ReportDryRun | None = None
 
 
@@ -82,6 +82,9 @@ class Reconciler:
     def __init__(self, deps: ReconcilerDeps) -> None:
         self._deps = deps
         self._reporter = HpaReporter(deps.monitor, deps.events, dry_run=not deps.mode.writes)
+        self._claims = ClaimKeeper(
+            deps.cluster, self._reporter, policy=deps.take_over, clock=deps.clock, release=self._reset
+        )
         self.target_index: Final = TargetIndex()
         self.states: Final = StateStore(deps.settings)
         self.selectors: Final = deps.snapshots.selectors
@@ -99,7 +102,7 @@ class Reconciler:
         """
         key = ObjectKey.of(manifest)
         self.target_index.put(manifest)
-        state, is_new = self._get_state(key, manifest)
+        state, is_new = self.states.get_or_create(key, manifest)
         if is_new:
             self._deps.monitor.set_state(key.namespace, key.name, AutoscalerPhase.WAITING)
         return state.parsed.settings.sync_period
@@ -122,10 +125,11 @@ class Reconciler:
         except NotFoundError:
             self.forget(key)
             return None
-        state, _ = self._get_state(key, manifest)
-        if self._is_left_alone(manifest, state):
-            self._deps.monitor.set_state(key.namespace, key.name, AutoscalerPhase.LEFT_ALONE)
-            return state.parsed.settings.sync_period
+        state, _ = self.states.get_or_create(key, manifest)
+        if self._deps.mode is Mode.REPLACE:
+            delay = await self._claims.hold(manifest, state)
+            if delay is not None:
+                return delay
         planned, problem = await self._execute(manifest, state)
         if self.states.is_current(key, state):
             took = self._deps.clock.elapsed() - began
@@ -147,27 +151,6 @@ class Reconciler:
     def _times(self) -> tuple[datetime, datetime]:
         """Return the time of the wall clock, and the time on the axis of histories, which never jumps."""
         return self._deps.clock.now(), self._epoch + self._deps.clock.elapsed()
-
-    def _get_state(self, key: ObjectKey, manifest: Manifest) -> tuple[AutoscalerState, bool]:
-        state, is_new = self.states.get_or_create(key, manifest)
-        if is_new and self._deps.take_over:
-            state.foreign_write = last_foreign_write(manifest, FIELD_MANAGER)
-        return state, is_new
-
-    def _is_left_alone(self, manifest: Manifest, state: AutoscalerState) -> bool:
-        """Return whether another controller runs the autoscaler, or may run it; log it once."""
-        if self._deps.mode is not Mode.REPLACE:
-            return False
-        found = last_foreign_write(manifest, FIELD_MANAGER)
-        if found is None or found == state.foreign_write:
-            return False
-        problem = _left_alone_message(found.manager, take_over=self._deps.take_over)
-        if problem != state.problem:
-            key = state.parsed.key
-            _log.warning("%s/%s is left alone (status of %s): %s", key.namespace, key.name, found.at, problem)
-            state.problem = problem
-        self._reset(state)
-        return True
 
     def _reset(self, state: AutoscalerState) -> None:
         """Drop the history and selector of an autoscaler that is not run; it would start again without them."""
@@ -240,9 +223,3 @@ class Reconciler:
 
 def _version(seen: HpaSnapshot) -> str:
     return "" if seen.scale is None else str((seen.scale.get("metadata") or {}).get("resourceVersion") or "")
-
-
-def _left_alone_message(manager: str, *, take_over: bool) -> str:
-    if take_over:
-        return f"{manager} wrote its status after it was taken over; only one controller may run it"
-    return f"{manager} wrote its status last; if that controller is switched off, run it with --take-over"

@@ -1,12 +1,14 @@
 """Report of a reconcile: metrics, events, and a log line for each change."""
 
 import logging
+from collections.abc import Iterable, Mapping
 from typing import Final
 
+from ocf.autoscaling.algorithm import HpaEvent
 from ocf.concepts import Event, Recorder
 from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler
-from ocf.controllers.hpa.plan import Plan
+from ocf.controllers.hpa.plan import AutoscalerPhase, Plan
 from ocf.controllers.hpa.state import AutoscalerState
 
 __all__ = ["COMPONENT", "HpaReporter"]
@@ -43,8 +45,35 @@ class HpaReporter:
         """
         parsed = state.parsed
         self._count(parsed, planned, seconds)
-        self._post(parsed, planned)
+        self._post(parsed, planned.events)
         self._log_changes(state, planned, problem)
+
+    def note(self, state: AutoscalerState, phase: AutoscalerPhase, event: HpaEvent) -> None:
+        """Report why an autoscaler is not run; a warning is posted and logged once.
+
+        Args:
+            state: The state of the autoscaler.
+            phase: How it is treated.
+            event: The reason.
+        """
+        self.set_phase(state, phase)
+        if event.type == "Warning" and event.message == state.problem:
+            return
+        self._post(state.parsed, (event,))
+        if event.type == "Warning":
+            self.log_problem(state, event.message)
+        else:
+            key = state.parsed.key
+            _log.info("%s/%s: %s", key.namespace, key.name, event.message, extra=self._facts(state, phase))
+
+    def set_phase(self, state: AutoscalerState, phase: AutoscalerPhase) -> None:
+        """Set the gauge of an autoscaler that is not run.
+
+        Args:
+            state: The state of the autoscaler.
+            phase: How it is treated.
+        """
+        self._monitor.set_state(state.parsed.key.namespace, state.parsed.key.name, phase)
 
     def _count(self, parsed: ParsedAutoscaler, planned: Plan, seconds: float) -> None:
         namespace, name = parsed.key.namespace, parsed.key.name
@@ -64,10 +93,10 @@ class HpaReporter:
         if not decision.trace.problem:
             self._monitor.set_desired_replicas(namespace, name, planned.status.desired_replicas)
 
-    def _post(self, parsed: ParsedAutoscaler, planned: Plan) -> None:
+    def _post(self, parsed: ParsedAutoscaler, events: Iterable[HpaEvent]) -> None:
         if self._events is None:
             return
-        for event in planned.events:
+        for event in events:
             self._events.happened(
                 Event(
                     owner=parsed.key,
@@ -82,10 +111,27 @@ class HpaReporter:
 
     def _log_changes(self, state: AutoscalerState, planned: Plan, problem: str) -> None:
         key, decision = state.parsed.key, planned.decision
-        facts = {"autoscaler": f"{key.namespace}/{key.name}", "state": str(planned.phase)}
+        facts = self._facts(state, planned.phase)
         if decision is not None and decision.rescale and not self._dry_run:
             change = f"from {decision.trace.current} to {decision.desired}"
             _log.info("%s/%s: scaled %s", key.namespace, key.name, change, extra=facts)
+        self.log_problem(state, problem, facts)
+
+    @staticmethod
+    def _facts(state: AutoscalerState, phase: AutoscalerPhase) -> dict[str, str]:
+        key = state.parsed.key
+        return {"autoscaler": f"{key.namespace}/{key.name}", "state": str(phase)}
+
+    @staticmethod
+    def log_problem(state: AutoscalerState, problem: str, facts: Mapping[str, str] | None = None) -> None:
+        """Log a failure of an autoscaler, or its end, if it differs from the last one.
+
+        Args:
+            state: The state of the autoscaler, which keeps the failure.
+            problem: The failure; empty if there is none.
+            facts: The structured fields of the log line.
+        """
+        key = state.parsed.key
         if problem == state.problem:
             return
         if problem:

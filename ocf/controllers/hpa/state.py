@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ocf.autoscaling.algorithm import History, Settings
 from ocf.controllers.hpa.dry_run import DryRunResult, ScaleObservation
 from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler, parse_autoscaler
-from ocf.controllers.hpa.status_writers import StatusWrite
+from ocf.controllers.hpa.take_over import Claim
 from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["AutoscalerState", "StateStore"]
@@ -20,7 +20,7 @@ class AutoscalerState:
         spec: Its spec as last read.
         parsed: The parsed spec.
         history: Recommendations and scale events.
-        foreign_write: The last status write of another controller when it was first seen; None if there was none.
+        claim: What is remembered of its ownership, in mode replace.
         observed: The scale that the last dry run observed.
         reported: The last result of a dry run.
         problem: The last failure; empty if the last reconcile succeeded.
@@ -29,7 +29,7 @@ class AutoscalerState:
     spec: Manifest
     parsed: ParsedAutoscaler
     history: History = field(default_factory=History)
-    foreign_write: StatusWrite | None = None
+    claim: Claim = field(default_factory=Claim)
     observed: ScaleObservation | None = None
     reported: DryRunResult | None = None
     problem: str = ""

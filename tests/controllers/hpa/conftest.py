@@ -188,6 +188,7 @@ class Env(support.Env[EmbeddedCluster, SettableClock]):
         metrics: MetricsClient | None = None,
         settings: Settings | None = None,
         take_over: bool = False,
+        take_over_delay: float = 0,
         lease: Lease | None = None,
     ) -> AsyncIterator[Process]:
         """Run a process while the block runs; it is stopped gracefully unless the test cancels it."""
@@ -199,7 +200,13 @@ class Env(support.Env[EmbeddedCluster, SettableClock]):
             process.controller = HpaController(
                 where,
                 metrics or self.metrics,
-                options=ControllerOptions(mode=mode, settings=given, take_over=take_over, report=report),
+                options=ControllerOptions(
+                    mode=mode,
+                    settings=given,
+                    take_over=take_over,
+                    take_over_delay=timedelta(seconds=take_over_delay),
+                    report=report,
+                ),
                 clock=self.clock,
                 events=events,
                 monitor=process.monitor,

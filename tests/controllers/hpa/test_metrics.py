@@ -10,7 +10,7 @@ from ocf.controllers.hpa import Monitor
 PREFIX = "horizontal_pod_autoscaler_controller_"
 
 
-def test_the_families_are_those_of_the_built_in_controller_and_one_more() -> None:
+def test_the_families_are_those_of_the_built_in_controller_and_two_more() -> None:
     monitor = Monitor()
     monitor.observe_reconcile("none", "spec", 0.001)
     monitor.observe_metric("scale_up", "none", "Pods", 20)
@@ -27,10 +27,12 @@ def test_the_families_are_those_of_the_built_in_controller_and_one_more() -> Non
         f"{PREFIX}num_horizontal_pod_autoscalers",
         f"{PREFIX}desired_replicas",
         "ocf_hpa_controller_autoscalers",
+        "ocf_hpa_controller_autoscaler_state",
     }
     assert f'{PREFIX}reconciliation_duration_seconds_bucket{{action="none",error="spec",le="0.001"}} 1.0' in text
     assert f'{PREFIX}metric_computation_duration_seconds_bucket{{action="scale_up",error="none",le="16.384"' in text
     assert f'{PREFIX}desired_replicas{{hpa_name="web",namespace="shop"}} 3.0' in text
+    assert 'ocf_hpa_controller_autoscaler_state{hpa_name="web",namespace="shop",state="running"} 1.0' in text
     assert "_created" not in text
 
 

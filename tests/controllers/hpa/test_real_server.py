@@ -12,13 +12,14 @@ import pytest
 
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Subresource
-from ocf.controllers.hpa import BUILT_IN, OWN, ControllerOptions, HpaController, Mode
+from ocf.controllers.hpa import BUILT_IN, FIELD_MANAGER, OWN, ControllerOptions, HpaController, Mode, last_foreign_write
 from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.reporter import COMPONENT
-from ocf.controllers.metrics_client import RESTMetricsClient
+from ocf.controllers.metrics_client import MetricsClient, RESTMetricsClient
 from ocf.controllers.process import leader_runner
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import ControllerName
+from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.metrics_stub import MetricsStub
 from tests.controllers.hpa.conftest import until
 
@@ -67,13 +68,26 @@ def has_condition(condition: str, reason: str) -> Callable[[Manifest], bool]:
     return matches
 
 
+async def posted(cluster: ApiServerCluster, namespace: str, reason: str) -> None:
+    """Poll the events of a namespace until there is one with a reason."""
+    async with asyncio.timeout(600):
+        while True:
+            found = await cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=namespace))
+            if any(one["reason"] == reason for one in found.items):
+                return
+            await asyncio.sleep(0.05)
+
+
 @asynccontextmanager
-async def running(cluster: ApiServerCluster, mode: Mode, *, take_over: bool = False) -> AsyncIterator[None]:
+async def running(
+    cluster: ApiServerCluster, mode: Mode, *, take_over: bool = False, metrics: MetricsClient | None = None
+) -> AsyncIterator[None]:
     settings = Settings(sync_period=PERIOD, downscale_stabilization=timedelta(seconds=1))
 
     def make(where: Cluster, events: Recorder | None) -> HpaController:
-        options = ControllerOptions(mode=mode, settings=settings, take_over=take_over)
-        return HpaController(where, RESTMetricsClient(cluster), options=options, events=events, reader=cluster)
+        options = ControllerOptions(mode=mode, settings=settings, take_over=take_over, take_over_delay=3 * PERIOD)
+        client = RESTMetricsClient(cluster) if metrics is None else metrics
+        return HpaController(where, client, options=options, events=events, reader=cluster)
 
     stopped = asyncio.Event()
     task = asyncio.create_task(leader_runner(cluster, make, component=COMPONENT, stopped=stopped).run())
@@ -181,6 +195,29 @@ async def test_what_the_built_in_controller_runs_is_left_alone_until_it_is_switc
         assert (await envtest_cluster.get(ObjectKey.of(hpa)))["status"] == before["status"]
     async with running(envtest_cluster, Mode.REPLACE, take_over=True):
         await until(envtest_cluster, ObjectKey.of(web), counts(5))
+
+
+@pytest.mark.promise("one-controller")
+async def test_beside_the_built_in_controller_it_yields_before_it_scales(
+    envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
+) -> None:
+    """The two see different metrics, so each would change what the other one wrote."""
+    home, ours = envtest.namespace, FakeMetricsClient()
+    ours.set_external(home, "queue", "70")
+    web = await envtest_cluster.create(deployment(home), field_manager="user")
+    hpa = await envtest_cluster.create(autoscaler(BUILT_IN, home), field_manager="user")
+    with envtest_controllers(ControllerName.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD):
+        async with MetricsStub(envtest.plane) as stub:
+            stub.metrics.set_external(home, "queue", "30")
+            await until(envtest_cluster, ObjectKey.of(web), counts(3))
+            await until(envtest_cluster, ObjectKey.of(hpa), has_condition("AbleToScale", "ReadyForNewScale"))
+            async with running(envtest_cluster, Mode.REPLACE, take_over=True, metrics=ours):
+                await posted(envtest_cluster, home, "LeftAlone")
+                live = await until(envtest_cluster, ObjectKey.of(hpa), has_condition("AbleToScale", "ReadyForNewScale"))
+                assert last_foreign_write(live, FIELD_MANAGER) is not None
+    live = await envtest_cluster.get(ObjectKey.of(web))
+    assert counts(3)(live)
+    assert FIELD_MANAGER not in {each["manager"] for each in live["metadata"]["managedFields"]}
 
 
 async def test_a_target_is_found_by_its_kind_whatever_version_is_named(

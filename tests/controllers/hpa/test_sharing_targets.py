@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
 from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import History, Settings
-from ocf.cluster import Verb
+from ocf.cluster import Subresource, Verb
 from ocf.controllers.hpa import BUILT_IN, Mode
 from ocf.objects import ObjectKey
-from tests.controllers.hpa.conftest import NAMESPACE, Env, Process, RunScenario, periods
+from ocf.testing import faults
+from ocf.testing.fault_cluster import FaultyCluster
+from tests.controllers.hpa.conftest import NAMESPACE, PERIOD, Env, Process, RunScenario, periods
 
 REFUSED = ("False", "TargetClaimed")
 DEPLOYMENT = ObjectKey("apps/v1", "Deployment", "web", NAMESPACE)
@@ -171,60 +175,203 @@ class TestReplace:
 
         run_scenario(scenario)
 
-    def test_an_autoscaler_is_taken_over_with_the_flag(self, run_scenario: RunScenario) -> None:
+    def test_an_autoscaler_is_taken_over_with_the_flag_and_kept_without_it(self, run_scenario: RunScenario) -> None:
+        """Its replicas are right, so a sync has nothing to write; the claim shows the new owner all the same."""
+
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            env.queue(30)
+            key = await env.autoscale(of=BUILT_IN)
+            async with env.running(Mode.REPLACE):  # the status is that of an algorithm that has nothing to change
+                await periods(2)
+            await env.change(key, {"status": None}, status=True)
+            status = (await env.cluster.get(key)).get("status")
+            await env.change(key, {"status": status}, by="kube-controller-manager", status=True)
+            async with env.running(Mode.REPLACE, take_over=True, take_over_delay=30) as process:
+                await periods(1)
+                assert (await env.conditions(key))["AbleToScale"] == ("Unknown", "TakingOver")
+                assert process.states() == {"taking_over": 1}
+                env.queue(50)
+                await periods(1)
+                assert await env.replicas() == 3
+                await periods(1)
+                assert (await env.replicas(), process.states()) == (5, {"running": 1})
+            async with env.running(Mode.REPLACE, take_over_delay=30):  # its status is ours now
+                env.queue(70)
+                await periods(1)
+            assert await env.replicas() == 7
+
+        run_scenario(scenario)
+
+    def test_a_claim_of_a_process_that_died_is_not_run_earlier(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             env.queue(50)
             key = await env.autoscale(of=BUILT_IN)
             await writes_status(env, key)
-            async with env.running(Mode.REPLACE, take_over=True):
+            async with env.running(Mode.REPLACE, take_over=True, take_over_delay=30):
                 await periods(2)
-            assert await env.replicas() == 5
-            async with env.running(Mode.REPLACE):  # its status is ours now, so the flag is not needed
-                env.queue(70)
+            async with env.running(Mode.REPLACE, take_over_delay=30):
                 await periods(2)
-            assert await env.replicas() == 7
+                assert await env.replicas() == 3
+                await periods(1)
+                assert await env.replicas() == 5
 
         run_scenario(scenario)
 
-    def test_an_autoscaler_is_left_to_a_controller_that_still_writes_its_status(
+    @pytest.mark.promise("one-controller")
+    @pytest.mark.parametrize(
+        ("take_over", "is_new"),
+        [
+            pytest.param(True, False, id="with the flag"),
+            pytest.param(False, False, id="without it"),
+            pytest.param(False, True, id="a new autoscaler"),
+        ],
+    )
+    def test_beside_the_built_in_controller_it_yields_before_it_scales(
+        self, run_scenario: RunScenario, *, take_over: bool, is_new: bool
+    ) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            env.queue(50)
+            key = await env.autoscale(of=BUILT_IN)
+            if not is_new:
+                await BuiltIn(env, key, wanted=3).sync()
+            env.cluster.requests.clear()
+            ours = env.running(Mode.REPLACE, take_over=take_over, take_over_delay=30)
+            async with BuiltIn(env, key, wanted=3).running(), ours as process:
+                await periods(20)
+                assert process.states() == {"left_alone": 1}
+                assert_state_dropped(process)
+                [reason] = [note for _, _, note in await env.events("LeftAlone")]
+            scales = [one for one in env.writes if one.subresource is Subresource.SCALE]
+            assert (await env.replicas(), scales) == (3, [])
+            assert reason.startswith("kube-controller-manager wrote its status")
+
+        run_scenario(scenario)
+
+    def test_an_autoscaler_is_claimed_again_an_hour_after_another_controller_kept_it(
         self, run_scenario: RunScenario
     ) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             env.queue(50)
             key = await env.autoscale(of=BUILT_IN)
-            await writes_status(env, key)
-            async with env.running(Mode.REPLACE, take_over=True) as process:
-                await periods(1)
+            await BuiltIn(env, key, wanted=3).sync()
+            async with env.running(Mode.REPLACE, take_over=True, take_over_delay=30) as process:
+                async with BuiltIn(env, key, wanted=3).running():
+                    await periods(4)
+                    assert process.states() == {"left_alone": 1}
+                await periods(4 * 59)
+                assert await env.replicas() == 3
+                await periods(12)
                 assert await env.replicas() == 5
-                await asyncio.sleep(2)
-                await writes_status(env, key, desired=4)
-                env.queue(90)
-                await periods(3)
-                assert (await env.replicas(), process.states()) == (5, {"left_alone": 1})
-                assert_state_dropped(process)
 
         run_scenario(scenario)
 
-    def test_the_reason_is_logged_once(self, run_scenario: RunScenario, caplog: pytest.LogCaptureFixture) -> None:
+    def test_a_status_that_a_user_writes_stops_an_autoscaler_for_one_claim(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            env.queue(50)
+            key = await env.autoscale(of=BUILT_IN)
+            async with env.running(Mode.REPLACE, take_over_delay=30) as process:
+                await periods(4)
+                assert await env.replicas() == 5
+                await asyncio.sleep(1)
+                await env.change(key, {"status": {"desiredReplicas": 9}}, by="kubectl-edit", status=True)
+                env.queue(70)
+                await periods(1)
+                assert (await env.replicas(), process.states()) == (5, {"taking_over": 1})
+                await periods(2)
+                assert (await env.replicas(), process.states()) == (7, {"running": 1})
+
+        run_scenario(scenario)
+
+    def test_a_new_autoscaler_is_run_at_once_where_another_claim_has_lasted(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
+            for name in ("web", "late"):
+                await env.deploy(name, replicas=3)
+            env.queue(50)
+            await env.autoscale(of=BUILT_IN)
+            async with env.running(Mode.REPLACE, take_over_delay=30):
+                await periods(4)
+                assert await env.replicas() == 5
+                await env.autoscale("late", of=BUILT_IN)
+                await periods(1)
+                assert await env.replicas("late") == 5
+
+        run_scenario(scenario)
+
+    def test_a_rejected_claim_is_written_in_the_next_period(
+        self, run_scenario: RunScenario, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            env.queue(50)
+            key = await env.autoscale(of=BUILT_IN)
+            await writes_status(env, key)
+            faulty = FaultyCluster(env.cluster, [faults.server_error(name="web", subresource="status", times=1)])
+            async with env.running(Mode.REPLACE, cluster=faulty, take_over=True, take_over_delay=30):
+                await periods(3)
+                assert await env.replicas() == 3
+                await periods(1)
+                assert await env.replicas() == 5
+
+        run_scenario(scenario)
+        assert [each.getMessage() for each in caplog.records if "claimed" in each.getMessage()] == [
+            "shop/web: it could not be claimed: the server is currently unable to handle the request"
+        ]
+
+    def test_the_reason_is_reported_once(self, run_scenario: RunScenario, caplog: pytest.LogCaptureFixture) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             key = await env.autoscale(of=BUILT_IN)
             await writes_status(env, key)
-            async with env.running(Mode.REPLACE):
+            async with env.running(Mode.REPLACE) as process:
                 for number in range(3):
                     await periods(1)
                     await writes_status(env, key, desired=4 + number)
                 await periods(1)
+                labels = {"namespace": NAMESPACE, "hpa_name": "web", "state": "left_alone"}
+                assert process.monitor.registry.get_sample_value("ocf_hpa_controller_autoscaler_state", labels) == 1
+            assert await env.events() == [("web", "LeftAlone", LEFT_ALONE)]
 
         run_scenario(scenario)
-        messages = [each.getMessage() for each in caplog.records if "is left alone" in each.getMessage()]
-        assert len(messages) == 1
-        assert messages[0] == (
-            "shop/web is left alone (status of 2026-01-01T12:00:00Z): kube-controller-manager wrote its status last;"
-            " if that controller is switched off, run it with --take-over"
-        )
+        messages = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+        assert messages == [f"shop/web: {LEFT_ALONE}"]
+
+
+LEFT_ALONE = (
+    "kube-controller-manager wrote its status last; if that controller is switched off, run it with --take-over"
+)
+
+
+class BuiltIn:
+    """The built-in controller: it scales to a fixed number, and writes the status where it differs."""
+
+    def __init__(self, env: Env, key: ObjectKey, *, wanted: int) -> None:
+        self._env = env
+        self._key = key
+        self._wanted = wanted
+
+    async def sync(self) -> None:
+        if await self._env.replicas() != self._wanted:
+            await self._env.set_scale(DEPLOYMENT, self._wanted, by="kube-controller-manager")
+        able = (await self._env.conditions(self._key)).get("AbleToScale")
+        if able != ("True", "ReadyForNewScale"):
+            await writes_status(self._env, self._key, desired=self._wanted)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async def run() -> None:
+            while True:
+                await asyncio.sleep(PERIOD)
+                await self.sync()
+
+        task = asyncio.create_task(run())
+        yield
+        task.cancel()
+        await asyncio.wait([task])
 
 
 def assert_state_dropped(process: Process) -> None:

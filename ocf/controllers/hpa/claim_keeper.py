@@ -1,0 +1,113 @@
+"""`ClaimKeeper`: claim autoscalers of autoscaling/v2 before they are run, and keep off those of another controller.
+
+`take_over` decides; this module reads the time, writes the claims, and reports what is not run.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+from ocf.autoscaling.algorithm import HpaEvent, Status
+from ocf.autoscaling.algorithm.status_builder import StatusBuilder
+from ocf.cluster import Cluster
+from ocf.concepts import Clock
+from ocf.controllers.hpa.plan import AutoscalerPhase
+from ocf.controllers.hpa.reporter import HpaReporter
+from ocf.controllers.hpa.state import AutoscalerState
+from ocf.controllers.hpa.status_writer import write_status
+from ocf.controllers.hpa.take_over import CLAIM_REASON, RETRY, Claim, Evidence, Policy, Step, next_step
+from ocf.errors import ApiError
+from ocf.objects import Manifest
+from ocf.objects.durations import format_duration
+
+__all__ = ["ClaimKeeper"]
+
+_LEFT_ALONE: Final = "LeftAlone"
+
+
+class ClaimKeeper:
+    """Decides in each reconcile whether an autoscaler may be run, and writes its claim.
+
+    Args:
+        cluster: The cluster of the autoscalers.
+        reporter: Reports what is not run.
+        policy: The rules of claims.
+        clock: Measures the age of claims.
+        release: Drops what is remembered of an autoscaler that another controller runs.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        reporter: HpaReporter,
+        *,
+        policy: Policy,
+        clock: Clock,
+        release: Callable[[AutoscalerState], None],
+    ) -> None:
+        self._cluster = cluster
+        self._reporter = reporter
+        self._policy = policy
+        self._clock = clock
+        self._release = release
+
+    async def hold(self, manifest: Manifest, state: AutoscalerState) -> timedelta | None:
+        """Return for how long an autoscaler must not be run; None if it may be run now.
+
+        Args:
+            manifest: The autoscaler as read.
+            state: Its state.
+
+        Returns:
+            The delay until the next look at it, at most its sync period; None to run it.
+        """
+        status = Status.of(manifest.get("status"))
+        evidence, now, before = Evidence.of(manifest, status), self._clock.elapsed(), state.claim
+        step, claim = next_step(evidence, before, self._policy, now=now)
+        self._learn(step, evidence, before)
+        period = state.parsed.settings.sync_period
+        if step is Step.CLAIM and not await self._write_claim(manifest, status, state):
+            return period
+        state.claim = claim
+        if step is Step.RUN:
+            return None
+        if step is Step.LEAVE:
+            self._leave(state, evidence)
+            return period
+        self._reporter.set_phase(state, AutoscalerPhase.TAKING_OVER)
+        return min(period, self._policy.delay - (now - (claim.since or now)))
+
+    def _learn(self, step: Step, evidence: Evidence, before: Claim) -> None:
+        """Keep whether another controller can be running: a claim that grew old proves that none is."""
+        if before.since is not None and step in {Step.RUN, Step.LEAVE}:
+            self._policy = self._policy._replace(proven=step is Step.RUN)
+        elif evidence.foreign is not None and before.ran:
+            self._policy = self._policy._replace(proven=False)
+
+    async def _write_claim(self, manifest: Manifest, status: Status, state: AutoscalerState) -> bool:
+        """Write the claim of an autoscaler; return whether the API server accepted it."""
+        message = (
+            f"the HPA controller of ocf runs this autoscaler in {format_duration(self._policy.delay)},"
+            " unless another controller writes this condition until then"
+        )
+        builder = StatusBuilder(status.conditions, self._clock.now())
+        builder.set("AbleToScale", "Unknown", CLAIM_REASON, message)
+        try:
+            await write_status(self._cluster, manifest, status._replace(conditions=builder.conditions))
+        except ApiError as error:
+            self._reporter.log_problem(state, f"it could not be claimed: {error.message}")
+            return False
+        self._reporter.note(state, AutoscalerPhase.TAKING_OVER, HpaEvent("Normal", CLAIM_REASON, message))
+        return True
+
+    def _leave(self, state: AutoscalerState, evidence: Evidence) -> None:
+        manager = "another controller" if evidence.foreign is None else evidence.foreign.manager
+        if state.claim.lost is None:
+            message = f"{manager} wrote its status last; if that controller is switched off, run it with --take-over"
+        else:
+            message = (
+                f"{manager} wrote its status while it was taken over, so that controller still runs it;"
+                f" the next attempt is after {format_duration(RETRY)}"
+            )
+        self._release(state)  # where it is run again, it starts without history
+        self._reporter.note(state, AutoscalerPhase.LEFT_ALONE, HpaEvent("Warning", _LEFT_ALONE, message))

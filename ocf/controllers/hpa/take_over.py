@@ -1,0 +1,135 @@
+"""Ownership of autoscalers in mode replace: run, claim, wait, or leave alone, as a pure function.
+
+Only `managedFields` and the conditions show that another controller runs an autoscaler of autoscaling/v2, and a
+controller that finds nothing to change writes nothing. So an autoscaler is claimed before it is run: one write sets its
+condition `AbleToScale` to a reason that only this controller uses. Every HPA controller sets that condition in every
+sync, so one that still runs replaces the reason within its sync period. Nothing is scaled until that period is over.
+"""
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from ocf.autoscaling.algorithm import Status
+from ocf.controllers.hpa.status_writer import FIELD_MANAGER
+from ocf.controllers.hpa.status_writers import StatusWrite, last_foreign_write, status_writers
+from ocf.objects import Manifest
+
+__all__ = ["CLAIM_REASON", "RETRY", "Claim", "Evidence", "Policy", "Step", "next_step"]
+
+CLAIM_REASON: Final = "TakingOver"
+"""The reason of the condition `AbleToScale` of an autoscaler that is claimed."""
+RETRY: Final = timedelta(hours=1)
+"""How long an autoscaler whose claim another controller removed is left alone."""
+
+
+class Step(StrEnum):
+    """What to do with an autoscaler in one reconcile."""
+
+    RUN = "run"
+    CLAIM = "claim"
+    """Write the condition with the reason `CLAIM_REASON`, and scale nothing."""
+    WAIT = "wait"
+    """Scale and write nothing: the claim is not old enough."""
+    LEAVE = "leave"
+    """Scale and write nothing: another controller runs it, or may run it."""
+
+
+class Evidence(NamedTuple):
+    """What the status of an autoscaler shows.
+
+    Args:
+        foreign: The last write of another field manager; None if our own is later, or there is none.
+        has_ours: Whether a field of the status is from us.
+        is_written: Whether a field of the status is from any field manager.
+        is_claimed: Whether `AbleToScale` has the reason `CLAIM_REASON`.
+    """
+
+    foreign: StatusWrite | None = None
+    has_ours: bool = False
+    is_written: bool = False
+    is_claimed: bool = False
+
+    @classmethod
+    def of(cls, autoscaler: Manifest, status: Status) -> "Evidence":
+        """Return what an autoscaler shows.
+
+        Args:
+            autoscaler: Its manifest, with its `managedFields`.
+            status: Its status.
+        """
+        writers = status_writers(autoscaler)
+        return cls(
+            last_foreign_write(autoscaler, FIELD_MANAGER),
+            FIELD_MANAGER in writers,
+            bool(writers),
+            any(each.type == "AbleToScale" and each.reason == CLAIM_REASON for each in status.conditions),
+        )
+
+
+class Claim(NamedTuple):
+    """What is remembered of an autoscaler; durations are times of a monotonic clock.
+
+    Args:
+        since: When its claim was written or first seen; None if it is not claimed.
+        lost: When another controller removed the claim; None if none did.
+        ran: Whether it was run by this process.
+    """
+
+    since: timedelta | None = None
+    lost: timedelta | None = None
+    ran: bool = False
+
+
+class Policy(NamedTuple):
+    """The rules of claims.
+
+    Args:
+        take_over: Whether autoscalers that only another controller ran are claimed.
+        delay: The age that a claim must reach; more than the sync period of any controller that may still run.
+        proven: Whether another claim has reached that age, so no other controller runs.
+    """
+
+    take_over: bool
+    delay: timedelta
+    proven: bool = False
+
+
+def next_step(evidence: Evidence, claim: Claim, policy: Policy, *, now: timedelta) -> tuple[Step, Claim]:
+    """Return what to do with an autoscaler, and what to remember of it.
+
+    A new autoscaler without a status is run at once if no other controller can be running. An autoscaler whose status
+    another client wrote after us (another controller, or a user with kubectl) is claimed again.
+
+    Args:
+        evidence: What its status shows.
+        claim: What is remembered of it.
+        policy: The rules.
+        now: The time of a monotonic clock.
+
+    Returns:
+        The step, and the claim to remember; that of `Step.CLAIM` only applies once the condition is written.
+
+    Example:
+        >>> theirs = Evidence(StatusWrite("2026-01-31T12:00:00Z", "kube-controller-manager"), is_written=True)
+        >>> careful, willing = Policy(False, timedelta(seconds=30)), Policy(True, timedelta(seconds=30))
+        >>> next_step(theirs, Claim(), careful, now=timedelta())[0], next_step(theirs, Claim(), willing, now=timedelta())[0]
+        (<Step.LEAVE: 'leave'>, <Step.CLAIM: 'claim'>)
+        >>> claimed = Evidence(has_ours=True, is_written=True, is_claimed=True)
+        >>> waiting, claim = next_step(claimed, Claim(), willing, now=timedelta(seconds=60))
+        >>> waiting, next_step(claimed, claim, willing, now=timedelta(seconds=90))[0]
+        (<Step.WAIT: 'wait'>, <Step.RUN: 'run'>)
+    """  # noqa: E501 (an example on one line)
+    if evidence.is_claimed:
+        since = now if claim.since is None else claim.since
+        over = now - since >= policy.delay
+        return (Step.RUN, Claim(ran=True)) if over else (Step.WAIT, Claim(since, ran=claim.ran))
+    if claim.since is not None:
+        return Step.LEAVE, Claim(lost=now, ran=claim.ran)
+    if claim.lost is not None and now - claim.lost < RETRY:
+        return Step.LEAVE, claim
+    if evidence.foreign is None and claim.lost is None and (evidence.has_ours or policy.proven):
+        return Step.RUN, Claim(ran=True)
+    if policy.take_over or evidence.foreign is None or evidence.has_ours or claim.ran:
+        return Step.CLAIM, Claim(since=now, ran=claim.ran)
+    return Step.LEAVE, claim
