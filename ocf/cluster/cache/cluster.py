@@ -12,6 +12,7 @@ from ocf.cluster.cache.informer import Informer, InformerState
 from ocf.cluster.cache.keys import NamespacedName, WatchScope
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.serialization import CacheEntry, unpack
+from ocf.cluster.cache.subscriptions import Subscription
 from ocf.cluster.cache.timing import CacheTiming
 from ocf.cluster.cache.transform import reduction
 from ocf.cluster.cache.write_tracker import InFlightWrite
@@ -205,6 +206,19 @@ class CachedCluster:
                 yield event
         finally:
             informer.unsubscribe(subscription)
+
+    def follow(self, api_version: str, kind: str) -> Subscription | None:
+        """Return the pending changes of a kind in all namespaces, which the caller takes; first of all every object.
+
+        Args:
+            api_version: Group and version.
+            kind: Kind.
+
+        Returns:
+            The changes; None while reads of the kind go to the cluster.
+        """
+        informer = self._informer_for(api_version, kind, "")
+        return informer.subscribe("") if informer is not None and informer.synced else None
 
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object from memory, or its Scale from the cluster."""

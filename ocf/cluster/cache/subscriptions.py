@@ -51,6 +51,15 @@ class Subscription:
                     yield event
             await self._changed.wait()
 
+    def take(self) -> list[tuple[NamespacedName, CacheEntry | None]]:
+        """Return the objects with pending changes, each with its present entry; None for one that is gone.
+
+        For a reader that keeps an index of the cache and brings it up to date when it is asked; `events` is not used
+        then. An object is returned once, however often it changed, and nothing is unpacked.
+        """
+        names, self._pending = self._pending, {}
+        return [(name, self._store.get(name)) for name in names]
+
     def _next(self) -> NamespacedName | None:
         """Return an object with a pending change; None if there is none, or the subscription is closed."""
         if self._closed or not self._pending:

@@ -61,6 +61,10 @@ class ClaimKeeper:
         Returns:
             The delay until the next look at it, at most its sync period; None to run it.
         """
+        version = manifest["metadata"].get("resourceVersion")
+        if version is not None and version == state.run_version:
+            return None
+        state.run_version = None
         status = Status.of(manifest.get("status"))
         evidence, now, before = Evidence.of(manifest, status), self._clock.elapsed(), state.claim
         step, claim = next_step(evidence, before, self._policy, now=now)
@@ -70,6 +74,8 @@ class ClaimKeeper:
             return period
         state.claim = claim
         if step is Step.RUN:
+            if not evidence.is_claimed:
+                state.run_version = version  # the same answer until it changes
             return None
         if step is Step.LEAVE:
             self._leave(state, evidence)

@@ -14,7 +14,7 @@ from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import BUILT_IN, OWN, Mode
 from ocf.controllers.hpa.reconciler import Reconciler, ReconcilerDeps, ReportDryRun
-from ocf.controllers.hpa.snapshot import DerivedScaleGetter, SnapshotReader, SubresourceScaleGetter
+from ocf.controllers.hpa.snapshot import DerivedScaleGetter, PodIndex, SnapshotReader, SubresourceScaleGetter
 from ocf.controllers.hpa.take_over import Policy
 from ocf.controllers.metrics_client import MetricsClient, PathReader, RESTMapper
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
@@ -198,6 +198,7 @@ class HpaController:
             others,
             self._metrics,
             scales=scales,
+            pods=PodIndex(others),
             settings=settings,
             clock=self._clock,
             max_age=min(_MAX_READ_AGE, settings.sync_period),

@@ -167,7 +167,7 @@ class Reconciler:
             planned = reject(parsed, Status.of(manifest.get("status")), conflicting, now=self._deps.clock.now())
             return await self._apply_status(manifest, planned) if mode.writes else (planned, parsed.problem)
         hpa = to_autoscaling_v2(manifest) if mode is Mode.OWN_KIND else manifest
-        seen = await self._deps.snapshots.observe(hpa, settings=parsed.settings)
+        seen = await self._deps.snapshots.observe(hpa, settings=parsed.settings, autoscaler=parsed.autoscaler)
         if not mode.writes:
             return self._dry_run(state, seen)
         now, history_now = self._times()

@@ -19,8 +19,10 @@ class AutoscalerState:
     Args:
         spec: Its spec as last read.
         parsed: The parsed spec.
+        generation: The generation of the spec; None if the cluster does not count it.
         history: Recommendations and scale events.
         claim: What is remembered of its ownership, in mode replace.
+        run_version: The resourceVersion at which it may be run; None if that has to be decided.
         observed: The scale that the last dry run observed.
         reported: The last result of a dry run.
         problem: The last failure; empty if the last reconcile succeeded.
@@ -28,8 +30,10 @@ class AutoscalerState:
 
     spec: Manifest
     parsed: ParsedAutoscaler
+    generation: int | None = None
     history: History = field(default_factory=History)
     claim: Claim = field(default_factory=Claim)
+    run_version: str | None = None
     observed: ScaleObservation | None = None
     reported: DryRunResult | None = None
     problem: str = ""
@@ -76,10 +80,13 @@ class StateStore:
         known = self._states.get(key)
         spec = manifest.get("spec") or {}
         if known is not None and known.parsed.uid == manifest["metadata"].get("uid", ""):
-            if known.spec != spec:
-                known.spec, known.parsed = spec, parse_autoscaler(manifest, self._settings)
+            generation = manifest["metadata"].get("generation")
+            if known.generation != generation or known.spec != spec:
+                known.spec, known.generation = spec, generation
+                known.parsed = parse_autoscaler(manifest, self._settings)
             return known, False
-        created = self._states[key] = AutoscalerState(spec, parse_autoscaler(manifest, self._settings))
+        parsed = parse_autoscaler(manifest, self._settings)
+        created = self._states[key] = AutoscalerState(spec, parsed, manifest["metadata"].get("generation"))
         return created, True
 
     def forget(self, key: ObjectKey) -> None:

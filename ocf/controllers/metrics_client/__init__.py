@@ -9,6 +9,7 @@ from ocf.controllers.metrics_client.query import read_metric
 from ocf.controllers.metrics_client.rest_client import RESTMetricsClient
 from ocf.controllers.metrics_client.rest_mapper import RESTMapper
 from ocf.controllers.metrics_client.retry import PathReader, RetryingReader
+from ocf.controllers.metrics_client.usage import PodUsage
 
 __all__ = [
     "CUSTOM_METRICS",
@@ -16,6 +17,7 @@ __all__ = [
     "RESOURCE_METRICS",
     "MetricsClient",
     "PathReader",
+    "PodUsage",
     "RESTMapper",
     "RESTMetricsClient",
     "RetryingReader",

@@ -3,8 +3,8 @@
 The messages are those of the built-in controller and of its client.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final, Protocol
 
 from ocf.autoscaling.algorithm import (
     Metric,
@@ -13,10 +13,10 @@ from ocf.autoscaling.algorithm import (
     read_external,
     read_object,
     read_pods,
-    read_resource,
 )
 from ocf.controllers.metrics_client.client import MetricsClient
-from ocf.controllers.metrics_client.decoding import decode_external_values, decode_pod_metrics, decode_values
+from ocf.controllers.metrics_client.decoding import decode_external_values, decode_values
+from ocf.controllers.metrics_client.usage import PodUsage, usage_samples
 from ocf.errors import ApiError, ManifestError, QuantityError
 from ocf.objects import LabelSelector
 from ocf.schema.metric_sources import METRIC_SOURCES
@@ -27,7 +27,22 @@ __all__ = ["read_metric"]
 _UNREADABLE: Final = (ManifestError, QuantityError, ValueError, OverflowError)
 
 
-async def read_metric(api: MetricsClient, metric: Metric, *, namespace: str, selector: str) -> MetricValues:
+class UsageClient(Protocol):
+    """A client of the resource metrics API that also decodes, for many autoscalers at once."""
+
+    async def usage(self, namespace: str, selector: str) -> Iterable[PodUsage]:
+        """Return the resource usage of pods.
+
+        Args:
+            namespace: The namespace of the pods.
+            selector: The label selector of the pods.
+        """
+        ...
+
+
+async def read_metric(
+    api: MetricsClient, metric: Metric, *, namespace: str, selector: str, usage: UsageClient | None = None
+) -> MetricValues:
     """Read the values of a metric.
 
     Args:
@@ -35,6 +50,7 @@ async def read_metric(api: MetricsClient, metric: Metric, *, namespace: str, sel
         metric: The metric.
         namespace: The namespace of the autoscaler.
         selector: `status.selector` of its scale, which selects its pods.
+        usage: Reads the usage of resources; None uses `api`.
 
     Returns:
         The values. If they cannot be read, for whatever reason, `Unavailable`; nothing is raised. No request is sent
@@ -57,6 +73,8 @@ async def read_metric(api: MetricsClient, metric: Metric, *, namespace: str, sel
         return Unavailable("it was not requested")
     name = METRIC_SOURCES[metric.type].api
     try:
+        if usage is not None and read is _resource:
+            return usage_samples(await usage.usage(namespace, selector), metric.name, metric.container)
         return await read(api, metric, namespace, selector)
     except ApiError as error:
         return Unavailable(f"unable to fetch metrics from {name} metrics API: {error.message}")
@@ -65,8 +83,8 @@ async def read_metric(api: MetricsClient, metric: Metric, *, namespace: str, sel
 
 
 async def _resource(api: MetricsClient, metric: Metric, namespace: str, selector: str) -> MetricValues:
-    entries = decode_pod_metrics(await api.pod_metrics(namespace, selector))
-    return read_resource(entries, metric.name, metric.container)
+    entries = map(PodUsage, await api.pod_metrics(namespace, selector))
+    return usage_samples(entries, metric.name, metric.container)
 
 
 async def _pods(api: MetricsClient, metric: Metric, namespace: str, selector: str) -> MetricValues:

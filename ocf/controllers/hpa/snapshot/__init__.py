@@ -5,6 +5,7 @@
 
 from ocf.controllers.hpa.snapshot.label_index import LabelIndex
 from ocf.controllers.hpa.snapshot.observer import HpaSnapshot, SnapshotReader
+from ocf.controllers.hpa.snapshot.pods import PodIndex
 from ocf.controllers.hpa.snapshot.scale_getter import DerivedScaleGetter, ScaleGetter, SubresourceScaleGetter
 from ocf.controllers.hpa.snapshot.selector_index import SelectorIndex
 from ocf.controllers.hpa.snapshot.single_flight import SharedMetrics, SingleFlight
@@ -13,6 +14,7 @@ __all__ = [
     "DerivedScaleGetter",
     "HpaSnapshot",
     "LabelIndex",
+    "PodIndex",
     "ScaleGetter",
     "SelectorIndex",
     "SharedMetrics",

@@ -5,13 +5,15 @@ longer than everything else, so the index finds candidates by one label.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, Generic, TypeVar
 
 from ocf.objects import LabelSelector
 
 __all__ = ["LabelIndex", "required_labels"]
 
+
+K = TypeVar("K", str, int)
 T = TypeVar("T")
 _ONE_OF: Final = frozenset({"in", "=", "=="})
 
@@ -38,37 +40,66 @@ def required_labels(selector: LabelSelector) -> tuple[tuple[str, str], ...] | No
     return tuple((least.key, value) for value in least.values)
 
 
-class LabelIndex(Generic[T]):
-    """An ordered collection of labelled objects.
-
-    Args:
-        things: The objects, each with its labels.
+class LabelIndex(Generic[K, T]):
+    """A collection of labelled objects by key.
 
     Example:
-        >>> pods = LabelIndex([({"app": "web"}, "web-0"), ({"app": "db"}, "db-0"), ({"app": "web"}, "web-1")])
+        >>> pods: LabelIndex[str, str] = LabelIndex()
+        >>> for name, app in (("web-1", "web"), ("db-0", "db"), ("web-0", "web")):
+        ...     pods.put(name, {"app": app}, f"pod {name}")
         >>> pods.matching(LabelSelector.parse("app=web"))
-        ['web-0', 'web-1']
+        ['pod web-0', 'pod web-1']
     """
 
-    def __init__(self, things: Iterable[tuple[Mapping[str, str], T]]) -> None:
-        self._things = list(things)
-        self._by_label: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-        for place, (labels, _) in enumerate(self._things):
-            for label in labels.items():
-                self._by_label[label].append(place)
+    def __init__(self) -> None:
+        self._things: dict[K, tuple[Mapping[str, str], T]] = {}
+        self._by_label: defaultdict[tuple[str, str], dict[K, None]] = defaultdict(dict)
 
     def __len__(self) -> int:
         return len(self._things)
 
+    def put(self, key: K, labels: Mapping[str, str], thing: T) -> None:
+        """Add an object, in place of the one with the same key.
+
+        Args:
+            key: Its key; results are sorted by it.
+            labels: Its labels; the caller does not change them.
+            thing: The object.
+        """
+        known = self._things.get(key)
+        if known is None or known[0] != labels:
+            self.drop(key)
+            for label in labels.items():
+                self._by_label[label][key] = None
+        self._things[key] = (labels, thing)
+
+    def drop(self, key: K) -> None:
+        """Remove an object if it exists.
+
+        Args:
+            key: Its key.
+        """
+        known = self._things.pop(key, None)
+        for label in () if known is None else known[0].items():
+            keys = self._by_label[label]
+            del keys[key]
+            if not keys:
+                del self._by_label[label]
+
     def matching(self, selector: LabelSelector) -> list[T]:
-        """Return the objects that a selector matches, in order.
+        """Return the objects that a selector matches, sorted by key.
 
         Args:
             selector: The selector.
         """
+        if selector.nothing:
+            return []
         labels = required_labels(selector)
         if labels is None:
-            places: Iterable[int] = range(len(self._things))
+            keys = sorted(self._things)
         else:  # an object has one value per key, so none is found twice
-            places = sorted(place for label in labels for place in self._by_label.get(label, ()))
-        return [self._things[place][1] for place in places if selector.matches(self._things[place][0])]
+            keys = sorted(key for label in labels for key in self._by_label.get(label, ()))
+        things = map(self._things.__getitem__, keys)
+        if labels is not None and len(selector.requirements) == 1:
+            return [thing for _, thing in things]
+        return [thing for labels, thing in things if selector.matches(labels)]

@@ -1,10 +1,10 @@
 """`SnapshotReader`: read the target, pods and metrics of an HPA."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 
 from ocf.autoscaling.algorithm import (
     Autoscaler,
@@ -18,19 +18,23 @@ from ocf.autoscaling.algorithm import (
     Unavailable,
     early_exit_rule,
 )
-from ocf.cluster import Cluster, ListOptions
+from ocf.cluster import Cluster
 from ocf.concepts import Clock, SystemClock
-from ocf.controllers.hpa.snapshot.label_index import LabelIndex
+from ocf.controllers.hpa.snapshot.pods import NamespacePods, PodIndex, list_pods
 from ocf.controllers.hpa.snapshot.scale_getter import ScaleGetter, SubresourceScaleGetter
 from ocf.controllers.hpa.snapshot.selector_index import SelectorIndex
-from ocf.controllers.hpa.snapshot.single_flight import SharedMetrics, SingleFlight
+from ocf.controllers.hpa.snapshot.single_flight import (
+    SharedMetrics,
+    SingleFlight,
+    parse_label_selector,
+    with_timeout,
+)
 from ocf.controllers.metrics_client import MetricsClient, read_metric
-from ocf.errors import ApiError, ManifestError, QuantityError, ServerError
+from ocf.errors import ApiError, ManifestError, QuantityError
 from ocf.objects import LabelSelector, Manifest, ObjectKey
 
 __all__ = ["HpaSnapshot", "SnapshotReader"]
 
-T = TypeVar("T")
 _DEFAULTS: Final = Settings()
 _MAX_READ_AGE: Final = timedelta(seconds=5)
 _REQUEST_TIMEOUT: Final = timedelta(seconds=10)
@@ -55,18 +59,17 @@ class HpaSnapshot:
 class _SharedReads:
     """Reads that HPAs share, all later than `started`."""
 
-    def __init__(self, cluster: Cluster, metrics: MetricsClient, started: timedelta) -> None:
+    def __init__(self, cluster: Cluster, metrics: MetricsClient, started: timedelta, timeout: timedelta) -> None:
         self.started = started
         self.flight = SingleFlight()
-        self.metrics = SharedMetrics(metrics, self.flight)
+        self.metrics = SharedMetrics(metrics, self.flight, timeout=timeout)
         self._cluster = cluster
+        self._timeout = timeout
 
-    async def pods(self, namespace: str) -> LabelIndex[Manifest]:
-        return await self.flight.do(("pods", namespace), lambda: self._pods(namespace))
-
-    async def _pods(self, namespace: str) -> LabelIndex[Manifest]:
-        found = await self._cluster.list("v1", "Pod", ListOptions(namespace=namespace))
-        return LabelIndex((pod["metadata"].get("labels") or {}, pod) for pod in found.items)
+    async def pods(self, namespace: str) -> NamespacePods:
+        return await self.flight.do(
+            ("pods", namespace), lambda: with_timeout(list_pods(self._cluster, namespace), self._timeout)
+        )
 
 
 class SnapshotReader:
@@ -84,6 +87,7 @@ class SnapshotReader:
         cluster: The cluster of pods and targets.
         metrics: The client of the metrics APIs.
         scales: Reads Scales; None reads the subresource from `cluster`.
+        pods: The pods of all namespaces; None lists those of a namespace from `cluster`.
         selectors: The known selectors of other HPAs; None starts without any, as the controller does.
         settings: The settings of the controller; its features decide which HPAs need no metrics.
         clock: Measures the age of a read.
@@ -132,6 +136,7 @@ class SnapshotReader:
         metrics: MetricsClient,
         *,
         scales: ScaleGetter | None = None,
+        pods: PodIndex | None = None,
         selectors: SelectorIndex | None = None,
         settings: Settings = _DEFAULTS,
         clock: Clock | None = None,
@@ -140,6 +145,7 @@ class SnapshotReader:
     ) -> None:
         self._cluster = cluster
         self._metrics = metrics
+        self._pod_index = pods
         self._scales = scales or SubresourceScaleGetter(cluster)
         self.selectors = selectors if selectors is not None else SelectorIndex()
         """The known selectors of HPAs; the caller removes those of deleted HPAs."""
@@ -159,7 +165,9 @@ class SnapshotReader:
         """Cancel running reads; callers that wait for them get an error."""
         await asyncio.gather(*(sync.flight.close() for sync in self._shared))
 
-    async def observe(self, hpa: Manifest, *, settings: Settings | None = None) -> HpaSnapshot:
+    async def observe(
+        self, hpa: Manifest, *, settings: Settings | None = None, autoscaler: Autoscaler | None = None
+    ) -> HpaSnapshot:
         """Read the snapshot of an HPA.
 
         A failed read is a value: `Unavailable` in place of the scale or of a metric, with the message of the built-in
@@ -169,6 +177,7 @@ class SnapshotReader:
         Args:
             hpa: The HPA, autoscaling/v2, with its status.
             settings: The settings of this HPA; None uses those of the reader.
+            autoscaler: Its parsed spec; None parses it.
 
         Returns:
             The snapshot.
@@ -177,7 +186,7 @@ class SnapshotReader:
             ManifestError: If the HPA itself cannot be parsed; an API server does not store such an HPA.
             ValueError: If a time in its status is invalid.
         """
-        autoscaler, status = Autoscaler.of(hpa), Status.of(hpa.get("status"))
+        autoscaler, status = autoscaler or Autoscaler.of(hpa), Status.of(hpa.get("status"))
         target = ObjectKey(autoscaler.api_version, autoscaler.kind, autoscaler.target, autoscaler.namespace)
         found = await self._scale(target)
         scale = found if isinstance(found, Unavailable) else Scale.of(found)
@@ -192,7 +201,7 @@ class SnapshotReader:
         if target.api_version.count("/") > 1:
             return _NOT_REQUESTED  # the algorithm reports the error
         try:
-            return await self._with_timeout(self._scales.scale(target))
+            return await with_timeout(self._scales.scale(target), self._request_timeout)
         except ApiError as error:
             return Unavailable(error.message)
         except ManifestError as error:
@@ -215,36 +224,27 @@ class SnapshotReader:
             )
         written = str(parsed)
         asked = [self._metric_values(sync, metric, autoscaler.namespace, written) for metric in autoscaler.metrics]
-        return _with(seen, pods, await asyncio.gather(*asked))
+        # A single one needs no task.
+        return _with(seen, pods, [await asked[0]] if len(asked) == 1 else await asyncio.gather(*asked))
 
     async def _pods(self, sync: _SharedReads, namespace: str, selector: LabelSelector) -> list[Pod] | Unavailable:
         """Return the pods that a selector matches; an error makes every metric unavailable."""
         try:
-            return [Pod.of(pod) for pod in (await self._with_timeout(sync.pods(namespace))).matching(selector)]
+            known = None if self._pod_index is None else self._pod_index.namespace(namespace)
+            return (await sync.pods(namespace) if known is None else known).select(selector)
         except ApiError as error:
             return Unavailable(f"unable to list pods: {error.message}")
         except (QuantityError, ValueError) as error:
             return Unavailable(f"unable to read pods: {error}")
 
     async def _metric_values(self, sync: _SharedReads, metric: Metric, namespace: str, selector: str) -> MetricValues:
-        try:
-            return await self._with_timeout(read_metric(sync.metrics, metric, namespace=namespace, selector=selector))
-        except ApiError as error:
-            return Unavailable(error.message)
-
-    async def _with_timeout(self, work: Awaitable[T]) -> T:
-        """Return a result, or raise if it takes longer than the timeout."""
-        try:
-            async with asyncio.timeout(self._request_timeout.total_seconds()):
-                return await work
-        except TimeoutError as error:
-            raise ServerError(f"no answer within {self._request_timeout.total_seconds():g} s") from error
+        return await read_metric(sync.metrics, metric, namespace=namespace, selector=selector, usage=sync.metrics)
 
     def _shared_reads(self, max_age: timedelta) -> _SharedReads:
         now = self._clock.elapsed()
         current = self._shared[-1] if self._shared else None
         if current is None or now - current.started >= max_age:
-            current = _SharedReads(self._cluster, self._metrics, now)
+            current = _SharedReads(self._cluster, self._metrics, now, self._request_timeout)
             self._shared = [*(sync for sync in self._shared if sync.flight.busy), current]
         return current
 
@@ -262,6 +262,6 @@ def _with(seen: Snapshot, pods: Sequence[Pod], readings: Sequence[MetricValues])
 def _parsed(selector: str) -> LabelSelector | None:
     """Parse the selector of a scale; return None for a selector that the algorithm rejects."""
     try:
-        return LabelSelector.parse(selector) if selector else None
+        return parse_label_selector(selector) if selector else None
     except ManifestError:
         return None

@@ -6,6 +6,7 @@ and one watch per kind, however many autoscalers there are.
 """
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from ocf.autoscaling.api.decoders import integer, read_object, struct, text
@@ -195,5 +196,15 @@ def _derived(workload: Manifest) -> Manifest:
 
 def _selector(kind: str, selector: Any) -> dict[str, str]:
     in_object_form = {"matchLabels": selector} if kind == "ReplicationController" and selector else selector
-    written = "" if in_object_form is None else str(LabelSelector.of(in_object_form))
+    if in_object_form is None:
+        return {}
+    labels = in_object_form.get("matchLabels") or {}
+    only_labels = labels and not in_object_form.get("matchExpressions")
+    written = _labels_text(tuple(labels.items())) if only_labels else str(LabelSelector.of(in_object_form))
     return {"selector": written} if written else {}
+
+
+@lru_cache(maxsize=4096)
+def _labels_text(labels: tuple[tuple[str, str], ...]) -> str:
+    """Return the text form of `matchLabels`, with a cache: a workload has the same one in every sync."""
+    return str(LabelSelector.of({"matchLabels": dict(labels)}))

@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
+from datetime import timedelta
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from ocf.controllers.hpa.snapshot.label_index import LabelIndex
-from ocf.controllers.metrics_client import MetricsClient
+from ocf.controllers.metrics_client import MetricsClient, PodUsage
 from ocf.errors import ServerError
 from ocf.objects import LabelSelector, Manifest
 
-__all__ = ["SharedMetrics", "SingleFlight"]
+__all__ = ["SharedMetrics", "SingleFlight", "parse_label_selector", "with_timeout"]
 
 T = TypeVar("T")
 
@@ -41,7 +43,8 @@ class SingleFlight:
         if task is None:
             task = self._tasks[key] = asyncio.create_task(work())
             task.add_done_callback(_seen)
-        await asyncio.wait([task])  # unlike `await task`, does not propagate cancellation in either direction
+        if not task.done():
+            await asyncio.wait([task])  # unlike `await task`, does not propagate cancellation in either direction
         if task.cancelled():
             raise ServerError("the read was cancelled: the snapshot reader was closed")
         result: T = task.result()
@@ -69,18 +72,27 @@ class SharedMetrics:
     Args:
         api: The client that sends the requests.
         flight: The requests sent so far.
+        timeout: How long to wait for each response; None for no limit. A later one is an error.
     """
 
-    def __init__(self, api: MetricsClient, flight: SingleFlight) -> None:
+    def __init__(self, api: MetricsClient, flight: SingleFlight, *, timeout: timedelta | None = None) -> None:
         self._api = api
         self._flight = flight
+        self._timeout = timeout
+
+    async def usage(self, namespace: str, selector: str) -> Sequence[PodUsage]:
+        """Return the usage of resources by pod; as `UsageClient`."""
+        found = await self._flight.do(("usage", namespace), lambda: self._usage(namespace))
+        if found is None:
+            entries = await self._ask(
+                ("usage", namespace, selector), lambda: self._api.pod_metrics(namespace, selector)
+            )
+            return [PodUsage(entry) for entry in entries]
+        return found.matching(parse_label_selector(selector))
 
     async def pod_metrics(self, namespace: str, selector: str = "") -> Sequence[Any]:
         """Return the usage of resources by pod; as `MetricsClient`."""
-        found = await self._flight.do(("usage", namespace), lambda: self._usage(namespace))
-        if found is None:
-            return await self._ask(("usage", namespace, selector), lambda: self._api.pod_metrics(namespace, selector))
-        return found.matching(LabelSelector.parse(selector))
+        return [usage.entry for usage in await self.usage(namespace, selector)]
 
     async def pods_metric(
         self, namespace: str, metric: str, *, selector: str = "", metric_selector: str = ""
@@ -109,17 +121,52 @@ class SharedMetrics:
         )
 
     async def _ask(self, key: Hashable, ask: Callable[[], Awaitable[Sequence[Any]]]) -> Sequence[Any]:
-        async def work() -> Sequence[Any]:
-            return await ask()
+        return await self._flight.do(key, lambda: self._answer(ask))
 
-        return await self._flight.do(key, work)
+    async def _answer(self, ask: Callable[[], Awaitable[Sequence[Any]]]) -> Sequence[Any]:
+        return await with_timeout(ask(), self._timeout)
 
-    async def _usage(self, namespace: str) -> LabelIndex[Any] | None:
+    async def _usage(self, namespace: str) -> LabelIndex[int, PodUsage] | None:
         """Return all entries of a namespace by their labels; None if an entry has no labels."""
-        entries = await self._api.pod_metrics(namespace)
-        labels = [_labels(entry) for entry in entries]
-        labelled = [(each, entry) for each, entry in zip(labels, entries, strict=True) if each]
-        return LabelIndex(labelled) if len(labelled) == len(entries) else None
+        index: LabelIndex[int, PodUsage] = LabelIndex()
+        for position, entry in enumerate(await self._answer(lambda: self._api.pod_metrics(namespace))):
+            labels = _labels(entry)
+            if not labels:
+                return None
+            index.put(position, labels, PodUsage(entry))
+        return index
+
+
+async def with_timeout(work: Awaitable[T], limit: timedelta | None) -> T:
+    """Return a result, or raise if it takes too long.
+
+    Args:
+        work: The work; it is cancelled when the time is over.
+        limit: How long it may take; None for no limit.
+
+    Raises:
+        ServerError: If it takes longer.
+    """
+    if limit is None:
+        return await work
+    try:
+        async with asyncio.timeout(limit.total_seconds()):
+            return await work
+    except TimeoutError as error:
+        raise ServerError(f"no answer within {limit.total_seconds():g} s") from error
+
+
+@lru_cache(maxsize=4096)
+def parse_label_selector(text: str) -> LabelSelector:
+    """Parse a selector, with a cache: that of an autoscaler is the same in every sync.
+
+    Args:
+        text: The selector; it was checked before.
+
+    Raises:
+        ManifestError: If it is invalid.
+    """
+    return LabelSelector.parse(text)
 
 
 def _seen(task: asyncio.Task[Any]) -> None:

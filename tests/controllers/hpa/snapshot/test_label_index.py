@@ -24,7 +24,10 @@ SELECTORS = st.lists(TERMS, max_size=3).map(",".join).map(LabelSelector.parse)
 
 @given(st.lists(LABELS), SELECTORS)
 def test_matches_are_found_in_order(things: list[dict[str, str]], selector: LabelSelector) -> None:
-    found = LabelIndex((labels, number) for number, labels in enumerate(things)).matching(selector)
+    index: LabelIndex[int, int] = LabelIndex()
+    for number, labels in enumerate(things):
+        index.put(number, labels, number)
+    found = index.matching(selector)
     assert found == [number for number, labels in enumerate(things) if selector.matches(labels)]
 
 
