@@ -22,6 +22,7 @@ from ocf.controllers.hpa.reporter import HpaReporter
 from ocf.controllers.hpa.snapshot import HpaSnapshot, SnapshotReader
 from ocf.controllers.hpa.state import AutoscalerState, StateStore
 from ocf.controllers.hpa.status_writer import write_scale, write_status
+from ocf.controllers.hpa.sync_slots import SyncSlots
 from ocf.controllers.hpa.take_over import Policy
 from ocf.controllers.hpa.target_index import TargetIndex
 from ocf.controllers.metrics_client import RESTMapper
@@ -87,6 +88,7 @@ class Reconciler:
         )
         self.target_index: Final = TargetIndex()
         self.states: Final = StateStore(deps.settings)
+        self._slots = SyncSlots()
         self.selectors: Final = deps.snapshots.selectors
         # Times of histories are on an axis that starts at the wall clock and then only follows elapsed time.
         self._epoch: Final = deps.clock.now() - deps.clock.elapsed()
@@ -136,7 +138,8 @@ class Reconciler:
             self._reporter.report(state, planned, problem, seconds=took.total_seconds())
         else:  # it was deleted meanwhile; drop what this reconcile has recorded since
             self.forget(key)
-        return planned.delay
+            return planned.delay
+        return self._slots.delay(key, planned.delay, now=self._deps.clock.elapsed())
 
     def forget(self, key: ObjectKey) -> None:
         """Drop the state of a deleted autoscaler.
@@ -145,6 +148,7 @@ class Reconciler:
             key: The autoscaler.
         """
         self.states.forget(key)
+        self._slots.forget(key)
         self.selectors.forget(key.namespace, key.name)
         self._deps.monitor.forget(key.namespace, key.name)
 

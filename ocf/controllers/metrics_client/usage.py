@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from ocf.autoscaling.algorithm import Sample, Unavailable, read_resource
 from ocf.controllers.metrics_client.decoding import decode_pod_metrics
 from ocf.objects.durations import parse_duration
 from ocf.objects.timestamps import parse_rfc3339
 
-__all__ = ["PodUsage", "usage_samples"]
+__all__ = ["PodUsage", "has_text_labels", "usage_samples"]
 
 
 class _Plain(NamedTuple):
@@ -101,6 +101,7 @@ _FIELDS: Final = frozenset({"metadata", "timestamp", "window", "containers"})
 _METADATA: Final = frozenset({"name", "namespace", "creationTimestamp", "labels"})
 _CONTAINER: Final = {"name", "usage"}
 _AMOUNT: Final = re.compile(r"([0-9]{1,12})(n|u|m||k|Ki|Mi)")
+_TEXT: Final = {str}
 _MICRO: Final = 10**6  # billionths of a thousandth
 _NANO_OF: Final = {
     "n": 1,
@@ -127,13 +128,19 @@ def _plain(entry: Any) -> _Plain | None:
     if at is None or window is None or (made is not None and _instant(made) is None):
         return None
     read = [found for found in map(_container, containers) if found is not None]
-    if len(read) < len(containers) or not _has_texts(metadata.get("labels", {})):
+    if len(read) < len(containers) or not has_text_labels(metadata.get("labels", {})):
         return None
     return _Plain(name, at, window, tuple(read))
 
 
-def _has_texts(labels: Any) -> bool:
-    return labels.__class__ is dict and all(part.__class__ is str for pair in labels.items() for part in pair)
+def has_text_labels(labels: Any) -> TypeGuard[dict[str, str]]:
+    """Return whether a value is a map from texts to texts, as labels are.
+
+    Args:
+        labels: The value.
+    """
+    # One class each; a loop in Python takes several times as long.
+    return labels.__class__ is dict and {*map(type, labels), *map(type, labels.values())} <= _TEXT
 
 
 def _container(container: Any) -> tuple[str, Mapping[str, int]] | None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from ocf.controllers.hpa.snapshot.label_index import LabelIndex
 from ocf.controllers.metrics_client import MetricsClient, PodUsage
+from ocf.controllers.metrics_client.usage import has_text_labels
 from ocf.errors import ServerError
 from ocf.objects import LabelSelector, Manifest
 
@@ -179,6 +180,4 @@ def _labels(entry: Any) -> Mapping[str, str] | None:
     """Return the labels of an entry; None if it has none, or if they are malformed."""
     metadata = entry.get("metadata") if isinstance(entry, Mapping) else None
     labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
-    if isinstance(labels, Mapping) and all(isinstance(part, str) for pair in labels.items() for part in pair):
-        return labels
-    return None
+    return labels if has_text_labels(labels) else None
