@@ -29,6 +29,7 @@ __all__ = ["KwokProvider"]
 _MANAGED: Final = f"{PREFIX}/provider"
 _ANNOTATION: Final = "kwok.x-k8s.io/node"
 _FIELD_MANAGER: Final = "ocf-kwok"
+_BOOTING: Final = {"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": "the node is booting"}
 
 
 class KwokProvider:
@@ -93,6 +94,8 @@ class KwokProvider:
         node = node_manifest(request, known, provider="kwok")
         node["metadata"]["labels"][_MANAGED] = "kwok"
         node["metadata"]["annotations"] = {_ANNOTATION: "fake"}
+        # Without the condition, the node lifecycle controller takes the taint away that keeps pods off a new node.
+        node["status"]["conditions"] = [dict(_BOOTING)]
         return node
 
 
