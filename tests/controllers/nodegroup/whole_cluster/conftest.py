@@ -70,8 +70,6 @@ async def env(
         stack.enter_context(plane.kwok(stages()))
         namespace = stack.enter_context(plane.namespace("nodes-"))
         async with await plane.cluster() as cluster:
-            found = Environment(
-                plane, cluster, ShiftedClock(tmp_path / "shift"), namespace=namespace, audit=audit
-            )
+            found = Environment(plane, cluster, ShiftedClock(tmp_path / "shift"), namespace=namespace, audit=audit)
             async with found.recorder.recording():
                 yield found

@@ -13,7 +13,7 @@ from ocf.objects import LabelSelector, Manifest
 from ocf.objects.conditions import is_condition_true
 from ocf.objects.owner_references import controller_of
 
-__all__ = ["KINDS", "Change", "Recorder", "State", "violations"]
+__all__ = ["KINDS", "Change", "Recorder", "State", "is_serving", "violations"]
 
 API: Final = "autoscaling.ocf.dev/v1alpha1"
 KINDS: Final = (
@@ -157,7 +157,7 @@ def _evictions_keep_budgets(before: State, change: Change, after: State) -> Iter
     for budget in _of(after, "PodDisruptionBudget"):
         if not _selects(budget, pod):
             continue
-        healthy = sum(_is_healthy(each) for each in _of(after, "Pod") if _selects(budget, each))
+        healthy = sum(is_serving(each) for each in _of(after, "Pod") if _selects(budget, each))
         if healthy < budget["spec"]["minAvailable"]:
             yield f"the eviction of {_name(pod)} left {healthy} healthy pods of {budget['spec']['minAvailable']}"
 
@@ -209,7 +209,8 @@ def _selects(budget: Manifest, pod: Manifest) -> bool:
     return same and LabelSelector.of(budget["spec"]["selector"]).matches(pod["metadata"].get("labels") or {})
 
 
-def _is_healthy(pod: Manifest) -> bool:
+def is_serving(pod: Manifest) -> bool:
+    """Return whether a pod is ready and is not being deleted."""
     ready = is_condition_true((pod.get("status") or {}).get("conditions"), "Ready")
     return ready and "deletionTimestamp" not in pod["metadata"]
 

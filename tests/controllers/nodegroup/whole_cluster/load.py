@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ocf.cluster import Cluster, ListOptions
-from ocf.objects.conditions import is_condition_true
 from ocf.testing.fake_metrics import FakeMetricsClient
+from tests.controllers.nodegroup.whole_cluster.history import is_serving
 
 __all__ = ["SharedLoad"]
 
@@ -26,12 +26,7 @@ class SharedLoad(FakeMetricsClient):
 
     async def pod_metrics(self, namespace: str, selector: str = "") -> Sequence[Any]:
         pods = (await self._cluster.list("v1", "Pod", ListOptions(namespace=namespace, label_selector=selector))).items
-        ready = [
-            each["metadata"]
-            for each in pods
-            if is_condition_true((each.get("status") or {}).get("conditions"), "Ready")
-            and "deletionTimestamp" not in each["metadata"]
-        ]
+        ready = [each["metadata"] for each in pods if is_serving(each)]
         used = f"{self.millicores // max(len(ready), 1)}m"
         for pod in ready:
             self.set_usage(namespace, pod["name"], {"app": {"cpu": used}}, labels=pod.get("labels"), window="1ms")

@@ -17,12 +17,13 @@ from ocf.cluster import Cluster
 from ocf.concepts import Recorder
 from ocf.controllers.hpa import ControllerOptions as HpaOptions
 from ocf.controllers.hpa import HpaController, Mode
-from ocf.controllers.hpa.manager import leader_runner as hpa_runner
+from ocf.controllers.hpa.reporter import COMPONENT as HPA
 from ocf.controllers.metrics_client import RESTMetricsClient
+from ocf.controllers.nodegroup.options import ControllerOptions
 from ocf.controllers.nodegroup.plan import Plan
-from ocf.controllers.nodegroup.process import ProcessOptions, leader_runner
+from ocf.controllers.nodegroup.process import ProcessOptions, controller_runner
 from ocf.controllers.nodegroup.providers.kwok import KwokProvider
-from ocf.controllers.nodegroup.reconciler import ControllerOptions
+from ocf.controllers.process import leader_runner
 from ocf.runtime.operator import LeaderRunner
 from ocf.testing.metrics_stub import MetricsStub
 from tests.controllers.nodegroup.whole_cluster.environment import HPA_USER, NODE_GROUP_USER, TYPES, Environment
@@ -82,8 +83,8 @@ async def controllers(env: Environment) -> AsyncIterator[Running]:
         )
         stopped = asyncio.Event()
         runners: list[LeaderRunner] = [
-            hpa_runner(hpa, make, stopped=stopped),
-            leader_runner(
+            leader_runner(hpa, make, component=HPA, stopped=stopped),
+            controller_runner(
                 nodes,
                 lambda where: KwokProvider(where, TYPES),
                 ProcessOptions(controller=quick),
