@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from ocf.cluster import DeleteOptions, PatchOptions, PatchType
 from ocf.cluster.cache import CachedCluster
@@ -14,6 +12,9 @@ from ocf.controllers.nodegroup.cluster_reader import ObjectReader
 from ocf.embedded import EmbeddedCluster
 from ocf.nodegroups.snapshot import Pod, Shapes
 from ocf.objects import Manifest, ObjectKey
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def pod(name: str, *, app: str = "web", **spec: Any) -> Manifest:
