@@ -9,7 +9,7 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 * `openapi`: discovery and OpenAPI of the embedded server, `ocf/embedded/http/{served.json.gz,openapi.json.xz}`
 * `protobuf`: its table of protobuf fields, `ocf/embedded/http/protobuf.json.gz`
 * `http`: responses over HTTP, `tests/embedded/http/recorded`
-* `corpus`: validation of HPAs, `tests/autoscaling/validation/data`
+* `corpus`: validation of HPAs, `tests/autoscaling/{validation,api}/data`
 * `decisions`: decisions of the HPA controller's own package, `tests/autoscaling/algorithm/data/decisions.jsonl.gz`
 * `syncs`: syncs of the real kube-controller-manager, `tests/controllers/hpa/comparison/data`
 * `scheduling`: decisions of the scheduler, `tests/nodegroups/data/scheduler.jsonl.xz`
@@ -146,6 +146,7 @@ def http(servers: Servers) -> None:
 def corpus(servers: Servers) -> None:
     """Record the validation of HPAs."""
     script("record_hpa_corpus", servers.lenient, TOKEN, "--gated", servers.gated, "--etcd", servers.etcd)
+    script("record_hpa_v1", servers.lenient, TOKEN)
 
 
 def decisions(_: Servers) -> None:

@@ -66,8 +66,7 @@ def default(
 def _stored(manifest: Manifest, gates: FeatureGates) -> Manifest:
     from ocf.autoscaling import admitted
     from ocf.autoscaling.api.v1_conversion import to_v1
-    from ocf.autoscaling.api.versions import read_hpa
 
-    stored = admitted(read_hpa(manifest, gates=gates), gates=gates)
+    stored = admitted(manifest, gates=gates, any_version=True)
     stored = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", **stored}
     return to_v1(stored) if manifest.get("apiVersion") == "autoscaling/v1" else stored

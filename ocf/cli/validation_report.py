@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.autoscaling import FeatureGates, validate
-from ocf.autoscaling.api.versions import read_hpa
 from ocf.cli.validation_places import Place, find_place
 from ocf.errors import ConfigError, ManifestError
 
@@ -140,24 +139,22 @@ def check(
         return ValidationReport(document=document, name="?", errors=(_unreadable(document.problem),))
     name = name_of(manifest)
     try:
-        hpa = read_hpa(manifest, gates=gates)
-        stored = None if old is None else read_hpa(old, gates=gates)
+        errors = validate(manifest, old, gates=gates, any_version=True)
     except ManifestError as error:
-        errors = tuple(_unreadable(problem.detail, problem.path) for problem in error.problems)
-        return ValidationReport(document=document, name=name, errors=errors)
-    found = tuple(
-        ValidationError(error.path, str(error.type), error.detail, error.message)
-        for error in validate(hpa, stored, gates=gates)
-    )
+        unreadable = tuple(_unreadable(problem.detail, problem.path) for problem in error.problems)
+        return ValidationReport(document=document, name=name, errors=unreadable)
+    found = tuple(ValidationError(error.path, str(error.type), error.detail, error.message) for error in errors)
     if found or others is None:
         return ValidationReport(document=document, name=name, errors=found)
-    return ValidationReport(document=document, name=name, findings=_lint_findings(hpa, others, gates))
+    return ValidationReport(document=document, name=name, findings=_lint_findings(manifest, others, gates))
 
 
-def _lint_findings(hpa: Manifest, others: Sequence[Manifest], gates: FeatureGates) -> tuple[Finding, ...]:
+def _lint_findings(manifest: Manifest, others: Sequence[Manifest], gates: FeatureGates) -> tuple[Finding, ...]:
     from ocf.autoscaling import lint
+    from ocf.autoscaling.api.versions import read_hpa
     from ocf.autoscaling.targets.targets import find_scale_target
 
+    hpa = read_hpa(manifest, gates=gates)
     return lint(hpa, find_scale_target(hpa, others), others, gates=gates)
 
 

@@ -9,6 +9,7 @@ The result is what the structs of the API server hold: nulls are dropped, except
 the empty value, and quantities are texts in the API server's notation.
 """
 
+from functools import cache
 from typing import Final
 
 from ocf.autoscaling.api.decoders import (
@@ -28,12 +29,15 @@ from ocf.objects import Manifest
 __all__ = ["decode"]
 
 
-def decode(hpa: object, *, tolerance_known: bool = True, strict: bool = True) -> Manifest:
+def decode(
+    hpa: object, *, tolerance_known: bool = True, generation_known: bool = False, strict: bool = True
+) -> Manifest:
     """Decode a manifest of autoscaling/v2.
 
     Args:
         hpa: A manifest, or a model of the client; it is not changed. `apiVersion` and `kind` may be missing.
         tolerance_known: Whether the API server has the field `tolerance` of the scaling rules (1.33 and newer).
+        generation_known: Whether the conditions have the field `observedGeneration` (1.37 and newer).
         strict: Whether unknown fields are rejected, as with `kubectl`; otherwise they are dropped, as the API server
             does without strict field validation.
 
@@ -50,7 +54,7 @@ def decode(hpa: object, *, tolerance_known: bool = True, strict: bool = True) ->
         Traceback (most recent call last):
         ocf.errors.ManifestError: HorizontalPodAutoscaler: spec.maxReplica: unknown field, did you mean "maxReplicas"?
     """
-    reader = _HPA if tolerance_known else _OLD_HPA
+    reader = _hpa(tolerance_known=tolerance_known, generation_known=generation_known)
     return read_object(hpa, reader, "autoscaling/v2", "HorizontalPodAutoscaler", strict=strict)
 
 
@@ -79,19 +83,12 @@ def _metric(values_field: str, reader: Reader) -> Reader:
     )
 
 
-_CONDITION: Final = struct(type=text, status=text, lastTransitionTime=instant, reason=text, message=text)
-_STATUS: Final = struct(
-    observedGeneration=_INT64,
-    lastScaleTime=instant,
-    currentReplicas=_INT32,
-    desiredReplicas=_INT32,
-    currentMetrics=items(_metric("current", _CURRENT), dict),
-    conditions=items(_CONDITION, dict),
-)
 _POLICY: Final = struct(type=text, value=_INT32, periodSeconds=_INT32)
 
 
-def _hpa(**added_to_rules: Reader) -> Reader:
+@cache
+def _hpa(*, tolerance_known: bool, generation_known: bool) -> Reader:
+    added_to_rules = {"tolerance": quantity} if tolerance_known else {}
     rules = struct(
         stabilizationWindowSeconds=_INT32, selectPolicy=text, policies=items(_POLICY, dict), **added_to_rules
     )
@@ -102,8 +99,14 @@ def _hpa(**added_to_rules: Reader) -> Reader:
         metrics=items(_metric("target", _TARGET), dict),
         behavior=struct(scaleUp=rules, scaleDown=rules),
     )
-    return struct(apiVersion=text, kind=text, metadata=METADATA, spec=spec, status=_STATUS)
-
-
-_HPA: Final = _hpa(tolerance=quantity)
-_OLD_HPA: Final = _hpa()
+    added = {"observedGeneration": _INT64} if generation_known else {}
+    condition = struct(type=text, status=text, lastTransitionTime=instant, reason=text, message=text, **added)
+    status = struct(
+        observedGeneration=_INT64,
+        lastScaleTime=instant,
+        currentReplicas=_INT32,
+        desiredReplicas=_INT32,
+        currentMetrics=items(_metric("current", _CURRENT), dict),
+        conditions=items(condition, dict),
+    )
+    return struct(apiVersion=text, kind=text, metadata=METADATA, spec=spec, status=status)

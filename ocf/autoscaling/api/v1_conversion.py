@@ -9,10 +9,11 @@ responses of a real API server where the reference does not describe them.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ocf.autoscaling.api.defaulting import default
+from ocf.autoscaling.api.v1_annotations import read_behavior, read_metrics, read_statuses
 from ocf.objects import Manifest, copy_json
 from ocf.schema.metric_sources import source_field
 
@@ -35,8 +36,9 @@ _ANNOTATIONS: Final = frozenset(
         f"{_PREFIX}scale-up-tolerance",
     }
 )
+_DEFAULT_PERCENT: Final = 80
 _ESCAPES: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
-_CONDITION_FIELDS: Final = ("type", "status", "lastTransitionTime", "reason", "message")
+_CONDITION_FIELDS: Final = ("type", "status", "lastTransitionTime", "reason", "message", "observedGeneration")
 
 
 def to_v1(hpa: Manifest) -> Manifest:
@@ -80,14 +82,17 @@ def to_v1(hpa: Manifest) -> Manifest:
     return _assemble(out, spec, status, annotations)
 
 
-def to_v2(hpa: Manifest) -> Manifest:
+def to_v2(hpa: Manifest, *, defaults: bool = True, tolerance_known: bool = True) -> Manifest:
     """Convert an HPA of `autoscaling/v1` to `autoscaling/v2`.
 
     Args:
         hpa: The object; it is not changed.
+        defaults: Whether to set the defaults of `autoscaling/v2`, as in an object that is read from the API server. A
+            new object is validated without them: a `behavior` without policies is rejected.
+        tolerance_known: Whether the API server has the field `tolerance` of the scaling rules (1.33 and newer).
 
     Returns:
-        The object in `autoscaling/v2`, with defaults. Invalid annotations are dropped, as the API server does.
+        The object in `autoscaling/v2`. Invalid annotations are dropped, as the API server does.
 
     Example:
         >>> hpa = {"metadata": {"name": "web"}, "spec": {"maxReplicas": 3, "targetCPUUtilizationPercentage": 70}}
@@ -98,19 +103,20 @@ def to_v2(hpa: Manifest) -> Manifest:
     out["apiVersion"] = "autoscaling/v2"
     spec, status = dict(out.get("spec") or {}), dict(out.get("status") or {})
     annotations = (out.get("metadata") or {}).get("annotations") or {}
-    metrics = [_metric_to_v2(metric, _SPEC_READERS) for metric in _read(annotations, _METRICS, list) or []]
+    metrics = read_metrics(annotations.get(_METRICS))
     target = spec.pop("targetCPUUtilizationPercentage", None)
     if target is not None:
         metrics.append(_cpu_utilization(target))
-    if metrics:
-        spec["metrics"] = metrics
-    behavior = _behavior_from_text(_read(annotations, _BEHAVIOR, dict) or {})
+    spec["metrics"] = metrics or [_cpu_utilization(_DEFAULT_PERCENT)]
+    behavior = read_behavior(annotations.get(_BEHAVIOR), tolerance_known=tolerance_known)
     if behavior:
         spec["behavior"] = behavior
+    if spec.get("minReplicas") is None:
+        spec["minReplicas"] = 1
     usage = status.pop("currentCPUUtilizationPercentage", None)
-    current = _read(annotations, _CURRENT, list)
+    current = read_statuses(annotations.get(_CURRENT))
     if current is not None:
-        status["currentMetrics"] = [_metric_to_v2(metric, _STATUS_READERS) for metric in current]
+        status["currentMetrics"] = current
     elif usage is not None:
         status["currentMetrics"] = [
             {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": usage}}}
@@ -118,7 +124,8 @@ def to_v2(hpa: Manifest) -> Manifest:
     conditions = _read(annotations, _CONDITIONS, list)
     if conditions is not None:
         status["conditions"] = conditions
-    return default(_assemble(out, spec, status, {}))
+    converted = _assemble(out, spec, status, {})
+    return default(converted) if defaults else converted
 
 
 def _assemble(out: Manifest, spec: _Json, status: _Json, annotations: Mapping[str, str]) -> Manifest:
@@ -268,101 +275,6 @@ def _at(value: Any, place: str) -> Any:
     return value
 
 
-def _present(**values: Any) -> _Json:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _identifier(source: Mapping[str, Any], selector: str = "selector") -> _Json:
-    return _present(name=source.get("metricName") or "", selector=source.get(selector))
-
-
-def _object_to_v2(source: Mapping[str, Any]) -> _Json:
-    value, average = source.get("targetValue"), source.get("averageValue")
-    if average is not None and value in (None, "0", 0):
-        # The zero is only there because the field is required in v1.
-        value = None
-    kind = "Value" if average is None else "AverageValue"
-    return {
-        "describedObject": dict(source.get("target") or {}),
-        "metric": _identifier(source),
-        "target": _present(type=kind, value=value, averageValue=average),
-    }
-
-
-def _pods_to_v2(source: Mapping[str, Any]) -> _Json:
-    target = _present(type="AverageValue", averageValue=source.get("targetAverageValue"))
-    return {"metric": _identifier(source), "target": target}
-
-
-def _resource_to_v2(source: Mapping[str, Any]) -> _Json:
-    percent = source.get("targetAverageUtilization")
-    target = _present(
-        type="AverageValue" if percent is None else "Utilization",
-        averageValue=source.get("targetAverageValue"),
-        averageUtilization=percent,
-    )
-    return {**_present(name=source.get("name"), container=source.get("container")), "target": target}
-
-
-def _external_to_v2(source: Mapping[str, Any]) -> _Json:
-    value = source.get("targetValue")
-    kind = "AverageValue" if value is None else "Value"
-    target = _present(type=kind, value=value, averageValue=source.get("targetAverageValue"))
-    return {"metric": _identifier(source, "metricSelector"), "target": target}
-
-
-def _object_status_to_v2(source: Mapping[str, Any]) -> _Json:
-    current = _present(value=source.get("currentValue"), averageValue=source.get("averageValue"))
-    return {
-        "describedObject": dict(source.get("target") or {}),
-        "metric": _identifier(source),
-        "current": current,
-    }
-
-
-def _pods_status_to_v2(source: Mapping[str, Any]) -> _Json:
-    return {"metric": _identifier(source), "current": _present(averageValue=source.get("currentAverageValue"))}
-
-
-def _resource_status_to_v2(source: Mapping[str, Any]) -> _Json:
-    current = _present(
-        averageValue=source.get("currentAverageValue"), averageUtilization=source.get("currentAverageUtilization")
-    )
-    return {**_present(name=source.get("name"), container=source.get("container")), "current": current}
-
-
-def _external_status_to_v2(source: Mapping[str, Any]) -> _Json:
-    current = _present(value=source.get("currentValue"), averageValue=source.get("currentAverageValue"))
-    return {"metric": _identifier(source, "metricSelector"), "current": current}
-
-
-_Reader = Callable[[Mapping[str, Any]], _Json]
-
-_SPEC_READERS: Final[Mapping[str, _Reader]] = {
-    "Object": _object_to_v2,
-    "Pods": _pods_to_v2,
-    "Resource": _resource_to_v2,
-    "ContainerResource": _resource_to_v2,
-    "External": _external_to_v2,
-}
-_STATUS_READERS: Final[Mapping[str, _Reader]] = {
-    "Object": _object_status_to_v2,
-    "Pods": _pods_status_to_v2,
-    "Resource": _resource_status_to_v2,
-    "ContainerResource": _resource_status_to_v2,
-    "External": _external_status_to_v2,
-}
-
-
-def _metric_to_v2(metric: Mapping[str, Any], readers: Mapping[str, _Reader]) -> _Json:
-    kind = str(metric.get("type"))
-    field = source_field(kind)
-    source = metric.get(field)
-    if not field or not isinstance(source, Mapping):
-        return {"type": kind}
-    return {"type": kind, field: readers[kind](source)}
-
-
 # The behavior is written with the names of the fields in Go, which begin with a capital.
 _RULE_NAMES: Final = ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
 _POLICY_NAMES: Final = ("type", "value", "periodSeconds")
@@ -385,27 +297,3 @@ def _rules_to_text(rules: Mapping[str, Any] | None) -> _Json | None:
             {_capital(name): policy.get(name) for name in _POLICY_NAMES} for policy in rules.get("policies") or ()
         ]
     return out
-
-
-def _behavior_from_text(text: Mapping[str, Any]) -> _Json:
-    found = {name: _rules_from_text(_member(text, name)) for name in ("scaleUp", "scaleDown")}
-    return {name: rules for name, rules in found.items() if rules is not None}
-
-
-def _rules_from_text(text: Any) -> _Json | None:
-    if not isinstance(text, Mapping):
-        return None
-    rules = {name: _member(text, name) for name in _RULE_NAMES}
-    policies = rules["policies"]
-    if isinstance(policies, list):
-        rules["policies"] = [
-            {name: _member(policy, name) for name in _POLICY_NAMES}
-            for policy in policies
-            if isinstance(policy, Mapping)
-        ]
-    return {name: value for name, value in rules.items() if value is not None}
-
-
-def _member(value: Mapping[str, Any], name: str) -> Any:
-    """Return a field regardless of the case of its name, as the JSON decoder of the API server does."""
-    return next((item for key, item in value.items() if key.lower() == name.lower()), None)

@@ -43,7 +43,8 @@ def read_hpa(manifest: Manifest, *, gates: FeatureGates = _CURRENT) -> Manifest:
         gates: The feature gates of the API server.
 
     Returns:
-        The HPA as autoscaling/v2, without nulls and without defaults.
+        The HPA as autoscaling/v2, without nulls and without defaults. One of autoscaling/v1 has the defaults of
+        that version: `minReplicas` and the metric of autoscaling/v1.
 
     Raises:
         ManifestError: With every unknown field and every value of a wrong type; or if no supported release of
@@ -57,11 +58,13 @@ def read_hpa(manifest: Manifest, *, gates: FeatureGates = _CURRENT) -> Manifest:
     """
     version = manifest.get("apiVersion")
     if version == "autoscaling/v2":
-        return decode(manifest, tolerance_known=gates.tolerance_known)
+        return decode(manifest, tolerance_known=gates.tolerance_known, generation_known=gates.observed_generation)
     if version == "autoscaling/v1":
         from ocf.autoscaling.api.v1_conversion import to_v2
 
-        return decode(to_v2(read_object(manifest, _V1, version, _KIND)), tolerance_known=gates.tolerance_known)
+        known = gates.tolerance_known
+        converted = to_v2(read_object(manifest, _V1, version, _KIND), defaults=False, tolerance_known=known)
+        return decode(converted, tolerance_known=known)
     gone = f'"{version}" is not served by a supported release of Kubernetes: write autoscaling/v2'
     raise ManifestError(f"{_KIND} {_name(manifest)}".strip(), [FieldProblem("apiVersion", gone)])
 

@@ -15,6 +15,7 @@ from ocf.autoscaling.api.defaulting import default_decoded
 from ocf.autoscaling.validation.behavior import behavior_errors
 from ocf.autoscaling.validation.metrics import metrics_errors
 from ocf.autoscaling.validation.references import UNCHECKED, described_rule, reference_errors, target_rule
+from ocf.autoscaling.validation.stored_form import stored_form
 from ocf.objects import Manifest, get_field
 from ocf.objects.field_errors import FieldError, invalid, required
 from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors, update_errors
@@ -45,7 +46,11 @@ _DIRECTIONS: Final = (("spec", "behavior", "scaleUp"), ("spec", "behavior", "sca
 
 
 def validate(
-    hpa: Manifest | BaseModel, old: Manifest | BaseModel | None = None, *, gates: FeatureGates = _CURRENT
+    hpa: Manifest | BaseModel,
+    old: Manifest | BaseModel | None = None,
+    *,
+    gates: FeatureGates = _CURRENT,
+    any_version: bool = False,
 ) -> tuple[FieldError, ...]:
     """Return the errors of the API server for an HPA.
 
@@ -57,6 +62,8 @@ def validate(
         old: The stored object, for an update; None for a creation. Its `resourceVersion` is not compared: a stale one
             is a conflict, not a validation error.
         gates: The feature gates of the API server; by default those of Kubernetes 1.36.
+        any_version: Whether manifests of autoscaling/v1 are converted, as for a request in that version. They do not
+            get the defaults of autoscaling/v2 before they are validated.
 
     Returns:
         All errors, in the order of the API server and with its repetitions; empty if it would accept the object.
@@ -72,8 +79,10 @@ def validate(
         spec.maxReplicas: Required value: must be set and greater than 0
         spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`
     """
-    stored = None if old is None else _stored(old)
-    decoded = decode(hpa, tolerance_known=gates.tolerance_known)
+    stored = None if old is None else _stored(old, any_version=any_version)
+    decoded = _decoded(hpa, gates, any_version=any_version)
+    if not (any_version and _is_v1(hpa)):
+        decoded = default_decoded(decoded)
     return tuple(_errors(_prepare(decoded, stored, gates), stored, gates))
 
 
@@ -114,7 +123,7 @@ def validate_status(hpa: Manifest | BaseModel, old: Manifest | BaseModel) -> tup
     Raises:
         ManifestError: If it cannot be decoded.
     """
-    stored, decoded = _stored(old), decode(hpa)
+    stored, decoded = _stored(old, any_version=False), decode(hpa)
     metadata, old_metadata = _with_system_fields(decoded, stored)["metadata"], stored["metadata"]
     status = decoded.get("status", {})
     return (
@@ -131,20 +140,26 @@ def validate_status(hpa: Manifest | BaseModel, old: Manifest | BaseModel) -> tup
 
 
 def admitted(
-    hpa: Manifest | BaseModel, old: Manifest | BaseModel | None = None, *, gates: FeatureGates = _CURRENT
+    hpa: Manifest | BaseModel,
+    old: Manifest | BaseModel | None = None,
+    *,
+    gates: FeatureGates = _CURRENT,
+    any_version: bool = False,
 ) -> Manifest:
     """Return an HPA as the API server would store it, if it accepts it.
 
-    Besides setting defaults, the API server drops nulls, the status, the annotations of autoscaling/v1, and a tolerance
-    if its feature gate is off; it stores quantities in its own notation.
+    Besides setting defaults, the API server drops nulls, empty optional fields, the status, the annotations of
+    autoscaling/v1, and a tolerance if its feature gate is off; it stores quantities in its own notation.
 
     Args:
         hpa: A manifest of autoscaling/v2, or a model of the client.
         old: The stored object, for an update; None for a creation.
         gates: The feature gates of the API server.
+        any_version: Whether manifests of autoscaling/v1 are converted, as for a request in that version.
 
     Returns:
-        A new manifest, without the fields that the API server generates (uid, creation time, resource version).
+        A new manifest of autoscaling/v2, without the fields that the API server generates (uid, creation time,
+        resource version).
 
     Raises:
         ManifestError: If it cannot be decoded.
@@ -154,20 +169,33 @@ def admitted(
         >>> stored["spec"]["minReplicas"], "behavior" in stored["spec"]
         (1, False)
     """
-    stored = None if old is None else _stored(old)
-    decoded = decode(hpa, tolerance_known=gates.tolerance_known)
-    return _prepare(decoded, stored, gates)
+    stored = None if old is None else _stored(old, any_version=any_version)
+    decoded = _decoded(hpa, gates, any_version=any_version)
+    return stored_form(_prepare(default_decoded(decoded), stored, gates))
 
 
-def _stored(old: Manifest | BaseModel) -> Manifest:
+def _decoded(hpa: Manifest | BaseModel, gates: FeatureGates, *, any_version: bool) -> Manifest:
+    if any_version and isinstance(hpa, dict):
+        from ocf.autoscaling.api.versions import read_hpa
+
+        return read_hpa(hpa, gates=gates)
+    return decode(hpa, tolerance_known=gates.tolerance_known, generation_known=gates.observed_generation)
+
+
+def _is_v1(hpa: Manifest | BaseModel) -> bool:
+    return isinstance(hpa, dict) and hpa.get("apiVersion") == "autoscaling/v1"
+
+
+def _stored(old: Manifest | BaseModel, *, any_version: bool) -> Manifest:
     # A newer API server may have stored fields that are unknown here.
-    return {"metadata": {}, **default_decoded(decode(old, strict=False))}
+    of_v1 = any_version and _is_v1(old)
+    decoded = _decoded(old, _CURRENT, any_version=True) if of_v1 else decode(old, strict=False)
+    return {"metadata": {}, **default_decoded(decoded)}
 
 
 def _prepare(hpa: Manifest, old: Manifest | None, gates: FeatureGates) -> Manifest:
-    """Return a decoded object as the API server validates it."""
-    hpa = default_decoded(hpa)
-    hpa.pop("status", None)
+    """Return a decoded object with the defaults of its version as the API server validates it."""
+    hpa = {field: value for field, value in hpa.items() if field != "status"}
     if old is not None and "status" in old:
         hpa["status"] = old["status"]
     hpa = _with_system_fields(hpa, old)

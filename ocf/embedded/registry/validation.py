@@ -180,12 +180,11 @@ def _autoscaler_problems(manifest: Manifest, live: Manifest | None) -> Iterator[
 
 def _autoscaler_spec(manifest: Manifest) -> Manifest:
     """Return the spec in `autoscaling/v2`, the version of the rules, for a request in any version."""
-    from ocf.autoscaling import default
     from ocf.autoscaling.api.v1_conversion import to_v2
 
     spec: Manifest = manifest["spec"]
     if manifest["apiVersion"] == "autoscaling/v1":
-        spec = default(to_v2(manifest))["spec"]
+        spec = to_v2(manifest, defaults=False)["spec"]
     return spec
 
 

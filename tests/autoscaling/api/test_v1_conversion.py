@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ocf.autoscaling import default
 from ocf.autoscaling.api.v1_conversion import to_v1, to_v2
-from ocf.objects import Manifest, copy_json
+from ocf.objects import Manifest, Quantity, copy_json
 
 METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
@@ -32,7 +32,7 @@ def resource(name: str, **target: Any) -> Manifest:
     return {"type": "Resource", "resource": {"name": name, "target": target}}
 
 
-quantities = st.integers(1, 10_000).map(str)
+quantities = st.integers(1, 10_000).map(lambda number: str(Quantity.parse(number)))
 selectors = st.none() | st.just({"matchLabels": {"a": "b"}})
 
 

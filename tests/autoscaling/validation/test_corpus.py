@@ -254,7 +254,7 @@ def parts(manifest: Manifest) -> Manifest:
     metadata = {key: item for key, item in manifest.get("metadata", {}).items() if key not in MADE_UP}
     if metadata.get("generateName"):
         metadata.pop("name", None)
-    return without_empty({"metadata": metadata, "spec": manifest["spec"]})  # type: ignore[no-any-return]  # JSON
+    return {"metadata": metadata, "spec": manifest["spec"]}
 
 
 def accepted() -> Iterator[Row]:
@@ -279,7 +279,7 @@ def test_decoding_and_defaulting_alone_give_the_stored_spec() -> None:
         shown(row)
         for row in accepted()
         if row.gates.configurable_tolerance
-        and without_empty(default(decode(row.hpa))["spec"]) != parts(row.answer)["spec"]
+        and without_empty(default(decode(row.hpa))["spec"]) != without_empty(parts(row.answer)["spec"])
     ]
 
     assert wrong == []

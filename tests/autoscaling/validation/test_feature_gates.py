@@ -63,3 +63,14 @@ def test_the_api_versions_of_references_are_validated_from_1_34() -> None:
         "spec.scaleTargetRef.apiVersion",
         "spec.metrics[0].object.describedObject.apiVersion",
     ]
+
+
+@pytest.mark.parametrize(("release", "known"), [("1.36", False), ("1.37", True)])
+def test_conditions_have_a_generation_since_a_release(release: str, known: bool) -> None:
+    manifest = {**hpa(), "status": {"conditions": [{"type": "AbleToScale", "observedGeneration": 3}]}}
+    gates = FeatureGates.for_release(release)
+    if known:
+        assert validate(manifest, gates=gates) == ()
+    else:
+        with pytest.raises(ManifestError, match=r"status.conditions\[0\].observedGeneration: unknown field"):
+            validate(manifest, gates=gates)
