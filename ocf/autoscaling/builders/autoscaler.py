@@ -57,6 +57,8 @@ def autoscale(
     behavior: V2HorizontalPodAutoscalerBehavior | None = ...,
     name: str = ...,
     namespace: str = ...,
+    labels: Mapping[str, str] | None = ...,
+    annotations: Mapping[str, str] | None = ...,
     requests_added: bool = ...,
     gates: FeatureGates = ...,
 ) -> Autoscaled[Manifest]: ...
@@ -72,6 +74,8 @@ def autoscale(
     behavior: V2HorizontalPodAutoscalerBehavior | None = ...,
     name: str = ...,
     namespace: str = ...,
+    labels: Mapping[str, str] | None = ...,
+    annotations: Mapping[str, str] | None = ...,
     requests_added: bool = ...,
     gates: FeatureGates = ...,
 ) -> Autoscaled[TargetT]: ...
@@ -86,6 +90,8 @@ def autoscale(  # noqa: PLR0913 (all but the target are optional or named)
     behavior: V2HorizontalPodAutoscalerBehavior | None = None,
     name: str = "",
     namespace: str = "",
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
     requests_added: bool = False,
     gates: FeatureGates = _CURRENT,
 ) -> Autoscaled[Any]:
@@ -103,6 +109,8 @@ def autoscale(  # noqa: PLR0913 (all but the target are optional or named)
         behavior: The behavior, from `ocf.autoscaling.scaling`; None for the defaults of the API server.
         name: Name of the HPA; by default that of the target.
         namespace: Namespace of the HPA, for a target without a namespace.
+        labels: Labels of the HPA; those of the target are not copied.
+        annotations: Annotations of the HPA.
         requests_added: Whether the cluster adds requests (by a LimitRange or a webhook), so that containers without a
             request are accepted.
         gates: The feature gates of the cluster; by default those of Kubernetes 1.36.
@@ -129,8 +137,12 @@ def autoscale(  # noqa: PLR0913 (all but the target are optional or named)
         raise ConfigError(f"{subject} is not in {namespace}: an autoscaler scales only what is in its own namespace")
     manifest = _manifest(
         found,
-        name=name or found.name,
-        namespace=namespace or found.namespace,
+        {
+            "name": name or found.name,
+            "namespace": namespace or found.namespace,
+            "labels": _copy(labels),
+            "annotations": _copy(annotations),
+        },
         spec={
             **(
                 {}
@@ -171,12 +183,16 @@ def _check_requests(manifest: Manifest, target: Reference, subject: str) -> None
 _BEHAVIOR: Final = "V2HorizontalPodAutoscalerBehavior"
 
 
-def _manifest(target: Reference, *, name: str, namespace: str, spec: Manifest) -> Manifest:
-    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+def _copy(texts: Any) -> Any:
+    """Return a map of the manifest's own; validation rejects any other value."""
+    return dict(texts) if isinstance(texts, Mapping) else texts
+
+
+def _manifest(target: Reference, metadata: Manifest, spec: Manifest) -> Manifest:
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
-        "metadata": metadata,
+        "metadata": {field: value for field, value in metadata.items() if value},
         "spec": {"scaleTargetRef": target.to_manifest(), **spec},
     }
 

@@ -477,3 +477,37 @@ class TestComparedWithCdk8s:
         )
         with pytest.raises(ManifestError, match="must specify a positive target averageValue"):
             spec_of(deployment(CPU), metrics=[metric])
+
+
+class TestMetadata:
+    def test_labels_and_annotations_are_those_of_the_autoscaler(self) -> None:
+        labels, annotations = {"team": "shop"}, {"example.com/reason": "sales"}
+        made = autoscale(deployment(CPU), max_replicas=3, labels=labels, annotations=annotations).hpa
+
+        assert made.metadata
+        assert (made.metadata.labels, made.metadata.annotations) == (labels, annotations)
+        labels["team"] = "other"
+        assert made.metadata.labels == {"team": "shop"}
+
+    @pytest.mark.parametrize("empty", [None, {}])
+    def test_without_any_none_are_written(self, empty: dict[str, str] | None) -> None:
+        target = deployment(CPU)
+        target["metadata"]["labels"] = {"app": "shop"}
+        made = autoscale(target, max_replicas=3, labels=empty, annotations=empty).hpa
+
+        assert made.metadata
+        assert (made.metadata.labels, made.metadata.annotations) == (None, None)
+
+    @pytest.mark.parametrize(
+        ("arguments", "problem"),
+        [
+            ({"labels": {"-": "a"}}, r"metadata\.labels: Invalid value: \"-\""),
+            ({"labels": {"a": "b c"}}, r"metadata\.labels: Invalid value: \"b c\""),
+            ({"labels": {"a": 5}}, r"metadata\.labels\.a: must be a text, not 5"),
+            ({"annotations": {"a/b/c": "d"}}, r"metadata\.annotations: Invalid value: \"a/b/c\""),
+            ({"annotations": ["a"]}, r"metadata\.annotations: must be a map, not a list"),
+        ],
+    )
+    def test_an_invalid_label_or_annotation_is_rejected(self, arguments: dict[str, Any], problem: str) -> None:
+        with pytest.raises(ManifestError, match=problem):
+            autoscale(deployment(CPU), max_replicas=3, **arguments)
