@@ -3,15 +3,20 @@
 A simulated day has thousands of syncs, and a sweep of settings has thousands of such days, so a sync must take
 microseconds. The cases have the shape of an everyday workload: ten ready pods with one container each, cpu as the
 metric, and twenty recommendations in the history.
+
+A controller also has to find out whether the status is to be written. Nearly always it is not, so `deciding.step` does
+both on a status that has converged, and is compared with the same step of the real controller, where that was built.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from benchmarks.figures import Case, Suite
-from benchmarks.timer import each_call
+from benchmarks.figures import Case, Count, Suite
+from benchmarks.go_controller import go_controller
+from benchmarks.timer import Measure, each_call
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     Behavior,
@@ -27,8 +32,11 @@ from ocf.autoscaling.algorithm import (
     ScalingPolicy,
     ScalingRules,
     Snapshot,
+    Status,
+    Unavailable,
     apply_behavior_limits,
     decide,
+    read_resource,
     stabilize_with_behavior,
 )
 from ocf.autoscaling.explain import explain
@@ -36,6 +44,8 @@ from ocf.autoscaling.explain import explain
 __all__ = ["suite"]
 
 _ROUND_LIMIT: Final = 40_000
+_STEP_LIMIT: Final = 50_000
+_SHARE_OF_GO: Final = 0.8
 _LIMITS_LIMIT: Final = 2_000
 _NOW: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 _PERIOD: Final = timedelta(seconds=15)
@@ -64,13 +74,118 @@ def _snapshot(target: int, behavior: Behavior | None) -> Snapshot:
     return Snapshot(autoscaler=autoscaler, scale=Scale(10, 10, "app=web"), pods=_PODS, metric_values=(_SAMPLES,))
 
 
+_HPA: Final[dict[str, Any]] = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "minReplicas": 1,
+        "maxReplicas": 50,
+        "metrics": [
+            {
+                "type": "Resource",
+                "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+            }
+        ],
+    },
+}
+_SCALE: Final = {
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {"replicas": 10},
+    "status": {"replicas": 10, "selector": "app=web"},
+}
+_POD_MANIFESTS: Final[list[dict[str, Any]]] = [
+    {
+        "metadata": {"name": pod.name, "namespace": "shop", "labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "500m"}}}]},
+        "status": {
+            "phase": "Running",
+            "startTime": "2026-01-31T11:00:00Z",
+            "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-31T11:01:00Z"}],
+        },
+    }
+    for pod in _PODS
+]
+_USAGE: Final[list[dict[str, Any]]] = [
+    {
+        "metadata": {"name": pod.name},
+        "timestamp": "2026-01-31T11:59:45Z",
+        "window": "30s",
+        "containers": [{"name": "app", "usage": {"cpu": "400m"}}],
+    }
+    for pod in _PODS
+]
+
+
+def _go_case() -> dict[str, Any]:
+    """Return the same snapshot, history and settings as the program of the real controller reads them."""
+    now = int(_NOW.timestamp() * 1000)
+    samples = {pod.name: [400, now - 15_000, 30_000] for pod in _PODS}
+    recommendations = [[10, int(each.at.timestamp() * 1000)] for each in _HISTORY.recommendations or ()]
+    return {
+        "hpa": {**_HPA, "status": {"currentReplicas": 10, "desiredReplicas": 10}},
+        "scale": _SCALE,
+        "pods": _POD_MANIFESTS,
+        "readings": {"Resource/cpu": {"samples": samples}},
+        "recs": recommendations,
+        "now": now,
+        "tolerance": 0.1,
+        "downscale": 300_000,
+        "cpuInit": 300_000,
+        "readiness": 30_000,
+        "factor": 2.0,
+        "minimum": 4.0,
+    }
+
+
+def _step(snapshot: Snapshot) -> bool:
+    return decide(snapshot, _HISTORY, now=_NOW).status_changed
+
+
+def _step_from_manifests(hpa: dict[str, Any]) -> bool:
+    usage = read_resource(_USAGE, "cpu")
+    assert not isinstance(usage, Unavailable)
+    return _step(Snapshot.of(hpa, scale=_SCALE, pods=_POD_MANIFESTS, metric_values=(usage,)))
+
+
+def _step_cases(quiet: Snapshot, go: Measure | None) -> Iterator[Case]:
+    """Yield the whole step: decide, and find out that the status stays as it is."""
+    status = decide(quiet, _HISTORY, now=_NOW).status.to_manifest()
+    converged, manifest = replace(quiet, status=Status.of(status)), {**_HPA, "status": status}
+    assert not _step(converged)
+    assert not _step_from_manifests(manifest)
+    if go is not None:
+        yield Case(name="deciding.go", what="the step of the real controller, in its own process", measure=go)
+    yield Case(
+        name="deciding.step",
+        what="the first, and that its status is not to be written",
+        measure=each_call(lambda: _step(converged)),
+        limit=_STEP_LIMIT,
+        against="deciding.go" if go is not None else "deciding.sync",
+        share=_SHARE_OF_GO if go is not None else None,
+    )
+    yield Case(
+        name="deciding.manifests",
+        what="the same, reading HPA, pods and usage from manifests",
+        measure=each_call(lambda: _step_from_manifests(manifest)),
+        against="deciding.step",
+    )
+
+
 @contextmanager
 def suite() -> Iterator[Suite]:
     """Give the cases."""
+    with go_controller(_go_case()) as go:
+        yield _cases(go)
+
+
+def _cases(go: Measure | None) -> list[Case | Count]:
     quiet, growing = _snapshot(80, None), _snapshot(60, _BEHAVIOR)
     assert not decide(quiet, _HISTORY, now=_NOW).rescale
     assert decide(growing, _HISTORY, now=_NOW).desired == 14
-    yield [
+    return [
+        *_step_cases(quiet, go),
         Case(
             name="deciding.sync",
             what="a sync that changes nothing: 10 pods, cpu",

@@ -29,6 +29,7 @@ class Case:
         limit: Nanoseconds that the median must stay below; None for a figure that is only informative.
         against: Name of the case of the same suite that the ratio is taken to.
         beyond: Whether only what it takes more than `against` counts; the ratio still compares the whole.
+        share: The largest ratio that is allowed; None for a ratio that is only informative.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Case:
     limit: float | None = None
     against: str = ""
     beyond: bool = False
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +81,10 @@ class Figure:
         maximum: The largest of the rounds.
         rounds: How many there were.
         limit: What the median has to hold.
-        holds: Whether it does; None without a limit, or where it was not judged.
+        holds: Whether median and ratio do; None without a limit, or where it was not judged.
         against: What the ratio is taken to.
         ratio: Median of the ratios of each round.
+        share: What the ratio has to hold.
     """
 
     name: str
@@ -95,6 +98,7 @@ class Figure:
     holds: bool | None
     against: str
     ratio: float | None
+    share: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -113,6 +117,10 @@ def timed(case: Case, samples: Mapping[str, Sequence[float]], *, judged: bool) -
     others = samples.get(case.against)
     spread = [mine - other for mine, other in zip(own, others, strict=True)] if case.beyond and others else own
     middle = median(spread)
+    ratio = median(mine / other for mine, other in zip(own, others, strict=True)) if others else None
+    verdicts = [middle < case.limit] if case.limit is not None else []
+    if case.share is not None and ratio is not None:
+        verdicts.append(ratio <= case.share)
     return Figure(
         name=case.name,
         what=case.what,
@@ -122,9 +130,10 @@ def timed(case: Case, samples: Mapping[str, Sequence[float]], *, judged: bool) -
         maximum=max(spread),
         rounds=len(own),
         limit=case.limit,
-        holds=middle < case.limit if judged and case.limit is not None else None,
-        against=case.against,
-        ratio=median(mine / other for mine, other in zip(own, others, strict=True)) if others else None,
+        holds=all(verdicts) if judged and verdicts else None,
+        against=case.against if others else "",
+        ratio=ratio,
+        share=case.share,
     )
 
 

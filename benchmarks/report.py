@@ -53,7 +53,10 @@ def _numbers(figure: Figure) -> tuple[str, ...]:
 
 def _ratio(figure: Figure) -> str:
     """Name the yardstick without its suite, which the row names already."""
-    return "" if figure.ratio is None else f"{_three_digits(figure.ratio)} x {figure.against.partition('.')[2]}"
+    if figure.ratio is None:
+        return ""
+    bound = "" if figure.share is None else f", <= {figure.share:g}"
+    return f"{_three_digits(figure.ratio)} x {figure.against.partition('.')[2]}{bound}"
 
 
 def _duration(nanoseconds: float) -> str:

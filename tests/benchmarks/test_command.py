@@ -15,6 +15,7 @@ def test_every_benchmark_runs_and_the_counts_hold(quick_figures: Figures) -> Non
 
 def test_every_figure_has_the_same_fields(quick_figures: Figures) -> None:
     fields = {"name", "what", "unit", "minimum", "median", "maximum", "rounds", "limit", "holds", "against", "ratio"}
+    fields.add("share")
 
     assert {frozenset(figure) for figure in quick_figures.values()} == {frozenset(fields)}
 
@@ -37,6 +38,7 @@ def test_the_promised_limits_are_stated(quick_figures: Figures) -> None:
 
     assert limits == {
         "rendering.full": 150_000,
+        "deciding.step": 50_000,
         "deciding.sync": 40_000,
         "deciding.limits": 2_000,
         "controlling.sync": 15_000,

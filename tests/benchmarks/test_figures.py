@@ -1,5 +1,7 @@
 """Summing up: what the median, the ratio and the verdict are taken from."""
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.figures import Case, Count, counted, timed
@@ -42,8 +44,25 @@ def test_the_median_is_judged(limit: float | None, judged: bool, holds: bool | N
     assert timed(case(limit), SAMPLES, judged=judged).holds is holds
 
 
+@pytest.mark.parametrize(
+    ("share", "limit", "holds"),
+    [
+        pytest.param(2.0, None, True, id="as much as allowed"),
+        pytest.param(1.9, None, False, id="more"),
+        pytest.param(2.0, 30, False, id="the limit is missed"),
+        pytest.param(1.9, 31, False, id="only the limit holds"),
+    ],
+)
+def test_the_ratio_is_judged(share: float, limit: float | None, holds: bool) -> None:
+    judged = replace(case(limit), share=share)
+
+    assert timed(judged, SAMPLES, judged=True).holds is holds
+
+
 def test_a_case_without_its_yardstick_has_no_ratio() -> None:
-    assert timed(case(), {"a.own": [1.0]}, judged=True).ratio is None
+    figure = timed(replace(case(), share=1.0), {"a.own": [1.0]}, judged=True)
+
+    assert (figure.ratio, figure.against, figure.holds) == (None, "", None)
 
 
 @pytest.mark.parametrize(

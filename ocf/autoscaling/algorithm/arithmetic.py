@@ -52,7 +52,9 @@ def saturate64(number: int) -> int:
         >>> saturate64(5), saturate64(2**63) == 2**63 - 1
         (5, True)
     """
-    return max(_INT64_MIN, min(number, INT64_MAX))
+    if _INT64_MIN <= number <= INT64_MAX:
+        return number
+    return INT64_MAX if number > 0 else _INT64_MIN
 
 
 def divide(number: int, divisor: int) -> int:

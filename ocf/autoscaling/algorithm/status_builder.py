@@ -84,6 +84,8 @@ class StatusBuilder:
             message: The message, a sentence.
         """
         known = self._conditions.get(kind)
+        if known is not None and known.status == status and known.message == message and known.reason == reason:
+            return
         since = self.now if known is None else transition_time(status, self.now, stored=(known.status, known.since))
         self._conditions[kind] = HpaCondition(kind, status, reason, message, since)
 
