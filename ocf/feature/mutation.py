@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, Generic, SupportsInt, TypeAlias, TypeVar
 
 from ocf.errors import ConfigError, FeatureGateError
@@ -108,7 +109,20 @@ def record_edits(mutate: Callable[[MutatorT_contra], PlainResult], mutator: Muta
 
 
 def is_deferred_function(function: object) -> bool:
-    """Return whether a function is written with async or yield, so that calling it runs nothing of it."""
+    """Return whether a function is written with async or yield, so that calling it runs nothing of it.
+
+    Args:
+        function: A function, a method, or a `functools.partial` of one; anything else is not such a function.
+
+    Example:
+        >>> async def wait() -> None: ...
+        >>> is_deferred_function(wait), is_deferred_function(print)
+        (True, False)
+    """
+    if type(function) is FunctionType and not vars(function):
+        # Nearly all are plain functions, and every component that is built asks for each of its handlers. Attributes
+        # may mark a plain function as asynchronous.
+        return bool(function.__code__.co_flags & _DEFERRED_FLAGS)
     return any(deferred(function) for deferred in _DEFERRED_FUNCTIONS)
 
 
@@ -153,6 +167,7 @@ def _attribute_problems(mutation: Mutation[Any]) -> Iterator[str]:
         yield f"mutation {mutation.name}: a gate has a method enabled(), got {shown(mutation.feature)}"
 
 
+_DEFERRED_FLAGS: Final = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 _DEFERRED_FUNCTIONS: Final = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
 
 

@@ -66,6 +66,12 @@ class ObjectKey:
             metadata.get("name"),  # type: ignore[arg-type]  # likewise
             metadata.get("namespace") or "",
         )
+        # Keys are made many times per reconcile, and nearly all are valid.
+        is_text = (
+            key.api_version.__class__ is key.kind.__class__ is key.name.__class__ is key.namespace.__class__ is str
+        )
+        if is_text and key.api_version and key.kind and key.name:
+            return key
         wrong = list(key._problems())
         if wrong:
             raise ManifestError(f"{key.kind or 'object'} {key.name or ''}".strip(), wrong)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Never, TypeVar
 
 from ocf.concepts import AliveStatus, CompletionStatus, Data, DataRead, GuardStatus, OperationalStatus, StatusReport
 from ocf.errors import BuildError, ManifestError
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from ocf.feature import Mutation, PlainResult
 
 __all__ = ["IntegrationBuilder", "StaticBuilder", "TaskBuilder", "WorkloadBuilder"]
+
+_HANDLERS: Final = tuple((field.name, f"{field.name} handler") for field in fields(Handlers))
 
 ValueT = TypeVar("ValueT")
 ResourceT = TypeVar("ResourceT")
@@ -204,16 +206,14 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
                 yield f'duplicate mutation name "{name}": mutation names must be unique within a resource'
 
     def _function_problems(self) -> Iterator[str]:
-        handlers: dict[str, object] = {"guard": self._guard}
-        handlers.update(
-            (f"{field.name} handler", getattr(self._handlers, field.name)) for field in fields(self._handlers)
-        )
-        for name, handler in handlers.items():
-            if handler is None:
+        functions: list[tuple[str, object]] = [("guard", self._guard)]
+        functions += [(name, getattr(self._handlers, attribute)) for attribute, name in _HANDLERS]
+        for name, function in functions:
+            if function is None:
                 continue
-            if not callable(handler):
-                yield f"{name} must be a function, not of type {type(handler).__name__}"
-            elif is_deferred_function(handler):
+            if not callable(function):
+                yield f"{name} must be a function, not of type {type(function).__name__}"
+            elif is_deferred_function(function):
                 yield f"{name} must be a plain function, without async and yield"
 
 

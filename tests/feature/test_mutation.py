@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import FrozenInstanceError
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from ocf import feature
 from ocf.errors import ConfigError, FeatureGateError
 from ocf.feature import BooleanGate, Gate, Mutation, VersionGate
+from ocf.feature.mutation import is_deferred_function
 
 
 class Recorder:
@@ -194,3 +196,50 @@ class TestTyping:
     def test_it_cannot_be_changed(self) -> None:
         with pytest.raises(FrozenInstanceError):
             RecorderMutation("a", edit).name = "b"  # type: ignore[misc] # the point of the test
+
+
+class _Handlers:
+    def plain(self) -> None: ...
+
+    async def asynchronous(self) -> None: ...
+
+
+async def _asynchronous() -> None: ...
+
+
+def _generator() -> Iterator[None]:
+    yield
+
+
+async def _asynchronous_generator() -> AsyncIterator[None]:
+    yield
+
+
+def _plain() -> None: ...
+
+
+def _annotated() -> None: ...
+
+
+_annotated.audience = "operators"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("function", "deferred"),
+    [
+        pytest.param(_plain, False, id="a function"),
+        pytest.param(_annotated, False, id="a function with an attribute"),
+        pytest.param(lambda: None, False, id="a lambda"),
+        pytest.param(partial(_plain), False, id="a partial of a function"),
+        pytest.param(_Handlers().plain, False, id="a method"),
+        pytest.param(print, False, id="a built-in function"),
+        pytest.param(None, False, id="not a function"),
+        pytest.param(_asynchronous, True, id="an asynchronous function"),
+        pytest.param(_generator, True, id="a generator"),
+        pytest.param(_asynchronous_generator, True, id="an asynchronous generator"),
+        pytest.param(partial(_asynchronous), True, id="a partial of an asynchronous function"),
+        pytest.param(_Handlers().asynchronous, True, id="an asynchronous method"),
+    ],
+)
+def test_functions_with_async_or_yield_are_recognized(function: object, deferred: bool) -> None:
+    assert is_deferred_function(function) is deferred

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple
 
 from ocf.component.model.resource_options import EffectiveOptions, Lifecycle
 from ocf.concepts import (
@@ -27,9 +27,21 @@ from ocf.concepts import (
 )
 from ocf.objects import Manifest, ObjectKey
 
-ConceptT = TypeVar("ConceptT")
-
 __all__ = ["Registration", "ScaleTargets", "find_scale_targets", "is_resource", "scalers_first"]
+
+_CONCEPTS: Final[Mapping[str, object]] = {
+    "alive": Alive,
+    "operational": Operational,
+    "completable": Completable,
+    "graceful": Graceful,
+    "guardable": Guardable,
+    "suspendable": Suspendable,
+    "producer": DataProducer,
+    "consumer": DataConsumer,
+    "scaler": Scaler,
+    "inspector": MutationInspector,
+    "previewable": Previewable,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,28 +90,22 @@ class Registration:
             resource: The resource.
             options: How the component treats it.
         """
-        producer, consumer = _as(resource, DataProducer), _as(resource, DataConsumer)
+        # A class that has a concept has all of its members, so the resource can be given as each of them.
+        concepts: dict[str, Any] = dict.fromkeys(_concepts_of(type(resource)), resource)
+        producer: DataProducer | None = concepts.get("producer")
+        consumer: DataConsumer | None = concepts.get("consumer")
+        key = resource.key
         metrics_identifier: str = getattr(resource, "metrics_identifier", "")
         return cls(
             resource=resource,
             options=options,
-            key=resource.key,
-            unversioned=resource.key.unversioned,
+            key=key,
+            unversioned=key.unversioned,
             identity=resource.identity,
-            label=metrics_identifier.strip() or resource.key.kind.lower(),
+            label=metrics_identifier.strip() or key.kind.lower(),
             cells_read=frozenset(read.cell for read in consumer.consumed_data) if consumer else frozenset(),
             cells_filled=frozenset(producer.produced_data) if producer else frozenset(),
-            alive=_as(resource, Alive),
-            operational=_as(resource, Operational),
-            completable=_as(resource, Completable),
-            graceful=_as(resource, Graceful),
-            guardable=_as(resource, Guardable),
-            suspendable=_as(resource, Suspendable),
-            producer=producer,
-            consumer=consumer,
-            scaler=_as(resource, Scaler),
-            inspector=_as(resource, MutationInspector),
-            previewable=_as(resource, Previewable),
+            **concepts,
         )
 
     @property
@@ -113,9 +119,10 @@ def is_resource(value: object) -> bool:
     return _satisfies(type(value), Resource) or isinstance(value, Resource)  # type: ignore[arg-type]  # it is hashable
 
 
-def _as(resource: Resource, concept: Callable[..., ConceptT]) -> ConceptT | None:
-    """Return the resource if it has a concept, else None."""
-    return cast("ConceptT", resource) if _satisfies(type(resource), concept) else None
+@cache
+def _concepts_of(kind: type) -> tuple[str, ...]:
+    """Return the names of the fields of a registration for the concepts that a class of resources has."""
+    return tuple(name for name, concept in _CONCEPTS.items() if _satisfies(kind, concept))
 
 
 @cache

@@ -131,6 +131,8 @@ class EffectiveOptions:
             ConfigError: With every problem: unknown or exclusive options, invalid field paths, or a gate that fails.
         """
         given: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
+        if not given:
+            return _DEFAULTS
         problems = [*_unknown_options(given), *_invalid_switches(given), *_clashes(given)]
         ignore_fields = _paths(given.get("ignore_fields", ()), problems)
         participation = _member(Participation, "participation", given, problems) or Participation.REQUIRED
@@ -156,7 +158,7 @@ class EffectiveOptions:
 
 
 def _unknown_options(given: Mapping[str, Any]) -> Iterator[str]:
-    known = list(ResourceOptions.__annotations__)
+    known = ResourceOptions.__annotations__
     for name in given:
         if name not in known:
             nearest = difflib.get_close_matches(name, known, n=1)
@@ -165,8 +167,8 @@ def _unknown_options(given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _invalid_switches(given: Mapping[str, Any]) -> Iterator[str]:
-    for name in (*_ONE_WAY, *_TWO_WAY):
-        if not isinstance(given.get(name, False), bool):
+    for name in _SWITCHES:
+        if name in given and not isinstance(given[name], bool):
             yield f"{name} must be True or False, got {given[name]!r}"
 
 
@@ -247,7 +249,7 @@ _ONE_WAY: Final = (
     "independent",
     "suppress_grace_warning",
 )
-_TWO_WAY: Final = ("delete_when", "orphan_when")
+_SWITCHES: Final = (*_ONE_WAY, "delete_when", "orphan_when")
 _EXCLUSIONS: Final = (
     ("read_only", "delete_when", "ReadOnly is mutually exclusive with Delete and DeleteWhen"),
     ("read_only", "gated_by", "ReadOnly is mutually exclusive with GatedBy"),
@@ -256,3 +258,5 @@ _EXCLUSIONS: Final = (
     ("orphan_when", "gated_by", "OrphanWhen is mutually exclusive with GatedBy"),
     ("orphan_when", "read_only", "OrphanWhen is mutually exclusive with ReadOnly"),
 )
+
+_DEFAULTS: Final = EffectiveOptions()
