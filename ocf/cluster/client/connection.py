@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -70,7 +71,9 @@ class Connection:
         self._credentials = credentials_for(config, now)
         self._tls = _tls_contexts(config, now)
         self._proxy = config.proxy_url or environment_proxy(config.host, environ)
-        self._headers = (("User-Agent", f"ocf/{ocf.__version__}"), *_impersonation(config))
+        self._host = config.host.rstrip("/")
+        agent = ("User-Agent", f"ocf/{ocf.__version__}")
+        self._headers = (agent, ("Accept", "application/json"), *_impersonation(config))
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
         self._streams: set[Stream] = set()
@@ -135,7 +138,7 @@ class Connection:
         """Send a request and return its answer; raise the error of an answer that is not 2xx."""
         credential = await self._credential(request)
         try:
-            body = None if request.body is None else json.dumps(request.body)
+            body = None if request.body is None else _ENCODER.encode(request.body).encode()
             with _no_answer(request):
                 answer = await self._pool(request).request(
                     request.method,
@@ -163,11 +166,11 @@ class Connection:
             raise ServerError(f"{request}: not sent: credentials could not be read: {error}") from error
 
     def _url(self, request: HttpRequest) -> str:
-        query = f"?{urlencode(request.query, quote_via=quote)}" if request.query else ""
-        return f"{self._config.host.rstrip('/')}{request.path}{query}"
+        return f"{self._host}{request.path}{_query(request.query)}"
 
     def _headers_of(self, request: HttpRequest, credential: Credential) -> list[tuple[str, str]]:
-        headers = [*self._headers, ("Accept", "application/json")]
+        """Return the headers that not all requests have."""
+        headers: list[tuple[str, str]] = []
         if request.body is not None:
             headers.append(("Content-Type", request.content_type))
         if credential.authorization:
@@ -194,7 +197,9 @@ class Connection:
             raise ServerError(f"{request}: not sent: the connection to the cluster is closed")
         if self._session is None:
             # Without trust_env: the library would read proxies by other rules, and passwords of ~/.netrc.
-            self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=_READ_BUFFER)
+            self._session = aiohttp.ClientSession(
+                cookie_jar=aiohttp.DummyCookieJar(), headers=self._headers, read_bufsize=_READ_BUFFER
+            )
             # The pool would send a GET, PUT or DELETE again when the connection breaks; there is no public option.
             self._session._retry_connection = False  # noqa: SLF001 (said above)
         return self._session
@@ -246,6 +251,16 @@ class Stream:
             # A TLS shutdown would wait for the server, perhaps for longer than the event loop runs.
             self.answer.connection.transport.abort()
         self.answer.close()
+
+
+# Without blanks, which the server would only skip.
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"))
+
+
+@lru_cache(maxsize=256)
+def _query(parameters: tuple[tuple[str, str], ...]) -> str:
+    """Return query parameters as they follow the path; those of all writes of one component are equal."""
+    return f"?{urlencode(parameters, quote_via=quote)}" if parameters else ""
 
 
 async def _body(answer: aiohttp.ClientResponse, limit: int | None, *, request_line: str) -> bytes:

@@ -6,8 +6,11 @@ rejected here, as the server rejects them
 (https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#path-segment-names).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
 from urllib.parse import quote
 
 from ocf.cluster.protocol import Subresource
@@ -26,6 +29,9 @@ __all__ = [
 ]
 
 _BAD_REQUEST = 400
+_DOTS: Final = frozenset({".", ".."})
+# Nearly all names are like this, and need no escapes (RFC 3986, section 2.3).
+_UNRESERVED: Final = re.compile(r"[A-Za-z0-9._~-]+").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class DiscoveredResource:
     subresources: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
+@lru_cache(maxsize=256)
 def group_path(api_version: str) -> str:
     """Return the path of a group version, which also lists its resources.
 
@@ -105,17 +112,17 @@ def object_path(resource: DiscoveredResource, key: ObjectKey, subresource: Subre
         BadRequestError: If the name or the namespace is invalid, or the namespace is missing, or the kind is
             cluster-scoped.
     """
-    path = f"{home_path(resource, key.namespace, str(key))}/{_segment(key.name, 'metadata.name', str(key))}"
+    path = f"{home_path(resource, key.namespace, key)}/{_segment(key.name, 'metadata.name', key)}"
     return f"{path}/{subresource}" if subresource else path
 
 
-def home_path(resource: DiscoveredResource, namespace: str, subject: str) -> str:
+def home_path(resource: DiscoveredResource, namespace: str, subject: object) -> str:
     """Return the path of the collection that contains an object, where it is created.
 
     Args:
         resource: The kind of the object.
         namespace: Its namespace; empty for a cluster-scoped kind.
-        subject: The object, for messages.
+        subject: What is written, for messages.
 
     Returns:
         The path.
@@ -183,9 +190,11 @@ def bad_request(message: str) -> BadRequestError:
     return BadRequestError(message, code=_BAD_REQUEST, reason="BadRequest")
 
 
-def _segment(value: str, what: str, subject: str) -> str:
+def _segment(value: str, what: str, subject: object) -> str:
+    if _UNRESERVED(value) and value not in _DOTS:
+        return value
     if not value:
         raise bad_request(f"{subject}: {what}: required value")
-    if value in {".", ".."} or "/" in value or "%" in value:
+    if value in _DOTS or "/" in value or "%" in value:
         raise bad_request(f"{subject}: {what}: {value!r} may not be '.' or '..' and may not contain '/' or '%'")
     return quote(value, safe="")
