@@ -177,11 +177,14 @@ class ObjectList:
         items: The objects, each with `apiVersion` and `kind`, ordered by namespace and name.
         resource_version: Where a watch that follows this list starts.
         continue_token: The token that requests the next page; empty on the last page.
+        remaining_item_count: Number of objects after this page; None on the last page, and where the API server does
+            not count them, as with selectors.
     """
 
     items: tuple[Manifest, ...]
     resource_version: str
     continue_token: str = ""
+    remaining_item_count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,7 @@ class EmbeddedCluster:
             selects = selection(resource, options.label_selector, options.field_selector)
             store = self._registry.store
             if options.continue_token:
-                version, last = read_token(options.continue_token)
+                version, last = read_token(options.continue_token, store.version)
                 if version < store.forgotten:
                     raise expired("The provided continue parameter is too old to display a consistent list result.")
                 found = [item for item in store.at(version, kind_of(resource), namespace) if item[0] > last]
@@ -195,7 +195,10 @@ class EmbeddedCluster:
             page = found[: options.limit] if options.limit > 0 else found
             token = write_token(version, page[-1][0]) if len(page) < len(found) else ""
             readable = page if selects is not None else self._shown(page, resource)
-            return ObjectList(tuple(self._registry.copy(manifest) for _, manifest in readable), str(version), token)
+            # As on a real API server, which would have to read all objects to count those that a selector matches.
+            remaining = len(found) - len(page) if token and selects is None else None
+            items = tuple(self._registry.copy(manifest) for _, manifest in readable)
+            return ObjectList(items, str(version), token, remaining)
 
     def _shown(
         self, found: Iterable[tuple[Place, Manifest]], resource: ApiResource

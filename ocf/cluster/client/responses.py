@@ -134,6 +134,7 @@ def read_list(answer: Manifest, api_version: str, kind: str) -> ObjectList:
         items=tuple(sorted(items, key=_name_of)),
         resource_version=str(metadata.get("resourceVersion") or ""),
         continue_token=str(metadata.get("continue") or ""),
+        remaining_item_count=metadata.get("remainingItemCount"),
     )
 
 

@@ -101,6 +101,11 @@ class Backend:
         """Resource version of the whole cluster."""
         return self.registry.store.version
 
+    @property
+    def oldest(self) -> int:
+        """The oldest resource version at which a list can still be answered."""
+        return self.registry.store.forgotten
+
     def catalog(self) -> Catalog:
         """Return the resources that are served now."""
         custom = self.registry.custom_kinds()

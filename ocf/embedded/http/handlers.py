@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from ocf.cluster.protocol import DeleteOptions, ListOptions, ObjectList, PatchOptions, Subresource
-from ocf.embedded.api.status_errors import bad_request, invalid, method_not_allowed, no_such_resource
+from ocf.embedded.api.status_errors import bad_request, expired, invalid, method_not_allowed, no_such_resource
 from ocf.embedded.api.write_options import FieldValidation, default_manager
 from ocf.embedded.http.access_reviews import with_status
 from ocf.embedded.http.backend import Backend
@@ -21,6 +21,7 @@ from ocf.embedded.http.request_body import duplicates, read_object, read_options
 from ocf.embedded.http.resource_catalog import ServedResource
 from ocf.embedded.http.responses import Response, metadata_of, without_kind
 from ocf.embedded.http.tables import TableOptions, table
+from ocf.embedded.registry.continue_tokens import write_token
 from ocf.errors import FieldProblem, NotFoundError, StatusCause, api_error
 from ocf.objects import Manifest, ObjectKey
 
@@ -185,6 +186,8 @@ async def _list(backend: Backend, context: RequestContext) -> Response:
     metadata: dict[str, Any] = {"resourceVersion": found.resource_version}
     if found.continue_token:
         metadata["continue"] = found.continue_token
+    if found.remaining_item_count is not None:
+        metadata["remainingItemCount"] = found.remaining_item_count
     return Response(_list_body(context, found, metadata), media=context.media)
 
 
@@ -197,9 +200,19 @@ async def _listed(backend: Backend, context: RequestContext, options: ListQuery)
             label_selector=options.label_selector,
             field_selector=options.field_selector,
             limit=options.limit,
-            continue_token=options.continue_token,
+            continue_token=options.continue_token or _exact(backend, options),
         ),
     )
+
+
+def _exact(backend: Backend, options: ListQuery) -> str:
+    """Return the token of the first page of a list at a certain version; empty where any newer version will do."""
+    if not options.is_exact:
+        return ""
+    version = int(options.resource_version)
+    if version < backend.oldest:
+        raise expired("The resourceVersion for the provided list is too old.")
+    return write_token(version, ("", ""))
 
 
 def _require_known_version(backend: Backend, options: ListQuery) -> None:

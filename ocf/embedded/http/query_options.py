@@ -96,12 +96,24 @@ class ListQuery:
         options._require_consistent()
         return options
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether a list has to be answered at its `resource_version`, and not at a newer one.
+
+        A page is, also without `resourceVersionMatch`; see
+        https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list.
+        """
+        paged = not self.match and self.limit > 0 and self.resource_version not in _ANY_VERSION
+        return self.match == _EXACT or paged
+
     def _require_consistent(self) -> None:
         if not self.watch and self.match not in _MATCHES:
             raise bad_option("ListOptions", _MATCH, f'"{self.match}"', _MATCHES)
         problems = [FieldProblem(name, detail) for name, detail in self._contradictions()]
         if problems:
             raise _invalid_options("ListOptions", problems)
+        if self.continue_token and self.resource_version not in _ANY_VERSION:
+            raise bad_request("specifying resource version is not allowed when using continue")
 
     def _contradictions(self) -> Iterator[tuple[str, str]]:
         if not self.watch:
@@ -118,13 +130,15 @@ class ListQuery:
             yield "sendInitialEvents", "Forbidden: sendInitialEvents is forbidden for list"
         if self.match and not self.resource_version:
             yield _MATCH, "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
-        elif self.match == "Exact" and self.resource_version == "0":
+        elif self.match == _EXACT and self.resource_version == "0":
             yield _MATCH, 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
 
 
 _MATCH: Final = "resourceVersionMatch"
 _NOT_OLDER: Final = "NotOlderThan"
-_MATCHES: Final = ("Exact", _NOT_OLDER, "")
+_ANY_VERSION: Final = ("", "0")
+_EXACT: Final = "Exact"
+_MATCHES: Final = (_EXACT, _NOT_OLDER, "")
 _REASONS: Final = {"Forbidden": "FieldValueForbidden", "Unsupported value": "FieldValueNotSupported"}
 
 

@@ -6,6 +6,7 @@ import json
 
 from ocf.embedded.api.status_errors import bad_request
 from ocf.embedded.registry.storage import Place
+from ocf.errors import ApiError
 
 __all__ = ["read_token", "write_token"]
 
@@ -24,25 +25,33 @@ def write_token(version: int, last: Place) -> str:
     return base64.urlsafe_b64encode(json.dumps(token).encode()).decode()
 
 
-def read_token(text: str) -> tuple[int, Place]:
+def read_token(text: str, newest: int) -> tuple[int, Place]:
     """Read a continue token.
 
     Args:
         text: A token of `write_token`.
+        newest: The present resourceVersion.
 
     Returns:
         The resourceVersion of the list, and namespace and name of the last object of the previous page.
 
     Raises:
-        BadRequestError: If the token is malformed.
+        BadRequestError: If the token is malformed, or of a resourceVersion in the future.
 
     Example:
-        >>> read_token(write_token(7, ("shop", "web")))
+        >>> read_token(write_token(7, ("shop", "web")), newest=9)
         (7, ('shop', 'web'))
     """
     try:
         token = json.loads(base64.urlsafe_b64decode(text))
         namespace, name = token["start"]
-        return int(token["rv"]), (str(namespace), str(name))
-    except (binascii.Error, ValueError, KeyError, TypeError) as error:
-        raise bad_request(f"invalid continue token: continue key is not valid: {error}") from error
+        version = token["rv"]
+    except (binascii.Error, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _invalid("it was not returned by this server") from error
+    if not (isinstance(version, int) and isinstance(namespace, str) and isinstance(name, str)) or version > newest:
+        raise _invalid("it was not returned by this server")
+    return version, (namespace, name)
+
+
+def _invalid(problem: str) -> ApiError:
+    return bad_request(f"invalid continue token: continue key is not valid: {problem}")

@@ -138,6 +138,8 @@ class TestPages:
             pages.append(await env.page(kind, limit=limit, continue_token=pages[-1].continue_token))
 
         assert [len(page.items) for page in pages] == sizes
+        remaining = [sum(sizes[number:]) or None for number in range(1, len(sizes) + 1)]
+        assert [page.remaining_item_count for page in pages] == remaining
         assert [item["metadata"]["name"] for page in pages for item in page.items] == list(LABELS)
 
     async def test_all_pages_are_of_one_version(self, env: Env) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import os
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,10 +15,11 @@ from typing import Any
 import aiohttp
 import pytest
 import pytest_asyncio
+import yaml
 
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.embedded.http import HttpServer, serving, write_kubeconfig
-from ocf.testing.envtest import Program, Programs
+from ocf.testing.envtest import ControlPlane, Program, Programs
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,36 @@ async def server(cluster: EmbeddedCluster) -> AsyncIterator[HttpServer]:
 async def ask(server: HttpServer) -> AsyncIterator[Client]:
     async with aiohttp.ClientSession() as session:
         yield Client(server.url, session)
+
+
+@dataclass(frozen=True)
+class Either:
+    """The embedded API server or a real one.
+
+    Attributes:
+        ask: Sends requests.
+        path: The path of an empty namespace.
+    """
+
+    ask: Client
+    path: str
+
+
+@pytest_asyncio.fixture(params=["embedded", "real"])
+async def either(request: pytest.FixtureRequest) -> AsyncIterator[Either]:
+    """Return one API server and then the other, for tests that hold on both."""
+    if request.param == "embedded":
+        async with serving(EmbeddedCluster(namespaces=["shop"])) as server, aiohttp.ClientSession() as session:
+            yield Either(Client(server.url, session), "/api/v1/namespaces/shop")
+        return
+    plane: ControlPlane = request.getfixturevalue("envtest_plane")
+    user = yaml.safe_load(plane.kubeconfig.read_text())["users"][0]["user"]
+    context = ssl.create_default_context(cafile=str(plane.authority))
+    context.load_cert_chain(user["client-certificate"], user["client-key"])
+    connector = aiohttp.TCPConnector(ssl=context)
+    with plane.namespace() as namespace:
+        async with aiohttp.ClientSession(connector=connector) as session:
+            yield Either(Client(plane.url, session), f"/api/v1/namespaces/{namespace}")
 
 
 @dataclass(frozen=True)
