@@ -167,6 +167,9 @@ async def _body(request: web.Request) -> bytes:
         return await request.read()
     except web.HTTPRequestEntityTooLarge as error:
         raise too_large(MAX_BYTES) from error
+    except web.RequestPayloadError as error:
+        problem = str(error).splitlines()[-1].strip()
+        raise bad_request(f"the body of the request cannot be read: {problem}") from error
 
 
 _COMMON_HEADERS: Final = {"Cache-Control": "no-cache, private"}

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["Control", "HttpServer", "serving", "write_kubeconfig"]
 
 _NAME = "ocf"
+# The default of Go's HTTP server: selectors in the query may be long.
+_MAX_HEADER_BYTES = 2**20
 
 
 @dataclass(slots=True)
@@ -114,6 +116,7 @@ async def serving(
 
     from ocf.embedded.http.app import make_app
     from ocf.embedded.http.backend import Backend
+    from ocf.embedded.http.request_log import request_logger
 
     _require_loopback(host)
     issued = ServingTls.issue(host, "localhost") if tls else None
@@ -121,7 +124,15 @@ async def serving(
     backend.wrap(wrap)
     stopping = asyncio.Event()
     app = make_app(backend, stopping, control)
-    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        handler_cancellation=True,
+        logger=request_logger(),
+        max_field_size=_MAX_HEADER_BYTES,
+        max_line_size=_MAX_HEADER_BYTES,
+        shutdown_timeout=1.0,
+    )
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port, ssl_context=issued.context if issued else None)
