@@ -140,7 +140,7 @@ def plan_scale_up(
         _fill_gap(state, candidate)
     more, demands = fill_room(state, demands)
     placements |= more
-    unplaced = _grow(state, candidates, demands, placements)
+    unplaced = _grow_repeatedly(state, candidates, demands, placements)
     return ScaleUp(
         groups=tuple(_limited(candidate, now) for candidate in candidates),
         placements=placements,
@@ -174,6 +174,23 @@ def _fill_gap(state: ClusterState, candidate: _Candidate) -> None:
         name = f"{group.name}-min-{number + 1}"
         place_daemons(state, state.add_node(template.make(name)))
         candidate.new.append(NewNode(name, template))
+
+
+def _grow_repeatedly(
+    state: ClusterState, candidates: Sequence[_Candidate], demands: list[Demand], placements: dict[str, str]
+) -> list[Unplaced]:
+    """Give pods to groups until no pod finds a place because another one has found its own."""
+    while True:
+        before = len(placements)
+        unplaced = _grow(state, candidates, demands, placements)
+        demands = [Demand(each.pods[0].shape, each.pods) for each in unplaced]
+        follows = any(demand.shape.affinity or demand.shape.spread for demand in demands)
+        if len(placements) == before or not follows:
+            return unplaced
+        more, demands = fill_room(state, demands)
+        placements |= more
+        if not demands:
+            return []
 
 
 def _grow(

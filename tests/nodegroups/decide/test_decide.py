@@ -114,15 +114,38 @@ def test_the_order_of_the_input_changes_nothing(cluster: dict[str, Any], owner: 
 @settings(max_examples=40)
 @given(clusters(), groups())
 def test_repeating_it_while_nodes_boot_asks_for_nothing_more(cluster: dict[str, Any], owner: NodeGroup) -> None:
-    """Rules between pods are left out: where the first of them lands may change what the next one needs."""
-    for each in cluster["pods"]:
-        each["spec"].pop("affinity", None)
-        each["spec"].pop("topologySpreadConstraints", None)
     owner = replace(owner, batch_size=0)
     first = decided(Snapshot.of(**owned(cluster)), owner, GroupStatus())
     ordered = [_ordered(new.template.make(new.name)) for each in first.scale_up.groups for new in each.add]
-    again = decided(Snapshot.of(**cluster, in_flight=ordered), owner, first.statuses[owner.name])
+    again = decide(
+        Snapshot.of(**cluster, in_flight=ordered),
+        [owner],
+        catalog=CATALOG,
+        now=NOW,
+        statuses=first.statuses,
+        nominations=first.scale_up.placements,
+    )
     assert not [new for each in again.scale_up.groups for new in each.add]
+
+
+def test_a_nominated_pod_keeps_its_place_and_only_on_a_node_that_takes_pods() -> None:
+    snapshot = Snapshot.of(
+        nodes=[node("n0", cpu="1"), node("n1", cpu="1"), node("n2", unschedulable=True)],
+        pods=[pod("web", cpu="1"), pod("api", cpu="1"), pod("db", cpu="64"), pod("runs", cpu="1", on="n1")],
+    )
+    wanted = {"default/web": "n0", "default/api": "n2", "default/db": "gone", "default/runs": "n0"}
+    decision = decide(snapshot, [group()], catalog=CATALOG, now=NOW, nominations=wanted)
+    assert decision.nominated == {"default/web": "n0"}
+    assert decision.scale_up.placements.keys() == {"default/api"}
+
+
+def test_pods_that_follow_others_find_a_place_in_the_same_decision() -> None:
+    term = {"topologyKey": "topology.kubernetes.io/zone", "labelSelector": {"matchLabels": {"app": "leader"}}}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    follower = pod("follower", cpu="3", labels={"app": "follower"}, affinity={"podAffinity": required})
+    leader = pod("leader", cpu="2", labels={"app": "leader"})
+    decision = decide(Snapshot.of(pods=[follower, leader]), [group()], catalog=CATALOG, now=NOW)
+    assert decision.scale_up.placements.keys() == {"default/follower", "default/leader"}
 
 
 def _ordered(made: Node) -> Node:
