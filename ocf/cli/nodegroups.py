@@ -108,10 +108,11 @@ def _from_files(files: Sequence[str]) -> ClusterView:
 
 async def _from_cluster(kubeconfig: str | None, context: str | None) -> ClusterView:
     from ocf.cluster.client import ApiServerCluster
+    from ocf.controllers.metrics_client import RESTMetricsClient
     from ocf.controllers.nodegroup.observation import read_cluster
 
     async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
-        return await read_cluster(cluster)
+        return await read_cluster(cluster, RESTMetricsClient(cluster))
 
 
 def _print_plan(view: ClusterView, types: Sequence[InstanceType], output: PlanOutput, *, explain: bool) -> None:
@@ -141,6 +142,7 @@ async def _run(
 ) -> None:
     from ocf.cli.controllers import stopped_by_signals
     from ocf.cluster.client import ApiServerCluster
+    from ocf.controllers.metrics_client import RESTMetricsClient
     from ocf.controllers.nodegroup.controller import ControllerOptions
     from ocf.controllers.nodegroup.manifests import NAME
     from ocf.controllers.nodegroup.process import ProcessOptions, run_process
@@ -148,12 +150,12 @@ async def _run(
     from ocf.runtime.operator import Lease, Listen
 
     stop = stopped_by_signals()
-    options = ProcessOptions(
-        controller=ControllerOptions(dry_run=dry_run),
-        lease=Lease(NAME, lease) if lease else None,
-        listen=Listen(port, host),
-    )
     async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
+        options = ProcessOptions(
+            controller=ControllerOptions(dry_run=dry_run, metrics=RESTMetricsClient(cluster)),
+            lease=Lease(NAME, lease) if lease else None,
+            listen=Listen(port, host),
+        )
         await run_process(
             cluster,
             lambda where: KwokProvider(where, types),

@@ -45,6 +45,7 @@ class FakeMetricsClient:
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._usage: dict[tuple[str, str], _Entry] = {}
+        self._nodes: dict[str, _Entry] = {}
         self._pods: dict[tuple[str, str], dict[str, _Entry]] = {}
         self._objects: dict[tuple[ObjectIdentity, str], list[_Entry]] = {}
         self._external: dict[tuple[str, str], list[_Entry]] = {}
@@ -74,6 +75,17 @@ class FakeMetricsClient:
         metadata = {"name": pod, "namespace": namespace, "labels": dict(labels or {})}
         measured = {"timestamp": self._time(at), "window": window}
         self._usage[namespace, pod] = _Entry({"metadata": metadata, **measured, "containers": usage}, labels or {})
+
+    def set_node_usage(self, node: str, usage: Mapping[str, str], *, at: datetime | None = None) -> None:
+        """Set the resource usage of a node.
+
+        Args:
+            node: Name of the node.
+            usage: Usage of each resource, `cpu` and `memory`.
+            at: End of the measurement; None for the current time.
+        """
+        measured = {"timestamp": self._time(at), "window": "30s", "usage": dict(usage)}
+        self._nodes[node] = _Entry({"metadata": {"name": node}, **measured})
 
     def set_pods_metric(
         self,
@@ -179,6 +191,11 @@ class FakeMetricsClient:
         """Return the resource usage of pods; see `MetricsClient`."""
         self._raise_failure(RESOURCE_METRICS)
         return _chosen((each for (home, _), each in self._usage.items() if home == namespace), selector)
+
+    async def node_metrics(self) -> Sequence[Any]:
+        """Return the resource usage of nodes; see `NodeMetricsClient`."""
+        self._raise_failure(RESOURCE_METRICS)
+        return _chosen(self._nodes.values(), "")
 
     async def pods_metric(
         self, namespace: str, metric: str, *, selector: str = "", metric_selector: str = ""

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from ocf.objects import Manifest
 
-__all__ = ["CUSTOM_METRICS", "EXTERNAL_METRICS", "RESOURCE_METRICS", "MetricsClient"]
+__all__ = ["CUSTOM_METRICS", "EXTERNAL_METRICS", "RESOURCE_METRICS", "MetricsClient", "NodeMetricsClient"]
 
 RESOURCE_METRICS: Final = "metrics.k8s.io"
 CUSTOM_METRICS: Final = "custom.metrics.k8s.io"
@@ -68,5 +68,17 @@ class MetricsClient(Protocol):
             namespace: The namespace of the autoscaler.
             metric: The name of the metric.
             selector: The selector of the labels of the metric.
+        """
+        ...
+
+
+class NodeMetricsClient(Protocol):
+    """Client of the resource metrics of nodes."""
+
+    async def node_metrics(self) -> Sequence[Any]:
+        """Return the resource usage, one NodeMetrics of metrics.k8s.io/v1beta1 per node, unchecked.
+
+        Raises:
+            ApiError: If the request fails.
         """
         ...

@@ -58,6 +58,18 @@ class RESTMetricsClient:
         path = f"/apis/{RESOURCE_METRICS}/v1beta1/namespaces/{segment(namespace, 'namespace')}/pods"
         return await self._items("PodMetricsList", path, f"pods.{RESOURCE_METRICS}", labelSelector=selector)
 
+    async def node_metrics(self) -> Sequence[Any]:
+        """Return the resource usage of all nodes.
+
+        Returns:
+            NodeMetrics of metrics.k8s.io/v1beta1.
+
+        Raises:
+            ApiError: If the request fails.
+        """
+        path = f"/apis/{RESOURCE_METRICS}/v1beta1/nodes"
+        return await self._items("NodeMetricsList", path, f"nodes.{RESOURCE_METRICS}")
+
     async def pods_metric(
         self, namespace: str, metric: str, *, selector: str = "", metric_selector: str = ""
     ) -> Sequence[Any]:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from ocf.controllers.nodegroup.model import InstanceTypeBackoff, NodeGroupSpec, NodeGroupStatus, UnneededNode
 from ocf.controllers.nodegroup.objects import GroupObject
 from ocf.nodegroups import GroupStatus, NodeGroup, ScaleDownPolicy, TypeChoice
-from ocf.nodegroups.model import FIRST_BACKOFF, LONGEST_BACKOFF, Refusal
+from ocf.nodegroups.model import FIRST_BACKOFF, LONGEST_BACKOFF, Refusal, UtilizationSource
 from ocf.nodegroups.snapshot.node_selectors import Taint
 from ocf.objects.durations import parse_duration
 
@@ -43,6 +43,7 @@ def to_group(found: GroupObject, spec: NodeGroupSpec) -> NodeGroup:
             enabled=down.enabled,
             cpu_threshold=down.cpu_threshold,
             memory_threshold=down.memory_threshold,
+            source=UtilizationSource(down.utilization.lower()),
             duration=parse_duration(down.underutilized_for),
             cooldown=parse_duration(spec.scale_down_cooldown),
             most_empty=down.max_empty,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ocf.controllers.installation import ControllerPod, controller_manifests
+from ocf.controllers.metrics_client import RESOURCE_METRICS
 from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
 from ocf.controllers.nodegroup.model import GROUP
 from ocf.objects import Manifest
@@ -59,6 +60,7 @@ def cluster_role(*, dry_run: bool = False, lease_namespace: str = "") -> frozens
         ['list', 'watch']
     """
     found = {PolicyRule(group, resource, verb) for group, resource in _READS for verb in _READ}
+    found.add(PolicyRule(RESOURCE_METRICS, "nodes", "list"))
     if not dry_run:
         found |= {*_WRITES, *EVENTS}
         if lease_namespace:

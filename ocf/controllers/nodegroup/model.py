@@ -90,9 +90,14 @@ class ScaleDownPolicy(Section):
 
     enabled: bool = Field(default=True, description="Whether nodes that are not needed are removed.")
     cpu_threshold: Percent = Field(
-        default=50, description="A node is underutilized if less than this percentage of its CPU is requested, and …"
+        default=50,
+        description="A node is underutilized if less than this percentage of its CPU is used, and …",
     )
     memory_threshold: Percent = Field(default=50, description="… less than this percentage of its memory.")
+    utilization: Literal["Requests", "Usage"] = Field(
+        default="Requests",
+        description="What the utilization is computed from: requests of pods, or measured use of nodes.",
+    )
     underutilized_for: Duration = Field(
         default="10m", description="How long a node must be underutilized before it is removed."
     )

@@ -4,20 +4,22 @@ The objects of kind VPSieNode decide what belongs to a group and what is on its 
 the name counts for the group of that object even before its labels are set, and takes no pods once it is leaving.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ocf.cluster import Cluster
+from ocf.controllers.metrics_client import NodeMetricsClient
 from ocf.controllers.nodegroup.cluster_reader import CoreObjects, ObjectReader, Objects, parse_objects
 from ocf.controllers.nodegroup.groups import to_group
 from ocf.controllers.nodegroup.lifecycle import NodeState
 from ocf.controllers.nodegroup.node_index import JoinedNode, NodeIndex
+from ocf.controllers.nodegroup.node_usage import measure_nodes, read_usage
 from ocf.controllers.nodegroup.objects import MEMBER_LABEL, GroupObject, NodeObject, member_value
 from ocf.nodegroups import Catalog, Node, NodeGroup, Snapshot
 from ocf.nodegroups.selection import Selection, templates
-from ocf.nodegroups.snapshot import RejectedObject
+from ocf.nodegroups.snapshot import RejectedObject, Resources
 from ocf.objects import Manifest
 
 __all__ = ["ClusterReader", "ClusterView", "read_cluster", "view_of"]
@@ -34,11 +36,13 @@ class ClusterView:
         groups: The node groups, by their name in decisions.
         nodes: The objects of kind VPSieNode, by namespace and name.
         core: The objects of all other kinds.
+        usage: The measured use of each node by its name, where a group wants it.
     """
 
     groups: dict[str, GroupObject]
     nodes: dict[str, NodeObject]
     core: CoreObjects
+    usage: Mapping[str, Resources] = field(default_factory=dict)
     index: NodeIndex = field(init=False)
 
     def __post_init__(self) -> None:
@@ -96,7 +100,7 @@ class ClusterView:
         known = self.node_names
         nodes = [_marked(each, known.get(each.name)) for each in self.core.nodes]
         in_flight = [self._in_flight(node, catalog) for node in self.nodes.values() if self._is_in_flight(node)]
-        return self.core.snapshot(nodes, in_flight)
+        return self.core.snapshot(nodes, in_flight, self.usage)
 
     def _is_in_flight(self, node: NodeObject) -> bool:
         if node.spec is None or node.leaving:
@@ -117,10 +121,15 @@ class ClusterView:
 
 
 class ClusterReader:
-    """Reads views of a cluster; what has not changed between two of them is parsed once."""
+    """Reads views of a cluster; what has not changed between two of them is parsed once.
 
-    def __init__(self) -> None:
+    Args:
+        metrics: The client of the metrics of nodes, for groups that want them; None where there are none.
+    """
+
+    def __init__(self, metrics: NodeMetricsClient | None = None) -> None:
         self._reader = ObjectReader()
+        self._metrics = metrics
 
     async def read(self, cluster: Cluster) -> ClusterView:
         """Read everything that a reconcile needs.
@@ -131,28 +140,34 @@ class ClusterReader:
         Raises:
             ApiError: If a kind cannot be read.
         """
-        return _view(await self._reader.read(cluster))
+        view = _view(await self._reader.read(cluster))
+        view.usage = await measure_nodes(self._metrics, view.groups.values())
+        return view
 
 
-async def read_cluster(cluster: Cluster) -> ClusterView:
+async def read_cluster(cluster: Cluster, metrics: NodeMetricsClient | None = None) -> ClusterView:
     """Read everything that a reconcile needs, once.
 
     Args:
         cluster: The cluster.
+        metrics: The client of the metrics of nodes, for groups that want them; None where there are none.
 
     Raises:
         ApiError: If a kind cannot be read.
     """
-    return await ClusterReader().read(cluster)
+    return await ClusterReader(metrics).read(cluster)
 
 
 def view_of(manifests: Iterable[Manifest]) -> ClusterView:
     """Return what a reconcile would read from a cluster with the given objects; those of other kinds are ignored.
 
     Args:
-        manifests: The objects.
+        manifests: The objects; those of kind NodeMetrics are the measured use of nodes.
     """
-    return _view(parse_objects(manifests))
+    found = list(manifests)
+    view = _view(parse_objects(found))
+    view.usage = read_usage(each for each in found if each.get("kind") == "NodeMetrics")
+    return view
 
 
 def _view(read: Objects) -> ClusterView:

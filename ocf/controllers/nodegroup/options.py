@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from ocf.controllers.metrics_client import NodeMetricsClient
 from ocf.controllers.nodegroup.plan import Plan
 from ocf.nodegroups import Rule
 
@@ -23,6 +24,8 @@ class ControllerOptions:
         dry_run: Only decide and report: nothing is written, and no machine is created or deleted.
         rules: Safety rules of the user, after those that always apply.
         report: Receives the plan of each reconcile.
+        metrics: The client of the metrics of nodes, for groups whose nodes are removed by their measured use; without
+            it no node of such a group counts as underutilized.
     """
 
     busy_period: timedelta = timedelta(seconds=10)
@@ -32,4 +35,5 @@ class ControllerOptions:
     longest_wait: timedelta = timedelta(seconds=10)
     dry_run: bool = False
     rules: Sequence[Rule] = ()
+    metrics: NodeMetricsClient | None = None
     report: Callable[[Plan], None] = field(default=lambda _: None)

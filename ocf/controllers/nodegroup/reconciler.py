@@ -48,7 +48,7 @@ class Reconciler:
         self, cluster: Cluster, provider: Provider, *, clock: Clock, reporter: Reporter, options: ControllerOptions
     ) -> None:
         self._cluster = cluster
-        self._reader = ClusterReader()
+        self._reader = ClusterReader(options.metrics)
         self._provider = provider
         self._clock = clock
         self._reporter = reporter

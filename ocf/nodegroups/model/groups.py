@@ -37,7 +37,7 @@ class UtilizationSource(StrEnum):
     REQUESTS = "requests"
     """The requests of its pods."""
     USAGE = "usage"
-    """The measured use; requests where it was not measured."""
+    """The measured use; a node that was not measured is never underutilized."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,19 +40,22 @@ class Utilization(NamedTuple):
 def utilization_of(
     node: Node, snapshot: Snapshot, source: UtilizationSource = UtilizationSource.REQUESTS
 ) -> Utilization | None:
-    """Return the utilization of a node; None if it has no allocatable resources, so that it cannot be known.
+    """Return the utilization of a node; None if it is not known, because it has no allocatable resources or no metrics.
 
     Args:
         node: The node.
         snapshot: The snapshot.
-        source: Whether requests or the measured use count. A node that was not measured counts with its requests.
+        source: Whether requests or the measured use count.
     """
     size = node.allocatable
     if size.cpu <= 0 or size.memory <= 0:
         return None
     used = total(pod.shape.requests for pod in snapshot.pods_on(node.name))
     if source is UtilizationSource.USAGE:
-        used = snapshot.usage.get(node.name, used)
+        measured = snapshot.usage.get(node.name)
+        if measured is None:
+            return None
+        used = measured
     return Utilization(used.cpu * _PERCENT / size.cpu, used.memory * _PERCENT / size.memory)
 
 

@@ -27,6 +27,13 @@ async def test_usage_is_requested_by_namespace_and_selector(paths: Paths, served
     assert paths.asked == [(USAGE, {"labelSelector": "app=web"})]
 
 
+async def test_usage_of_nodes_is_requested_for_all_nodes(paths: Paths, served: RESTMetricsClient) -> None:
+    path = "/apis/metrics.k8s.io/v1beta1/nodes"
+    paths.content[path] = {"kind": "NodeMetricsList", "items": [{"metadata": {"name": "n1"}}]}
+    assert await served.node_metrics() == [{"metadata": {"name": "n1"}}]
+    assert paths.asked == [(path, {})]
+
+
 async def test_a_selector_that_selects_all_is_not_sent(paths: Paths, served: RESTMetricsClient) -> None:
     paths.holds(QUEUE)
     await served.external_metric("shop", "queue")

@@ -293,6 +293,8 @@ def test_utilization_by_requests_or_by_use() -> None:
     assert utilization_of(found, snapshot) == Utilization(25.0, 25.0)
     assert utilization_of(found, snapshot, UtilizationSource.USAGE) == Utilization(75.0, 12.5)
     assert utilization_of(Node(name="n2"), snapshot) is None
+    unmeasured = Snapshot.of(nodes=[node("n1")])
+    assert utilization_of(unmeasured.nodes["n1"], unmeasured, UtilizationSource.USAGE) is None
 
 
 def test_a_node_without_allocatable_resources_is_not_underutilized() -> None:
