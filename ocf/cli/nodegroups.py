@@ -6,19 +6,31 @@ import asyncio
 import json
 import logging
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from ocf.cli.nodegroup_providers import (
+    MOUNTED_CREDENTIALS,
+    MOUNTED_TYPES,
+    ProviderChoice,
+    ProviderName,
+    read_types_of,
+)
 from ocf.cli.options import Context, Host, Image, Kubeconfig, LeaderElect, Port, Traceback
 from ocf.cli.output import exit_on_error
+from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
     from ocf.controllers.nodegroup.observation import ClusterView
     from ocf.nodegroups import InstanceType
 
 __all__ = ["nodegroups"]
+
+_READS: Final = ("list", "watch")
 
 
 class NodeGroupAction(StrEnum):
@@ -44,8 +56,32 @@ def nodegroups(  # noqa: PLR0913 (each is an option)
         typer.Argument(metavar="FILE...", help="For plan and explain: files with all objects; default: the cluster."),
     ] = None,
     *,
+    provider: Annotated[ProviderName, typer.Option(help="The provider of the machines.")] = ProviderName.KWOK,
     types: Annotated[
-        str, typer.Option("--types", metavar="FILE", help="YAML or JSON file with the instance types.")
+        str, typer.Option("--types", metavar="FILE", help="For kwok, and for plans: file with the instance types.")
+    ] = "",
+    machine_namespace: Annotated[
+        str, typer.Option(metavar="NAME", help="For cluster-api: namespace of the MachineDeployments.")
+    ] = "default",
+    machine_selector: Annotated[
+        str, typer.Option(metavar="SELECTOR", help="For cluster-api: label selector of the MachineDeployments.")
+    ] = "",
+    management_kubeconfig: Annotated[
+        str, typer.Option(metavar="FILE", help="For cluster-api: the management cluster; default: the cluster itself.")
+    ] = "",
+    vpsie_cluster: Annotated[str, typer.Option(metavar="UUID", help="For vpsie: the cluster at VPSie.")] = "",
+    datacenter: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="For vpsie: a datacenter whose sizes are offered; repeatable."),
+    ] = None,
+    vpsie_url: Annotated[str, typer.Option(metavar="URL", help="For vpsie: base URL of the API.")] = "",
+    credentials: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR",
+            help="For vpsie: folder with the file token, or client-id and client-secret; default: VPSIE_TOKEN, or"
+            " VPSIE_CLIENT_ID and VPSIE_CLIENT_SECRET.",
+        ),
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="For run: decide, and write nothing.")] = False,
     leader_elect: LeaderElect = True,
@@ -60,43 +96,68 @@ def nodegroups(  # noqa: PLR0913 (each is an option)
     output: Annotated[PlanOutput, typer.Option(help="text for people, or json.")] = PlanOutput.TEXT,
     traceback: Traceback = False,
 ) -> None:
-    """Show what node groups would do now and why, or run their controller on the nodes of kwok.
+    """Show what node groups would do now and why, or run their controller.
 
-    The plan is computed from a cluster, or from files with its objects, and changes nothing. With run, the controller
-    runs with kwok as its provider; other providers are chosen in Python, see ocf.controllers.nodegroup.process.
+    The plan is computed from a cluster, or from files with its objects, and changes nothing. Instance types are those
+    of the provider, or of --types. Credentials of a provider are read from files or from the environment.
     """
     with exit_on_error(traceback=traceback):
+        plans = action in (NodeGroupAction.PLAN, NodeGroupAction.EXPLAIN)
+        if files and not plans:
+            raise ConfigError(f"{action} takes no files, got {' '.join(files)}; plan and explain do")
+        if plans and types:
+            # A plan needs nothing of a provider but its types.
+            provider = ProviderName.KWOK
+        if action is NodeGroupAction.MANIFESTS and not types:
+            types = MOUNTED_TYPES
+        choice = ProviderChoice(
+            name=provider,
+            types=types,
+            namespace=machine_namespace,
+            selector=machine_selector,
+            management_kubeconfig=management_kubeconfig,
+            cluster_id=vpsie_cluster,
+            datacenters=tuple(datacenter or ()),
+            url=vpsie_url,
+            credentials=credentials,
+        )
         if action is NodeGroupAction.MANIFESTS:
-            _print_manifests(namespace, image, output, dry_run=dry_run)
+            _print_manifests(choice, namespace, image, output, dry_run=dry_run)
             return
-        known = _types(types)
         if action is NodeGroupAction.RUN:
             logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
             asyncio.run(
-                _run(known, kubeconfig, context, host, port, lease=namespace if leader_elect else "", dry_run=dry_run)
+                _run(choice, kubeconfig, context, host, port, lease=namespace if leader_elect else "", dry_run=dry_run)
             )
             return
-        view = _from_files(files) if files else asyncio.run(_from_cluster(kubeconfig, context))
+        view, known = asyncio.run(_observe(choice, files or (), kubeconfig, context))
         _print_plan(view, known, output, explain=action is NodeGroupAction.EXPLAIN)
 
 
-def _types(path: str) -> Sequence[InstanceType]:
-    from pathlib import Path
+async def _observe(
+    choice: ProviderChoice, files: Sequence[str], kubeconfig: str | None, context: str | None
+) -> tuple[ClusterView, Sequence[InstanceType]]:
+    """Read the cluster, or files, and the instance types of the provider."""
+    from ocf.cluster.client import ApiServerCluster
+    from ocf.controllers.metrics_client import RESTMetricsClient
+    from ocf.controllers.nodegroup.observation import read_cluster
 
-    from ocf.controllers.nodegroup.type_file import read_types
-    from ocf.errors import ConfigError
-    from ocf.objects.yaml_reader import read_yaml
-
-    if not path:
-        raise ConfigError("--types must name a file with the instance types")
-    documents = list(read_yaml(Path(path).read_text(encoding="utf-8"), path))
-    return read_types(documents[0] if documents else None)
+    if choice.name is ProviderName.KWOK:
+        types = read_types_of(choice.types)
+        if files:
+            return _from_files(files), types
+        async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
+            return await read_cluster(cluster, RESTMetricsClient(cluster)), types
+    async with AsyncExitStack() as stack:
+        make = await stack.enter_async_context(choice.opened())
+        cluster = await stack.enter_async_context(await ApiServerCluster.connect(kubeconfig, context=context))
+        view = _from_files(files) if files else await read_cluster(cluster, RESTMetricsClient(cluster))
+        return view, await make(cluster).instance_types()
 
 
 def _from_files(files: Sequence[str]) -> ClusterView:
     from ocf.cli.manifest_files import read_documents
     from ocf.controllers.nodegroup.observation import view_of
-    from ocf.errors import ConfigError
 
     manifests = []
     for each in read_documents(files):
@@ -104,15 +165,6 @@ def _from_files(files: Sequence[str]) -> ClusterView:
             raise ConfigError(f"{each.file}:{each.line}: {each.problem}")
         manifests.append(each.manifest)
     return view_of(manifests)
-
-
-async def _from_cluster(kubeconfig: str | None, context: str | None) -> ClusterView:
-    from ocf.cluster.client import ApiServerCluster
-    from ocf.controllers.metrics_client import RESTMetricsClient
-    from ocf.controllers.nodegroup.observation import read_cluster
-
-    async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
-        return await read_cluster(cluster, RESTMetricsClient(cluster))
 
 
 def _print_plan(view: ClusterView, types: Sequence[InstanceType], output: PlanOutput, *, explain: bool) -> None:
@@ -131,7 +183,7 @@ def _print_plan(view: ClusterView, types: Sequence[InstanceType], output: PlanOu
 
 
 async def _run(
-    types: Sequence[InstanceType],
+    choice: ProviderChoice,
     kubeconfig: str | None,
     context: str | None,
     host: str,
@@ -146,11 +198,13 @@ async def _run(
     from ocf.controllers.nodegroup.controller import ControllerOptions
     from ocf.controllers.nodegroup.manifests import NAME
     from ocf.controllers.nodegroup.process import ProcessOptions, run_process
-    from ocf.controllers.nodegroup.providers.kwok import KwokProvider
     from ocf.runtime.operator import Lease, Listen
 
     stop = stopped_by_signals()
-    async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
+    async with (
+        choice.opened() as make_provider,
+        await ApiServerCluster.connect(kubeconfig, context=context) as cluster,
+    ):
         options = ProcessOptions(
             controller=ControllerOptions(dry_run=dry_run, metrics=RESTMetricsClient(cluster)),
             lease=Lease(NAME, lease) if lease else None,
@@ -158,26 +212,31 @@ async def _run(
         )
         await run_process(
             cluster,
-            lambda where: KwokProvider(where, types),
+            make_provider,
             options,
             stop,
             on_serving=lambda endpoints: typer.echo(f"metrics on {endpoints.url}/metrics; Ctrl-C stops it", err=True),
         )
 
 
-def _print_manifests(namespace: str, image: str, output: PlanOutput, *, dry_run: bool) -> None:
+def _print_manifests(choice: ProviderChoice, namespace: str, image: str, output: PlanOutput, *, dry_run: bool) -> None:
     from ocf.cli.controllers import print_manifests
     from ocf.controllers.nodegroup.manifests import NAME, Installation, installation_manifests
-    from ocf.runtime.rbac import PolicyRule
 
-    command = ["ocf", "nodegroups", "run", "--types=/etc/ocf/types.yaml", f"--namespace={namespace}"]
+    if choice.management_kubeconfig:
+        raise ConfigError(
+            "--management-kubeconfig cannot be installed: mount the file into the Deployment, and add the option to its"
+            " command"
+        )
+    kwok, vpsie = choice.name is ProviderName.KWOK, choice.name is ProviderName.VPSIE
+    command = ["ocf", "nodegroups", "run", *choice.arguments, f"--namespace={namespace}"]
     wanted = Installation(
         namespace=namespace,
         image=image,
         command=[*command, *(["--dry-run"] if dry_run else [])],
         dry_run=dry_run,
-        config_map=f"{NAME}-types",
-        # kwok's machines are Nodes.
-        provider_rules=frozenset() if dry_run else frozenset({PolicyRule("", "nodes", "create")}),
+        config_maps={str(PurePosixPath(MOUNTED_TYPES).parent): f"{NAME}-types"} if kwok else {},
+        secrets={MOUNTED_CREDENTIALS: f"{NAME}-credentials"} if vpsie else {},
+        provider_rules=frozenset(rule for rule in choice.rules if rule.verb in _READS or not dry_run),
     )
     print_manifests(installation_manifests(wanted), json=output is PlanOutput.JSON)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from typer.testing import CliRunner
 
 from ocf.cli.app import app
+from ocf.cli.nodegroup_providers import ProviderChoice, ProviderName, read_credentials
+from ocf.controllers.nodegroup.providers.cluster_api import ClusterAPIProvider
+from ocf.embedded import EmbeddedCluster
 from ocf.objects import load_documents
 
 TYPES = [{"name": "small", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offerings": [{"zone": "fra", "price": 0.02}]}]
@@ -90,8 +93,77 @@ def test_wrong_instance_types_are_named(tmp_path: Path, cluster: str, content: A
     assert problem in ask("plan", cluster, f"--types={path}", fails=True).replace("\n", " ")
 
 
-def test_types_are_required(cluster: str) -> None:
-    assert "--types must name a file" in ask("plan", cluster, fails=True)
+VPSIE: Final = ("--provider=vpsie", "--vpsie-cluster=b2f0", "--datacenter=fra")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        pytest.param(["plan"], "--types must name a file with the instance types", id="plan without types"),
+        pytest.param(["run"], "--types must name a file with the instance types", id="run without types"),
+        pytest.param(["plan", "--types=gone.yaml"], "--types: gone.yaml cannot be read", id="no file with types"),
+        pytest.param(["explain", "gone.yaml", "--types={types}"], "gone.yaml", id="no file with objects"),
+        pytest.param(["run", "pods.yaml"], "run takes no files, got pods.yaml", id="run with files"),
+        pytest.param(["manifests", "pods.yaml"], "manifests takes no files", id="manifests with files"),
+        pytest.param(["run", "--provider=vpsie"], "needs --vpsie-cluster", id="no cluster at VPSie"),
+        pytest.param(["run", *VPSIE[:2]], "needs --datacenter", id="no datacenter"),
+        pytest.param(["run", *VPSIE], "the environment must have VPSIE_TOKEN, or VPSIE_CLIENT_ID", id="no credentials"),
+        pytest.param(
+            ["run", *VPSIE, "--credentials={folder}"], "must have token, or client-id", id="no files of credentials"
+        ),
+        pytest.param(["run", *VPSIE, "--vpsie-url=http://api.example.com"], "must start with https://", id="no TLS"),
+        pytest.param(
+            ["manifests", "--provider=cluster-api", "--management-kubeconfig=k"], "mount the file", id="kubeconfig"
+        ),
+    ],
+)
+def test_what_is_missing_or_wrong_is_named_with_its_option(
+    arguments: list[str], problem: str, types: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("VPSIE_TOKEN", raising=False)
+    (tmp_path / "empty").mkdir()
+    path = types.removeprefix("--types=")
+    found = ask(*(each.format(types=path, folder=tmp_path / "empty") for each in arguments), fails=True)
+    assert problem in " ".join(found.split())
+
+
+def test_credentials_are_read_from_a_mounted_secret_or_from_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "client-id").write_text("operator\n")
+    (tmp_path / "client-secret").write_text("s3cret\n")
+    found = read_credentials(str(tmp_path), {})
+    assert (found.client_id, found.client_secret, found.token) == ("operator", "s3cret", "")
+    assert read_credentials("", {"VPSIE_TOKEN": "t0ken"}).token == "t0ken"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command", "mounts", "rights"),
+    [
+        pytest.param([], "--types=/etc/ocf/types.yaml", ["/etc/ocf"], {("nodes", "create")}, id="kwok"),
+        pytest.param(
+            ["--provider=cluster-api", "--machine-namespace=capi"],
+            "--machine-namespace=capi",
+            [],
+            {("machinedeployments", "patch"), ("machines", "patch")},
+            id="cluster-api",
+        ),
+        pytest.param(VPSIE, "--credentials=/etc/ocf-credentials", ["/etc/ocf-credentials"], set(), id="vpsie"),
+    ],
+)
+def test_each_provider_is_installed_with_what_it_needs(
+    arguments: list[str], command: str, mounts: list[str], rights: set[tuple[str, str]]
+) -> None:
+    found = load_documents(ask("manifests", *arguments))
+    (container,) = found[-1]["spec"]["template"]["spec"]["containers"]
+    assert command in container["command"]
+    assert [each["mountPath"] for each in container.get("volumeMounts", [])] == mounts
+    rules = [rule for each in found if each["kind"] in ("ClusterRole", "Role") for rule in each["rules"]]
+    granted = {(resource, verb) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
+    assert rights <= granted
+
+
+async def test_a_provider_of_the_command_is_the_one_that_was_chosen() -> None:
+    async with ProviderChoice(name=ProviderName.CLUSTER_API, namespace="capi").opened() as make:
+        assert isinstance(make(EmbeddedCluster()), ClusterAPIProvider)
 
 
 def test_the_installation_is_complete() -> None:

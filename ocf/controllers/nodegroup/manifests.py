@@ -1,7 +1,7 @@
 """Installation manifests of the controller: definitions, service account, roles with least privilege, Deployment."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from ocf.controllers.installation import ControllerPod, controller_manifests
@@ -41,10 +41,6 @@ _WRITES: Final = (
     PolicyRule(GROUP, "vpsienodes", "patch"),
     PolicyRule(GROUP, "vpsienodes", "delete"),
     PolicyRule(GROUP, "vpsienodes/status", "update"),
-    # After a conflict or a lost answer, the cache reads the object again.
-    PolicyRule("", "nodes", "get"),
-    PolicyRule(GROUP, "nodegroups", "get"),
-    PolicyRule(GROUP, "vpsienodes", "get"),
 )
 
 
@@ -79,7 +75,8 @@ class Installation:
         replicas: The number of processes; one leads, the others wait.
         dry_run: Whether it only decides.
         provider_rules: The policy rules that its provider needs.
-        config_map: The name of a ConfigMap of the user that is mounted at `/etc/ocf`; empty for none.
+        config_maps: ConfigMaps of the user to mount: their names by path.
+        secrets: Secrets of the user to mount: their names by path.
     """
 
     namespace: str
@@ -88,7 +85,8 @@ class Installation:
     replicas: int = 2
     dry_run: bool = False
     provider_rules: frozenset[PolicyRule] = frozenset()
-    config_map: str = ""
+    config_maps: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
 
 
 def installation_manifests(wanted: Installation) -> list[Manifest]:
@@ -107,7 +105,8 @@ def installation_manifests(wanted: Installation) -> list[Manifest]:
         replicas=1 if wanted.dry_run else wanted.replicas,
         # It must be able to run while nodes are missing.
         priority_class="system-cluster-critical",
-        config_maps={"/etc/ocf": wanted.config_map} if wanted.config_map else {},
+        config_maps=wanted.config_maps,
+        secrets=wanted.secrets,
     )
     definitions = [node_group_definition(), node_definition()]
     return [*definitions, *controller_manifests(NAME, wanted.namespace, needed, pod)]
