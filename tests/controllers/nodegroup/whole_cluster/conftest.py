@@ -22,6 +22,7 @@ from ocf.testing.plugin import RunControllers, RunKwok, RunScheduler
 from tests.controllers.nodegroup.whole_cluster.audit import AuditLog
 from tests.controllers.nodegroup.whole_cluster.environment import SYSTEM, Environment
 from tests.controllers.nodegroup.whole_cluster.kwok_stages import stages
+from tests.controllers.nodegroup.whole_cluster.process import SHIFT
 from tests.controllers.nodegroup.whole_cluster.shifted_clock import ShiftedClock
 
 CONTROLLERS: Final = (
@@ -70,6 +71,6 @@ async def env(
         stack.enter_context(plane.kwok(stages()))
         namespace = stack.enter_context(plane.namespace("nodes-"))
         async with await plane.cluster() as cluster:
-            found = Environment(plane, cluster, ShiftedClock(tmp_path / "shift"), namespace=namespace, audit=audit)
+            found = Environment(plane, cluster, ShiftedClock(tmp_path / SHIFT), namespace=namespace, audit=audit)
             async with found.recorder.recording():
                 yield found

@@ -16,7 +16,7 @@ from ocf.objects import Manifest, ObjectKey, Quantity, format_time
 from ocf.testing.envtest import ControlPlane
 from tests import support
 from tests.controllers.nodegroup.whole_cluster.audit import AuditLog
-from tests.controllers.nodegroup.whole_cluster.history import API, KINDS, Recorder, is_serving, violations
+from tests.controllers.nodegroup.whole_cluster.history import API, OURS, Recorder, is_serving, violations
 from tests.controllers.nodegroup.whole_cluster.kwok_stages import FAILED, NEVER_BOOTS
 from tests.controllers.nodegroup.whole_cluster.shifted_clock import ShiftedClock
 
@@ -202,9 +202,10 @@ class Environment(support.Env[Cluster, ShiftedClock]):
         assert await self._versions() == before
 
     async def _versions(self) -> set[tuple[str, str]]:
+        """Return the versions of the objects of our controllers; others may be slower to come to rest."""
         return {
             (each["metadata"]["uid"], each["metadata"]["resourceVersion"])
-            for kind in KINDS
+            for kind in OURS
             for each in (await self.cluster.list(*kind, ListOptions())).items
         }
 

@@ -13,17 +13,16 @@ from ocf.objects import LabelSelector, Manifest
 from ocf.objects.conditions import is_condition_true
 from ocf.objects.owner_references import controller_of
 
-__all__ = ["KINDS", "Change", "Recorder", "State", "is_serving", "violations"]
+__all__ = ["KINDS", "OURS", "Change", "Recorder", "State", "is_serving", "violations"]
 
 API: Final = "autoscaling.ocf.dev/v1alpha1"
+OURS: Final = (("autoscaling/v2", "HorizontalPodAutoscaler"), (API, "NodeGroup"), (API, "VPSieNode"))
 KINDS: Final = (
     ("v1", "Node"),
     ("v1", "Pod"),
     ("apps/v1", "Deployment"),
-    ("autoscaling/v2", "HorizontalPodAutoscaler"),
     ("policy/v1", "PodDisruptionBudget"),
-    (API, "NodeGroup"),
-    (API, "VPSieNode"),
+    *OURS,
 )
 EVICTED: Final = "EvictionByEvictionAPI"
 

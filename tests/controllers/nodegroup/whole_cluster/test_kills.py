@@ -1,0 +1,258 @@
+"""Processes of the node-group controller in a whole cluster, each of which is killed after one write.
+
+Another process follows when the lease of the killed one has ended. What matters is stored before it is done, so that
+nothing is done twice, and nothing is forgotten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from ocf.controllers.nodegroup.manifests import NAME
+from ocf.errors import NotFoundError
+from ocf.objects import ObjectKey
+from tests.controllers.nodegroup.whole_cluster.environment import NODE_GROUP_USER, SYSTEM, Environment
+from tests.controllers.nodegroup.whole_cluster.kwok_stages import NEVER_BOOTS
+from tests.controllers.nodegroup.whole_cluster.process import RECONCILED, done
+
+ROOT: Final = Path(__file__).parents[4]
+MODULE: Final = "tests.controllers.nodegroup.whole_cluster.process"
+LEASE: Final = ObjectKey("coordination.k8s.io/v1", "Lease", NAME, SYSTEM)
+BOOT_TIMEOUT: Final = timedelta(minutes=15)
+UNDERUTILIZED_FOR: Final = timedelta(minutes=10)
+PROCESSES: Final = 2
+
+
+@dataclass
+class Fleet:
+    """Processes with a lease: one works, and the others wait for it to end.
+
+    Args:
+        command: The command of a process.
+        folder: The folder of their logs.
+        running: The processes that are not known to have ended.
+        logs: The logs of all processes so far.
+    """
+
+    command: Sequence[str]
+    folder: Path
+    running: list[Process] = field(default_factory=list)
+    logs: list[Path] = field(default_factory=list)
+
+    async def start(self) -> None:
+        """Start a process."""
+        log = self.folder / f"process-{len(self.logs)}.log"
+        self.logs.append(log)
+        with log.open("wb") as output:
+            process = await asyncio.create_subprocess_exec(*self.command, cwd=ROOT, stdout=output, stderr=output)
+        self.running.append(process)
+
+    async def replace(self) -> None:
+        """Start a process for each one that is killed."""
+        while True:
+            ended = {asyncio.create_task(process.wait()): process for process in self.running}
+            try:
+                finished, _ = await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in ended:
+                    task.cancel()
+            for task in finished:
+                assert task.result() == -signal.SIGKILL, self.logs[-1].read_text(encoding="utf-8")
+                self.running.remove(ended[task])
+                await self.start()
+
+    def stop(self) -> None:
+        """Kill all processes."""
+        for process in self.running:
+            with suppress(ProcessLookupError):
+                process.kill()
+
+    def reconciles(self) -> int:
+        """Return how many reconciles all processes have completed."""
+        return sum(log.read_text(encoding="utf-8").splitlines().count(RECONCILED) for log in self.logs)
+
+
+@asynccontextmanager
+async def processes(env: Environment, folder: Path, *steps: str) -> AsyncIterator[Fleet]:
+    """Run processes for the length of a block, which are killed one after another, each after one step."""
+    kubeconfig = await asyncio.to_thread(env.plane.kubeconfig_for, NODE_GROUP_USER)
+    fleet = Fleet([sys.executable, "-m", MODULE, str(kubeconfig), str(folder), *steps], folder)
+    with ExitStack() as stack:
+        stack.callback(fleet.stop)
+        for _ in range(PROCESSES):
+            await fleet.start()
+        replacing = asyncio.create_task(fleet.replace())
+        stack.callback(replacing.cancel)
+        yield fleet
+        assert done(folder) == list(steps)
+        if replacing.done():
+            replacing.result()
+    await asyncio.gather(*(process.wait() for process in fleet.running))
+
+
+async def runs(env: Environment, *, pods: int, nodes: int) -> bool:
+    """Return whether all pods run, on as many nodes as they need."""
+    phases = [each.get("phase") for each in (await env.machines()).values()]
+    return await env.ready("web") == pods and phases == ["Ready"] * nodes and len(await env.nodes()) == nodes
+
+
+async def test_a_group_grows_once_whenever_its_leader_is_killed(env: Environment, tmp_path: Path) -> None:
+    steps = (
+        "decision to add",
+        "object created",
+        "request stored",
+        "machine created",
+        "request accepted",
+        "node ready",
+    )
+    await env.add_group()
+    await env.deploy("web", replicas=3, cpu="900m")
+    async with processes(env, tmp_path, *steps) as fleet:
+
+        async def all_run() -> bool:
+            return done(tmp_path) == list(steps) and await runs(env, pods=3, nodes=2)
+
+        await env.until("three pods run on two nodes", all_run)
+        await env.assert_quiet(fleet.reconciles, users=[NODE_GROUP_USER])
+    await env.assert_nothing_leaked()
+    await env.assert_lawful()
+    created = [each.name for each in env.audit.writes(NODE_GROUP_USER) if (each.verb, each.resource) == MACHINE]
+    assert sorted(created) == sorted(await env.nodes())
+
+
+async def test_a_node_that_never_boots_is_replaced_once_whenever_the_leader_is_killed(
+    env: Environment, tmp_path: Path
+) -> None:
+    steps = ("failure stored", "refusal counted", "object deleted", "deletion stored", "machine deleted")
+    await env.add_group(offeringIDs=[NEVER_BOOTS, "small"])
+    await env.deploy("web", replicas=2, cpu="900m")
+    async with processes(env, tmp_path, *steps) as fleet:
+
+        async def is_requested() -> bool:
+            return any("acceptedAt" in each for each in (await env.machines()).values())
+
+        await env.until("a machine is requested", is_requested)
+        env.clock.advance(BOOT_TIMEOUT)
+
+        async def is_replaced() -> bool:
+            return done(tmp_path) == list(steps) and await runs(env, pods=2, nodes=1)
+
+        await env.until("another node has replaced it", is_replaced)
+        await env.assert_quiet(fleet.reconciles, users=[NODE_GROUP_USER])
+    assert [each["failures"] for each in (await env.group())["backoffs"]] == [1]
+    await env.assert_nothing_leaked()
+    await env.assert_lawful()
+
+
+async def test_a_drain_goes_on_whenever_the_leader_is_killed(env: Environment, tmp_path: Path) -> None:
+    steps = (
+        "decision to remove",
+        "drain stored",
+        "node cordoned",
+        "pod evicted",
+        "object deleted",
+        "deletion stored",
+        "machine deleted",
+        "finalizer removed",
+    )
+    await env.add_group()
+    await env.add_budget("web", 1)
+    await env.deploy("web", replicas=3, cpu="900m")
+    async with processes(env, tmp_path, *steps) as fleet:
+
+        async def all_run() -> bool:
+            return await runs(env, pods=3, nodes=2)
+
+        await env.until("three pods run on two nodes", all_run)
+        await leave_one_pod_on_each_node(env)
+        await make_due(env)
+
+        async def is_decided() -> bool:
+            return done(tmp_path) == ["decision to remove"]
+
+        await env.until("a node is to be removed", is_decided)
+        # The decision was stored and nothing done: the node has to be underutilized for as long again.
+        await make_due(env)
+
+        async def is_drained() -> bool:
+            return done(tmp_path) == list(steps) and await runs(env, pods=2, nodes=1)
+
+        await env.until("two pods run on one node", is_drained)
+        await env.assert_quiet(fleet.reconciles, users=[NODE_GROUP_USER])
+    await env.assert_nothing_leaked()
+    await env.assert_lawful()
+    evictions = [each.code for each in env.audit.writes(NODE_GROUP_USER) if each.resource == "pods/eviction"]
+    assert evictions == [201]
+
+
+async def leave_one_pod_on_each_node(env: Environment) -> None:
+    """Let the Deployment delete a pod of the node with two."""
+    (fullest,) = (pods for pods in (await env.pods_by_node("web")).values() if len(pods) == 2)
+    cost = {"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": "-1"}}}
+    await env.merge_patch(env.key("v1", "Pod", fullest[0]), cost, by="user")
+    await env.change("apps/v1", "Deployment", "web", replicas=2)
+
+
+async def make_due(env: Environment) -> None:
+    """Let both nodes be underutilized for as long as it takes."""
+
+    async def are_unneeded() -> bool:
+        return {each["name"] for each in (await env.group()).get("unneeded") or ()} == set(await env.nodes())
+
+    await env.until("both nodes are underutilized", are_unneeded)
+    env.clock.advance(UNDERUTILIZED_FOR)
+
+
+MACHINE: Final = ("create", "nodes")
+
+TYPE_FILE: Final = """\
+- name: small
+  allocatable: {cpu: "2", memory: 8Gi, pods: "110"}
+  offerings: [{zone: fra, price: 0.02}]
+"""
+COMMAND: Final = "from ocf.cli import main; main()"
+
+
+async def test_the_command_goes_on_where_a_killed_one_has_stopped(env: Environment, tmp_path: Path) -> None:
+    """Two processes of `ocf nodegroups run`, with the default settings and the installed roles."""
+    (tmp_path / "types.yaml").write_text(TYPE_FILE, encoding="utf-8")
+    kubeconfig = await asyncio.to_thread(env.plane.kubeconfig_for, NODE_GROUP_USER)
+    arguments = ["nodegroups", "run", f"--types={tmp_path / 'types.yaml'}", f"--kubeconfig={kubeconfig}"]
+    fleet = Fleet([sys.executable, "-c", COMMAND, *arguments, "--host=127.0.0.1", "--port=0"], tmp_path)
+    await env.add_group()
+    with ExitStack() as stack:
+        stack.callback(fleet.stop)
+        await fleet.start()
+
+        async def leads() -> bool:
+            with suppress(NotFoundError):
+                return bool((await env.cluster.get(LEASE))["spec"]["holderIdentity"])
+            return False
+
+        await env.until("the first process leads", leads)
+        await fleet.start()
+        await env.deploy("web", replicas=2, cpu="900m")
+
+        async def is_begun() -> bool:
+            return bool(await env.machines())
+
+        await env.until("a node is being added", is_begun)
+        fleet.running[0].kill()
+
+        async def all_run() -> bool:
+            return await runs(env, pods=2, nodes=1)
+
+        await env.until("two pods run on one node", all_run)
+        assert (await env.cluster.get(LEASE))["spec"]["leaseTransitions"] <= 1
+    await asyncio.gather(*(process.wait() for process in fleet.running))
+    await env.assert_nothing_leaked()
+    await env.assert_lawful()
