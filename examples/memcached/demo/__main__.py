@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import textwrap
 from copy import deepcopy
 from typing import Final, NamedTuple
 
-from rich.console import Console
-from rich.text import Text
-
-from examples.memcached.demo.played import PERIOD
+from examples.memcached.demo.output import chapter, fact, say, show, time_of
+from examples.memcached.demo.spike import add_nodes
 from examples.memcached.demo.stage import AUTOSCALER, CACHE, DEPLOYMENT, SERVICE, Stage, staged
 from ocf.errors import InvalidError
-from ocf.objects import Manifest, dump_document
+from ocf.objects import Manifest
 
 FIXED: Final = 3
 LOWEST: Final = 2
@@ -36,33 +33,6 @@ TRAFFIC: Final = {0: 150, 4: 400, 12: 900, 24: 120}
 
 PERIODS: Final = 46
 IDLE_PERIODS: Final = 40
-
-# --- What is printed: plain text when piped, colours in a terminal. ---
-
-console: Final = Console(highlight=False, soft_wrap=True)
-
-
-def chapter(text: str) -> None:
-    """Print a headline."""
-    console.print(Text(f"\n{text}", "bold"))
-
-
-def say(text: str, style: str = "", *, mark: str = "   ") -> None:
-    """Print a paragraph."""
-    filled = textwrap.fill(text, 78, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False)
-    console.print(Text(filled, style))
-
-
-def show(manifest: Manifest) -> None:
-    """Print a manifest."""
-    console.print(Text(textwrap.indent(dump_document(manifest).rstrip(), " " * 5)))
-
-
-def fact(claim: str, *, holds: bool) -> None:
-    """Print a claim; end the demo with an error if it does not hold."""
-    if not holds:
-        raise SystemExit(f"this should hold, and does not: {claim}")
-    say(claim, "green", mark="   ok  ")
 
 
 async def print_conditions(stage: Stage) -> None:
@@ -96,6 +66,7 @@ async def main() -> None:
         await toggle_autoscaling(stage)
         await suspend(stage)
         await idle(stage)
+        await add_nodes(stage)
         await delete(stage)
 
 
@@ -164,9 +135,8 @@ class Row(NamedTuple):
 
 def print_row(number: int, row: Row, used: int) -> None:
     """Print a row of the table."""
-    minutes, seconds = divmod(number * PERIOD.seconds, 60)
     shares = f"{row.load:>5}m  {used:>4}%  {row.replicas:>8}  {row.ready:>5}"
-    say(f"{minutes:02}:{seconds:02}  {shares}  {', '.join(row.true_conditions)}")
+    say(f"{time_of(number)}  {shares}  {', '.join(row.true_conditions)}")
 
 
 async def repair(stage: Stage) -> None:
@@ -247,7 +217,7 @@ async def idle(stage: Stage) -> None:
 
 async def delete(stage: Stage) -> None:
     """Delete the cache."""
-    chapter("8. The user deletes the cache")
+    chapter("9. The user deletes the cache")
     await stage.cluster.delete(CACHE)
 
     async def is_gone() -> bool:

@@ -17,18 +17,21 @@ from ocf.objects import format_time
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from examples.memcached.demo.nodes import Nodes
     from ocf.autoscaling.algorithm import HpaEvent
     from ocf.cluster import Cluster
     from ocf.objects import Manifest, ObjectKey
     from ocf.testing import VirtualClock
 
-__all__ = ["CONTROLLERS", "PERIOD", "Played"]
+__all__ = ["CONTROLLERS", "PERIOD", "READY_AFTER", "Played"]
 
 CONTROLLERS: Final = "kube-controller-manager"
 """Field manager of the simulated controllers."""
 
 PERIOD: Final = timedelta(seconds=15)
-_READY_AFTER: Final = timedelta(seconds=30)
+READY_AFTER: Final = timedelta(seconds=30)
+"""How long a pod takes to become ready."""
+
 _WINDOW: Final = timedelta(seconds=30)
 _MOST: Final = 300
 """Maximum cpu usage of a pod, in millicores."""
@@ -45,15 +48,17 @@ class Played:
 
     Attributes:
         load: Total cpu demand of all clients, in millicores.
+        nodes: Nodes that the pods need; None starts pods without.
     """
 
     def __init__(self, cluster: Cluster, clock: VirtualClock, deployment: ObjectKey, autoscaler: ObjectKey) -> None:
         self.load = 0
+        self.nodes: Nodes | None = None
         self._cluster = cluster
         self._clock = clock
         self._deployment = deployment
         self._autoscaler = autoscaler
-        self._started: list[datetime] = []
+        self._started: list[datetime | None] = []
         self._history = History()
 
     @property
@@ -81,7 +86,10 @@ class Played:
         if live is None:
             return
         wanted = live["spec"]["replicas"]
-        self._started = [*self._started, *[self._clock.now()] * wanted][:wanted]
+        if self.nodes is None:
+            self._started = [*self._started, *[self._clock.now()] * wanted][:wanted]
+        else:
+            self._started = await self.nodes.sync(wanted, live)
         counts = dict.fromkeys(("replicas", "updatedReplicas"), wanted) | dict.fromkeys(
             ("readyReplicas", "availableReplicas"), self.ready
         )
@@ -106,7 +114,7 @@ class Played:
 
     def _serving(self) -> list[int]:
         now = self._clock.now()
-        return [number for number, started in enumerate(self._started) if now - started >= _READY_AFTER]
+        return [n for n, started in enumerate(self._started) if started is not None and now - started >= READY_AFTER]
 
     def _pod_name(self, number: int) -> str:
         return f"{self._deployment.name}-{number}"
@@ -121,19 +129,18 @@ class Played:
                     "namespace": self._deployment.namespace,
                 },
                 "spec": template["spec"],
-                "status": {
-                    "phase": "Running",
-                    "startTime": format_time(started),
-                    "conditions": [self._readiness(number, started)],
-                },
+                "status": self._pod_status(number, started),
             }
             for number, started in enumerate(self._started)
         ]
 
-    def _readiness(self, number: int, started: datetime) -> Manifest:
+    def _pod_status(self, number: int, started: datetime | None) -> Manifest:
+        if started is None:
+            return {"phase": "Pending"}
         ready = number in self._serving()
-        since = started + _READY_AFTER if ready else started
-        return {"type": "Ready", "status": str(ready), "lastTransitionTime": format_time(since)}
+        since = started + READY_AFTER if ready else started
+        condition = {"type": "Ready", "status": str(ready), "lastTransitionTime": format_time(since)}
+        return {"phase": "Running", "startTime": format_time(started), "conditions": [condition]}
 
     async def _found(self, key: ObjectKey) -> Manifest | None:
         try:

@@ -30,13 +30,14 @@ if TYPE_CHECKING:
     from ocf.autoscaling.algorithm import HpaEvent
     from ocf.cluster import Cluster
 
-__all__ = ["AUTOSCALER", "CACHE", "DEPLOYMENT", "SERVICE", "Stage", "staged"]
+__all__ = ["AUTOSCALER", "BUDGET", "CACHE", "DEPLOYMENT", "SERVICE", "Stage", "staged"]
 
 _NAME: Final = "sessions"
 _NAMESPACE: Final = "default"
 CACHE: Final = ObjectKey("memcached.c5c3.io/v1alpha1", "Memcached", _NAME, _NAMESPACE)
 DEPLOYMENT: Final = ObjectKey("apps/v1", "Deployment", _NAME, _NAMESPACE)
 AUTOSCALER: Final = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", _NAME, _NAMESPACE)
+BUDGET: Final = ObjectKey("policy/v1", "PodDisruptionBudget", _NAME, _NAMESPACE)
 SERVICE: Final = ObjectKey("v1", "Service", _NAME, _NAMESPACE)
 
 _USER: Final = "kubectl"

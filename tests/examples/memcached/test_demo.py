@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from examples.memcached.demo.__main__ import fact
+from examples.memcached.demo.output import fact
 
 ROOT: Final = Path(__file__).parents[3]
 RECORDED: Final = Path(__file__).parent / "demo.txt"
