@@ -163,6 +163,10 @@ class Environment(support.Env[Cluster, ShiftedClock]):
         """Return the status of the node group."""
         return await self.read_status(self.key(API, "NodeGroup", "workers"))
 
+    def evictions(self) -> list[int]:
+        """Return the status codes of all evictions so far."""
+        return [each.code for each in self.audit.writes(NODE_GROUP_USER) if each.resource == "pods/eviction"]
+
     async def until(self, what: str, check: Callable[[], Awaitable[Any]]) -> None:
         """Wait until something holds."""
         try:
@@ -174,8 +178,8 @@ class Environment(support.Env[Cluster, ShiftedClock]):
 
     # --- What must hold at the end. ---
 
-    async def assert_quiet(self, *reconciles: Callable[[], int], users: Sequence[str]) -> None:
-        """Check that controllers have come to rest: while they go on to reconcile, nothing is written.
+    async def assert_idle(self, *reconciles: Callable[[], int], users: Sequence[str]) -> None:
+        """Check that controllers are idle: they go on to reconcile, and write nothing.
 
         Args:
             *reconciles: Each returns how many reconciles one controller has completed.
@@ -190,19 +194,19 @@ class Environment(support.Env[Cluster, ShiftedClock]):
 
             await self.until(f"{number} more reconciles", are)
 
-        async def rests() -> bool:
+        async def is_idle() -> bool:
             before = await self._versions(), len(self.audit.writes(*users))
             await completed(3)
             return before == (await self._versions(), len(self.audit.writes(*users)))
 
-        await self.until("three reconciles without a write", rests)
+        await self.until("three reconciles without a write", is_idle)
         before, written = await self._versions(), self.audit.writes(*users)
         await completed(IDLE)
         assert self.audit.writes(*users)[len(written) :] == []
         assert await self._versions() == before
 
     async def _versions(self) -> set[tuple[str, str]]:
-        """Return the versions of the objects of our controllers; others may be slower to come to rest."""
+        """Return the versions of the objects of our controllers; those of others may still change."""
         return {
             (each["metadata"]["uid"], each["metadata"]["resourceVersion"])
             for kind in OURS
@@ -219,7 +223,7 @@ class Environment(support.Env[Cluster, ShiftedClock]):
         web = await self.cluster.get(self.key("apps/v1", "Deployment", "web"))
         assert await self.ready("web") == web["spec"]["replicas"] == web["status"]["readyReplicas"]
 
-    async def assert_lawful(self) -> None:
+    async def assert_invariants(self) -> None:
         """Check the whole history, and the audit log: only evictions, and no request that the roles do not allow."""
         await self.until("all changes are recorded", self.recorder.is_complete)
         assert violations(self.recorder.changes, failed=self.failed_nodes) == []

@@ -88,7 +88,7 @@ class Recorder:
                     self.changes.append(Change(event.object, event.type is EventType.DELETED))
 
     def lines(self) -> list[str]:
-        """Return a line for each change: what happened, and what the laws and the controllers look at."""
+        """Return a line for each change: what happened, and what the invariants and the controllers depend on."""
         return [_line(change) for change in sorted(self.changes, key=lambda each: each.version)]
 
     async def is_complete(self) -> bool:
@@ -126,7 +126,7 @@ def _line(change: Change) -> str:
     return f"{change.version} {found['kind']} {_name(found)} {what}: {text}"
 
 
-Law: TypeAlias = Callable[[State, Change, State], Iterator[str]]
+Invariant: TypeAlias = Callable[[State, Change, State], Iterator[str]]
 
 
 def violations(changes: Iterable[Change], *, failed: Sequence[str] = ()) -> list[str]:
@@ -142,8 +142,13 @@ def violations(changes: Iterable[Change], *, failed: Sequence[str] = ()) -> list
         after = {**state, change.id: change.object}
         if change.deleted:
             del after[change.id]
-        for law in (_evictions_keep_budgets, _nodes_are_empty(failed), _nodes_have_objects, _groups_keep_their_bounds):
-            found += [f"{change.version}: {problem}" for problem in law(state, change, after)]
+        for invariant in (
+            _evictions_keep_budgets,
+            _nodes_are_empty(failed),
+            _nodes_have_objects,
+            _groups_keep_their_bounds,
+        ):
+            found += [f"{change.version}: {problem}" for problem in invariant(state, change, after)]
         state = after
     return found
 
@@ -161,8 +166,8 @@ def _evictions_keep_budgets(before: State, change: Change, after: State) -> Iter
             yield f"the eviction of {_name(pod)} left {healthy} healthy pods of {budget['spec']['minAvailable']}"
 
 
-def _nodes_are_empty(failed: Sequence[str]) -> Law:
-    def law(_: State, change: Change, after: State) -> Iterator[str]:
+def _nodes_are_empty(failed: Sequence[str]) -> Invariant:
+    def check(_: State, change: Change, after: State) -> Iterator[str]:
         """A Node is deleted once its pods have left, unless it failed."""
         name = _name(change.object)
         if change.object["kind"] != "Node" or not change.deleted or name in failed:
@@ -173,7 +178,7 @@ def _nodes_are_empty(failed: Sequence[str]) -> Law:
             if pod["spec"].get("nodeName") == name and not is_local:
                 yield f"Node {name} was deleted with pod {_name(pod)} on it"
 
-    return law
+    return check
 
 
 def _nodes_have_objects(before: State, change: Change, after: State) -> Iterator[str]:

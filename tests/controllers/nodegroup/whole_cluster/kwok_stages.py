@@ -1,4 +1,4 @@
-"""Stages of kwok with nodes that never become ready, and nodes that stop to be ready."""
+"""Stages of kwok with nodes that never become ready, and nodes that stop being ready."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ocf.objects.yaml_reader import read_yaml
 
 __all__ = ["FAILED", "NEVER_BOOTS", "stages"]
 
-NEVER_BOOTS: Final = "lemon"
+NEVER_BOOTS: Final = "defective"
 """The instance type whose nodes never become ready."""
 
 FAILED: Final = "tests.ocf.dev/failed"

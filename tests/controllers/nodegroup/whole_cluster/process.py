@@ -85,8 +85,8 @@ def done(folder: Path) -> list[str]:
     return file.read_text(encoding="ascii").splitlines() if file.exists() else []
 
 
-class _DyingCluster(InterceptingCluster):
-    """A cluster whose user is killed after the first write that is the next step."""
+class _KillingCluster(InterceptingCluster):
+    """A cluster that kills this process after the first write that is the next step."""
 
     def __init__(self, cluster: Cluster, folder: Path, steps: Sequence[str]) -> None:
         super().__init__(cluster)
@@ -121,7 +121,7 @@ async def _main(kubeconfig: str, folder: Path, steps: Sequence[str]) -> None:
     )
     async with await ApiServerCluster.connect(Path(kubeconfig)) as cluster:
         await run_process(
-            _DyingCluster(cluster, folder, steps),
+            _KillingCluster(cluster, folder, steps),
             lambda where: KwokProvider(where, TYPES),
             options,
             asyncio.Event(),

@@ -1,4 +1,4 @@
-"""The laws that hold in every history of a whole cluster."""
+"""Invariants of every history of a whole cluster."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ TWO_PODS: Final = (
         ),
     ],
 )
-def test_lawful_histories(changes: tuple[Change, ...]) -> None:
+def test_histories_without_violations(changes: tuple[Change, ...]) -> None:
     assert violations(reversed(changes)) == []
 
 

@@ -113,10 +113,10 @@ async def test_a_spike_with_failing_nodes_ends_with_all_pods_on_as_few_nodes_as_
         await the_load_rises(env, running)
         await a_node_fails(env)
         await the_load_falls(env, running)
-        await env.assert_quiet(running.reconciles, running.syncs, users=(HPA_USER, NODE_GROUP_USER))
+        await env.assert_idle(running.reconciles, running.syncs, users=(HPA_USER, NODE_GROUP_USER))
         await env.assert_nothing_leaked()
         await everything_is_deleted(env)
-    await env.assert_lawful()
+    await env.assert_invariants()
 
 
 async def a_node_never_boots(env: Environment) -> None:
@@ -209,8 +209,7 @@ async def the_load_falls(env: Environment, running: Running) -> None:
         return len(await env.nodes()) == len(await env.machines()) == 2 and await env.ready("web") == 3
 
     await env.until("three pods run on two nodes", is_drained)
-    evictions = [each for each in env.audit.writes(NODE_GROUP_USER) if each.resource == "pods/eviction"]
-    assert [each.code for each in evictions] == [201]
+    assert env.evictions() == [201]
 
 
 async def everything_is_deleted(env: Environment) -> None:
@@ -235,3 +234,35 @@ async def everything_is_deleted(env: Environment) -> None:
         return not await env.is_present(env.key(*OF_PODS))
 
     await env.until("the group is gone", is_gone)
+
+
+async def test_a_drain_waits_for_as_long_as_a_disruption_budget_forbids_it(env: Environment) -> None:
+    """A user who deletes a node does not get around the disruption budgets of its pods either."""
+    await env.add_group()
+    await env.add_budget("web", 2)
+    await env.deploy("web", replicas=2, cpu="900m")
+    async with controllers(env) as running:
+
+        async def all_run() -> bool:
+            return await env.ready("web") == 2 and len(await env.machines()) == 1
+
+        await env.until("two pods run", all_run)
+        (drained,) = await env.machines()
+        await env.delete(API, "VPSieNode", drained)
+
+        async def are_refused() -> bool:
+            return len(env.evictions()) >= 3
+
+        await env.until("evictions are refused", are_refused)
+        assert set(env.evictions()) == {429}
+        assert await env.nodes() == [drained]
+        await env.change(*BUDGET, minAvailable=1)
+
+        async def is_replaced() -> bool:
+            return drained not in [*await env.nodes(), *await env.machines()] and await all_run()
+
+        await env.until("both pods run on another node", is_replaced)
+        assert env.evictions().count(201) == 2
+        await env.assert_idle(running.reconciles, users=[NODE_GROUP_USER])
+    await env.assert_nothing_leaked()
+    await env.assert_invariants()
