@@ -17,6 +17,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from ocf.controllers.nodegroup.manifests import NAME
 from ocf.errors import NotFoundError
 from ocf.objects import ObjectKey
@@ -105,6 +107,9 @@ async def runs(env: Environment, *, pods: int, nodes: int) -> bool:
     return await env.ready("web") == pods and phases == ["Ready"] * nodes and len(await env.nodes()) == nodes
 
 
+@pytest.mark.promise(
+    "nodes-once", runs="a kill after each of 6 writes of a scale-up, beside the real scheduler and controllers"
+)
 async def test_a_group_grows_once_whenever_its_leader_is_killed(env: Environment, tmp_path: Path) -> None:
     steps = (
         "decision to add",
@@ -129,6 +134,7 @@ async def test_a_group_grows_once_whenever_its_leader_is_killed(env: Environment
     assert sorted(created) == sorted(await env.nodes())
 
 
+@pytest.mark.promise("nodes-once", runs="a kill after each of 5 writes, beside the real scheduler and controllers")
 async def test_a_node_that_never_boots_is_replaced_once_whenever_the_leader_is_killed(
     env: Environment, tmp_path: Path
 ) -> None:
@@ -153,6 +159,9 @@ async def test_a_node_that_never_boots_is_replaced_once_whenever_the_leader_is_k
     await env.assert_invariants()
 
 
+@pytest.mark.promise(
+    "nodes-once", runs="a kill after each of 8 writes of a drain, beside the real scheduler and controllers"
+)
 async def test_a_drain_goes_on_whenever_the_leader_is_killed(env: Environment, tmp_path: Path) -> None:
     steps = (
         "decision to remove",

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
+import pytest
+
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster
 from ocf.concepts import Recorder
@@ -100,6 +102,10 @@ async def controllers(env: Environment) -> AsyncIterator[Running]:
             await asyncio.gather(*tasks)
 
 
+@pytest.mark.promise(
+    "node-pods",
+    runs="a spike with a node that never boots, one that fails, and a pod that never fits, with real controllers",
+)
 async def test_a_spike_with_failing_nodes_ends_with_all_pods_on_as_few_nodes_as_they_need(env: Environment) -> None:
     """The autoscaler follows the load, nodes follow its pods, and disruption budgets hold throughout."""
     await env.add_group(offeringIDs=[NEVER_BOOTS, "small"])
@@ -236,6 +242,7 @@ async def everything_is_deleted(env: Environment) -> None:
     await env.until("the group is gone", is_gone)
 
 
+@pytest.mark.promise("node-pods", runs="a node that a user deletes, on a real API server")
 async def test_a_drain_waits_for_as_long_as_a_disruption_budget_forbids_it(env: Environment) -> None:
     """A user who deletes a node does not get around the disruption budgets of its pods either."""
     await env.add_group()
