@@ -6,6 +6,7 @@
 
 from ocf.autoscaling.explain.explanation import Explanation, explain, explain_unknown
 from ocf.autoscaling.explain.last_sync import ReplicaRange
+from ocf.autoscaling.explain.levers import Lever, levers
 from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release, next_syncs
 from ocf.autoscaling.explain.rescale_events import RescaleEvent, scaled_up
 from ocf.autoscaling.explain.stabilization_holds import (
@@ -34,6 +35,7 @@ __all__ = [
     "HoldRelease",
     "KnownHistory",
     "LaterAllowance",
+    "Lever",
     "MetricThresholds",
     "PolicyAllowance",
     "ReplicaRange",
@@ -47,6 +49,7 @@ __all__ = [
     "explain_unknown",
     "first_release",
     "hold_of",
+    "levers",
     "metric_thresholds",
     "next_syncs",
     "policy_allowances",

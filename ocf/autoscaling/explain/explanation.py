@@ -6,6 +6,7 @@ from typing import Final
 
 from ocf.autoscaling.algorithm import Decision, History, Settings, Snapshot, decide
 from ocf.autoscaling.explain.formatting import clock
+from ocf.autoscaling.explain.levers import Lever, levers
 from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release, latest_release
 from ocf.autoscaling.explain.stabilization_holds import Hold, PolicyAllowance, hold_of, policy_allowances
 from ocf.autoscaling.explain.thresholds import MetricThresholds, metric_thresholds
@@ -32,6 +33,7 @@ class Explanation:
             the decision changes the replicas now. If another controller runs the autoscaler, it is the latest sync
             that is possible.
         thresholds: For each metric, the values at which the replicas change.
+        levers: The fields of the spec with which the replicas would differ.
         range: The range of possible results, if the history is not known. The other fields then describe the lower end.
         most: The explanation of the upper end of that range, if it differs.
     """
@@ -44,6 +46,7 @@ class Explanation:
     scale_down_allowances: tuple[PolicyAllowance, ...]
     release: HoldRelease | None
     thresholds: tuple[MetricThresholds, ...]
+    levers: tuple[Lever, ...] = ()
     range: DecisionRange | None = None
     most: "Explanation | None" = None
 
@@ -101,7 +104,8 @@ def explain(
     decision = decide(snapshot, history, settings=settings, now=now)
     found = metric_thresholds(snapshot, (history,), settings=settings, now=now, decision=decision)
     release = None if decision.rescale else first_release(decision, settings)
-    return _explain(decision, history, settings, tuple(found), release=release)
+    changes = tuple(levers(decision, (history,), settings=settings, now=now))
+    return _explain(decision, history, settings, tuple(found), release=release, changes=changes)
 
 
 def _explain(
@@ -111,6 +115,7 @@ def _explain(
     found: tuple[MetricThresholds, ...],
     *,
     release: HoldRelease | None,
+    changes: tuple[Lever, ...],
     known: DecisionRange | None = None,
 ) -> Explanation:
     autoscaler, current, now = decision.snapshot.autoscaler, decision.trace.current or 0, decision.trace.now
@@ -123,6 +128,7 @@ def _explain(
         scale_down_allowances=policy_allowances(autoscaler, current, history, up=False, now=now),
         release=release,
         thresholds=found,
+        levers=changes,
         range=known,
     )
 
@@ -142,19 +148,34 @@ def explain_unknown(
         The explanation of the fewest replicas that may result. Its `most` explains the most replicas, if that differs.
     """
     found = decision_range(snapshot, known, settings=settings, now=now)
-    low, high = (
-        tuple(
-            metric_thresholds(
-                snapshot, found.histories, settings=settings, now=now, decision=decision, most=most, elsewhere=True
-            )
-        )
-        for decision, most in ((found.low, False), (found.high, True))
+    low = _bound(found, found.low, found.low_history, settings, most=False)
+    high = _bound(found, found.high, found.high_history, settings, most=True)
+    if found.exact and _changes(low) == _changes(high):
+        return low
+    return replace(low, most=high)
+
+
+def _changes(bound: Explanation) -> tuple[object, ...]:
+    return (bound.levers, *(each.ranges for each in bound.thresholds))
+
+
+def _bound(
+    found: DecisionRange, decision: Decision, history: History, settings: Settings, *, most: bool
+) -> Explanation:
+    """Explain one end of the range."""
+    now, snapshot, histories = decision.trace.now, decision.snapshot, found.histories
+    thresholds = metric_thresholds(
+        snapshot, histories, settings=settings, now=now, decision=decision, most=most, elsewhere=True
     )
-    first, last = (_latest(found, decision, settings) for decision in (found.low, found.high))
-    least = _explain(found.low, found.low_history, settings, low, release=first, known=found)
-    if found.exact and [each.ranges for each in low] == [each.ranges for each in high]:
-        return least
-    return replace(least, most=_explain(found.high, found.high_history, settings, high, release=last, known=found))
+    return _explain(
+        decision,
+        history,
+        settings,
+        tuple(thresholds),
+        release=_latest(found, decision, settings),
+        changes=tuple(levers(decision, histories, settings=settings, now=now, most=most)),
+        known=found,
+    )
 
 
 def _latest(found: DecisionRange, bound: Decision, settings: Settings) -> HoldRelease | None:

@@ -5,42 +5,19 @@ Lines are not wrapped; the caller does that.
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from ocf.autoscaling.algorithm import Limit, Rule, Stabilization
+from ocf.autoscaling.algorithm import Limit, Stabilization
 from ocf.autoscaling.explain.advice import advice
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import clock, duration
 from ocf.autoscaling.explain.metric_text import metric_lines
 from ocf.autoscaling.explain.policy_text import policy_lines
+from ocf.autoscaling.explain.reasons import reason_of
 from ocf.autoscaling.explain.stabilization_holds import Hold
-from ocf.autoscaling.explain.threshold_text import required_changes, threshold_lines
+from ocf.autoscaling.explain.threshold_text import lever_lines, required_changes, threshold_lines
 
-__all__ = ["RULE_TEXT", "Section", "render"]
-
-RULE_TEXT: Final = {
-    Rule.UNREADABLE: "the scale of the target cannot be read, so nothing is changed",
-    Rule.DISABLED: "autoscaling is disabled, as the target has 0 replicas and this controller did not scale it there",
-    Rule.ABOVE_MAXIMUM: "there are more replicas than maxReplicas, so metrics are not evaluated",
-    Rule.BELOW_MINIMUM: "there are fewer replicas than minReplicas, so metrics are not evaluated",
-    Rule.FAILED: "the metrics that could be read do not permit a decision",
-    Rule.WITHIN_TOLERANCE: "the metric is within the tolerance of its target",
-    Rule.READY_PODS: "the metric decides: its ratio times the ready pods",
-    Rule.FROM_ZERO: "the metric decides: its ratio, scaling from zero",
-    Rule.TOTAL: "the metric decides: its total divided by its target",
-    Rule.FILLED_WITHIN_TOLERANCE: "with values assumed for unmeasured pods, the metric is within the tolerance",
-    Rule.FILLED_TURNED_RATIO: "values assumed for unmeasured pods reverse the ratio, so nothing is changed",
-    Rule.FILLED_TURNED_COUNT: "values assumed for unmeasured pods reverse the change, so nothing is changed",
-    Rule.FILLED: "the metric decides, with values assumed for unmeasured pods",
-    Rule.SCALE_UP_STABILIZED: "a lower recommendation in the scale-up window holds it",
-    Rule.SCALE_DOWN_STABILIZED: "a higher recommendation in the scale-down window holds it",
-    Rule.WITHIN_RANGE: "no limit applies",
-    Rule.TOO_FEW: "minReplicas allows no fewer",
-    Rule.TOO_MANY: "maxReplicas allows no more",
-    Rule.SCALE_UP_LIMIT: "the scale-up rate limit applies",
-    Rule.SCALE_DOWN_LIMIT: "the scale-down rate limit applies",
-}
-"""Text for the deciding rule."""
+__all__ = ["Section", "render"]
 
 
 class Section(NamedTuple):
@@ -82,9 +59,16 @@ def render(explanation: Explanation) -> Iterator[Section]:
     if explanation.range is None or explanation.range.is_history_independent:
         yield Section("What the controller writes", tuple(_written(explanation)))
     for each, title in _bounds(explanation, apart=True):
-        changes = (*_release(each), *(line for one in each.thresholds for line in threshold_lines(one, each)))
-        if changes or not each.thresholds:
-            yield Section(f"What would have to change to scale{title}", changes or tuple(required_changes(each)))
+        yield from _changes(each, title)
+
+
+def _changes(explanation: Explanation, title: str) -> Iterator[Section]:
+    lines = [line for each in explanation.thresholds for line in threshold_lines(each, explanation)]
+    lines = [*_release(explanation), *lines]
+    if lines or not explanation.thresholds:
+        yield Section(f"What would have to change to scale{title}", tuple(lines or required_changes(explanation)))
+    if explanation.levers:
+        yield Section(f"Fields with another result{title}", tuple(lever_lines(explanation.levers)))
 
 
 def _bounds(explanation: Explanation, *, apart: bool) -> Iterator[tuple[Explanation, str]]:
@@ -111,8 +95,8 @@ def _result(explanation: Explanation) -> Iterator[str]:
     if explanation.most is not None and not explanation.exact:
         most = explanation.most.decision.trace
         yield f"Between {trace.desired} and {_replicas(most.desired)} next, depending on what is not known."
-        yield f"  {trace.desired}: {RULE_TEXT[trace.decided_by]} [{trace.decided_by}]."
-        yield f"  {most.desired}: {RULE_TEXT[most.decided_by]} [{most.decided_by}]."
+        yield f"  {trace.desired}: {reason_of(explanation.decision)} [{trace.decided_by}]."
+        yield f"  {most.desired}: {reason_of(explanation.most.decision)} [{most.decided_by}]."
         return
     if trace.current is None:
         following = "Nothing is changed"
@@ -120,7 +104,7 @@ def _result(explanation: Explanation) -> Iterator[str]:
         following = f"{_replicas(trace.desired)} next, no change"
     else:
         following = f"{_replicas(trace.desired)} next"
-    yield f"{following}: {RULE_TEXT[trace.decided_by]} [{trace.decided_by}]."
+    yield f"{following}: {reason_of(explanation.decision)} [{trace.decided_by}]."
 
 
 def _replicas(count: int) -> str:

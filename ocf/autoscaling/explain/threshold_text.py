@@ -1,14 +1,16 @@
 """Text of the metric thresholds: which values would change the number of replicas."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Final
 
 from ocf.autoscaling.algorithm import Calculation, Decision, Metric, Rule
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount
+from ocf.autoscaling.explain.levers import Lever
 from ocf.autoscaling.explain.thresholds import Blocker, MetricThresholds, ValueRange
 
-__all__ = ["blocker_text", "required_changes", "threshold_lines"]
+__all__ = ["blocker_text", "lever_lines", "required_changes", "threshold_lines"]
 
 _FULL: Final = 100
 _BLOCKER_TEXT: Final = {
@@ -76,6 +78,25 @@ def required_changes(explanation: Explanation) -> Iterator[str]:
     text = _REQUIRED_CHANGES.get(trace.decided_by)
     if text is not None:
         yield text.format(minimum=trace.minimum, maximum=trace.maximum)
+
+
+_SIDES: Final = {1: "{value} or more", -1: "{value} or less", 0: "{value}"}
+
+
+def lever_lines(found: Iterable[Lever]) -> Iterator[str]:
+    """Render fields with which the number of replicas would differ.
+
+    Args:
+        found: The fields.
+
+    Yields:
+        A line per field, and one per value below it.
+    """
+    for (field, present), several in groupby(found, key=lambda each: (each.field, each.present)):
+        yield f"{field}, now {present}:"
+        for each in several:
+            value = _SIDES[each.side].format(value=each.value)
+            yield f"  {value}: {'more' if each.change > 0 else 'fewer'}, {each.replicas}"
 
 
 def _value(total: int, thresholds: MetricThresholds, metric: Metric) -> str:

@@ -21,6 +21,7 @@ __all__ = ["to_json"]
 
 _VERSION: Final = 2
 _CHANGES: Final = {-1: "fewer", 0: "none", 1: "more"}
+_SIDES: Final = {-1: "or less", 0: "only", 1: "or more"}
 
 
 def to_json(explanation: Explanation) -> dict[str, Any]:
@@ -158,6 +159,16 @@ def _bound(explanation: Explanation) -> dict[str, Any]:
         "error": None if decision.error is None else {"kind": decision.error.kind, "message": decision.error.message},
         "history": _history(explanation.history),
         "thresholds": [_thresholds(each, explanation) for each in explanation.thresholds],
+        "levers": [
+            {
+                "field": each.field,
+                "present": each.present,
+                "value": each.value,
+                "side": _SIDES[each.side],
+                "replicas": each.replicas,
+            }
+            for each in explanation.levers
+        ],
     }
 
 

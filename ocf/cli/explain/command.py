@@ -98,6 +98,9 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
             help="Also draw the recommendation window into a .svg, .png or .html file; needs the extra plots.",
         ),
     ] = None,
+    role: Annotated[
+        bool, typer.Option("--role", help="Print a Role with the rights that it needs in a cluster, and nothing else.")
+    ] = False,
     traceback: Traceback = False,
 ) -> None:
     """Explain the current decision of a HorizontalPodAutoscaler, and what would change it.
@@ -106,6 +109,9 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     possible values are derived from the status, and --watch for as long as the longest window makes it known.
     """
     with exit_on_error(traceback=traceback):
+        if role:
+            _print_role(namespace, kubeconfig, context)
+            return
         numbers = {
             "tolerance": tolerance,
             "scale_up_limit_factor": scale_up_limit_factor,
@@ -147,6 +153,14 @@ def _check(name: str | None, file: list[str] | None, watch: str | None, now: str
         from ocf.cli.explain.chart import check
 
         check(Path(picture))
+
+
+def _print_role(namespace: str | None, kubeconfig: str | None, context: str | None) -> None:
+    from ocf.cli.explain.from_cluster import context_namespace
+    from ocf.cli.explain.role import role
+    from ocf.objects import dump_document
+
+    typer.echo(dump_document(role(namespace or context_namespace(kubeconfig, context))), nl=False)
 
 
 def _settings(

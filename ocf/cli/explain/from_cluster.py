@@ -22,7 +22,7 @@ from ocf.controllers.metrics_client import RESTMapper, RESTMetricsClient
 from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
 from ocf.objects import LabelSelector, Manifest, ObjectKey, get_field
 
-__all__ = ["Observed", "observe", "open_autoscaler"]
+__all__ = ["Observed", "context_namespace", "observe", "open_autoscaler"]
 
 _NOT_SYNCED: Final = frozenset({"TargetClaimed", "InvalidSpec"})
 _EVENTS_SHOWN: Final = 5
@@ -94,7 +94,7 @@ async def observe(  # noqa: PLR0917 (the options of the command line)
         ConfigError: If the autoscaler does not exist.
         ApiError: If the API server rejects a read.
     """
-    where = namespace or _namespace(kubeconfig, context)
+    where = namespace or context_namespace(kubeconfig, context)
     key = ObjectKey(*(OWN if own_kind else BUILT_IN), name, where)
     async with open_autoscaler(kubeconfig, context, key, settings) as autoscaler:
         live = await _get_autoscaler(autoscaler)
@@ -126,8 +126,13 @@ async def open_autoscaler(
             yield ObservedAutoscaler(cluster, reader, scales, key, SystemClock())
 
 
-def _namespace(kubeconfig: str | None, context: str | None) -> str:
-    """Return the namespace of a context, as kubectl does."""
+def context_namespace(kubeconfig: str | None, context: str | None) -> str:
+    """Return the namespace of a context, as kubectl does.
+
+    Args:
+        kubeconfig: Kubeconfig file; None for the default of kubectl.
+        context: Context of the kubeconfig; None for the current one.
+    """
     from kubernetes.config import list_kube_config_contexts
 
     try:

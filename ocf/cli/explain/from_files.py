@@ -305,6 +305,11 @@ def _metric_values(files: _Files, snapshot: Snapshot, now: datetime) -> tuple[Me
     for metric in snapshot.autoscaler.metrics:
         values = None if files.snapshot is None else files.snapshot.values(metric, pods, now)
         found.append(read_metric(metric, entries, set(pods)) if values is None else values)
+    samples = () if files.snapshot is None else files.snapshot.metrics
+    if samples or entries("MetricValue") or entries("ExternalMetricValue"):
+        from ocf.cli.explain.unused_readings import unused_readings
+
+        files.notes += unused_readings(snapshot.autoscaler, samples, entries)
     return tuple(found)
 
 

@@ -17,7 +17,7 @@ from ocf.autoscaling.algorithm import (
 from ocf.errors import ManifestError, QuantityError
 from ocf.objects import LabelSelector, Manifest
 
-__all__ = ["MEASUREMENTS", "read_metric"]
+__all__ = ["MEASUREMENTS", "metric_name", "read_metric"]
 
 MEASUREMENTS: Final = ("PodMetrics", "MetricValue", "ExternalMetricValue")
 """Kinds of the entries of the metrics APIs."""
@@ -41,7 +41,7 @@ def read_metric(metric: Metric, entries: Callable[[str], Sequence[Manifest]], po
     if metric.type == "External":
         series = [each for each in entries("ExternalMetricValue") if _is_series(each, metric)]
         return _or_unavailable("external", lambda: read_external(series))
-    values = [each for each in entries("MetricValue") if _metric_name(each) == metric.name]
+    values = [each for each in entries("MetricValue") if metric_name(each) == metric.name]
     if metric.type == "Pods":
         of_pods = [each for each in values if _describes(each, "Pod", pods)]
         return _or_unavailable("custom", lambda: read_pods(of_pods))
@@ -57,7 +57,12 @@ def _or_unavailable(api: str, read: Callable[[], MetricValues]) -> MetricValues:
         return Unavailable(f"unable to fetch metrics from {api} metrics API: {error}")
 
 
-def _metric_name(value: Manifest) -> str:
+def metric_name(value: Manifest) -> str:
+    """Return the name of the metric of a MetricValue.
+
+    Args:
+        value: The object.
+    """
     # In v1beta1 of this API the field is called `metricName`.
     return str((value.get("metric") or {}).get("name") or value.get("metricName") or "")
 

@@ -1,5 +1,6 @@
 """The result of a controller with any history is within the range that its status permits."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -154,7 +155,9 @@ def repeated(
     )
     status = known.status
     snapshot = seen(last.replicas * 1000, status.current_replicas, status._replace(conditions=()), behavior)
-    made = decide(snapshot, History(tuple(before), ups, downs), settings=SETTINGS, now=last.at)
+    # Which numbers a metric can want depends on its tolerance and its pods; here it wants the one that is supposed.
+    exactly = replace(SETTINGS, tolerance=0)
+    made = decide(snapshot, History(tuple(before), ups, downs), settings=exactly, now=last.at)
     return comparable(as_read(made.status))
 
 
@@ -290,12 +293,12 @@ def test_a_limited_sync_fixes_what_the_policies_allowed() -> None:
     snapshot = seen(9000, 5, status, Behavior(QUICK, QUICK))
     found = decision_range(snapshot, KnownHistory(status, NOON), settings=Settings(), now=NOON)
     running = [each for each in found.histories if each.recommendations is not None]
-    last = {each.recommendations[-1].at for each in running if each.recommendations}
 
     assert len(running) >= 2
-    assert all(NOON - timedelta(seconds=10) <= each < NOON - timedelta(seconds=9) for each in last)
     for each in running:
-        at = (each.recommendations or ())[-1].at
+        assert each.recommendations
+        at = each.recommendations[-1].at
+        assert NOON - timedelta(seconds=10) <= at < NOON - timedelta(seconds=9)
         ups, downs = (
             tuple(event for event in events if event.at < at) for events in (each.scale_ups, each.scale_downs)
         )

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ocf.cli.app import app
+from ocf.objects.yaml_reader import read_yaml
 
 OWN: Final = "HorizontalAutoscaler"
 FOLDER: Final = Path(__file__).parent / "data"
@@ -337,6 +338,77 @@ def test_every_setting_of_a_horizontal_autoscaler_is_accepted(tmp_path: Path) ->
             "-f", write_files(tmp_path, f"{own}  settings: {{{', '.join(f'{each}: 1' for each in fields)}}}\n", BUSY)
         )
     )
+
+
+VALUES: Final = """
+apiVersion: external.metrics.k8s.io/v1beta1
+kind: ExternalMetricValueList
+items: [{metricName: queues, timestamp: "2026-01-31T12:00:00Z", value: "80"}]
+---
+apiVersion: custom.metrics.k8s.io/v1beta2
+kind: MetricValueList
+items:
+- describedObject: {kind: Pod, name: web-0, namespace: shop}
+  metric: {name: rps}
+  timestamp: "2026-01-31T12:00:00Z"
+  value: "8"
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "note"),
+    [
+        pytest.param(
+            BUSY.replace("name: cpu, per", "name: cpuu, per"),
+            'no metric of shop/web asks for "cpuu"; the nearest is "cpu" (Resource)',
+            id="of-a-snapshot",
+        ),
+        pytest.param(
+            BUSY.replace("name: cpu, per", "name: cpu, type: Pods, per"),
+            'asks for "cpu" (Pods); the nearest is "cpu" (Resource)',
+            id="of-another-type",
+        ),
+        pytest.param(
+            f"{BUSY}---{VALUES}", 'asks for "queues" (External); the nearest is "cpu" (Resource)', id="external"
+        ),
+        pytest.param(f"{BUSY}---{VALUES}", 'asks for "rps" (Object or Pods); the nearest is', id="custom"),
+    ],
+)
+def test_a_reading_that_no_metric_asks_for_is_named_with_the_nearest(tmp_path: Path, part: str, note: str) -> None:
+    answer = explain("-f", write_files(tmp_path, HPA, part))
+    assert answer.exit_code == 0
+    assert note in answer.stderr
+
+
+def test_readings_that_are_asked_for_are_not_noted(tmp_path: Path) -> None:
+    assert explain("-f", write_files(tmp_path, HPA, BUSY)).stderr == ""
+
+
+def test_the_role_has_the_rights_to_read_and_no_others() -> None:
+    found = read_one(shown(explain("--role", "--namespace", "shop")))
+    assert (found["kind"], found["metadata"]) == ("Role", {"name": "ocf-explain", "namespace": "shop"})
+    granted = {
+        (group, resource, verb)
+        for rule in found["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert {verb for *_, verb in granted} == {"get", "list"}
+    assert granted >= {
+        ("", "pods", "list"),
+        ("", "events", "list"),
+        ("apps", "deployments/scale", "get"),
+        ("autoscaling", "horizontalpodautoscalers", "get"),
+        ("autoscaling.ocf.dev", "horizontalautoscalers", "list"),
+        ("metrics.k8s.io", "pods", "list"),
+        ("external.metrics.k8s.io", "*", "list"),
+    }
+
+
+def read_one(text: str) -> Any:
+    [document] = read_yaml(text, "role")
+    return document
 
 
 @pytest.mark.parametrize(

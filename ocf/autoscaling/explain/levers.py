@@ -1,0 +1,282 @@
+"""Fields of the spec with which the number of replicas would differ now, found by running the algorithm.
+
+For each field, the algorithm runs with the largest and the smallest value that the API server accepts. If the result
+differs, the nearest value with such a result is found by bisection: the value next to it, on the side of the present
+one, gives the present result.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cache, partial
+from typing import Any, Final, NamedTuple
+
+from ocf.autoscaling.algorithm import (
+    Autoscaler,
+    Behavior,
+    Decision,
+    History,
+    Metric,
+    ScalingRules,
+    Settings,
+    Snapshot,
+    downscale_window,
+    tolerances_of,
+)
+from ocf.autoscaling.explain.formatting import amount
+from ocf.autoscaling.explain.what_if import WhatIf
+from ocf.schema.metric_sources import RESOURCE_METRICS
+
+__all__ = ["Lever", "levers"]
+
+_INT32: Final = 2**31 - 1
+_HIGHEST_TARGET: Final = 2**50
+_HIGHEST_VALUE: Final = 10**6
+_LONGEST_WINDOW: Final = 3600
+_LONGEST_PERIOD: Final = 1800
+_ALL_OF_IT: Final = 100
+_PERMILLE: Final = 1000
+_CHOICES: Final = ("Max", "Min", "Disabled")
+
+
+class Lever(NamedTuple):
+    """A field with which the number of replicas would differ now.
+
+    Args:
+        field: The path of the field; the flag of the controller for a setting.
+        present: Its present value.
+        value: The nearest value with another result.
+        side: 1 if larger values have that effect as well, -1 if smaller ones have, 0 if there is no order.
+        replicas: The result with it.
+        change: The difference to the present result.
+    """
+
+    field: str
+    present: str
+    value: str
+    side: int
+    replicas: int
+    change: int
+
+
+class _Field(NamedTuple):
+    """A field with whole numbers as values.
+
+    Args:
+        path: Its path.
+        value: Its present value.
+        low: The smallest value.
+        high: The largest value.
+        apply: Returns the autoscaler and the settings with another value.
+        text: Renders a value.
+    """
+
+    path: str
+    value: int
+    low: int
+    high: int
+    apply: Callable[[int], tuple[Autoscaler, Settings]]
+    text: Callable[[int], str] = str
+
+
+def levers(
+    decision: Decision,
+    histories: Sequence[History],
+    *,
+    settings: Settings,
+    now: datetime,
+    most: bool = False,
+) -> Iterator[Lever]:
+    """Find the fields with which the number of replicas would differ now.
+
+    Args:
+        decision: The decision.
+        histories: The history of the controller; several if it is not known which one it has.
+        settings: The controller's settings.
+        now: The instant of the sync.
+        most: Use the history with the most replicas for each value; otherwise the one with the fewest.
+
+    Yields:
+        At most two per field, one with larger and one with smaller values; none if the scale cannot be read.
+    """
+    if decision.trace.current is None:
+        return
+    snapshot, present = decision.snapshot, decision.desired
+
+    def result(changed: tuple[Autoscaler, Settings]) -> int:
+        autoscaler, flags = changed
+        seen = replace(snapshot, autoscaler=autoscaler)
+        return WhatIf(seen, histories, flags, now, most=most).decide(seen)[0].desired
+
+    for field in _fields(snapshot, settings):
+        # Without a `behavior`, the fields of one exist only together with the defaults of the others.
+        if field.low <= field.value <= field.high and result(field.apply(field.value)) == present:
+            yield from _nearest(field, result, present)
+    for field, chosen, choices in _choices(snapshot.autoscaler, settings):
+        for choice, changed in choices:
+            replicas = result(changed)
+            if choice != chosen and replicas != present:
+                yield Lever(field, chosen, choice, 0, replicas, replicas - present)
+
+
+def _nearest(field: _Field, result: Callable[[tuple[Autoscaler, Settings]], int], present: int) -> Iterator[Lever]:
+    for side, end in ((1, field.high), (-1, field.low)):
+        if (end - field.value) * side <= 0 or (last := result(field.apply(end))) == present:
+            continue
+        same, other = field.value, end
+        while abs(other - same) > 1:
+            middle = (same + other) // 2
+            differs = (result(field.apply(middle)) - present) * (last - present) > 0
+            same, other = (same, middle) if differs else (middle, other)
+        replicas = result(field.apply(other))
+        yield Lever(field.path, field.text(field.value), field.text(other), side, replicas, replicas - present)
+
+
+def _fields(snapshot: Snapshot, settings: Settings) -> Iterator[_Field]:
+    autoscaler = snapshot.autoscaler
+    yield from _bounds(autoscaler, settings)
+    for position, metric in enumerate(autoscaler.metrics):
+        yield from _target(autoscaler, settings, position, metric)
+    yield from _tolerances(autoscaler, settings)
+    yield from _windows(autoscaler, settings)
+    if autoscaler.behavior is not None:
+        yield from _policies(autoscaler, autoscaler.behavior, settings)
+
+
+def _bounds(autoscaler: Autoscaler, settings: Settings) -> Iterator[_Field]:
+    fewest = 0 if settings.features.scale_to_zero and autoscaler.has_podless_metric else 1
+    yield _Field(
+        "spec.minReplicas",
+        autoscaler.minimum,
+        fewest,
+        autoscaler.maximum,
+        lambda value: (replace(autoscaler, minimum=value), settings),
+    )
+    yield _Field(
+        "spec.maxReplicas",
+        autoscaler.maximum,
+        max(1, autoscaler.minimum),
+        _INT32,
+        lambda value: (replace(autoscaler, maximum=value), settings),
+    )
+
+
+def _target(autoscaler: Autoscaler, settings: Settings, position: int, metric: Metric) -> Iterator[_Field]:
+    target = metric.target
+    value_first = metric.type == "Object" and target.type == "Value"
+    if target.average is not None and not value_first:
+        name, number, text = "average", target.average, lambda value: amount(value, metric)
+    elif target.utilization is not None and metric.type in RESOURCE_METRICS:
+        name, number, text = "utilization", target.utilization, str
+    elif target.value is not None:
+        name, number, text = "value", target.value, lambda value: amount(value, metric)
+    else:
+        return
+    key = {"average": "averageValue", "utilization": "averageUtilization", "value": "value"}[name]
+
+    def apply(value: int) -> tuple[Autoscaler, Settings]:
+        other: Any = {name: value}
+        changed = replace(metric, target=replace(target, **other))
+        metrics = (*autoscaler.metrics[:position], changed, *autoscaler.metrics[position + 1 :])
+        return replace(autoscaler, metrics=metrics), settings
+
+    highest = _INT32 if name == "utilization" else _HIGHEST_TARGET
+    path = f"spec.metrics[{position}].{metric.source_field}.target.{key}"
+    yield _Field(path, number, 1, highest, apply, text)
+
+
+def _with_rules(autoscaler: Autoscaler, settings: Settings, *, up: bool, **fields: Any) -> tuple[Autoscaler, Settings]:
+    """Return an autoscaler with other rules of a direction; without a `behavior`, the others are the defaults."""
+    behavior = autoscaler.behavior or _default_behavior()
+    changed = replace(behavior.up if up else behavior.down, **fields)
+    both = Behavior(changed, behavior.down) if up else Behavior(behavior.up, changed)
+    return replace(autoscaler, behavior=both), settings
+
+
+@cache
+def _default_behavior() -> Behavior:
+    """Return the rules that the API server sets in an empty `behavior`."""
+    read = Autoscaler.of({"spec": {"maxReplicas": 1, "behavior": {"scaleUp": {}}}}).behavior
+    return read or Behavior(ScalingRules(), ScalingRules())
+
+
+def _with_tolerance(autoscaler: Autoscaler, settings: Settings, value: int, *, up: bool) -> tuple[Autoscaler, Settings]:
+    return _with_rules(autoscaler, settings, up=up, tolerance=value / _PERMILLE)
+
+
+def _with_window(autoscaler: Autoscaler, settings: Settings, value: int, *, up: bool) -> tuple[Autoscaler, Settings]:
+    return _with_rules(autoscaler, settings, up=up, window=timedelta(seconds=value))
+
+
+def _tolerances(autoscaler: Autoscaler, settings: Settings) -> Iterator[_Field]:
+    def text(value: int) -> str:
+        return f"{value / _PERMILLE:g}"
+
+    if not settings.features.configurable_tolerance:
+        yield _Field(
+            "--horizontal-pod-autoscaler-tolerance",
+            round(settings.tolerance * _PERMILLE),
+            0,
+            _PERMILLE,
+            lambda value: (autoscaler, replace(settings, tolerance=value / _PERMILLE)),
+            text,
+        )
+        return
+    present = tolerances_of(autoscaler, settings)
+    for up, tolerance in ((True, present.up), (False, present.down)):
+        yield _Field(
+            f"spec.behavior.{_side(up=up)}.tolerance",
+            round(tolerance * _PERMILLE),
+            0,
+            _PERMILLE,
+            partial(_with_tolerance, autoscaler, settings, up=up),
+            text,
+        )
+
+
+def _windows(autoscaler: Autoscaler, settings: Settings) -> Iterator[_Field]:
+    up_window = None if autoscaler.behavior is None else autoscaler.behavior.up.window
+    for up, window in ((True, up_window or timedelta()), (False, downscale_window(autoscaler, settings))):
+        yield _Field(
+            f"spec.behavior.{_side(up=up)}.stabilizationWindowSeconds",
+            int(window.total_seconds()),
+            0,
+            _LONGEST_WINDOW,
+            partial(_with_window, autoscaler, settings, up=up),
+        )
+
+
+def _policies(autoscaler: Autoscaler, behavior: Behavior, settings: Settings) -> Iterator[_Field]:
+    for up, rules in ((True, behavior.up), (False, behavior.down)):
+        for position, policy in enumerate(rules.policies):
+            path = f"spec.behavior.{_side(up=up)}.policies[{position}]"
+            highest = _ALL_OF_IT if policy.type == "Percent" and not up else _HIGHEST_VALUE
+            other = partial(_with_policy, autoscaler, settings, up=up, position=position)
+            yield _Field(f"{path}.value", policy.value, 1, highest, partial(other, "value"))
+            seconds = int(policy.period.total_seconds())
+            yield _Field(f"{path}.periodSeconds", seconds, 1, _LONGEST_PERIOD, partial(other, "period"))
+
+
+def _with_policy(
+    autoscaler: Autoscaler, settings: Settings, field: str, value: int, *, up: bool, position: int
+) -> tuple[Autoscaler, Settings]:
+    behavior = autoscaler.behavior or _default_behavior()
+    policies = list((behavior.up if up else behavior.down).policies)
+    other: Any = {field: timedelta(seconds=value) if field == "period" else value}
+    policies[position] = replace(policies[position], **other)
+    return _with_rules(autoscaler, settings, up=up, policies=tuple(policies))
+
+
+def _choices(
+    autoscaler: Autoscaler, settings: Settings
+) -> Iterator[tuple[str, str, list[tuple[str, tuple[Autoscaler, Settings]]]]]:
+    behavior = autoscaler.behavior
+    if behavior is None:
+        return
+    for up, rules in ((True, behavior.up), (False, behavior.down)):
+        choices = [(each, _with_rules(autoscaler, settings, up=up, select=each)) for each in _CHOICES]
+        yield f"spec.behavior.{_side(up=up)}.selectPolicy", rules.select, choices
+
+
+def _side(*, up: bool) -> str:
+    return "scaleUp" if up else "scaleDown"

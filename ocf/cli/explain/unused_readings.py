@@ -1,0 +1,67 @@
+"""Readings of files that no metric of the autoscaler asks for; usually a name is misspelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import Final, NamedTuple
+
+from ocf.autoscaling.algorithm import Autoscaler, Metric
+from ocf.cli.explain.metric_files import metric_name
+from ocf.cli.explain.snapshot_file import MetricSample
+from ocf.objects import Manifest
+
+__all__ = ["unused_readings"]
+
+_CUSTOM: Final = frozenset({"Pods", "Object"})
+
+
+class _Reading(NamedTuple):
+    """A reading: its name, the types of metrics that can ask for it, and its container."""
+
+    name: str
+    types: frozenset[str]
+    container: str = ""
+
+    def is_wanted(self, metric: Metric) -> bool:
+        return (
+            metric.name == self.name
+            and (not self.types or metric.type in self.types)
+            and self.container in {"", metric.container}
+        )
+
+    def __str__(self) -> str:
+        container = f" of container {self.container}" if self.container else ""
+        kinds = f" ({' or '.join(sorted(self.types))})" if self.types else ""
+        return f'"{self.name}"{container}{kinds}'
+
+
+def unused_readings(
+    autoscaler: Autoscaler, samples: Iterable[MetricSample], entries: Callable[[str], Sequence[Manifest]]
+) -> Iterator[str]:
+    """Yield a note for each reading that no metric asks for, with the nearest name.
+
+    The usage of resources in PodMetrics is left out: they always contain all resources.
+
+    Args:
+        autoscaler: The autoscaler.
+        samples: The metrics of a Snapshot.
+        entries: Returns the objects of a kind in the namespace of the autoscaler.
+    """
+    readings = [_Reading(each.name, frozenset({each.type} - {None}), each.container or "") for each in samples]
+    readings += [_Reading(metric_name(each), _CUSTOM) for each in entries("MetricValue")]
+    readings += [
+        _Reading(str(each.get("metricName")), frozenset({"External"})) for each in entries("ExternalMetricValue")
+    ]
+    for reading in dict.fromkeys(readings):
+        if not any(reading.is_wanted(metric) for metric in autoscaler.metrics):
+            name = f"{autoscaler.namespace}/{autoscaler.name}"
+            yield f"no metric of {name} asks for {reading}{_nearest(reading, autoscaler)}"
+
+
+def _nearest(reading: _Reading, autoscaler: Autoscaler) -> str:
+    names = get_close_matches(reading.name, [each.name for each in autoscaler.metrics], n=1, cutoff=0)
+    if not names:
+        return ": it has no metrics"
+    metric = next(each for each in autoscaler.metrics if each.name == names[0])
+    return f"; the nearest is {_Reading(metric.name, frozenset({metric.type}), metric.container)}"

@@ -1,0 +1,170 @@
+"""Each field that is named gives the result that is named, and the value next to it does not."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocf.autoscaling import FeatureGates
+from ocf.autoscaling.algorithm import (
+    Autoscaler,
+    Behavior,
+    History,
+    Metric,
+    MetricTarget,
+    Recommendation,
+    Scale,
+    ScaleEvent,
+    ScalingPolicy,
+    ScalingRules,
+    Settings,
+    Snapshot,
+    decide,
+)
+from ocf.autoscaling.explain import Lever, explain, levers
+from ocf.objects import Quantity
+
+NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
+QUEUE: Final = Metric("External", "queue", MetricTarget("AverageValue", average=1000))
+TARGET: Final = "spec.metrics[0].external.target.averageValue"
+
+
+def ago(seconds: float) -> datetime:
+    return NOON - timedelta(seconds=seconds)
+
+
+def rules(kind: str, value: int, period: int, window: int = 0, select: str = "Max") -> ScalingRules:
+    policies = (ScalingPolicy(kind, value, timedelta(seconds=period)),)
+    return ScalingRules(policies, select, timedelta(seconds=window), 0.1)
+
+
+def seen(total: int, current: int, **fields: Any) -> Snapshot:
+    web = Autoscaler(**{"name": "web", "minimum": 2, "maximum": 10, "metrics": (QUEUE,), **fields})
+    return Snapshot(autoscaler=web, scale=Scale(current, current, "app=web"), metric_values=((total,),))
+
+
+EMPTY: Final = History(())
+DEFAULTS: Final = Settings()
+
+
+def found(
+    snapshot: Snapshot, history: History = EMPTY, settings: Settings = DEFAULTS
+) -> dict[str, list[tuple[str, int, int]]]:
+    """Return value, side and replicas of the levers by field."""
+    decision = decide(snapshot, history, settings=settings, now=NOON)
+    fields: dict[str, list[tuple[str, int, int]]] = {}
+    for each in levers(decision, (history,), settings=settings, now=NOON):
+        fields.setdefault(each.field, []).append((each.value, each.side, each.replicas))
+    return fields
+
+
+BOTH: Final = Behavior(rules("Pods", 2, 60), rules("Pods", 2, 60, window=300))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "history", "field", "expected"),
+    [
+        pytest.param(seen(12_000, 10), History(()), "spec.maxReplicas", [("11", 1, 11), ("9", -1, 9)], id="maximum"),
+        pytest.param(seen(1000, 2), History(()), "spec.minReplicas", [("3", 1, 3), ("1", -1, 1)], id="minimum"),
+        pytest.param(seen(5500, 5), History(()), TARGET, [("1375m", 1, 4), ("999m", -1, 6)], id="target"),
+        pytest.param(
+            seen(5300, 5), History(()), "spec.behavior.scaleUp.tolerance", [("0.059", -1, 6)], id="tolerance-of-growth"
+        ),
+        pytest.param(
+            seen(3000, 5),
+            History((Recommendation(5, ago(100)),)),
+            "spec.behavior.scaleDown.stabilizationWindowSeconds",
+            [("100", -1, 3)],
+            id="window",
+        ),
+        pytest.param(
+            seen(9000, 5, behavior=BOTH),
+            History(()),
+            "spec.behavior.scaleUp.policies[0].value",
+            [("3", 1, 8), ("1", -1, 6)],
+            id="policy",
+        ),
+        pytest.param(
+            seen(9000, 5, behavior=BOTH),
+            History((), (ScaleEvent(2, ago(40)),)),
+            "spec.behavior.scaleUp.policies[0].periodSeconds",
+            [("40", -1, 7)],
+            id="period",
+        ),
+        pytest.param(
+            seen(9000, 5, behavior=Behavior(rules("Pods", 2, 60, select="Disabled"), BOTH.down)),
+            History(()),
+            "spec.behavior.scaleUp.selectPolicy",
+            [("Max", 0, 7), ("Min", 0, 7)],
+            id="disabled",
+        ),
+    ],
+)
+def test_the_nearest_value_with_another_result(
+    snapshot: Snapshot, history: History, field: str, expected: list[tuple[str, int, int]]
+) -> None:
+    assert found(snapshot, history)[field] == expected
+
+
+def test_before_tolerances_can_be_configured_the_flag_of_the_controller_is_named() -> None:
+    old = Settings(features=replace(FeatureGates(), configurable_tolerance=False))
+    assert found(seen(5300, 5), settings=old)["--horizontal-pod-autoscaler-tolerance"] == [("0.059", -1, 6)]
+
+
+def test_a_field_that_does_not_matter_is_not_named() -> None:
+    """Above the maximum nothing else is evaluated."""
+    assert set(found(seen(1000, 12))) == {"spec.maxReplicas"}
+
+
+@given(
+    total=st.integers(0, 15_000),
+    current=st.integers(1, 12),
+    behavior=st.none()
+    | st.builds(
+        Behavior,
+        st.builds(rules, st.sampled_from(["Pods", "Percent"]), st.integers(1, 60), st.sampled_from([15, 60])),
+        st.builds(
+            rules,
+            st.sampled_from(["Pods", "Percent"]),
+            st.integers(1, 60),
+            st.sampled_from([15, 60]),
+            st.sampled_from([0, 60, 300]),
+        ),
+    ),
+    history=st.builds(
+        History,
+        st.lists(st.builds(Recommendation, st.integers(1, 12), st.integers(0, 300).map(ago)), max_size=3).map(tuple),
+        st.lists(st.builds(ScaleEvent, st.integers(1, 3), st.integers(0, 90).map(ago)), max_size=2).map(tuple),
+        st.just(()),
+    ),
+)
+def test_a_lever_gives_its_result_and_its_neighbour_gives_the_present_one(
+    total: int, current: int, behavior: Behavior | None, history: History
+) -> None:
+    """The bounds and the target are set in the spec here, in another way than the explanation does."""
+    snapshot = seen(total, current, behavior=behavior)
+    explanation = explain(snapshot, history, now=NOON)
+    present = explanation.decision.desired
+
+    def desired(field: str, value: int) -> int:
+        autoscaler = snapshot.autoscaler
+        if field == TARGET:
+            other = replace(QUEUE, target=MetricTarget("AverageValue", average=value))
+            changed = replace(autoscaler, metrics=(other,))
+        else:
+            name: Any = {"spec.minReplicas": "minimum", "spec.maxReplicas": "maximum"}[field]
+            changed = replace(autoscaler, **{name: value})
+        return decide(replace(snapshot, autoscaler=changed), history, now=NOON).desired
+
+    def number(lever: Lever) -> int:
+        return Quantity.parse(lever.value).milli if lever.field == TARGET else int(lever.value)
+
+    for each in explanation.levers:
+        assert (each.replicas - present) * each.change > 0
+        if each.field in {TARGET, "spec.minReplicas", "spec.maxReplicas"}:
+            assert desired(each.field, number(each)) == each.replicas
+            neighbour = desired(each.field, number(each) - each.side)
+            assert (neighbour - present) * each.change <= 0

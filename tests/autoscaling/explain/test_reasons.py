@@ -1,0 +1,98 @@
+"""The headline names what decided: the metrics that failed, and the pods whose values are assumed."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import pytest
+
+from ocf.autoscaling.algorithm import (
+    Autoscaler,
+    Container,
+    Metric,
+    MetricTarget,
+    MetricValues,
+    Pod,
+    Readiness,
+    Sample,
+    Scale,
+    Snapshot,
+    Unavailable,
+    decide,
+)
+from ocf.autoscaling.explain.reasons import reason_of
+
+NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
+LONG_AGO: Final = NOON - timedelta(hours=1)
+CPU: Final = Metric("Resource", "cpu", MetricTarget("Utilization", utilization=50))
+QUEUE: Final = Metric("External", "queue", MetricTarget("AverageValue", average=1000))
+GONE: Final = Unavailable("gone")
+
+
+def reason(*measured: tuple[Metric, MetricValues], pods: tuple[Pod, ...] = (), selector: str = "app=web") -> str:
+    metrics, values = tuple(each for each, _ in measured), tuple(each for _, each in measured)
+    web = Autoscaler(name="web", minimum=1, maximum=10, metrics=metrics)
+    snapshot = Snapshot(autoscaler=web, scale=Scale(4, 4, selector), pods=pods, metric_values=values)
+    return reason_of(decide(snapshot, now=NOON))
+
+
+def pod(name: str, *, ready: str = "True", started: datetime = LONG_AGO) -> Pod:
+    containers = (Container("app", {"cpu": 100}),)
+    return Pod(name=name, started=started, ready=Readiness(ready, started), containers=containers)
+
+
+def samples(value: int, *names: str) -> dict[str, Sample]:
+    return {name: Sample(value, NOON) for name in names}
+
+
+@pytest.mark.parametrize(
+    ("measured", "expected"),
+    [
+        pytest.param(
+            [(QUEUE, (2000,)), (CPU, GONE)],
+            "cpu failed, and on incomplete knowledge nothing is scaled down",
+            id="one-of-two-failed-and-the-other-wants-fewer",
+        ),
+        pytest.param(
+            [(QUEUE, (5000,)), (CPU, GONE)],
+            "the metric decides: its total divided by its target",
+            id="one-of-two-failed-and-the-other-wants-more",
+        ),
+        pytest.param(
+            [(QUEUE, GONE), (CPU, GONE)],
+            "no metric gave a proposal (queue, cpu), so nothing is changed",
+            id="all-failed",
+        ),
+    ],
+)
+def test_a_failed_metric_is_named(measured: list[tuple[Metric, MetricValues]], expected: str) -> None:
+    assert reason(*measured) == expected
+
+
+def test_without_a_selector_the_pods_are_not_known() -> None:
+    assert reason((QUEUE, (2000,)), selector="") == "the pods that count are not known, so nothing is changed"
+
+
+OLD: Final = (pod("a"), pod("b"), pod("c"))
+YOUNG: Final = pod("d", ready="False", started=NOON - timedelta(seconds=20))
+
+
+@pytest.mark.parametrize(
+    ("pods", "values", "expected"),
+    [
+        pytest.param(
+            (*OLD, YOUNG), samples(90, "a", "b", "c", "d"), "pods that are not ready", id="measured-but-unready"
+        ),
+        pytest.param((*OLD, pod("d")), samples(90, "a", "b", "c"), "pods without a sample", id="unmeasured"),
+        pytest.param(
+            (*OLD, pod("e"), YOUNG),
+            samples(110, "a", "b", "c", "d"),
+            "pods without a sample and pods that are not ready",
+            id="both",
+        ),
+        pytest.param((*OLD, pod("d"), YOUNG), samples(10, "a", "b", "c"), "pods without a sample", id="shrinking"),
+    ],
+)
+def test_the_pods_with_assumed_values_are_named(
+    pods: tuple[Pod, ...], values: dict[str, Sample], expected: str
+) -> None:
+    assert f"values assumed for {expected}" in reason((CPU, values), pods=pods)
