@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import typer
 
-__all__ = ["FAILED", "Output", "as_json", "exit_on_error", "grid", "value_text"]
+__all__ = ["FAILED", "Output", "as_json", "exit_on_error", "grid", "print_error", "value_text"]
 
 FAILED: Final = 2
 """The exit status of a command that failed."""
@@ -47,10 +47,19 @@ def exit_on_error(*, traceback: bool) -> Iterator[None]:
     except Exception as error:
         if traceback:
             raise
-        from ocf.cli.component_loader import one_line
-
-        typer.secho(f"error: {one_line(error)}", fg=typer.colors.RED, err=True)
+        print_error(error)
         raise typer.Exit(FAILED) from error
+
+
+def print_error(error: Exception) -> None:
+    """Print an error as one line to the standard error.
+
+    Args:
+        error: The error.
+    """
+    from ocf.cli.component_loader import one_line
+
+    typer.secho(f"error: {one_line(error)}", fg=typer.colors.RED, err=True)
 
 
 def as_json(value: Any) -> str:

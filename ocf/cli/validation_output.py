@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import quote
 
 from ocf import __version__
 from ocf.cli.validation_places import Place
@@ -132,6 +131,8 @@ def _sarif(reports: Iterable[ValidationReport]) -> dict[str, Any]:
 
 
 def _sarif_result(report: ValidationReport, problem: _Problem, rule: int) -> dict[str, Any]:
+    from urllib.parse import quote
+
     physical: dict[str, Any] = {"artifactLocation": {"uri": quote(report.document.file)}}
     if report.document.number:
         physical["region"] = {"startLine": problem.place.line, "startColumn": problem.place.column}

@@ -1,0 +1,234 @@
+"""The run of `ocf validate`, without the library of the command line.
+
+Importing that library takes as long as validating a file, so a plain command line is parsed here: options that exist,
+with values that are allowed. Any other one is left to the library, which has the help and the messages.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.cli.validation_output import ReportFormat, render
+
+if TYPE_CHECKING:
+    from ocf.autoscaling import FeatureGates
+    from ocf.cli.manifest_files import Document
+    from ocf.cli.validation_findings import Selection
+    from ocf.cli.validation_report import ValidationReport
+    from ocf.cli.validation_scope import Scope
+    from ocf.objects import Manifest
+
+__all__ = ["INVALID", "FailOn", "LowestSeverity", "Request", "main", "plain_request", "run"]
+
+INVALID: Final = 1
+"""The exit status if an object is invalid, or a finding makes the run fail."""
+
+_INTERRUPTED: Final = 130
+
+
+class FailOn(StrEnum):
+    """Problems for which the exit status is 1."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class LowestSeverity(StrEnum):
+    """Lowest severity of the findings that are reported."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The arguments and options of `ocf validate`.
+
+    Args:
+        files: Files, folders, or `-`.
+        lint: Whether findings of the linter are reported.
+        severity: Lowest severity that is reported.
+        disable: Codes that are not reported.
+        fail_on: Lowest severity for which the run fails.
+        update_from: Files with the stored objects.
+        kubernetes_version: Version whose feature gates apply; None for the newest whose rules are implemented.
+        feature_gate: Feature gates, `NAME=BOOL`.
+        output: Format of the reports.
+    """
+
+    files: Sequence[str]
+    lint: bool = False
+    severity: LowestSeverity = LowestSeverity.WARNING
+    disable: Sequence[str] = ()
+    fail_on: FailOn = FailOn.ERROR
+    update_from: Sequence[str] = ()
+    kubernetes_version: str | None = None
+    feature_gate: Sequence[str] = ()
+    output: ReportFormat = ReportFormat.TEXT
+
+
+_SEVERAL: Final = frozenset({"disable", "update_from", "feature_gate"})
+_CHOICES: Final[dict[str, type[StrEnum] | None]] = {
+    "severity": LowestSeverity,
+    "fail_on": FailOn,
+    "output": ReportFormat,
+    "kubernetes_version": None,
+    **dict.fromkeys(_SEVERAL),
+}
+
+
+def main(words: Sequence[str]) -> int | None:
+    """Run `ocf validate` if its command line is plain.
+
+    Args:
+        words: The words after `ocf validate`.
+
+    Returns:
+        The exit status; None if the library of the command line has to parse the words.
+    """
+    request = plain_request(words)
+    if request is None:
+        return None
+    try:
+        return 0 if run(request) else INVALID
+    except BrokenPipeError:
+        # The reader of the output has closed the pipe, which is not an error; without this, Python reports it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return INVALID
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception as error:  # noqa: BLE001 (any error is one line)
+        from ocf.cli.output import FAILED, print_error
+
+        print_error(error)
+        return FAILED
+
+
+def plain_request(words: Sequence[str]) -> Request | None:
+    """Parse a command line.
+
+    Args:
+        words: The words after `ocf validate`.
+
+    Returns:
+        The request; None if the words are not plain: no file, or a word that is not a known option with an allowed
+        value, such as `--help`.
+
+    Example:
+        >>> plain_request(["--output", "json", "deploy"])
+        Request(files=['deploy'], lint=False, severity=<LowestSeverity.WARNING: 'warning'>, disable=(),
+                fail_on=<FailOn.ERROR: 'error'>, update_from=(), kubernetes_version=None, feature_gate=(),
+                output=<ReportFormat.JSON: 'json'>)
+        >>> plain_request(["--help"])
+    """
+    files: list[str] = []
+    found: dict[str, Any] = {}
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            files += rest
+        elif word == "-" or not word.startswith("-"):
+            files.append(word)
+        elif word == "--lint":
+            found["lint"] = True
+        else:
+            name, equals, value = word.removeprefix("--").partition("=")
+            name = name.replace("-", "_")
+            value = value if equals else next(rest, "-")
+            if name not in _CHOICES or not word.startswith("--") or value.startswith("-"):
+                return None
+            choices = _CHOICES[name]
+            if choices is not None and value not in set(choices):
+                return None
+            value = value if choices is None else choices(value)
+            found[name] = [*found.get(name, ()), value] if name in _SEVERAL else value
+    return Request(files=files, **found) if files else None
+
+
+def run(request: Request) -> bool:
+    """Validate files, print the reports, and print the summary to the standard error.
+
+    Args:
+        request: The arguments and options.
+
+    Returns:
+        Whether all objects are valid, and no finding makes the run fail.
+
+    Raises:
+        ConfigError: If an option has an invalid value.
+    """
+    from ocf.cli.manifest_files import read_documents
+    from ocf.cli.validation_report import gates_of
+    from ocf.cli.validation_scope import Scope
+
+    gates = gates_of(request.kubernetes_version, request.feature_gate)
+    selection = _selection(request)
+    stored = dict(_stored(request.update_from))
+    scope, failed = Scope(), False
+
+    def reports() -> Iterator[ValidationReport]:
+        nonlocal failed
+        for report in _reports(read_documents(request.files), scope, gates, stored, selection):
+            failed = failed or not report.valid or (selection is not None and selection.fails(report.findings))
+            yield report
+
+    for line in render(reports(), request.output):
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+    for line in scope.lines():
+        sys.stderr.write(f"{line}\n")
+    return not failed
+
+
+def _selection(request: Request) -> Selection | None:
+    """Return which findings are reported; None without the linter."""
+    if request.lint:
+        from ocf.cli.validation_findings import select
+
+        return select(request.severity, request.disable, request.fail_on)
+    if request.disable or request.severity != LowestSeverity.WARNING or request.fail_on != FailOn.ERROR:
+        from ocf.errors import ConfigError
+
+        raise ConfigError("--severity, --disable and --fail-on are about findings: add --lint")
+    return None
+
+
+def _stored(files: Sequence[str]) -> Iterator[tuple[str, Manifest]]:
+    from ocf.cli.manifest_files import read_documents
+    from ocf.cli.validation_report import KIND, name_of
+    from ocf.errors import ConfigError
+
+    for document in read_documents(files):
+        if document.manifest is None:
+            raise ConfigError(f"{document.file}: document {document.number}: {document.problem}")
+        if document.manifest.get("kind") == KIND:
+            yield name_of(document.manifest), document.manifest
+
+
+def _reports(
+    documents: Iterable[Document],
+    scope: Scope,
+    gates: FeatureGates,
+    stored: dict[str, Manifest],
+    selection: Selection | None,
+) -> Iterator[ValidationReport]:
+    from ocf.cli.validation_report import check, find_by_name
+
+    neighbours = None
+    if selection is not None:
+        from ocf.cli.validation_neighbours import Neighbours
+
+        documents = list(documents)
+        neighbours = Neighbours(documents)
+    for document in filter(scope.covers, documents):
+        old = find_by_name(document.manifest, stored) if document.manifest is not None else None
+        others = None if neighbours is None else neighbours.of(document)
+        report = check(document, gates=gates, old=old, others=others)
+        if scope.counts(report):
+            yield report if selection is None else selection.apply(report)
