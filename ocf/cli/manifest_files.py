@@ -9,13 +9,14 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ocf.errors import ConfigError
 from ocf.objects import load_document
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ocf.objects import Manifest
 
 __all__ = ["STDIN", "Document", "read_documents"]
@@ -69,7 +70,7 @@ def read_documents(paths: Iterable[str]) -> Iterator[Document]:
         problem, too: its name is probably wrong.
     """
     for path in paths:
-        if path == STDIN or not Path(path).is_dir():
+        if path == STDIN or not os.path.isdir(path):  # noqa: PTH112 (pathlib is imported for folders only)
             yield from _of(path)
             continue
         files, problems = _files(path)
@@ -82,6 +83,8 @@ def read_documents(paths: Iterable[str]) -> Iterator[Document]:
 
 def _files(folder: str) -> tuple[list[str], list[Document]]:
     """Return the files of a folder in order, and the folders in it that cannot be read."""
+    from pathlib import Path
+
     found: list[str] = []
     errors: list[OSError] = []
     for parent, folders, names in os.walk(folder, onerror=errors.append):
@@ -128,7 +131,7 @@ def _of(file: str) -> Iterator[Document]:
 def _bytes(file: str) -> bytes:
     if file == STDIN:
         return sys.stdin.buffer.read(_LONGEST + 1)
-    with Path(file).open("rb") as opened:
+    with open(file, "rb") as opened:  # noqa: PTH123 (likewise)
         return opened.read(_LONGEST + 1)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cli.validation_places import has_plain_keys, names_autoscaler
@@ -22,6 +21,8 @@ from ocf.errors import ConfigError
 from ocf.objects import get_field, load_documents
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ocf.cli.manifest_files import Document
     from ocf.cli.validation_report import ValidationReport
 
@@ -144,6 +145,8 @@ def _excuse(document: Document) -> PassedOver | None:
     named = [get_field(manifest, ("metadata", field)) for field in ("name", "namespace")]
     if any(_PLACEHOLDER.search(text) for text in _texts([manifest.get("spec"), *named])):
         return _template(document)
+    from pathlib import Path
+
     return PassedOver.PATCH if _is_patch(Path(document.file).resolve()) else None
 
 
@@ -165,6 +168,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _template(document: Document) -> PassedOver:
+    from pathlib import Path
+
     return PassedOver.HELM if _is_in_chart(Path(document.file).resolve().parent) else PassedOver.TEMPLATE
 
 

@@ -7,15 +7,13 @@ appends problems to a list, so that all of them are reported at once.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from ocf.errors import FieldProblem, ManifestError, QuantityError
-from ocf.objects import Manifest, Quantity, copy_json, write_model
-from ocf.objects.timestamps import format_time, parse_rfc3339
+from ocf.objects import Manifest, Quantity, copy_json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -50,6 +48,8 @@ def to_manifest(value: object) -> Any:
     """Return the manifest of a model of the client; any other value unchanged."""
     if isinstance(value, Mapping) or not hasattr(value, "model_dump"):
         return value
+    from ocf.objects import write_model
+
     return write_model(cast("BaseModel", value))
 
 
@@ -189,6 +189,8 @@ _BLANKS: Final = " \u0085\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, rang
 
 def instant(value: Any, path: str, problems: list[FieldProblem]) -> Any:
     """Read a time of RFC 3339; the result is in whole seconds of UTC."""
+    from ocf.objects.timestamps import format_time, parse_rfc3339
+
     if isinstance(value, str):
         with contextlib.suppress(ValueError, OverflowError):
             return format_time(parse_rfc3339(value, comma=True))
@@ -220,6 +222,8 @@ def _child(path: str, name: object) -> str:
 
 
 def _unknown(name: object, fields: Mapping[str, Reader]) -> str:
+    import difflib
+
     words = re.split(r"[_\-]", str(name)[:_LONGEST_SHOWN])
     spelled = words[0] + "".join(word[:1].upper() + word[1:] for word in words[1:])
     lowered = {field.lower(): field for field in fields}
