@@ -1,16 +1,17 @@
 """Command `ocf validate`: as a process, as users and hooks start it, and over many files.
 
-A process is measured in wall-clock time, beside a Python process that does nothing. The files are read and checked in
-this process; they contain a thousand autoscalers, which is enough to estimate ten thousand.
+A process is measured in wall-clock time, beside a Python process that does nothing, and beside `kubectl apply
+--dry-run=server` on a real API server, if there is one. The files are read and checked in this process; they contain a
+thousand autoscalers, which is enough to estimate ten thousand.
 """
 
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,8 @@ from ocf.autoscaling import FeatureGates
 from ocf.cli.manifest_files import read_documents
 from ocf.cli.validation_report import check
 from ocf.objects import dump_document
+from ocf.testing.envtest import ControlPlane, find_programs
+from ocf.testing.envtest.binaries import Program
 
 __all__ = ["small_suite", "suite"]
 
@@ -33,23 +36,25 @@ _COMMAND: Final = "from ocf.cli import main; main()"
 
 
 @contextmanager
-def _suite(per_file: int) -> Iterator[Suite]:
+def _suite(per_file: int, *, real: bool) -> Iterator[Suite]:
     text = dump_document(hpa.TYPICAL)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         for number in range(_FILES):
             Path(folder, f"{number}.yaml").write_text("---\n".join([text] * per_file), encoding="utf-8")
         one = Path(folder, "one.yml")
         one.write_text(text, encoding="utf-8")
         files = [str(path) for path in sorted(Path(folder).glob("*.yaml"))]
         assert _judge(files) == _FILES * per_file
+        kubectl = list(_kubectl(stack, str(one))) if real else []
         yield [
+            *kubectl,
             Case(name="command.bare", what="python -c pass", measure=_running("pass")),
             Case(
                 name="command.validate",
                 what="`ocf validate` of one file, the whole process",
                 measure=_running(_COMMAND, "validate", str(one)),
                 limit=_PROCESS_LIMIT,
-                against="command.bare",
+                against="command.kubectl" if kubectl else "command.bare",
             ),
             Case(
                 name="command.thousand",
@@ -60,10 +65,32 @@ def _suite(per_file: int) -> Iterator[Suite]:
         ]
 
 
-suite = partial(_suite, _PER_FILE)
+suite = partial(_suite, _PER_FILE, real=True)
 """Give the cases, and the files that they read for as long."""
-small_suite = partial(_suite, _SMALL)
+small_suite = partial(_suite, _SMALL, real=False)
 """Give them over small files, for a run that only shows that everything works."""
+
+
+def _kubectl(stack: ExitStack, file: str) -> Iterator[Case]:
+    """Give the case of kubectl, if the programs of a control plane are there."""
+    programs = find_programs()
+    if programs is None:
+        print("no figures of kubectl: `make envtest` builds the programs of a control plane", file=sys.stderr)
+        return
+    program = str(programs.path(Program.KUBECTL))
+
+    @cache
+    def started() -> list[str]:
+        """Start the server when its figure is wanted."""
+        kubectl = [program, "--kubeconfig", str(stack.enter_context(ControlPlane()).kubeconfig)]
+        subprocess.run([*kubectl, "create", "namespace", "shop"], check=True, capture_output=True)  # noqa: S603 (ours)
+        return kubectl
+
+    yield Case(
+        name="command.kubectl",
+        what="`kubectl apply --dry-run=server` of one file, the whole process",
+        measure=_process(lambda: [*started(), "apply", "--dry-run=server", "--filename", file]),
+    )
 
 
 def _judge(files: list[str]) -> int:
@@ -72,5 +99,11 @@ def _judge(files: list[str]) -> int:
 
 
 def _running(code: str, *arguments: str) -> Measure:
-    command = [sys.executable, "-c", code, *arguments]
-    return each_call(lambda: subprocess.run(command, check=True), clock=time.perf_counter_ns)  # noqa: S603 (our own)
+    return _process(lambda: [sys.executable, "-c", code, *arguments])
+
+
+def _process(command: Callable[[], list[str]]) -> Measure:
+    def run() -> object:
+        return subprocess.run(command(), check=True, capture_output=True)  # noqa: S603 (our own commands)
+
+    return each_call(run, clock=time.perf_counter_ns)

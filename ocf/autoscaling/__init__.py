@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.api.defaulting import default
-from ocf.autoscaling.validation.scale import validate_scale
 from ocf.autoscaling.validation.validation import admitted, validate, validate_spec, validate_status
 from ocf.objects.field_errors import ErrorType, FieldError, invalid_message
 from ocf.schema.kubernetes import FeatureGates
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from ocf.autoscaling.linter.findings import Code, Finding, Severity
     from ocf.autoscaling.linter.linter import lint
     from ocf.autoscaling.targets.targets import Renderable, Scalable
+    from ocf.autoscaling.validation.scale import validate_scale
 
 __all__ = [
     "Autoscaled",
@@ -58,6 +58,7 @@ _LATER: Final = {
     "Severity": "linter.findings",
     "autoscale": "builders.autoscaler",
     "lint": "linter.linter",
+    "validate_scale": "validation.scale",
 }
 _MODULES: Final = {"metrics": "builders.metrics", "scaling": "builders.behavior"}
 
