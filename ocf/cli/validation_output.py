@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ocf import __version__
-from ocf.cli.validation_places import Place
-
 if TYPE_CHECKING:
+    from ocf.cli.validation_places import Place
     from ocf.cli.validation_report import ValidationReport
 
 __all__ = ["ReportFormat", "render", "report_lines"]
@@ -50,10 +47,11 @@ def render(reports: Iterable[ValidationReport], output: ReportFormat) -> Iterato
     Yields:
         Lines, or one JSON text.
     """
-    if output is ReportFormat.JSON:
-        yield json.dumps([report.to_json() for report in reports], indent=2, ensure_ascii=False)
-    elif output is ReportFormat.SARIF:
-        yield json.dumps(_sarif(reports), indent=2, ensure_ascii=False)
+    if output in {ReportFormat.JSON, ReportFormat.SARIF}:
+        import json
+
+        whole = _sarif(reports) if output is ReportFormat.SARIF else [report.to_json() for report in reports]
+        yield json.dumps(whole, indent=2, ensure_ascii=False)
     else:
         lines = _annotations if output is ReportFormat.GITHUB else report_lines
         for report in reports:
@@ -119,6 +117,8 @@ def _property(text: str) -> str:
 
 def _sarif(reports: Iterable[ValidationReport]) -> dict[str, Any]:
     """Return a log of SARIF 2.1.0; columns count characters."""
+    from ocf import __version__
+
     found = [(report, problem) for report in reports for problem in _problems(report)]
     rules = sorted({problem.code for _, problem in found})
     driver = {"name": "ocf validate", "version": __version__, "rules": [{"id": code} for code in rules]}

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.autoscaling import FeatureGates, validate
-from ocf.cli.validation_places import Place, find_place
 from ocf.errors import ConfigError, ManifestError
 
 if TYPE_CHECKING:
     from ocf.autoscaling import Finding
     from ocf.cli.manifest_files import Document
+    from ocf.cli.validation_places import Place
     from ocf.objects import Manifest
 
 __all__ = ["KIND", "UNREADABLE", "ValidationError", "ValidationReport", "check", "find_by_name", "gates_of", "name_of"]
@@ -71,6 +71,8 @@ class ValidationReport:
         Args:
             path: The field, as in an error or a finding.
         """
+        from ocf.cli.validation_places import find_place
+
         return find_place(self.document, path)
 
     def to_json(self) -> dict[str, Any]:

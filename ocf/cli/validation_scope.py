@@ -15,7 +15,6 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cli.validation_places import has_plain_keys, names_autoscaler
 from ocf.cli.validation_report import KIND
 from ocf.errors import ConfigError
 from ocf.objects import get_field, load_documents
@@ -84,6 +83,8 @@ class Scope:
             return False
         if document.number == 0 and not document.text:
             return True  # a file or folder that cannot be read may contain anything
+        from ocf.cli.validation_places import has_plain_keys, names_autoscaler
+
         if _TEMPLATE.search(document.text) and not has_plain_keys(document.text):
             self._pass_over(document, _template(document))
             return False

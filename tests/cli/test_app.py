@@ -22,7 +22,7 @@ def test_an_unknown_command_is_rejected_with_the_nearest_one() -> None:
 
 
 def test_an_invalid_choice_is_rejected_with_the_valid_ones() -> None:
-    answer = CliRunner().invoke(app, ["validate", "--output", "xml", "web.yaml"])
+    answer = CliRunner().invoke(app, ["validate", "--output", "xml", "web.yaml"], env={"COLUMNS": "200"})
     assert answer.exit_code == 2
     assert "Invalid value for '--output': must be one of text, json, github, sarif, got 'xml'" in answer.stderr
 
