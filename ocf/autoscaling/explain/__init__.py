@@ -1,13 +1,15 @@
 """Explanations of decisions: reasons, thresholds for another result, and the range that an unknown history leaves open.
 
 `explain` and `explain_unknown` run the algorithm. `render` and `render_text` render the explanation for people,
-`to_json` for programs.
+`to_json` for programs, and `to_html` is a page of all of it.
 """
 
+from ocf.autoscaling.explain.chart_svg import standalone_svg
 from ocf.autoscaling.explain.explanation import Explanation, explain, explain_unknown
 from ocf.autoscaling.explain.last_sync import ReplicaRange
 from ocf.autoscaling.explain.levers import Lever, levers
 from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release, next_syncs
+from ocf.autoscaling.explain.page import to_html
 from ocf.autoscaling.explain.rescale_events import RescaleEvent, scaled_up
 from ocf.autoscaling.explain.stabilization_holds import (
     Hold,
@@ -18,7 +20,7 @@ from ocf.autoscaling.explain.stabilization_holds import (
 )
 from ocf.autoscaling.explain.text import Section, render
 from ocf.autoscaling.explain.thresholds import Blocker, MetricThresholds, ValueRange, metric_thresholds, with_total
-from ocf.autoscaling.explain.timeline import Timeline, render_text, timeline
+from ocf.autoscaling.explain.timeline import Timeline, bounded_timelines, render_text, timeline
 from ocf.autoscaling.explain.to_json import to_json
 from ocf.autoscaling.explain.uncertainty import (
     DecisionRange,
@@ -43,6 +45,7 @@ __all__ = [
     "Section",
     "Timeline",
     "ValueRange",
+    "bounded_timelines",
     "compatible_histories",
     "decision_range",
     "explain",
@@ -56,7 +59,9 @@ __all__ = [
     "render",
     "render_text",
     "scaled_up",
+    "standalone_svg",
     "timeline",
+    "to_html",
     "to_json",
     "with_total",
 ]

@@ -112,11 +112,11 @@ def levers(
         # Without a `behavior`, the fields of one exist only together with the defaults of the others.
         if field.low <= field.value <= field.high and result(field.apply(field.value)) == present:
             yield from _nearest(field, result, present)
-    for field, chosen, choices in _choices(snapshot.autoscaler, settings):
+    for path, chosen, choices in _choices(snapshot.autoscaler, settings):
         for choice, changed in choices:
             replicas = result(changed)
             if choice != chosen and replicas != present:
-                yield Lever(field, chosen, choice, 0, replicas, replicas - present)
+                yield Lever(path, chosen, choice, 0, replicas, replicas - present)
 
 
 def _nearest(field: _Field, result: Callable[[tuple[Autoscaler, Settings]], int], present: int) -> Iterator[Lever]:

@@ -9,7 +9,7 @@ from ocf.autoscaling.algorithm.history import window_start
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import clock, duration
 
-__all__ = ["Timeline", "render_text", "timeline"]
+__all__ = ["Timeline", "bounded_timelines", "render_text", "timeline"]
 
 _ROWS: Final = 10
 _NARROWEST: Final = 20
@@ -102,6 +102,25 @@ def timeline(explanation: Explanation) -> Timeline | None:
         desired=trace.desired,
         assumed=assumed,
     )
+
+
+def bounded_timelines(explanation: Explanation) -> Iterator[tuple[str, Timeline]]:
+    """Yield the timelines of an explanation with their titles: two for the ends of a range, otherwise one.
+
+    Args:
+        explanation: The explanation.
+
+    Yields:
+        Titles and timelines; none if the metrics were not evaluated.
+    """
+    bounds = [("The recommendation window", explanation)]
+    if not explanation.exact and explanation.most is not None:
+        title = "The recommendation window, if the history permits the {}"
+        bounds = [(title.format("fewest"), explanation), (title.format("most"), explanation.most)]
+    for title, each in bounds:
+        window = timeline(each)
+        if window is not None:
+            yield title, window
 
 
 def render_text(window: Timeline, *, width: int = 80, unicode: bool = True) -> Iterator[str]:

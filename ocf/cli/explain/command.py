@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +15,7 @@ from ocf.cli.output import as_json, exit_on_error
 
 if TYPE_CHECKING:
     from ocf.autoscaling.algorithm import Settings
-    from ocf.autoscaling.explain import Explanation
+    from ocf.autoscaling.explain import Explanation, Section
     from ocf.cli.explain.from_cluster import Observed
 
 __all__ = ["ExplainOutput", "explain"]
@@ -95,7 +94,7 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Also draw the recommendation window into a .svg, .png or .html file; needs the extra plots.",
+            help="Also write a page with the explanation and a chart (.html), or the chart alone (.svg).",
         ),
     ] = None,
     role: Annotated[
@@ -130,9 +129,9 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
         else:
             found, observed = _of_cluster(str(name), namespace, kubeconfig, context, watch, settings, own_kind=own_kind)
         if picture is not None:
-            from ocf.cli.explain.chart import save
+            from ocf.cli.explain.picture import save
 
-            save(found, Path(picture))
+            save(found, Path(picture), reported=_reported(observed))
         if output is ExplainOutput.JSON:
             typer.echo(as_json(_to_json(found, observed)))
         else:
@@ -150,7 +149,7 @@ def _check(name: str | None, file: list[str] | None, watch: str | None, now: str
     if not file and now is not None:
         raise ConfigError("--now needs files; a cluster is always read now")
     if picture is not None:
-        from ocf.cli.explain.chart import check
+        from ocf.cli.explain.picture import check
 
         check(Path(picture))
 
@@ -259,11 +258,17 @@ def _to_json(found: Explanation, observed: Observed | None) -> dict[str, Any]:
     return {**to_json(found), "observed": None if observed is None else observed.to_json()}
 
 
+def _reported(observed: Observed | None) -> list[Section]:
+    from ocf.autoscaling.explain import Section
+
+    return [] if observed is None else [Section("What the controller last reported", tuple(observed.lines()))]
+
+
 def _show(found: Explanation, observed: Observed | None) -> None:
-    from ocf.autoscaling.explain import Section, render
+    from ocf.autoscaling.explain import bounded_timelines, render, render_text
 
     first, *rest = render(found)
-    seen = [] if observed is None else [Section("What the controller last reported", tuple(observed.lines()))]
+    seen = _reported(observed)
     width, unicode = _terminal()
     for section in (first, *seen, *rest):
         if section is not first:
@@ -273,9 +278,9 @@ def _show(found: Explanation, observed: Observed | None) -> None:
         for line in section.lines:
             for part in _wrap(line, width):
                 typer.echo(part)
-    for title, lines in _timelines(found, width, unicode=unicode):
+    for title, window in bounded_timelines(found):
         typer.secho(f"\n{title}", bold=True)
-        for line in lines:
+        for line in render_text(window, width=width - len(_INDENT), unicode=unicode):
             typer.echo(f"{_INDENT}{line}")
 
 
@@ -304,17 +309,3 @@ def _wrap(line: str, width: int, *, indent: str = _INDENT) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _timelines(found: Explanation, width: int, *, unicode: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield a timeline of the window; two for the ends of the range if the history is not known."""
-    from ocf.autoscaling.explain import render_text, timeline
-
-    bounds = [("The recommendation window", found)]
-    if not found.exact and found.most is not None:
-        title = "The recommendation window, if the history permits the {}"
-        bounds = [(title.format("fewest"), found), (title.format("most"), found.most)]
-    for title, each in bounds:
-        window = timeline(each)
-        if window is not None:
-            yield title, list(render_text(window, width=width - len(_INDENT), unicode=unicode))

@@ -48,7 +48,10 @@ def unused_readings(
         samples: The metrics of a Snapshot.
         entries: Returns the objects of a kind in the namespace of the autoscaler.
     """
-    readings = [_Reading(each.name, frozenset({each.type} - {None}), each.container or "") for each in samples]
+    readings = [
+        _Reading(each.name, frozenset(() if each.type is None else (each.type,)), each.container or "")
+        for each in samples
+    ]
     readings += [_Reading(metric_name(each), _CUSTOM) for each in entries("MetricValue")]
     readings += [
         _Reading(str(each.get("metricName")), frozenset({"External"})) for each in entries("ExternalMetricValue")

@@ -155,8 +155,8 @@ def test_a_lever_gives_its_result_and_its_neighbour_gives_the_present_one(
             other = replace(QUEUE, target=MetricTarget("AverageValue", average=value))
             changed = replace(autoscaler, metrics=(other,))
         else:
-            name: Any = {"spec.minReplicas": "minimum", "spec.maxReplicas": "maximum"}[field]
-            changed = replace(autoscaler, **{name: value})
+            other_bound: Any = {"minimum" if field == "spec.minReplicas" else "maximum": value}
+            changed = replace(autoscaler, **other_bound)
         return decide(replace(snapshot, autoscaler=changed), history, now=NOON).desired
 
     def number(lever: Lever) -> int:

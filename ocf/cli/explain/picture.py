@@ -1,0 +1,57 @@
+"""Files of `ocf explain --picture`: the page, or the chart alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from ocf.autoscaling.explain import Explanation, Section, bounded_timelines, standalone_svg, to_html
+from ocf.errors import ConfigError
+
+__all__ = ["check", "save"]
+
+_FORMATS: Final = (".html", ".svg")
+
+
+def check(path: Path) -> None:
+    """Reject a file that cannot be written.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ConfigError: If its suffix is unknown, or its folder does not exist.
+    """
+    if path.suffix not in _FORMATS:
+        raise ConfigError(f"--picture must end in {' or '.join(_FORMATS)}, got {path.name!r}")
+    if not path.parent.is_dir():
+        raise ConfigError(f"--picture: the folder {path.parent} does not exist")
+
+
+def save(explanation: Explanation, path: Path, *, reported: Sequence[Section] = ()) -> None:
+    """Write the page or the chart into a file.
+
+    Args:
+        explanation: The explanation.
+        path: The file; its suffix selects the format.
+        reported: Sections that the page shows in addition.
+
+    Raises:
+        ConfigError: If there is no chart to draw, or the file cannot be written.
+    """
+    content = to_html(explanation, reported=reported) if path.suffix == ".html" else _chart(explanation)
+    try:
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--picture: {path} cannot be written: {error.strerror}") from error
+
+
+def _chart(explanation: Explanation) -> str:
+    """Return the chart; of a range, that of the end with the most replicas, which shows what holds them."""
+    drawn = list(bounded_timelines(explanation))
+    if not drawn:
+        raise ConfigError("--picture: the metrics were not evaluated, so there is no recommendation window to draw")
+    title, window = drawn[-1]
+    autoscaler = explanation.decision.snapshot.autoscaler
+    return standalone_svg(window, f"{autoscaler.namespace}/{autoscaler.name}: {title}")
