@@ -1,0 +1,425 @@
+"""Workloads that Karpenter and `cheapest` are compared on: instance types, pools, and pods before and after a fall.
+
+Each function makes one workload, always the same. `scripts/record_karpenter.py` describes the fields.
+"""
+
+import random
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+Json = dict[str, Any]
+
+ZONE: Final = "topology.kubernetes.io/zone"
+HOST: Final = "kubernetes.io/hostname"
+ARCH: Final = "kubernetes.io/arch"
+FAMILY: Final = "karpenter.kwok.sh/instance-family"
+GPU: Final = "nvidia.com/gpu"
+ZONES: Final = ("zone-a", "zone-b", "zone-c")
+FAMILIES: Final = {"c": 2, "s": 4, "m": 8}  # GiB of memory for each CPU
+SIZES: Final = (2, 4, 8, 16, 32)
+_GIB: Final = 2**30
+
+
+def types(
+    *,
+    sizes: Iterable[int] = SIZES,
+    arch: str = "amd64",
+    per_size: Callable[[int], float] = lambda _: 1.0,
+    per_zone: Callable[[str], float] = lambda _: 1.0,
+    gpus: bool = False,
+) -> list[Json]:
+    """Return instance types with the price formula of Karpenter's kwok provider.
+
+    Args:
+        sizes: The numbers of CPUs.
+        arch: The architecture.
+        per_size: What the price is multiplied by for a number of CPUs.
+        per_zone: What the price is multiplied by in a zone.
+        gpus: Whether each type has one GPU for 8 CPUs, at 1 per hour.
+    """
+    found = []
+    for family, factor in FAMILIES.items():
+        for cpus in sizes:
+            count = cpus // 8 if gpus else 0
+            price = 0.025 * cpus + 0.001 * cpus * factor * _GIB / 1e9 + count
+            resources = {"cpu": str(cpus), "memory": f"{cpus * factor}Gi", "pods": "110"}
+            found.append(
+                {
+                    "name": f"{family}{'g' if gpus else ''}-{cpus}x-{arch}-linux",
+                    "architecture": arch,
+                    "resources": resources | ({GPU: str(count)} if gpus else {}),
+                    "prices": {zone: round(price * per_size(cpus) * per_zone(zone), 6) for zone in ZONES},
+                }
+            )
+    return found
+
+
+def pods(
+    name: str,
+    count: int,
+    cpu: int,
+    memory: int,
+    *,
+    kept: int | None = None,
+    labels: Json | None = None,
+    requests: Json | None = None,
+    container: Json | None = None,
+    **spec: Any,
+) -> Json:
+    """Return equal pods of a ReplicaSet.
+
+    Args:
+        name: The name of the ReplicaSet.
+        count: Their number.
+        cpu: Milli-CPUs that each requests.
+        memory: MiB that each requests.
+        kept: How many remain after the load has fallen; two fifths by default, every one from another place.
+        labels: Labels beside `app`.
+        requests: Further requests.
+        container: Further fields of the container.
+        spec: Further fields of the `spec`.
+    """
+    names = [f"{name}-{number}" for number in range(count)]
+    wanted = max(count * 2 // 5, 1) if kept is None else kept
+    # Not the first ones, which lie on the first nodes together.
+    order = sorted(range(count), key=lambda number: (number * 37 % 101, number))
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": name, "controller": True}
+    wants = {"cpu": f"{cpu}m", "memory": f"{memory}Mi"} | (requests or {})
+    return {
+        "names": names,
+        "kept": sorted(names[number] for number in order[:wanted]),
+        "pod": {
+            "metadata": {
+                "namespace": "default",
+                "labels": {"app": name} | (labels or {}),
+                "ownerReferences": [owner],
+            },
+            "spec": {
+                "containers": [
+                    {"name": "app", "image": "app", "resources": {"requests": wants}} | (container or {}),
+                ],
+                **spec,
+            },
+        },
+    }
+
+
+def pool(name: str = "default", *, labels: Json | None = None, taints: list[Json] | None = None) -> Json:
+    """Return a pool of nodes, which may use all instance types."""
+    return {"name": name, "labels": labels or {}, "taints": taints or []}
+
+
+def selected(app: str) -> Json:
+    """Return the selector of the pods of one ReplicaSet."""
+    return {"labelSelector": {"matchLabels": {"app": app}}}
+
+
+def required(kind: str, app: str, key: str) -> Json:
+    """Return required affinity or anti-affinity to the pods of a ReplicaSet."""
+    return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": key, **selected(app)}]}}
+
+
+def spread(app: str, key: str, skew: int = 1) -> list[Json]:
+    """Return a hard topology spread."""
+    return [{"topologyKey": key, "maxSkew": skew, "whenUnsatisfiable": "DoNotSchedule", **selected(app)}]
+
+
+def node_affinity(key: str, operator: str, *values: str) -> Json:
+    """Return required node affinity."""
+    expression = {"key": key, "operator": operator, "values": list(values)}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def mixed(seed: int, shapes: int, count: int, *, memory: tuple[int, ...] = (1, 2, 3, 4, 6, 8)) -> list[Json]:
+    """Return pods of many shapes; `memory` lists GiB for each CPU."""
+    chance = random.Random(seed)  # noqa: S311 (made up, not secret)
+    found = []
+    for number in range(shapes):
+        cpu = chance.choice((100, 250, 400, 500, 750, 1000, 1500, 2000, 3000))
+        amount = max(cpu * 1024 * chance.choice(memory) // 1000 // 64 * 64, 64)
+        found.append(pods(f"app-{number}", chance.randint(count // 2, count * 3 // 2), cpu, amount))
+    return found
+
+
+def daemon_set(name: str, cpu: int, memory: int, **spec: Any) -> Json:
+    """Return a DaemonSet."""
+    labels = {"app": name}
+    wants = {"cpu": f"{cpu}m", "memory": f"{memory}Mi"}
+    return {
+        "metadata": {"name": name, "namespace": "kube-system", "uid": name},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "containers": [{"name": "agent", "image": "agent", "resources": {"requests": wants}}],
+                    "tolerations": [{"operator": "Exists"}],
+                    **spec,
+                },
+            },
+        },
+    }
+
+
+def one_shape() -> Json:
+    return {"pods": [pods("web", 300, 500, 1024)]}
+
+
+def odd_shape() -> Json:
+    return {"pods": [pods("web", 170, 2300, 5200)]}
+
+
+def many_shapes() -> Json:
+    return {"pods": mixed(1, 40, 12)}
+
+
+def memory_heavy() -> Json:
+    return {"pods": mixed(2, 20, 12, memory=(6, 8, 10, 12))}
+
+
+def cpu_heavy() -> Json:
+    return {"pods": mixed(3, 20, 12, memory=(1,))}
+
+
+def many_small() -> Json:
+    return {"pods": [pods("worker", 900, 50, 64), pods("cache", 300, 30, 256)]}
+
+
+def big_pods() -> Json:
+    return {
+        "types": types(sizes=(*SIZES, 48, 64)),
+        "pods": [pods("model", 14, 30000, 60000), pods("index", 9, 13000, 90000), pods("web", 60, 700, 900)],
+    }
+
+
+def zone_spread() -> Json:
+    shapes = ((500, 1024), (1000, 2048), (1500, 8192), (250, 512), (3000, 6144))
+    return {
+        "pods": [
+            pods(f"app-{n}", 31 + n, *each, topologySpreadConstraints=spread(f"app-{n}", ZONE))
+            for n, each in enumerate(shapes)
+        ]
+    }
+
+
+def host_spread() -> Json:
+    return {
+        "pods": [
+            pods("web", 40, 900, 1500, topologySpreadConstraints=spread("web", HOST, skew=3)),
+            pods("api", 24, 1800, 4096, topologySpreadConstraints=spread("api", HOST, skew=2)),
+            pods("job", 80, 400, 1024),
+        ]
+    }
+
+
+def anti_affinity() -> Json:
+    apart = [
+        pods(f"db-{n}", 9, 800 + 300 * n, 2048 + 512 * n, affinity=required("podAntiAffinity", f"db-{n}", HOST))
+        for n in range(6)
+    ]
+    return {"pods": [*apart, pods("web", 90, 600, 1100)]}
+
+
+def zone_anti_affinity() -> Json:
+    apart = [
+        pods(f"quorum-{n}", 3, 1500, 6000, kept=3, affinity=required("podAntiAffinity", f"quorum-{n}", ZONE))
+        for n in range(5)
+    ]
+    return {"pods": [*apart, pods("web", 120, 500, 1024)]}
+
+
+def affinity() -> Json:
+    together = [
+        pods(f"ring-{n}", 10, 700, 1500 + 700 * n, affinity=required("podAffinity", f"ring-{n}", ZONE))
+        for n in range(6)
+    ]
+    beside = pods("sidecar", 12, 300, 300, affinity=required("podAffinity", "ring-0", HOST))
+    return {"pods": [*together, beside, pods("web", 70, 800, 1024)]}
+
+
+def taints() -> Json:
+    taint = {"key": "dedicated", "value": "batch", "effect": "NoSchedule"}
+    tolerated = [{"key": "dedicated", "operator": "Equal", "value": "batch", "effect": "NoSchedule"}]
+    return {
+        "pools": [pool("general"), pool("batch", labels={"team": "batch"}, taints=[taint])],
+        "pods": [
+            *mixed(4, 12, 10),
+            *(
+                pods(f"batch-{n}", 18, 1100 + 700 * n, 3000, tolerations=tolerated, nodeSelector={"team": "batch"})
+                for n in range(4)
+            ),
+        ],
+    }
+
+
+def gpus() -> Json:
+    return {
+        "types": [*types(), *types(sizes=(8, 16, 32), gpus=True)],
+        "pods": [
+            pods("train", 14, 6000, 30000, requests={GPU: "1"}),
+            pods("tune", 5, 10000, 60000, requests={GPU: "4"}),
+            *mixed(5, 15, 10),
+        ],
+    }
+
+
+def daemon_sets() -> Json:
+    return {
+        "daemonSets": [
+            daemon_set("logs", 200, 300),
+            daemon_set("metrics", 100, 200),
+            daemon_set("network", 250, 400),
+            daemon_set("memory-agent", 100, 1500, nodeSelector={FAMILY: "m"}),
+        ],
+        "pods": mixed(6, 25, 10),
+    }
+
+
+def burst() -> Json:
+    """Return pods for which a part of the room is there already."""
+    nodes = [
+        {
+            "name": f"old-{number:02d}",
+            "type": ("s-8x-amd64-linux", "c-16x-amd64-linux", "m-4x-amd64-linux")[number % 3],
+            "zone": ZONES[number % 2],
+            "pool": "default",
+            "pods": [f"base-{number}"],
+        }
+        for number in range(24)
+    ]
+    return {"nodes": nodes, "pods": [pods("base", 24, 1700, 3000, kept=24), *mixed(7, 25, 14)]}
+
+
+def host_ports() -> Json:
+    def port(number: int) -> Json:
+        return {"ports": [{"containerPort": number, "hostPort": number}]}
+
+    return {
+        "pods": [
+            pods("ingress", 12, 1500, 2048, container=port(443)),
+            pods("proxy", 8, 500, 1024, container=port(8080)),
+            pods("web", 110, 600, 1500),
+        ]
+    }
+
+
+def architectures() -> Json:
+    arm = types(arch="arm64", per_size=lambda _: 0.8)
+    return {
+        "types": [*types(), *arm],
+        "pods": [
+            *(pods(f"amd-{n}", 25, 400 + 500 * n, 1500, nodeSelector={ARCH: "amd64"}) for n in range(3)),
+            *(pods(f"arm-{n}", 20, 700 + 600 * n, 2500, nodeSelector={ARCH: "arm64"}) for n in range(3)),
+            *(pods(f"any-{n}", 20, 500 + 400 * n, 2000) for n in range(2)),
+        ],
+    }
+
+
+def priorities() -> Json:
+    return {
+        "budgets": [
+            {
+                "metadata": {"name": "first", "namespace": "default"},
+                "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "first"}}},
+                "status": {"disruptionsAllowed": 1, "currentHealthy": 12, "desiredHealthy": 11, "expectedPods": 12},
+            }
+        ],
+        "pods": [
+            pods("first", 30, 900, 1800, kept=12, priority=1000),
+            pods("second", 60, 1200, 3000, priority=10),
+            pods("last", 90, 350, 700),
+        ],
+    }
+
+
+def zone_prices() -> Json:
+    factors = dict(zip(ZONES, (1.1, 1.0, 1.25), strict=True))
+    return {
+        "types": types(per_zone=factors.__getitem__),
+        "pods": [
+            *mixed(8, 15, 10),
+            *(pods(f"pinned-{zone}", 15, 1300, 2700, nodeSelector={ZONE: zone}) for zone in ZONES),
+        ],
+    }
+
+
+def large_are_cheap() -> Json:
+    return {"types": types(per_size=lambda cpus: (2 / cpus) ** 0.12), "pods": mixed(9, 20, 12)}
+
+
+def small_are_cheap() -> Json:
+    return {"types": types(per_size=lambda cpus: (cpus / 2) ** 0.12), "pods": mixed(10, 20, 12)}
+
+
+def uneven_prices() -> Json:
+    chance = random.Random(11)  # noqa: S311 (made up, not secret)
+    return {"types": types(per_size=lambda _: chance.uniform(0.8, 1.25)), "pods": mixed(12, 25, 12)}
+
+
+def node_affinities() -> Json:
+    return {
+        "pods": [
+            pods("compute", 40, 1500, 2000, affinity=node_affinity(FAMILY, "In", "c")),
+            pods("memory", 30, 700, 5000, affinity=node_affinity(FAMILY, "NotIn", "c")),
+            pods("large", 20, 1000, 3000, affinity=node_affinity("karpenter.kwok.sh/instance-cpu", "Gt", "15")),
+            *mixed(13, 10, 10),
+        ]
+    }
+
+
+def everything() -> Json:
+    return {
+        "daemonSets": [daemon_set("logs", 150, 250), daemon_set("network", 100, 200)],
+        "pods": [
+            *mixed(14, 20, 10),
+            pods("front", 24, 600, 1200, topologySpreadConstraints=spread("front", ZONE)),
+            pods("store", 9, 1500, 7000, affinity=required("podAntiAffinity", "store", HOST)),
+            pods("ring", 12, 500, 2000, affinity=required("podAffinity", "ring", ZONE)),
+            pods("pinned", 10, 900, 900, nodeSelector={ZONE: "zone-b"}),
+            pods("huge", 3, 26000, 100000),
+        ],
+    }
+
+
+MAKERS: Final[dict[str, Callable[[], Json]]] = {
+    make.__name__.replace("_", "-"): make
+    for make in (
+        one_shape,
+        odd_shape,
+        many_shapes,
+        memory_heavy,
+        cpu_heavy,
+        many_small,
+        big_pods,
+        zone_spread,
+        host_spread,
+        anti_affinity,
+        zone_anti_affinity,
+        affinity,
+        taints,
+        gpus,
+        daemon_sets,
+        burst,
+        host_ports,
+        architectures,
+        priorities,
+        zone_prices,
+        large_are_cheap,
+        small_are_cheap,
+        uneven_prices,
+        node_affinities,
+        everything,
+    )
+}
+"""What makes each workload, by its name."""
+
+
+def make(name: str) -> Json:
+    """Return a workload with all its fields.
+
+    Args:
+        name: Its name.
+    """
+    fields: Json = {"name": name, "types": types(), "pools": [pool()], "daemonSets": [], "budgets": [], "nodes": []}
+    return fields | MAKERS[name]()
