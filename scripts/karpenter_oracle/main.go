@@ -45,7 +45,10 @@ import (
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 )
 
-const mostCommands = 500
+const (
+	mostBatches  = 20
+	mostCommands = 500
+)
 
 type instanceType struct {
 	Name         string              `json:"name"`
@@ -358,16 +361,26 @@ func (r *run) place(existing []*pscheduling.ExistingNode) {
 	}
 }
 
+// up lets the provisioner decide until it finds no place for any more pods: where it does not know the zone of a claim
+// before it is launched, it decides about the other pods of an anti-affinity in a later batch.
 func (r *run) up() outcome {
-	started := time.Now()
-	results := must(r.prov.Schedule(r.ctx))
-	seconds := time.Since(started).Seconds()
-	for _, each := range results.NewNodeClaims {
-		r.launch(each)
+	var spent time.Duration
+	for range mostBatches {
+		started := time.Now()
+		results := must(r.prov.Schedule(r.ctx))
+		spent += time.Since(started)
+		placed := len(r.where)
+		for _, each := range results.NewNodeClaims {
+			r.launch(each)
+		}
+		r.place(results.ExistingNodes)
+		if len(r.where) == placed {
+			break
+		}
+		r.clock.Step(time.Minute)
 	}
-	r.place(results.ExistingNodes)
 	found := r.result()
-	found.Seconds = seconds
+	found.Seconds = spent.Seconds()
 	return found
 }
 
