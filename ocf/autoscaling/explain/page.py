@@ -4,6 +4,7 @@ The page has no script and loads nothing; its policy forbids both. It is readabl
 scheme, and in print.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
@@ -18,13 +19,14 @@ from ocf.autoscaling.explain.timeline import Timeline, bounded_timelines
 __all__ = ["to_html"]
 
 _INDENT: Final = "  "
+_COLUMNS: Final = re.compile(r" {2,}")
 _STYLE: Final = """\
 *{box-sizing:border-box}body{margin:0 auto;padding:1rem;max-width:46rem;background:var(--paper);color:var(--ink);
 font:1rem/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
 h1{font-size:1.35rem;line-height:1.25;margin:0 0 .25rem}h2{font-size:1.05rem;margin:1.75rem 0 .4rem}
 p{margin:.3rem 0}.at,figcaption,th{color:var(--muted)}
 .card{background:var(--card);border:1px solid var(--line);border-radius:.6rem;padding:.75rem 1rem;margin:1rem 0}
-.card p:first-child{font-weight:600}dl{display:flex;flex-wrap:wrap;gap:.5rem;margin:1rem 0}
+.card p:nth-child(2){font-weight:600}dl{display:flex;flex-wrap:wrap;gap:.5rem;margin:1rem 0}
 dl div{flex:1 1 6rem;border:1px solid var(--line);border-radius:.6rem;padding:.4rem .75rem}
 dt{color:var(--muted);font-size:.875rem}dd{margin:0;font-size:1.35rem;font-variant-numeric:tabular-nums}
 figure{margin:1rem 0;break-inside:avoid}figure>svg{display:block;width:100%;max-width:38rem;height:auto}
@@ -155,5 +157,5 @@ def _item(line: str) -> str:
     text = line.strip()
     # The range of values that has the present one.
     here = text.startswith("> ")
-    words = " ".join(text.removeprefix("> ").split())
+    words = _COLUMNS.sub(": ", text.removeprefix("> "))
     return f'<li class="here">{escape(words)} (now)</li>' if here else f"<li>{escape(words)}</li>"

@@ -245,6 +245,8 @@ def _events(levels: Sequence[_Level]) -> History:
 
 def _extremes(found: Sequence[History], behavior: Behavior, current: int, now: datetime) -> Iterator[History]:
     """Yield those that allow the most and the least in both directions."""
+    # The first one has the fewest events; it is shown where they make no difference.
+    yield from found[:1]
     for wanted in (MOST, -1) if found else ():
 
         def rate(history: History, wanted: int = wanted) -> tuple[int, timedelta]:

@@ -107,7 +107,7 @@ def decision_range(snapshot: Snapshot, known: KnownHistory, *, settings: Setting
     """
     histories = tuple(dict.fromkeys(compatible_histories(snapshot, known, settings=settings)))
     found = [(decide(snapshot, history, settings=settings, now=now), history) for history in histories]
-    low, high = min(found, key=_desired), max(found, key=_desired)
+    low, high = min(found, key=_fewest), max(found, key=_most)
     unknown = tuple(_unknown(snapshot.autoscaler, known, settings, now))
     watch = max(_lookback(snapshot.autoscaler, settings))
     independent = len({(each.desired, each.status.conditions, each.events) for each, _ in found}) == 1
@@ -124,8 +124,17 @@ def decision_range(snapshot: Snapshot, known: KnownHistory, *, settings: Setting
     )
 
 
-def _desired(pair: tuple[Decision, History]) -> int:
-    return pair[0].desired
+def _fewest(pair: tuple[Decision, History]) -> tuple[int, int]:
+    return pair[0].desired, _length(pair[1])
+
+
+def _most(pair: tuple[Decision, History]) -> tuple[int, int]:
+    return pair[0].desired, -_length(pair[1])
+
+
+def _length(history: History) -> int:
+    """Return the number of entries: of histories with the same result, the shortest is the one to show."""
+    return len(history.recommendations or ()) + len(history.scale_ups) + len(history.scale_downs)
 
 
 def compatible_histories(snapshot: Snapshot, known: KnownHistory, *, settings: Settings) -> Iterator[History]:

@@ -84,7 +84,8 @@ class _Page(HTMLParser):
 
 
 def plain(line: str) -> str:
-    return " ".join(line.strip().removeprefix("> ").split())
+    """Return a line as the page has it: columns are separated by a colon."""
+    return " ".join(re.sub(r" {2,}", ": ", line.strip().removeprefix("> ")).split())
 
 
 def check(explanation: Explanation) -> _Page:
