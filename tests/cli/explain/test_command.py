@@ -178,6 +178,23 @@ def test_the_time_of_the_command_line_has_precedence(tmp_path: Path) -> None:
     assert "at 2026-02-01 08:00:00 UTC" in shown(explain("-f", path, "--now", "2026-02-01T08:00:00Z"))
 
 
+def test_an_autoscaler_that_is_younger_than_its_window_is_still_held(tmp_path: Path) -> None:
+    """What holds it was recommended since its creation, so it has not left the window."""
+    conditions = (
+        "[{type: AbleToScale, reason: ScaleDownStabilized}, {type: ScalingLimited, reason: DesiredWithinRange}]"
+    )
+    status = f"status: {{currentReplicas: 2, desiredReplicas: 2, conditions: {conditions}}}\n"
+    idle = BUSY.replace("270m", "90m").replace("history: {recommendations: []}", "")
+    created = HPA.replace("name: web, namespace: shop", "name: web, creationTimestamp: '2026-01-31T11:58:00Z'")
+
+    def least(hpa: str) -> int:
+        found = json.loads(shown(explain("-f", write_files(tmp_path, hpa + status, idle), "--output", "json")))
+        assert found["replicas"]["most"] == 2
+        return int(found["replicas"]["least"])
+
+    assert (least(HPA), least(created)) == (1, 2)
+
+
 TARGET: Final = """
 apiVersion: apps/v1
 kind: Deployment

@@ -205,6 +205,31 @@ def test_the_last_status_and_events_of_the_controller_are_shown(shop: Shop) -> N
     assert text.count("Event Normal SuccessfulRescale at 2026-01-31T11:30:00Z") == 1
 
 
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        pytest.param("New size: 3; reason: external metric queue(nil) above target", True, id="added"),
+        pytest.param("New size: 3; reason: All metrics below target", False, id="removed"),
+    ],
+)
+def test_the_history_is_limited_by_the_creation_and_by_the_last_event(
+    shop: Shop, message: str, *, expected: bool
+) -> None:
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "web.1", "namespace": "shop"},
+        "involvedObject": {"kind": "HorizontalPodAutoscaler", "name": "web", "namespace": "shop"},
+        "reason": "SuccessfulRescale",
+        "message": message,
+        "lastTimestamp": format_time(NOON),
+    }
+    asyncio.run(shop.create(event))
+    asyncio.run(shop.status(status_of("ReadyForNewScale", scaled=NOON)))
+    found = asyncio.run(explain_cluster.observe("web", "shop", None, None, None, Settings()))
+    assert (found.known.created, found.known.scaled_up) == (NOON, expected)
+
+
 def test_another_autoscaler_that_selects_the_same_pods_is_reported(shop: Shop) -> None:
     twin = deployment("twin", {"app": "web"})
     pod = {
