@@ -23,6 +23,7 @@ from ocf.autoscaling.algorithm import (
     downscale_window,
     tolerances_of,
 )
+from ocf.autoscaling.explain.bisection import first_holding
 from ocf.autoscaling.explain.formatting import amount
 from ocf.autoscaling.explain.what_if import WhatIf
 from ocf.schema.metric_sources import RESOURCE_METRICS
@@ -123,11 +124,11 @@ def _nearest(field: _Field, result: Callable[[tuple[Autoscaler, Settings]], int]
     for side, end in ((1, field.high), (-1, field.low)):
         if (end - field.value) * side <= 0 or (last := result(field.apply(end))) == present:
             continue
-        same, other = field.value, end
-        while abs(other - same) > 1:
-            middle = (same + other) // 2
-            differs = (result(field.apply(middle)) - present) * (last - present) > 0
-            same, other = (same, middle) if differs else (middle, other)
+
+        def differs(distance: int, side: int = side, last: int = last) -> bool:
+            return (result(field.apply(field.value + side * distance)) - present) * (last - present) > 0
+
+        other = field.value + side * first_holding(1, abs(end - field.value), differs)
         replicas = result(field.apply(other))
         yield Lever(field.path, field.text(field.value), field.text(other), side, replicas, replicas - present)
 

@@ -21,6 +21,7 @@ from ocf.autoscaling.algorithm import (
     apply_behavior_limits,
 )
 from ocf.autoscaling.algorithm.history import window_start
+from ocf.autoscaling.explain.bisection import first_holding
 from ocf.autoscaling.explain.last_sync import MOST, LastSync
 from ocf.autoscaling.explain.next_syncs import LATEST
 
@@ -104,7 +105,7 @@ def _before(behavior: Behavior, last: LastSync, slots: "_Slots", cap: int) -> It
     if prod(map(len, numbers)) > _MOST_COMBINATIONS:
         numbers = [[each[0], last.before, each[-1]] for each in numbers]
     for starts in islice(product(*numbers), _MOST_COMBINATIONS):
-        for later in (0, cap, None, last.before - 1, last.before + 1):
+        for later in (0, cap, None, max(0, last.before - 1), last.before + 1):
             levels = slots.levels(periods, starts, later, last.before)
             ended = None if levels is None else slots.with_last_change(levels, last.before, cap)
             if ended is not None:
@@ -134,14 +135,7 @@ def _first_start(policy: ScalingPolicy, wanted: int, cap: int, *, up: bool) -> i
         )
         return limit.allowances[0][2]
 
-    low, high = 0, cap + 1
-    while low < high:
-        middle = (low + high) // 2
-        if allowed(middle) >= wanted:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return first_holding(0, cap + 1, lambda start: allowed(start) >= wanted)
 
 
 def _unconstrained(current: int, policy: ScalingPolicy) -> int:

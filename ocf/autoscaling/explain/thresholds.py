@@ -20,6 +20,7 @@ from ocf.autoscaling.algorithm import (
     Snapshot,
     Unavailable,
 )
+from ocf.autoscaling.explain.bisection import first_holding
 from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release, latest_release
 from ocf.autoscaling.explain.what_if import WhatIf
 
@@ -262,7 +263,7 @@ class _Probe:
             lambda total: ratio(total) > 1.0,
             lambda total: ratio(total) > 1.0 + tolerated.up,
         )
-        return sorted({_first(0, end + 1, each) for each in crossed})
+        return sorted({first_holding(0, end + 1, each) for each in crossed})
 
     def _split(self, edges: list[int]) -> Iterator[tuple[int, int]]:
         """Yield ranges of values with the same change; between two edges the change is monotonic."""
@@ -279,7 +280,7 @@ class _Probe:
     def _first_change(self, low: int, high: int) -> int:
         """Return the first value whose change differs from that of `low`."""
         same = self.change(low)
-        return _first(low, high, lambda total: self.change(total) != same)
+        return first_holding(low, high, lambda total: self.change(total) != same)
 
     def _blocker(self, total: int, direction: Change) -> Blocker:
         decision, history = self._decide(total)
@@ -291,14 +292,3 @@ class _Probe:
             actual = [what_if.actual(each) for each in what_if.histories]
             release = latest_release(actual, settings, then=then, direction=direction)
         return Blocker(decision, release)
-
-
-def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """Return the first value for which a monotonic condition holds; `high` if it holds for none below."""
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
