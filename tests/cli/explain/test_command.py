@@ -296,7 +296,7 @@ status: {phase: Running, startTime: "2026-01-31T10:00:00Z"}
         (USAGE, "cpu: 450m", "cpu: lots", "containers[0].usage.cpu: 'lots' is not a quantity"),
         (USAGE, "metadata: {name: web-0, namespace: shop}", "metadata: web-0", "metadata: must be a map, not 'web-0'"),
         (USAGE, "2026-01-31T12:00:00Z", "noon", "timestamp: must be a time like 2026-01-31T12:00:00Z, not 'noon'"),
-        (USAGE, "- metadata", "- web-0\n- metadata", "PodMetricsList: items[0]: must be a map, not 'web-0'"),
+        (USAGE, "- metadata", "- web-0\n- metadata", "items[0]: items of a List must be objects, got str"),
         (POD, "500m", "many", "spec.containers[0].resources.requests.cpu: 'many' is not a quantity"),
         (POD, "spec: {", "spec: 5 #", "spec: must be a map, not 5"),
         (POD, "2026-01-31T10:00:00Z", "noon", "status.startTime: must be a time like"),
