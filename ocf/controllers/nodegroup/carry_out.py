@@ -1,7 +1,7 @@
-"""Carry out the decision about one group: store its status, then delete, create and drain nodes.
+"""Carry out the decision about one group: begin drains, store its status, then delete and create nodes.
 
-The status holds what steers scaling, so it is stored before nodes are created or drained: a crash between the two
-leads to the same decision again, and never to another one.
+The status holds what steers scaling. A crash before it is stored loses nothing: the time of a drain is also in the
+status of its node. So drains begin before, and new nodes are created after the time of the scale-up is stored.
 """
 
 from collections.abc import Mapping
@@ -64,6 +64,7 @@ class GroupWriter:
         decided = plan.groups[group.name]
         if decided.add:
             group = replace(group, manifest=await add_finalizer(self._cluster, group.manifest))
+        await self._begin_drains(view, group, decided, now)
         messages = plan.messages[group.name]
         status = next_status(
             group,
@@ -80,6 +81,8 @@ class GroupWriter:
             if node.status.phase == "Failed" and not node.ending:
                 await delete_object(self._cluster, node.manifest)
         await self._add_nodes(view, group, spec, decided, now)
+
+    async def _begin_drains(self, view: ClusterView, group: GroupObject, decided: GroupDecision, now: datetime) -> None:
         for outcome in decided.removals:
             node = view.node_names[outcome.node]
             await store_node_status(self._cluster, node, begin(node.status, now))

@@ -5,7 +5,7 @@ leader changes no decision.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from ocf.controllers.nodegroup.model import InstanceTypeBackoff, NodeGroupSpec, NodeGroupStatus, UnneededNode
 from ocf.controllers.nodegroup.objects import GroupObject
@@ -53,18 +53,22 @@ def to_group(found: GroupObject, spec: NodeGroupSpec) -> NodeGroup:
     )
 
 
-def to_group_status(found: GroupObject, spec: NodeGroupSpec, draining: Iterable[str] = ()) -> GroupStatus:
+def to_group_status(
+    found: GroupObject, spec: NodeGroupSpec, draining: Iterable[str] = (), drained_at: datetime | None = None
+) -> GroupStatus:
     """Return what steers the scaling of a group, from its stored status.
 
     Args:
         found: The object.
         spec: Its spec.
         draining: The names of its nodes that are on their way out.
+        drained_at: When the last of their drains began, which a crash may have kept from the stored status.
     """
     stored = found.status
+    times = [at for at in (stored.last_scale_down_time, drained_at) if at is not None]
     return GroupStatus(
         last_scale_up=stored.last_scale_up_time,
-        last_scale_down=stored.last_scale_down_time,
+        last_scale_down=max(times, default=None),
         low_since={each.name: each.since for each in stored.unneeded or ()},
         refusals=tuple(
             Refusal(each.instance_type, spec.datacenter_id, each.until - _wait(each.failures), each.until)

@@ -75,6 +75,15 @@ class ClusterView:
         """
         return frozenset(node.status.node_name or node.name for node in self.nodes_of(group) if node.leaving)
 
+    def drained_at(self, group: str) -> datetime | None:
+        """Return when the last drain of a group began, but those of nodes that are being deleted; None without any.
+
+        Args:
+            group: Its name in decisions.
+        """
+        drains = [node.status.drain for node in self.nodes_of(group) if not node.ending]
+        return max((drain.started_at for drain in drains if drain is not None), default=None)
+
     def nominations(self, now: datetime) -> dict[str, str]:
         """Return the node that was found for each pod by the decisions whose nodes start, by the key of the pod.
 

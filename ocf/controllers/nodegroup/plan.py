@@ -56,7 +56,7 @@ def make_plan(view: ClusterView, catalog: Catalog, now: datetime, rules: Sequenc
     for group in groups:
         found = view.groups[group.name]
         assert found.spec is not None  # noqa: S101 (only valid groups are desired)
-        status = to_group_status(found, found.spec, view.draining(group.name))
+        status = to_group_status(found, found.spec, view.draining(group.name), view.drained_at(group.name))
         statuses[group.name], messages[group.name] = count_refusals(status, view.nodes_of(group.name), now)
     decision = decide(
         snapshot,

@@ -1,7 +1,8 @@
 """`Reconciler`: one reconcile of all node groups: machines, drains, decision, and what follows from it.
 
-The order makes a crash at any point harmless: a request is stored before it is sent, what steers scaling is stored
-before nodes are created or drained, and a failure is counted before the object that shows it is deleted.
+The order makes a crash at any point harmless: a request is stored before it is sent, a drain is stored in its node
+before the group counts it, what steers scaling is stored before nodes are created, and a failure is counted before the
+object that shows it is deleted.
 """
 
 import logging

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
+from ocf.cluster import Cluster, Request
+from ocf.cluster.interceptor import InterceptingCluster
 from ocf.errors import ApiError
+from ocf.objects import Manifest
 from ocf.testing.simulated_process import Disturbance, SimulatedCluster, SimulatedCrash, SimulatedProcess
 from tests.controllers.nodegroup.conftest import GROUP, TICK, Env, run
 
@@ -71,5 +76,51 @@ def test_any_write_may_be_disturbed(disturbance: Disturbance) -> None:
         for number in range(1, writes + 1):
             env, _ = await story(disturbance, number)
             await check_shrunk(env)
+
+    run(scenario())
+
+
+class CrashingCluster(InterceptingCluster):
+    """A cluster that fails the writes of the status of groups while drains are stored."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.failing = True
+        self._stored: list[Manifest] = []
+
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        drains = [each for each in self._stored if (each.get("status") or {}).get("drain")]
+        if self.failing and drains and (request.verb, request.kind) == ("update", "NodeGroup"):
+            raise ApiError("the process was killed")
+        answer = await send()
+        if request.kind == "VPSieNode" and request.verb == "update":
+            self._stored.append(answer)
+        return answer
+
+
+def test_a_drain_that_the_group_does_not_count_yet_goes_on_and_starts_the_cooldown(env: Env) -> None:
+    """The time of the drain is in the status of its node; the next reconcile counts it for the group."""
+
+    async def scenario() -> None:
+        policy = {"underutilizedFor": "1m", "maxEmpty": 1}
+        await env.set_up(offeringIDs=["small"], scaleDownPolicy=policy, scaleDownCooldown="10m")
+        for number in range(2):
+            await env.add_pod(f"web-{number}", cpu="1900m")
+        await env.tick(26)
+        await env.remove_pods()
+        crashing = CrashingCluster(env.cluster)
+        env.restart(crashing)
+        while "Draining" not in await env.phases():
+            await env.tick()
+        (drain,) = (each["status"]["drain"] for each in await env.objects("VPSieNode") if "drain" in each["status"])
+        assert "lastScaleDownTime" not in await env.status()
+        crashing.failing = False
+        env.restart()
+        await env.tick()
+        assert (await env.status())["lastScaleDownTime"] == drain["startedAt"]
+        await env.tick(8)
+        assert await env.phases() == ["Ready"]
+        await env.tick(20)
+        assert await env.phases() == []
 
     run(scenario())

@@ -63,7 +63,6 @@ STEPS: Final[Mapping[str, Step]] = {
     "node ready": _stored("VPSieNode", lambda status: status["phase"] == "Ready"),
     "failure stored": _stored("VPSieNode", lambda status: status["phase"] == "Failed"),
     "refusal counted": _stored("NodeGroup", lambda status: status.get("backoffs")),
-    "decision to remove": _stored("NodeGroup", lambda status: status["lastDecision"].startswith("remove")),
     "drain stored": _stored("VPSieNode", lambda status: status["phase"] == "Draining"),
     "node cordoned": _wrote("patch", "Node"),
     "pod evicted": _wrote("create", "Pod", Subresource.EVICTION),

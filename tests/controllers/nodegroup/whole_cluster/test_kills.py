@@ -160,11 +160,10 @@ async def test_a_node_that_never_boots_is_replaced_once_whenever_the_leader_is_k
 
 
 @pytest.mark.promise(
-    "nodes-once", runs="a kill after each of 8 writes of a drain, beside the real scheduler and controllers"
+    "nodes-once", runs="a kill after each of 7 writes of a drain, beside the real scheduler and controllers"
 )
 async def test_a_drain_goes_on_whenever_the_leader_is_killed(env: Environment, tmp_path: Path) -> None:
     steps = (
-        "decision to remove",
         "drain stored",
         "node cordoned",
         "pod evicted",
@@ -183,13 +182,6 @@ async def test_a_drain_goes_on_whenever_the_leader_is_killed(env: Environment, t
 
         await env.until("three pods run on two nodes", all_run)
         await leave_one_pod_on_each_node(env)
-        await make_due(env)
-
-        async def is_decided() -> bool:
-            return done(tmp_path) == ["decision to remove"]
-
-        await env.until("a node is to be removed", is_decided)
-        # The decision was stored and nothing done: the node has to be underutilized for as long again.
         await make_due(env)
 
         async def is_drained() -> bool:
