@@ -27,7 +27,7 @@ class GroupDecision:
         blocked: The nodes that a rule keeps.
         unplaced: The pending pods without a place.
         after: What steers scaling once the decision is carried out.
-        replaced: The nodes that the added one replaces later; empty if it replaces none.
+        replaced: The nodes that the added ones replace later; empty if they replace none.
         placements: The node, new or not, by the key of each pending pod for which this decision found one.
         known_nodes: The names of the nodes that there are, those in flight included.
     """
@@ -100,7 +100,7 @@ def decision_of(decision: Decision, group: str, known_nodes: Collection[str] = (
     mine = [each for each in decision.scale_down.outcomes if each.group == group]
     return GroupDecision(
         scale_up=scale_up,
-        add=(*scale_up.add, *(each.new for each in replacements)),
+        add=(*scale_up.add, *(new for each in replacements for new in each.new_nodes)),
         removals=tuple(each for each in mine if each.verdict is Verdict.REMOVE),
         blocked=tuple(each for each in mine if each.verdict is Verdict.BLOCKED),
         unplaced=decision.scale_up.unplaced,

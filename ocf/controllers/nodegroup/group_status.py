@@ -82,7 +82,7 @@ def next_status(
     current = decided.scale_up.current - len(decided.removals)
     desired = max(decided.scale_up.desired - len(decided.removals), 0)
     if decided.replaced:
-        desired += 1
+        desired += len(decided.add)
     base = stored.model_copy(
         update={
             "current_nodes": current,
@@ -93,6 +93,7 @@ def next_status(
             "last_scale_time": after.last_scale,
             "last_decision": decided.text,
             "unneeded": unneeded(after),
+            "replaced": sorted(after.replaced) or None,
             "blocked": [
                 BlockedNode(name=each.node, reason=each.reason, message=each.message) for each in decided.blocked
             ]

@@ -75,6 +75,7 @@ def to_group_status(
             for each in stored.backoffs or ()
         ),
         draining=frozenset(draining),
+        replaced=frozenset(stored.replaced or ()),
     )
 
 

@@ -233,6 +233,7 @@ class NodeGroupStatus(Section):
     last_scale_down_time: Time | None = Field(default=None, description="When a node was last removed.")
     last_decision: str = Field(default="", description="What was decided last, and why.")
     unneeded: Annotated[list[UnneededNode], ListMap("name")] | None = None
+    replaced: list[str] | None = Field(default=None, description="The nodes that cheaper ones are to replace.")
     blocked: Annotated[list[BlockedNode], ListMap("name")] | None = None
     backoffs: Annotated[list[InstanceTypeBackoff], ListMap("instanceType")] | None = None
     conditions: Annotated[list[Condition], ListMap("type")] | None = None

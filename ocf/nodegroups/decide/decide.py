@@ -9,7 +9,7 @@ from ocf.nodegroups.model import Catalog, GroupStatus, Membership, NodeGroup, as
 from ocf.nodegroups.packing import pending_pods
 from ocf.nodegroups.rules import Rule
 from ocf.nodegroups.scale_down import ScaleDown, plan_scale_down, update_low_since
-from ocf.nodegroups.scale_down.consolidate import Replacement, plan_replacement
+from ocf.nodegroups.scale_down.consolidate import Replacement, is_still_replacing, plan_replacement
 from ocf.nodegroups.scale_up import ScaleUp, plan_scale_up
 from ocf.nodegroups.snapshot import Snapshot
 
@@ -32,7 +32,7 @@ class Decision:
         direction: Whether nodes are added or removed.
         scale_up: What each group adds, and where pending pods find a place or why not.
         scale_down: Which nodes are removed, and why each other node stays.
-        replacements: Nodes that are replaced by cheaper ones: the new node is added now, the others go later.
+        replacements: Nodes that are replaced by cheaper ones: the new nodes are added now, the others go later.
         statuses: The status of each group by its name, valid once the decision is carried out.
         nominated: The node that each pending pod keeps from an earlier decision, by the key of the pod.
         membership: Which nodes belong to which group.
@@ -121,7 +121,7 @@ def decide(
     replacements = _replacement(decision, snapshot, known, catalog, rules=rules, now=now)
     after = dict(decision.statuses)
     for each in replacements:
-        after[each.group] = replace(after[each.group], last_scale_up=now)
+        after[each.group] = replace(after[each.group], last_scale_up=now, replaced=frozenset(each.nodes))
     direction = Direction.UP if replacements else Direction.NONE
     return replace(decision, direction=direction, replacements=replacements, statuses=after)
 
@@ -162,7 +162,8 @@ def _current(
 ) -> GroupStatus:
     """Return the status as of now: without nodes that are gone, and with what is underutilized now."""
     status = status.until(now)
-    status = replace(status, draining=status.draining & frozenset(membership.nodes.get(group.name, ())))
+    members = frozenset(membership.nodes.get(group.name, ()))
+    status = replace(status, draining=status.draining & members, replaced=status.replaced & members)
     return update_low_since(group, status, snapshot, membership, now)
 
 
@@ -177,8 +178,7 @@ def _replacement(
 ) -> tuple[Replacement, ...]:
     """Return the first replacement: the next one is planned when it is done."""
     for group in groups:
-        size = len(decision.membership.nodes.get(group.name, ()))
-        if not (group.scale_down.enabled and group.scale_down.consolidate) or size >= group.max_nodes:
+        if not (group.scale_down.enabled and group.scale_down.consolidate):
             continue
         found = plan_replacement(
             snapshot,
@@ -201,7 +201,10 @@ def _after(
     now: datetime,
 ) -> dict[str, GroupStatus]:
     """Return the status of each group once the decision is carried out."""
-    found = dict(statuses)
+    found = {
+        name: status if is_still_replacing(status, scale_down, now) else replace(status, replaced=frozenset())
+        for name, status in statuses.items()
+    }
     for group in scale_up.groups:
         if group.add:
             found[group.group] = replace(found[group.group], last_scale_up=now)

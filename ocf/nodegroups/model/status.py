@@ -43,6 +43,7 @@ class GroupStatus:
         low_since: Since when each underutilized node has been, by its name.
         refusals: The refusals of the provider.
         draining: The names of the nodes that are being drained.
+        replaced: The names of the nodes that cheaper ones replace: they are removed before any other node of the group.
     """
 
     last_scale_up: datetime | None = None
@@ -50,6 +51,7 @@ class GroupStatus:
     low_since: Mapping[str, datetime] = field(default_factory=dict)
     refusals: tuple[Refusal, ...] = ()
     draining: frozenset[str] = frozenset()
+    replaced: frozenset[str] = frozenset()
 
     @property
     def last_scale(self) -> datetime | None:

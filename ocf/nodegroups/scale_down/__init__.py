@@ -1,13 +1,7 @@
 """Scale-down of node groups."""
 
-from ocf.nodegroups.scale_down.plan import (
-    CandidateOutcome,
-    ScaleDown,
-    Verdict,
-    is_sick,
-    plan_scale_down,
-    update_low_since,
-)
+from ocf.nodegroups.scale_down.outcomes import CandidateOutcome, ScaleDown, Verdict
+from ocf.nodegroups.scale_down.plan import is_sick, plan_scale_down, update_low_since
 from ocf.nodegroups.scale_down.simulation import DrainSimulation
 from ocf.nodegroups.scale_down.utilization import (
     Utilization,

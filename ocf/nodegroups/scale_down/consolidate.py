@@ -1,40 +1,46 @@
-"""Consolidation: replacing nodes by one cheaper node where their pods fit."""
+"""Consolidation: replacing nodes by cheaper ones that take their pods."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Final
 
 from ocf.nodegroups.model import Catalog, GroupStatus, Membership, NodeGroup
-from ocf.nodegroups.packing import NewNode, NodeTemplate, add_nodes, fill_room, group_pods
+from ocf.nodegroups.packing import Demand, NewNode, NodeTemplate, fill_room, group_pods, place_daemons
+from ocf.nodegroups.predicates import ClusterState
 from ocf.nodegroups.rules import RULES, Removal, Rule, first_block, movable_pods
+from ocf.nodegroups.scale_down.outcomes import ScaleDown, Verdict
 from ocf.nodegroups.scale_down.simulation import DrainSimulation
 from ocf.nodegroups.scale_down.utilization import removal_order, utilization_of
-from ocf.nodegroups.selection import select_instance_type, templates
-from ocf.nodegroups.snapshot import Node, Snapshot
+from ocf.nodegroups.selection import cheapest_packing, select_instance_type, templates
+from ocf.nodegroups.snapshot import Node, Snapshot, total
 from ocf.nodegroups.snapshot.pods import Pod
 
-__all__ = ["Replacement", "plan_replacement"]
+__all__ = ["Replacement", "age_left", "is_still_replacing", "plan_replacement"]
 
 _MOST_NODES: Final = 50
+_LEAST_SHARE: Final = 0.01
+_MOST_CHECKED: Final = 5
+_LONGEST: Final = timedelta(hours=1)
+_PASSING: Final = ("cooldown", "pdb")
 _TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
 _ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """Nodes that one cheaper node replaces.
+    """Nodes that cheaper nodes replace.
 
     Args:
         group: The name of the group.
-        nodes: The names of the nodes that can go once the new one is ready.
-        new: The new node.
+        nodes: The names of the nodes that can go once the new ones are ready.
+        new_nodes: The new nodes.
         saving: The price per hour that is saved.
     """
 
     group: str
     nodes: tuple[str, ...]
-    new: NewNode
+    new_nodes: tuple[NewNode, ...]
     saving: float
 
 
@@ -50,9 +56,10 @@ def plan_replacement(
 ) -> Replacement | None:
     """Return the replacement that saves most; None if there is none.
 
-    The pods of the nodes go to the room on other nodes first, and the rest onto one new node. Single nodes are tried,
-    and the first nodes of the order of removal together, as many as possible. Nodes that a safety rule blocks stay, as
-    do nodes whose price is not known. While a node of the group is on its way, nothing is replaced.
+    The pods of the nodes go to the room on other nodes first, and the rest onto the cheapest new nodes. Single nodes
+    are tried, and several together: the first ones in the order of removal, and the least utilized ones. Nodes that a
+    safety rule blocks stay, as do young ones and those whose price is not known. A replacement has to save at least 1 % of the price of
+    the nodes that it replaces. While a node of the group is on its way or leaves, nothing is replaced.
 
     Args:
         snapshot: The snapshot.
@@ -64,55 +71,144 @@ def plan_replacement(
         now: The time of the reconcile.
     """
     members = [snapshot.nodes[name] for name in membership.nodes.get(group.name, ())]
-    if any(node.in_flight for node in members) or status.draining:
+    if status.draining or status.replaced or any(node.in_flight for node in members):
         return None
     selection = select_instance_type(group, catalog, backed_off=status.backed_off(now))
     offers = templates(group, selection, catalog)
     prices = {node.name: price for node in members if (price := _price(node, catalog)) is not None}
+    ordered = sorted(members, key=lambda node: removal_order(node, utilization_of(node, snapshot)))
     candidates = [
         node
-        for node in sorted(members, key=lambda node: removal_order(node, utilization_of(node, snapshot)))
-        if node.name in prices and first_block(_removal(node, snapshot, group, status, now), (*RULES, *rules)) is None
+        for node in ordered
+        if node.name in prices
+        and age_left(node, group, now) <= timedelta(0)
+        and first_block(_removal(node, snapshot, group, status, now), (*RULES, *rules)) is None
     ][:_MOST_NODES]
-    found = []
-    for nodes in _choices(candidates, prices):
-        price = sum(prices[node.name] for node in nodes)
-        cheaper = sorted((each for each in offers if each.price < price), key=lambda each: (each.price, each.key))
-        new = _replacing(snapshot, nodes, cheaper)
-        if new is not None:
-            names = tuple(node.name for node in nodes)
-            found.append(Replacement(group=group.name, nodes=names, new=new, saving=price - new.template.price))
-    return max(found, key=lambda each: (each.saving, -len(each.nodes)), default=None)
+    if not (candidates and offers):
+        return None
+    search = _Search(snapshot, group, offers, size=len(members))
+    found = [
+        replacement
+        for nodes in _choices(candidates, prices, snapshot)
+        if (replacement := search.replace(nodes, sum(prices[node.name] for node in nodes))) is not None
+    ]
+    found.sort(key=lambda each: (-round(each.saving, 9), len(each.nodes), each.nodes))
+    return next((each for each in found[:_MOST_CHECKED] if search.is_possible(each)), None)
 
 
-def _choices(candidates: Sequence[Node], prices: Mapping[str, float]) -> Iterable[Sequence[Node]]:
+def age_left(node: Node, group: NodeGroup, now: datetime) -> timedelta:
+    """Return for how long consolidation leaves a node alone: it may have been added for pods that have not come yet.
+
+    Args:
+        node: The node; one without a creation time is old.
+        group: Its group.
+        now: The time of the reconcile.
+    """
+    return timedelta(0) if node.created is None else group.scale_down.duration - (now - node.created)
+
+
+def is_still_replacing(status: GroupStatus, scale_down: ScaleDown, now: datetime) -> bool:
+    """Return whether the nodes of a replacement can still go.
+
+    Once none of them can, because pods took the room meanwhile, or an hour has passed without a change of the group, the
+    replacement is given up: its nodes are like any other again, and the new ones go if they are not needed.
+
+    Args:
+        status: The status of the group.
+        scale_down: What is removed in this reconcile.
+        now: The time of the reconcile.
+    """
+    if status.last_scale is None or now - status.last_scale > _LONGEST:
+        return False
+    mine = (each for each in scale_down.outcomes if each.node in status.replaced)
+    return any(each.verdict is not Verdict.BLOCKED or each.reason in _PASSING for each in mine)
+
+
+class _Search:
+    """Search for replacements over one simulation."""
+
+    def __init__(self, snapshot: Snapshot, group: NodeGroup, offers: Sequence[NodeTemplate], *, size: int) -> None:
+        self._snapshot = snapshot
+        self._group = group
+        self._offers = offers
+        self._room = group.max_nodes - size
+        self._spare = size - min(group.min_nodes, group.max_nodes)
+        self._state = DrainSimulation(snapshot).state
+        self._pods = {name: movable_pods(snapshot.pods_on(name)) for name in snapshot.nodes}
+
+    def replace(self, nodes: Sequence[Node], price: float) -> Replacement | None:
+        """Return the cheapest nodes that replace these; None if they do not cost less."""
+        state = self._state
+        mark = state.mark()
+        most = price * (1 - _LEAST_SHARE)
+        left = self._left(state, nodes)
+        found = None
+        if left and _least_price(left, self._offers) < most:
+            limits = {self._group.name: self._room}
+            packing = cheapest_packing(state, left, self._offers, limits=limits)
+            fewer = len(nodes) - len(packing.new_nodes)
+            if not packing.unplaced and packing.price < most and fewer <= self._spare:
+                names = tuple(sorted(node.name for node in nodes))
+                found = Replacement(
+                    group=self._group.name,
+                    nodes=names,
+                    new_nodes=packing.new_nodes,
+                    saving=price - packing.price,
+                )
+        state.rollback(mark)
+        return found
+
+    def is_possible(self, replacement: Replacement) -> bool:
+        """Return whether the drain simulation moves all pods once the new nodes are ready."""
+        snapshot = self._snapshot
+        for new in replacement.new_nodes:
+            snapshot = snapshot.with_node(replace(new.template.make(new.name), in_flight=False))
+        simulation = DrainSimulation(snapshot, last=[new.name for new in replacement.new_nodes])
+        for new in replacement.new_nodes:
+            place_daemons(simulation.state, simulation.state.index[new.name])
+        drained = [(snapshot.nodes[name], self._pods[name]) for name in replacement.nodes]
+        return simulation.drain_together(drained)[1] is None
+
+    def _left(self, state: ClusterState, nodes: Sequence[Node]) -> list[Demand]:
+        """Take the pods off nodes, and return those that find no room on the others."""
+        pods: list[Pod] = []
+        for node in nodes:
+            index = state.index[node.name]
+            state.close(index)
+            for pod in self._pods[node.name]:
+                state.remove(pod.shape, index)
+                pods.append(pod)
+        largest = max((template.node.allocatable for template in self._offers))
+        return fill_room(state, group_pods(pods, largest))[1]
+
+
+def _choices(candidates: Sequence[Node], prices: Mapping[str, float], snapshot: Snapshot) -> Iterator[Sequence[Node]]:
     """Yield sets of nodes to replace: each node alone, the most expensive first, and several at once."""
     yield from ((node,) for node in sorted(candidates, key=lambda node: (-prices[node.name], node.name)))
-    size = len(candidates)
-    while size > 1:
-        yield candidates[:size]
-        size //= 2
+    seen = set()
+    for nodes in (candidates, sorted(candidates, key=lambda node: _used(node, snapshot))):
+        size = len(nodes)
+        while size > 1:
+            chosen = nodes[:size]
+            names = frozenset(node.name for node in chosen)
+            if names not in seen:
+                seen.add(names)
+                yield chosen
+            size = min(size * 3 // 4, size - 1)
 
 
-def _replacing(snapshot: Snapshot, nodes: Sequence[Node], offers: Sequence[NodeTemplate]) -> NewNode | None:
-    """Return the cheapest new node that takes the pods of nodes, beside the room that is there."""
-    simulation = DrainSimulation(snapshot)
-    state = simulation.state
-    pods: list[Pod] = []
-    for node in nodes:
-        state.close(state.index[node.name])
-        moving = movable_pods(snapshot.pods_on(node.name))
-        pods += moving
-        for pod in moving:
-            state.remove(pod.shape, state.index[node.name])
-    _, left = fill_room(state, group_pods(pods, nodes[0].allocatable))
-    for template in offers:
-        mark = state.mark()
-        packing = add_nodes(state, left, (template,), most=1)
-        if packing.new_nodes and not packing.unplaced:
-            return packing.new_nodes[0]
-        state.rollback(mark)
-    return None
+def _used(node: Node, snapshot: Snapshot) -> tuple[float, str]:
+    utilization = utilization_of(node, snapshot)
+    return (0.0 if utilization is None else utilization.highest), node.name
+
+
+def _least_price(demands: Iterable[Demand], offers: Sequence[NodeTemplate]) -> float:
+    """Return a price that no mix of nodes for these pods is below."""
+    wanted = total(pod.shape.requests for demand in demands for pod in demand.pods)
+    sizes = [(offer.node.allocatable, offer.price) for offer in offers]
+    cpu = min((price / size.cpu for size, price in sizes if size.cpu > 0), default=0.0)
+    memory = min((price / size.memory for size, price in sizes if size.memory > 0), default=0.0)
+    return max(wanted.cpu * cpu, wanted.memory * memory)
 
 
 def _removal(node: Node, snapshot: Snapshot, group: NodeGroup, status: GroupStatus, now: datetime) -> Removal:

@@ -1,80 +1,23 @@
 """Scale-down: which nodes to remove, and why the others stay."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Final
 
 from ocf.nodegroups.model import GroupStatus, Membership, NodeGroup
 from ocf.nodegroups.rules import RULES, Blocked, Removal, Rule, budgets_of, first_block, movable_pods
+from ocf.nodegroups.scale_down.consolidate import age_left
+from ocf.nodegroups.scale_down.outcomes import CandidateOutcome, ScaleDown, Verdict, outcome_of
 from ocf.nodegroups.scale_down.simulation import DrainSimulation
-from ocf.nodegroups.scale_down.utilization import Utilization, removal_order, utilization_of
+from ocf.nodegroups.scale_down.utilization import removal_order, utilization_of
 from ocf.nodegroups.snapshot import Node, Snapshot
 from ocf.nodegroups.snapshot.pods import Pod
 
-__all__ = ["CandidateOutcome", "ScaleDown", "Verdict", "is_sick", "plan_scale_down", "update_low_since"]
+__all__ = ["is_sick", "plan_scale_down", "update_low_since"]
 
 _SICK_PERCENT: Final = 45
 _SICK_NODES: Final = 3
-
-
-class Verdict(StrEnum):
-    """What happens to a node."""
-
-    REMOVE = "remove"
-    """It is drained and deleted."""
-    BLOCKED = "blocked"
-    """It could go, but a safety rule blocks it."""
-    WAITS = "waits"
-    """It could go, but not yet: it is underutilized for too short a time, or enough others go in this reconcile."""
-    NEEDED = "needed"
-    """It is not underutilized."""
-    IGNORED = "ignored"
-    """It belongs to no group, to several, or it is on its way or being drained."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateOutcome:
-    """What happens to a node, and why.
-
-    Args:
-        node: Its name.
-        group: The name of its group; empty if it belongs to none.
-        verdict: What happens to it.
-        reason: The reason in one word: that of the rule that blocks it, or `underutilized`, `surplus` …
-        message: The reason for people.
-        pod: The key of the pod that blocks it; empty if it is not a pod.
-        placements: The name of the new node by the key of each pod that has to move.
-        utilization: Its utilization; None if it is not known.
-    """
-
-    node: str
-    group: str
-    verdict: Verdict
-    reason: str
-    message: str = ""
-    pod: str = ""
-    placements: Mapping[str, str] = field(default_factory=dict)
-    utilization: Utilization | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScaleDown:
-    """What all groups remove.
-
-    Args:
-        outcomes: One for each node of the snapshot, sorted by name.
-        stopped: Why no node is removed at all; empty if nodes may be.
-    """
-
-    outcomes: tuple[CandidateOutcome, ...]
-    stopped: str = ""
-
-    @property
-    def removals(self) -> tuple[CandidateOutcome, ...]:
-        """The nodes to remove."""
-        return tuple(each for each in self.outcomes if each.verdict is Verdict.REMOVE)
 
 
 def is_sick(snapshot: Snapshot) -> str:
@@ -147,58 +90,100 @@ class _Planner:
         draining = [name for name in self._membership.nodes.get(group.name, ()) if name in status.draining]
         with_pods = sum(bool(movable_pods(self._snapshot.pods_on(name))) for name in draining)
         remaining, empty = len(nodes), len(draining) - with_pods
+        together = self._replaced_together(status, nodes, moving) if surplus <= 0 else {}
         for node in nodes:
             pods = moving[node.name]
             outcome = self._not_yet(group, status, node, surplus=surplus)
             if outcome is None and _is_limited(group, empty, with_pods, has_pods=bool(pods)):
                 text = "enough nodes are being removed"
-                outcome = _outcome(node, group, Verdict.WAITS, Blocked("limit", text))
+                outcome = outcome_of(node, group, Verdict.WAITS, Blocked("limit", text))
             if outcome is None:
-                placements, blocked = self._judge(group, status, node, pods, remaining - 1)
+                known = together.get(node.name)
+                placements, blocked = self._judge(group, status, node, pods, remaining=remaining - 1, known=known)
                 if blocked is None:
-                    reason = Blocked("surplus" if surplus > 0 else "underutilized", "")
+                    why = "replaced" if node.name in status.replaced else "underutilized"
+                    reason = Blocked("surplus" if surplus > 0 else why, "")
                     own = {pod.key: placements[pod.key] for pod in pods}
-                    outcome = replace(_outcome(node, group, Verdict.REMOVE, reason), placements=own)
+                    outcome = replace(outcome_of(node, group, Verdict.REMOVE, reason), placements=own)
                     remaining, surplus = remaining - 1, surplus - 1
                     empty, with_pods = empty + (not pods), with_pods + bool(pods)
                 else:
-                    outcome = _outcome(node, group, Verdict.BLOCKED, blocked)
+                    outcome = outcome_of(node, group, Verdict.BLOCKED, blocked)
             self.outcomes[node.name] = replace(outcome, utilization=utilization[node.name])
+
+    def _replaced_together(
+        self, status: GroupStatus, nodes: Iterable[Node], moving: Mapping[str, tuple[Pod, ...]]
+    ) -> dict[str, Mapping[str, str]]:
+        """Return where the pods of each replaced node go if all of these nodes are drained at once."""
+        drained = [(node, moving[node.name]) for node in nodes if node.name in status.replaced]
+        if not drained or self._is_on_its_way(drained[0][0]):
+            return {}
+        placements, blocked = self._simulation.drain_together(drained)
+        if blocked is not None:
+            return {}
+        return {node.name: {pod.key: placements[pod.key] for pod in pods} for node, pods in drained}
+
+    def _is_on_its_way(self, replaced: Node) -> bool:
+        """Return whether a node of the same group is in flight."""
+        members = self._membership.nodes[self._membership.group_of[replaced.name]]
+        return any(self._snapshot.nodes[name].in_flight for name in members)
 
     def _not_yet(self, group: NodeGroup, status: GroupStatus, node: Node, *, surplus: int) -> CandidateOutcome | None:
         """Return why a node is not a candidate; None if it is one."""
         policy = group.scale_down
         if not policy.enabled:
-            return _outcome(node, group, Verdict.IGNORED, Blocked("disabled", "the group removes no nodes"))
+            return outcome_of(node, group, Verdict.IGNORED, Blocked("disabled", "the group removes no nodes"))
         if surplus > 0:
             return None
+        if status.replaced:
+            return self._is_replacing(group, status, node)
         if policy.consolidate:
             return self._too_young(group, node)
         since = status.low_since.get(node.name)
         if since is None:
-            return _outcome(node, group, Verdict.NEEDED, Blocked("utilized", "it is not underutilized"))
+            return outcome_of(node, group, Verdict.NEEDED, Blocked("utilized", "it is not underutilized"))
         left = policy.duration - (self._now - since)
         if left > timedelta(0):
             text = f"it has to be underutilized for {left.total_seconds():.0f} s more"
-            return _outcome(node, group, Verdict.WAITS, Blocked("duration", text))
+            return outcome_of(node, group, Verdict.WAITS, Blocked("duration", text))
         return None
 
+    def _is_replacing(self, group: NodeGroup, status: GroupStatus, node: Node) -> CandidateOutcome | None:
+        """Return why a node stays while others are replaced; None if it is one of these."""
+        if node.name not in status.replaced:
+            text = "other nodes of the group are being replaced"
+        elif self._is_on_its_way(node):
+            text = "the nodes that replace it are on their way"
+        else:
+            return None
+        return outcome_of(node, group, Verdict.WAITS, Blocked("replacing", text))
+
     def _too_young(self, group: NodeGroup, node: Node) -> CandidateOutcome | None:
-        """Return why consolidation leaves a node alone: it may have been added for pods that have not come yet."""
-        left = timedelta(0) if node.created is None else group.scale_down.duration - (self._now - node.created)
+        """Return why consolidation leaves a node alone; None if it is old enough."""
+        left = age_left(node, group, self._now)
         if left > timedelta(0):
             text = f"it is too young to be consolidated for {left.total_seconds():.0f} s more"
-            return _outcome(node, group, Verdict.WAITS, Blocked("duration", text))
+            return outcome_of(node, group, Verdict.WAITS, Blocked("duration", text))
         return None
 
     def _judge(
-        self, group: NodeGroup, status: GroupStatus, node: Node, pods: tuple[Pod, ...], remaining: int
+        self,
+        group: NodeGroup,
+        status: GroupStatus,
+        node: Node,
+        pods: tuple[Pod, ...],
+        *,
+        remaining: int,
+        known: Mapping[str, str] | None,
     ) -> tuple[Mapping[str, str], Blocked | None]:
+        """Check the rules; `known` are the places of the pods if the simulation has moved them already."""
         state = self._simulation.state
         mark = state.mark()
-        placements: dict[str, str] = {}
+        placements: dict[str, str] = dict(known or {})
 
         def move() -> Blocked | None:
+            if known is not None:
+                return None
             found, blocked = self._simulation.drain(node, pods)
             placements.update(found)
             return blocked
@@ -227,12 +212,6 @@ class _Planner:
 def _is_limited(group: NodeGroup, empty: int, with_pods: int, *, has_pods: bool) -> bool:
     policy = group.scale_down
     return with_pods >= policy.most_with_pods if has_pods else empty >= policy.most_empty
-
-
-def _outcome(node: Node, group: NodeGroup, verdict: Verdict, why: Blocked) -> CandidateOutcome:
-    return CandidateOutcome(
-        node=node.name, group=group.name, verdict=verdict, reason=why.reason, message=why.message, pod=why.pod
-    )
 
 
 def plan_scale_down(  # noqa: PLR0913 (keyword-only, each a part of the cluster)
@@ -266,7 +245,7 @@ def plan_scale_down(  # noqa: PLR0913 (keyword-only, each a part of the cluster)
     outcomes = {node.name: _outside(node, membership, statuses) for node in snapshot.nodes.values()}
     stopped = stopped or is_sick(snapshot)
     if not stopped:
-        simulation = DrainSimulation(snapshot, pending)
+        simulation = DrainSimulation(snapshot, pending, last=_replacing_nodes(snapshot, membership, statuses))
         for name in sorted(name for status in statuses.values() for name in status.draining):
             if name in snapshot.nodes:
                 simulation.reserve(snapshot.nodes[name], movable_pods(snapshot.pods_on(name)))
@@ -279,6 +258,18 @@ def plan_scale_down(  # noqa: PLR0913 (keyword-only, each a part of the cluster)
             placements = {key: places[key] for key in outcome.placements}
             outcomes[name] = replace(outcome, placements=placements) if placements else outcome
     return ScaleDown(outcomes=tuple(outcomes[name] for name in sorted(outcomes)), stopped=stopped)
+
+
+def _replacing_nodes(snapshot: Snapshot, membership: Membership, statuses: Mapping[str, GroupStatus]) -> frozenset[str]:
+    """Return the nodes that were added to replace others: they take what finds no place elsewhere, as planned."""
+    found = set()
+    for group, status in statuses.items():
+        added = status.last_scale_up
+        for name in membership.nodes.get(group, ()) if status.replaced and added else ():
+            created = snapshot.nodes[name].created
+            if name not in status.replaced and created is not None and added is not None and created >= added:
+                found.add(name)
+    return frozenset(found)
 
 
 def _outside(node: Node, membership: Membership, statuses: Mapping[str, GroupStatus]) -> CandidateOutcome:

@@ -1,6 +1,7 @@
 """Drain simulation: whether the pods of a node have places on the others, with memory of the places that are taken."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -8,7 +9,7 @@ from ocf.nodegroups.packing import Demand, fill_room, group_pods, prepare, refer
 from ocf.nodegroups.predicates import ClusterState, count_reasons
 from ocf.nodegroups.predicates.reasons import TOO_MANY_PODS
 from ocf.nodegroups.rules import Blocked
-from ocf.nodegroups.snapshot import Node, Snapshot, Taint
+from ocf.nodegroups.snapshot import NO_RESOURCES, Node, Overlay, Snapshot, Taint
 from ocf.nodegroups.snapshot.pods import Pod
 
 __all__ = ["DrainSimulation"]
@@ -25,10 +26,14 @@ class DrainSimulation:
     Args:
         snapshot: The snapshot.
         pending: The pods that wait for a node; they get the room that is there before any node is drained.
+        last: The names of nodes that take pods only if no other node does, the largest of them first.
     """
 
-    def __init__(self, snapshot: Snapshot, pending: Iterable[Pod] = ()) -> None:
-        self.state: ClusterState = prepare(snapshot, with_in_flight=True)
+    def __init__(self, snapshot: Snapshot, pending: Iterable[Pod] = (), *, last: Collection[str] = ()) -> None:
+        nodes = {name: node for name, node in snapshot.nodes.items() if name not in last}
+        self.state: ClusterState = prepare(replace(snapshot, nodes=Overlay(nodes)), with_in_flight=True)
+        for node in sorted((snapshot.nodes[name] for name in last), key=_by_size):
+            self._append(node, snapshot)
         # Nodes that are on their way take no pods that are evicted now.
         for index, node in enumerate(self.state.nodes):
             if node.in_flight:
@@ -52,25 +57,48 @@ class DrainSimulation:
         Returns:
             The name of the new node by the key of each pod, and why it is not possible.
         """
+        return self._drain([(node, pods)], hinted=True)
+
+    def drain_together(self, drained: Sequence[tuple[Node, Iterable[Pod]]]) -> tuple[Mapping[str, str], Blocked | None]:
+        """Move the pods of several nodes at once, the largest first; if one has no place, everything is as before.
+
+        Args:
+            drained: The nodes with the pods that have to move.
+
+        Returns:
+            The name of the new node by the key of each pod, and why it is not possible.
+        """
+        return self._drain(drained, hinted=False)
+
+    def _drain(
+        self, drained: Sequence[tuple[Node, Iterable[Pod]]], *, hinted: bool
+    ) -> tuple[Mapping[str, str], Blocked | None]:
         state = self.state
         mark = state.mark()
-        index = state.index[node.name]
-        state.close(index)
-        known = state.nodes[index]
-        state.replace_node(index, replace(known, unschedulable=True, taints=(*known.taints, _CORDON)))
+        where: dict[str, int] = {}
+        moving: dict[str, Pod] = {}
+        for node, pods in drained:
+            index = state.index[node.name]
+            state.close(index)
+            known = state.nodes[index]
+            state.replace_node(index, replace(known, unschedulable=True, taints=(*known.taints, _CORDON)))
+            for pod in (*pods, *self._guests.get(node.name, {}).values()):
+                where[pod.key], moving[pod.key] = index, pod
+        largest = max((node.allocatable for node, _ in drained), default=NO_RESOURCES)
         placements: dict[str, str] = {}
-        moving = [*pods, *self._guests.get(node.name, {}).values()]
-        for demand in group_pods(moving, node.allocatable):
-            state.remove(demand.shape, index, len(demand.pods))
-            found, left = fill_room(state, [demand], hinted=True)
+        for demand in group_pods(moving.values(), largest):
+            for index, count in Counter(where[pod.key] for pod in demand.pods).items():
+                state.remove(demand.shape, index, count)
+            found, left = fill_room(state, [demand], hinted=hinted)
             if left:
                 blocked = self._why(left[0])
                 state.rollback(mark)
                 return {}, blocked
             placements |= found
         self._history.append((mark, dict(self._guests)))
-        self._guests.pop(node.name, None)
-        self._host(placements, {pod.key: pod for pod in moving})
+        for node, _ in drained:
+            self._guests.pop(node.name, None)
+        self._host(placements, moving)
         return placements, None
 
     def undo(self, mark: int) -> None:
@@ -97,6 +125,13 @@ class DrainSimulation:
         """Return the name of the node by the key of each pod that has moved, after all drains so far."""
         return {key: name for name, guests in self._guests.items() for key in guests}
 
+    def _append(self, node: Node, snapshot: Snapshot) -> None:
+        index = self.state.add_node(node)
+        for pod in snapshot.pods_on(node.name):
+            self.state.place(pod.shape, index)
+        if not node.ready or node.name in snapshot.unknown_nodes:
+            self.state.close(index)
+
     def _host(self, placements: Mapping[str, str], pods: Mapping[str, Pod]) -> None:
         """Remember which pods a node took in the simulation: they move again if it is drained, too."""
         for key, name in placements.items():
@@ -109,3 +144,7 @@ class DrainSimulation:
         shown = ", ".join(f"{count} {reason}" for reason, count in counts.items())
         text = f"no other node takes it: {shown}" if counts else "there is no other node"
         return Blocked("capacity" if short or not counts else "affinity", text, demand.pods[0].key)
+
+
+def _by_size(node: Node) -> tuple[int, int, str]:
+    return -node.allocatable.cpu, -node.allocatable.memory, node.name

@@ -282,13 +282,14 @@ def test_a_replacement_comes_before_its_nodes_go() -> None:
     running = [pod(f"p{number}", on="n0") for number in range(3)]
     first = decided(Snapshot.of(nodes=[big], pods=running), owner)
     (replacement,) = first.replacements
-    assert (first.direction, replacement.nodes, replacement.new.template.instance_type) == (
+    (new,) = replacement.new_nodes
+    assert (first.direction, replacement.nodes, new.template.instance_type) == (
         Direction.UP,
         ("n0",),
         "medium",
     )
     assert round(replacement.saving, 2) == 0.52
-    ordered = replacement.new.template.make("n1")
+    ordered = new.template.make("n1")
     waiting = decided(Snapshot.of(nodes=[big], pods=running, in_flight=[ordered]), owner, first.statuses["workers"])
     assert waiting.direction is Direction.NONE
     ready = node("n1", cpu="4", memory="16Gi", labels=dict(ordered.labels), created="2026-01-31T11:59:00Z")

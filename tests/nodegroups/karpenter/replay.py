@@ -137,7 +137,7 @@ class Cluster:
         )
         names = {}
         new_nodes = [new for group in decision.scale_up.groups for new in group.add]
-        new_nodes += [new for each in decision.replacements for new in (each.new,)]
+        new_nodes += [new for each in decision.replacements for new in each.new_nodes]
         for new in new_nodes:
             names[new.name] = f"made-{len(self.decisions)}-{new.name}"
             self.add(names[new.name], new.template.node, created=self.now)
