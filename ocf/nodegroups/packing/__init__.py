@@ -3,7 +3,7 @@
 from ocf.nodegroups.packing.demands import Demand, group_pods, pending_pods
 from ocf.nodegroups.packing.fill import fill
 from ocf.nodegroups.packing.pack import NewNode, Packing, Unplaced, add_nodes, pack
-from ocf.nodegroups.packing.room import fill_in_turn, fill_room, join_in_flight, prepare, reference_size
+from ocf.nodegroups.packing.room import assign, fill_in_turn, fill_room, join_in_flight, prepare, reference_size
 from ocf.nodegroups.packing.templates import NodeTemplate, place_daemons
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Packing",
     "Unplaced",
     "add_nodes",
+    "assign",
     "fill",
     "fill_in_turn",
     "fill_room",

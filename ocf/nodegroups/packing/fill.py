@@ -10,7 +10,13 @@ __all__ = ["fill"]
 
 
 def fill(
-    state: ClusterState, view: ShapeView, count: int, *, first: int = 0, hinted: bool = False
+    state: ClusterState,
+    view: ShapeView,
+    count: int,
+    *,
+    first: int = 0,
+    stop: int | None = None,
+    hinted: bool = False,
 ) -> list[tuple[int, int]]:
     """Place up to `count` pods of a shape on the nodes of a state, on each the first that takes one.
 
@@ -22,6 +28,7 @@ def fill(
         view: What the state knows about the shape of the pods.
         count: Their number.
         first: The index of the first node to use.
+        stop: The index behind the last node to use; None for all nodes.
         hinted: Whether to start with the node that took the last pod of this shape, instead of the first one. This is
             much faster for many calls for a few pods each, but leaves small gaps on the nodes before.
 
@@ -32,8 +39,8 @@ def fill(
         return []
     constrained = view.rules.refresh()
     if view.shape.spread:
-        return _spread(state, view, count, first=first, hinted=hinted)
-    candidates = _candidates(view, first, view.hint if hinted else 0)
+        return _spread(state, view, count, first=first, stop=stop, hinted=hinted)
+    candidates = _candidates(view, first, stop, view.hint if hinted else 0)
     if constrained or view.shape.ports or view.exclusive:
         found = _one_by_one(state, view, candidates, count)
     else:
@@ -43,8 +50,10 @@ def fill(
     return found
 
 
-def _candidates(view: ShapeView, first: int, hint: int) -> Iterable[int]:
+def _candidates(view: ShapeView, first: int, stop: int | None, hint: int) -> Iterable[int]:
     candidates = view.candidates
+    if stop is not None:
+        return candidates[bisect_left(candidates, first) : bisect_left(candidates, stop)]
     if hint > first:
         return _rotated(candidates, bisect_left(candidates, hint), bisect_left(candidates, first))
     return candidates[bisect_left(candidates, first) :] if first else candidates
@@ -105,21 +114,24 @@ def _one_by_one(state: ClusterState, view: ShapeView, candidates: Iterable[int],
 class _Topology:
     """The nodes of one combination of topologies, and how many of them are known to take no more pods."""
 
-    __slots__ = ("members", "number", "position")
+    __slots__ = ("end", "members", "number", "position")
 
-    def __init__(self, number: int, members: Sequence[int], position: int) -> None:
+    def __init__(self, number: int, members: Sequence[int], position: int, end: int) -> None:
         self.number = number
         self.members = members
         self.position = position
+        self.end = end
 
 
-def _spread(state: ClusterState, view: ShapeView, count: int, *, first: int, hinted: bool) -> list[tuple[int, int]]:
+def _spread(
+    state: ClusterState, view: ShapeView, count: int, *, first: int, stop: int | None, hinted: bool
+) -> list[tuple[int, int]]:
     """Place pods one by one, in rounds over the topologies that they have to spread over.
 
     All nodes of a topology pass or fail the spread together. A node that is rejected for another reason is left out for
     the rest of the call; a topology that only fails the spread may take a pod in a later round.
     """
-    groups = list(_topologies(state, view, first, hinted=hinted))
+    groups = list(_topologies(state, view, first, stop, hinted=hinted))
     placed: dict[int, int] = {}
     while groups and count:
         progress, rest = False, []
@@ -144,7 +156,7 @@ def _spread(state: ClusterState, view: ShapeView, count: int, *, first: int, hin
 def _place_in(state: ClusterState, view: ShapeView, group: _Topology) -> int | None:
     """Place a pod in a topology, and return the node; -1 if the spread rejects it, None if no node is left."""
     members, closed = group.members, state.closed
-    for position in range(group.position, len(members)):
+    for position in range(group.position, group.end):
         index = members[position]
         if index in closed:
             continue
@@ -159,7 +171,9 @@ def _place_in(state: ClusterState, view: ShapeView, group: _Topology) -> int | N
     return None
 
 
-def _topologies(state: ClusterState, view: ShapeView, first: int, *, hinted: bool) -> Iterator[_Topology]:
+def _topologies(
+    state: ClusterState, view: ShapeView, first: int, stop: int | None, *, hinted: bool
+) -> Iterator[_Topology]:
     """Yield the topologies with the nodes that pass the static filters.
 
     Topologies that share a wider one are dealt out in turns, so that a round visits all zones soon.
@@ -170,4 +184,5 @@ def _topologies(state: ClusterState, view: ShapeView, first: int, *, hinted: boo
     for position in (*range(start, len(groups)), *range(start)):
         members = groups[position]
         if members[-1] >= first:
-            yield _Topology(position, members, bisect_left(members, first) if first else 0)
+            end = len(members) if stop is None else bisect_left(members, stop)
+            yield _Topology(position, members, bisect_left(members, first) if first else 0, end)

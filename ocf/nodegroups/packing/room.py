@@ -71,13 +71,15 @@ def fill_in_turn(
 
 
 def fill_room(
-    state: ClusterState, demands: Iterable[Demand], *, hinted: bool = False
+    state: ClusterState, demands: Iterable[Demand], *, first: int = 0, stop: int | None = None, hinted: bool = False
 ) -> tuple[dict[str, str], list[Demand]]:
     """Place pods on the nodes of a state.
 
     Args:
         state: The state.
         demands: The pods.
+        first: The index of the first node to use.
+        stop: The index behind the last node to use; None for all nodes.
         hinted: Whether to start with the node that took the last equal pod: see `fill`.
 
     Returns:
@@ -86,9 +88,9 @@ def fill_room(
     placements: dict[str, str] = {}
     left = []
     for demand in demands:
-        rest = assign(
-            state, demand.pods, fill(state, state.view(demand.shape), len(demand.pods), hinted=hinted), placements
-        )
+        view = state.view(demand.shape)
+        placed = fill(state, view, len(demand.pods), first=first, stop=stop, hinted=hinted)
+        rest = assign(state, demand.pods, placed, placements)
         if rest:
             left.append(Demand(demand.shape, rest))
     return placements, left

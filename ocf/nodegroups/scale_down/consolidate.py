@@ -1,6 +1,6 @@
 """Consolidation: replacing nodes by cheaper ones that take their pods."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -12,7 +12,14 @@ from ocf.nodegroups.rules import RULES, Removal, Rule, first_block, movable_pods
 from ocf.nodegroups.scale_down.outcomes import ScaleDown, Verdict
 from ocf.nodegroups.scale_down.simulation import DrainSimulation
 from ocf.nodegroups.scale_down.utilization import removal_order, utilization_of
-from ocf.nodegroups.selection import cheapest_packing, select_instance_type, templates
+from ocf.nodegroups.selection import (
+    cheapest_packing,
+    quick_packing,
+    select_instance_type,
+    templates,
+    total_requests,
+    unit_prices,
+)
 from ocf.nodegroups.snapshot import Node, Snapshot, total
 from ocf.nodegroups.snapshot.pods import Pod
 
@@ -20,7 +27,7 @@ __all__ = ["Replacement", "age_left", "is_still_replacing", "plan_replacement"]
 
 _MOST_NODES: Final = 50
 _LEAST_SHARE: Final = 0.01
-_MOST_CHECKED: Final = 5
+_MOST_SEARCHED: Final = 8
 _LONGEST: Final = timedelta(hours=1)
 _PASSING: Final = ("cooldown", "pdb")
 _TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
@@ -58,8 +65,9 @@ def plan_replacement(
 
     The pods of the nodes go to the room on other nodes first, and the rest onto the cheapest new nodes. Single nodes
     are tried, and several together: the first ones in the order of removal, and the least utilized ones. Nodes that a
-    safety rule blocks stay, as do young ones and those whose price is not known. A replacement has to save at least 1 % of the price of
-    the nodes that it replaces. While a node of the group is on its way or leaves, nothing is replaced.
+    safety rule blocks stay, as do young ones and those whose price is not known. A replacement has to save at least
+    1 % of the price of the nodes that it replaces. While a node of the group is on its way or leaves, nothing is
+    replaced.
 
     Args:
         snapshot: The snapshot.
@@ -77,23 +85,27 @@ def plan_replacement(
     offers = templates(group, selection, catalog)
     prices = {node.name: price for node in members if (price := _price(node, catalog)) is not None}
     ordered = sorted(members, key=lambda node: removal_order(node, utilization_of(node, snapshot)))
+    all_rules = (*RULES, *rules)
     candidates = [
         node
         for node in ordered
         if node.name in prices
         and age_left(node, group, now) <= timedelta(0)
-        and first_block(_removal(node, snapshot, group, status, now), (*RULES, *rules)) is None
+        and first_block(_removal(node, snapshot, group, status, now), all_rules) is None
     ][:_MOST_NODES]
     if not (candidates and offers):
         return None
     search = _Search(snapshot, group, offers, size=len(members))
-    found = [
-        replacement
-        for nodes in _choices(candidates, prices, snapshot)
-        if (replacement := search.replace(nodes, sum(prices[node.name] for node in nodes))) is not None
-    ]
-    found.sort(key=lambda each: (-round(each.saving, 9), len(each.nodes), each.nodes))
-    return next((each for each in found[:_MOST_CHECKED] if search.is_possible(each)), None)
+    useful = []
+    for nodes in _choices(candidates, prices, snapshot):
+        price = sum(prices[node.name] for node in nodes)
+        saving = search.estimate(nodes, price)
+        if saving is not None:
+            useful.append((-saving, len(nodes), nodes, price))
+    useful.sort(key=lambda each: each[:2])
+    found = [search.replace(nodes, price) for _, _, nodes, price in useful[:_MOST_SEARCHED]]
+    best = sorted(filter(None, found), key=lambda each: (-round(each.saving, 9), len(each.nodes), each.nodes))
+    return next((each for each in best if search.is_possible(each)), None)
 
 
 def age_left(node: Node, group: NodeGroup, now: datetime) -> timedelta:
@@ -110,8 +122,8 @@ def age_left(node: Node, group: NodeGroup, now: datetime) -> timedelta:
 def is_still_replacing(status: GroupStatus, scale_down: ScaleDown, now: datetime) -> bool:
     """Return whether the nodes of a replacement can still go.
 
-    Once none of them can, because pods took the room meanwhile, or an hour has passed without a change of the group, the
-    replacement is given up: its nodes are like any other again, and the new ones go if they are not needed.
+    Once none of them can, because pods took the room meanwhile, or an hour has passed without a change of the group,
+    the replacement is given up: its nodes are like any other again, and the new ones go if they are not needed.
 
     Args:
         status: The status of the group.
@@ -131,32 +143,38 @@ class _Search:
         self._snapshot = snapshot
         self._group = group
         self._offers = offers
-        self._room = group.max_nodes - size
+        self._limits = {group.name: group.max_nodes - size}
         self._spare = size - min(group.min_nodes, group.max_nodes)
         self._state = DrainSimulation(snapshot).state
         self._pods = {name: movable_pods(snapshot.pods_on(name)) for name in snapshot.nodes}
+        self._values = unit_prices(offers, total(pod.shape.requests for pods in self._pods.values() for pod in pods))
+
+    def estimate(self, nodes: Sequence[Node], price: float) -> float | None:
+        """Return about how much cheaper other nodes would be; None if no nodes could be cheaper."""
+        state = self._state
+        mark = state.mark()
+        left = self._left(state, nodes)
+        least = self._values.of(total_requests(left))
+        saving = None
+        if left and least < price * (1 - _LEAST_SHARE):
+            packing = quick_packing(state, left, self._offers, limits=self._limits)
+            # Another order of the pods may place them all.
+            saving = 0.0 if packing.unplaced else price - packing.price
+        state.rollback(mark)
+        return saving
 
     def replace(self, nodes: Sequence[Node], price: float) -> Replacement | None:
         """Return the cheapest nodes that replace these; None if they do not cost less."""
         state = self._state
         mark = state.mark()
-        most = price * (1 - _LEAST_SHARE)
-        left = self._left(state, nodes)
-        found = None
-        if left and _least_price(left, self._offers) < most:
-            limits = {self._group.name: self._room}
-            packing = cheapest_packing(state, left, self._offers, limits=limits)
-            fewer = len(nodes) - len(packing.new_nodes)
-            if not packing.unplaced and packing.price < most and fewer <= self._spare:
-                names = tuple(sorted(node.name for node in nodes))
-                found = Replacement(
-                    group=self._group.name,
-                    nodes=names,
-                    new_nodes=packing.new_nodes,
-                    saving=price - packing.price,
-                )
+        packing = cheapest_packing(state, self._left(state, nodes), self._offers, limits=self._limits)
         state.rollback(mark)
-        return found
+        saving = price - packing.price
+        fewer = len(nodes) - len(packing.new_nodes)
+        if packing.unplaced or saving < price * _LEAST_SHARE or fewer > self._spare:
+            return None
+        names = tuple(sorted(node.name for node in nodes))
+        return Replacement(group=self._group.name, nodes=names, new_nodes=packing.new_nodes, saving=saving)
 
     def is_possible(self, replacement: Replacement) -> bool:
         """Return whether the drain simulation moves all pods once the new nodes are ready."""
@@ -178,7 +196,7 @@ class _Search:
             for pod in self._pods[node.name]:
                 state.remove(pod.shape, index)
                 pods.append(pod)
-        largest = max((template.node.allocatable for template in self._offers))
+        largest = max(template.node.allocatable for template in self._offers)
         return fill_room(state, group_pods(pods, largest))[1]
 
 
@@ -200,15 +218,6 @@ def _choices(candidates: Sequence[Node], prices: Mapping[str, float], snapshot: 
 def _used(node: Node, snapshot: Snapshot) -> tuple[float, str]:
     utilization = utilization_of(node, snapshot)
     return (0.0 if utilization is None else utilization.highest), node.name
-
-
-def _least_price(demands: Iterable[Demand], offers: Sequence[NodeTemplate]) -> float:
-    """Return a price that no mix of nodes for these pods is below."""
-    wanted = total(pod.shape.requests for demand in demands for pod in demand.pods)
-    sizes = [(offer.node.allocatable, offer.price) for offer in offers]
-    cpu = min((price / size.cpu for size, price in sizes if size.cpu > 0), default=0.0)
-    memory = min((price / size.memory for size, price in sizes if size.memory > 0), default=0.0)
-    return max(wanted.cpu * cpu, wanted.memory * memory)
 
 
 def _removal(node: Node, snapshot: Snapshot, group: NodeGroup, status: GroupStatus, now: datetime) -> Removal:

@@ -137,12 +137,14 @@ class _Planner:
             return None
         if status.replaced:
             return self._is_replacing(group, status, node)
-        if policy.consolidate:
-            return self._too_young(group, node)
+        return self._too_young(group, node) if policy.consolidate else self._is_needed(group, status, node)
+
+    def _is_needed(self, group: NodeGroup, status: GroupStatus, node: Node) -> CandidateOutcome | None:
+        """Return why a node is not underutilized for long enough; None if it is."""
         since = status.low_since.get(node.name)
         if since is None:
             return outcome_of(node, group, Verdict.NEEDED, Blocked("utilized", "it is not underutilized"))
-        left = policy.duration - (self._now - since)
+        left = group.scale_down.duration - (self._now - since)
         if left > timedelta(0):
             text = f"it has to be underutilized for {left.total_seconds():.0f} s more"
             return outcome_of(node, group, Verdict.WAITS, Blocked("duration", text))

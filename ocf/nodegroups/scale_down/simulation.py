@@ -1,8 +1,9 @@
 """Drain simulation: whether the pods of a node have places on the others, with memory of the places that are taken."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from ocf.nodegroups.packing import Demand, fill_room, group_pods, prepare, reference_size
@@ -14,6 +15,7 @@ from ocf.nodegroups.snapshot.pods import Pod
 
 __all__ = ["DrainSimulation"]
 
+_Fill = Callable[[Sequence[Demand]], tuple[dict[str, str], list[Demand]]]
 _CORDON: Final = Taint("node.kubernetes.io/unschedulable")
 
 
@@ -32,6 +34,7 @@ class DrainSimulation:
     def __init__(self, snapshot: Snapshot, pending: Iterable[Pod] = (), *, last: Collection[str] = ()) -> None:
         nodes = {name: node for name, node in snapshot.nodes.items() if name not in last}
         self.state: ClusterState = prepare(replace(snapshot, nodes=Overlay(nodes)), with_in_flight=True)
+        self._last = len(self.state.nodes)
         for node in sorted((snapshot.nodes[name] for name in last), key=_by_size):
             self._append(node, snapshot)
         # Nodes that are on their way take no pods that are evicted now.
@@ -57,10 +60,12 @@ class DrainSimulation:
         Returns:
             The name of the new node by the key of each pod, and why it is not possible.
         """
-        return self._drain([(node, pods)], hinted=True)
+        return self._drain([(node, pods)], partial(fill_room, self.state, hinted=True))
 
     def drain_together(self, drained: Sequence[tuple[Node, Iterable[Pod]]]) -> tuple[Mapping[str, str], Blocked | None]:
-        """Move the pods of several nodes at once, the largest first; if one has no place, everything is as before.
+        """Move the pods of several nodes at once; if one has no place, everything is as before.
+
+        The nodes that come last are filled in several orders, until one of them has a place for all pods.
 
         Args:
             drained: The nodes with the pods that have to move.
@@ -68,10 +73,27 @@ class DrainSimulation:
         Returns:
             The name of the new node by the key of each pod, and why it is not possible.
         """
-        return self._drain(drained, hinted=False)
+        first, size = self._last, len(self.state.nodes)
+        largest_first = range(first, size)
+        ways: list[_Fill] = [partial(fill_room, self.state)]
+        if size > first:
+            ways += [partial(self._fill_nodes, order) for order in (largest_first, largest_first[::-1])]
+        result = self._drain(drained, ways[0])
+        for way in ways[1:]:
+            if result[1] is not None:
+                result = self._drain(drained, way)
+        return result
+
+    def _fill_nodes(self, order: Sequence[int], demands: Sequence[Demand]) -> tuple[dict[str, str], list[Demand]]:
+        """Place pods on the nodes before those that come last, then on each of these as many as it takes."""
+        placements, left = fill_room(self.state, demands, stop=self._last)
+        for index in order:
+            more, left = fill_room(self.state, left, first=index, stop=index + 1)
+            placements |= more
+        return placements, left
 
     def _drain(
-        self, drained: Sequence[tuple[Node, Iterable[Pod]]], *, hinted: bool
+        self, drained: Sequence[tuple[Node, Iterable[Pod]]], place: _Fill
     ) -> tuple[Mapping[str, str], Blocked | None]:
         state = self.state
         mark = state.mark()
@@ -85,16 +107,15 @@ class DrainSimulation:
             for pod in (*pods, *self._guests.get(node.name, {}).values()):
                 where[pod.key], moving[pod.key] = index, pod
         largest = max((node.allocatable for node, _ in drained), default=NO_RESOURCES)
-        placements: dict[str, str] = {}
-        for demand in group_pods(moving.values(), largest):
+        demands = group_pods(moving.values(), largest)
+        for demand in demands:
             for index, count in Counter(where[pod.key] for pod in demand.pods).items():
                 state.remove(demand.shape, index, count)
-            found, left = fill_room(state, [demand], hinted=hinted)
-            if left:
-                blocked = self._why(left[0])
-                state.rollback(mark)
-                return {}, blocked
-            placements |= found
+        placements, left = place(demands)
+        if left:
+            blocked = self._why(left[0])
+            state.rollback(mark)
+            return {}, blocked
         self._history.append((mark, dict(self._guests)))
         for node, _ in drained:
             self._guests.pop(node.name, None)

@@ -1,20 +1,24 @@
 """Choice of the cheapest mix of instance types that takes all pods.
 
 Several packings are computed and the cheapest is taken: for each instance type one that opens only nodes of it where it
-can, and one that opens the node with the lowest price for what it takes. In each of them, every new node is then
-replaced by the cheapest type that takes its pods.
+can, one that opens the type with the lowest price for its share of the demand, and one that chooses each node by the
+value of all pods that it takes. In each of them, every new node is then replaced by the cheapest type that takes its
+pods.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from ocf.nodegroups.packing import Demand, NewNode, NodeTemplate, Packing, add_nodes, place_daemons
+from ocf.nodegroups.packing import Demand, NodeTemplate, Packing, add_nodes, place_daemons
 from ocf.nodegroups.predicates import ClusterState
-from ocf.nodegroups.predicates.static import StaticFilter
-from ocf.nodegroups.snapshot import PodShape, Resources, total
+from ocf.nodegroups.selection.downsize import with_cheaper_types
+from ocf.nodegroups.selection.look_ahead import look_ahead
+from ocf.nodegroups.selection.prices import unit_prices
+from ocf.nodegroups.snapshot import Resources, total
 
-__all__ = ["cheapest_packing"]
+__all__ = ["cheapest_packing", "quick_packing", "total_requests"]
 
-Order = Callable[[Demand], Sequence[NodeTemplate]]
+_BUDGET: Final = 40_000
 
 
 def cheapest_packing(
@@ -22,8 +26,7 @@ def cheapest_packing(
     demands: Sequence[Demand],
     templates: Sequence[NodeTemplate],
     *,
-    limits: dict[str, int] | None = None,
-    most: int | None = None,
+    limits: Mapping[str, int] | None = None,
 ) -> Packing:
     """Return the cheapest of several packings onto new nodes.
 
@@ -34,32 +37,92 @@ def cheapest_packing(
         demands: The pods, largest first.
         templates: The nodes that could be added.
         limits: How many nodes each group may add.
-        most: How many nodes may be added in total.
     """
-    best: tuple[tuple[int, float, int], Packing] | None = None
-    for order in _orders(state, demands, templates):
-        mark = state.mark()
-        packing = add_nodes(state, demands, order, limits=limits, most=most)
-        packing = _with_cheaper_types(state, packing, templates)
-        state.rollback(mark)
-        unplaced = sum(len(each.pods) for each in packing.unplaced)
-        key = (unplaced, round(packing.price, 9), len(packing.new_nodes))
-        if best is None or key < best[0]:
-            best = (key, packing)
-    return best[1] if best else add_nodes(state, demands, (), limits=limits, most=most)
+    by_price = _by_price(templates)
+    best: Packing | None = None
+    for order in _orders(state, demands, by_price):
+        packing = _packed(state, demands, order, by_price, limits)
+        if best is None or _key(packing) < _key(best):
+            best = packing
+    if best is None:
+        return add_nodes(state, demands, (), limits=limits)
+    placed = _without(demands, best)
+    prices = unit_prices(by_price, total_requests(placed))
+    mark = state.mark()
+    found = look_ahead(state, placed, _not_dominated(by_price), prices, limits=limits or {}, budget=_BUDGET)
+    if found is not None:
+        found = with_cheaper_types(state, found, by_price)._replace(unplaced=best.unplaced)
+    state.rollback(mark)
+    return best if found is None else min(best, found, key=_key)
+
+
+def quick_packing(
+    state: ClusterState,
+    demands: Sequence[Demand],
+    templates: Sequence[NodeTemplate],
+    *,
+    limits: Mapping[str, int] | None = None,
+) -> Packing:
+    """Return one cheap packing onto new nodes: an estimate of what `cheapest_packing` finds.
+
+    Args:
+        state: The state; it is as before afterwards.
+        demands: The pods, largest first.
+        templates: The nodes that could be added.
+        limits: How many nodes each group may add.
+    """
+    by_price = _by_price(templates)
+    return _packed(state, demands, _by_use(state, demands, by_price), by_price, limits)
+
+
+def total_requests(demands: Iterable[Demand]) -> Resources:
+    """Return the requests of all pods of demands."""
+    return total(_scaled(each.shape.requests, len(each.pods)) for each in demands)
+
+
+def _packed(
+    state: ClusterState,
+    demands: Sequence[Demand],
+    order: Sequence[NodeTemplate],
+    by_price: Sequence[NodeTemplate],
+    limits: Mapping[str, int] | None,
+) -> Packing:
+    mark = state.mark()
+    packing = with_cheaper_types(state, add_nodes(state, demands, order, limits=limits), by_price)
+    state.rollback(mark)
+    return packing
+
+
+def _key(packing: Packing) -> tuple[int, float, int]:
+    return sum(len(each.pods) for each in packing.unplaced), round(packing.price, 9), len(packing.new_nodes)
+
+
+def _without(demands: Iterable[Demand], packing: Packing) -> list[Demand]:
+    """Return demands without the pods that a packing leaves without a place."""
+    left = [
+        Demand(demand.shape, tuple(pod for pod in demand.pods if pod.key in packing.placements)) for demand in demands
+    ]
+    return [demand for demand in left if demand.pods]
+
+
+def _by_price(templates: Iterable[NodeTemplate]) -> list[NodeTemplate]:
+    return sorted(templates, key=lambda template: (template.price, template.key))
 
 
 def _orders(
-    state: ClusterState, demands: Sequence[Demand], templates: Sequence[NodeTemplate]
-) -> Iterator[Sequence[NodeTemplate] | Order]:
+    state: ClusterState, demands: Sequence[Demand], by_price: Sequence[NodeTemplate]
+) -> Iterator[Sequence[NodeTemplate]]:
     """Yield orders in which templates are tried, each of which gives one packing."""
-    by_price = sorted(templates, key=lambda template: (template.price, template.key))
-    names = dict.fromkeys(template.instance_type for template in _not_dominated(by_price))
-    for name in names:
+    for name in dict.fromkeys(template.instance_type for template in _not_dominated(by_price)):
         yield sorted(by_price, key=lambda template: template.instance_type != name)
-    demand = total(_scaled(each.shape.requests, len(each.pods)) for each in demands)
-    overhead = _Overhead(state)
-    yield sorted(by_price, key=lambda template: (_price_of_use(template, demand, overhead), template.key))
+    if by_price:
+        yield _by_use(state, demands, by_price)
+
+
+def _by_use(state: ClusterState, demands: Sequence[Demand], by_price: Sequence[NodeTemplate]) -> Sequence[NodeTemplate]:
+    """Return templates by their price for the share of the demand that they can take."""
+    demand, overhead = total_requests(demands), _Overhead(state)
+    return sorted(by_price, key=lambda template: (_price_of_use(template, demand, overhead), template.key))
 
 
 class _Overhead:
@@ -114,47 +177,6 @@ def _covers(other: NodeTemplate, template: NodeTemplate) -> bool:
 
 def _plain_labels(template: NodeTemplate) -> dict[str, str]:
     return {key: value for key, value in template.node.labels.items() if value != template.instance_type}
-
-
-def _with_cheaper_types(state: ClusterState, packing: Packing, templates: Sequence[NodeTemplate]) -> Packing:
-    """Replace each new node by the cheapest one that takes its pods; they are still on the nodes of the state."""
-    by_price = sorted(templates, key=lambda template: (template.price, template.key))
-    new_nodes = []
-    for new in packing.new_nodes:
-        placed = state.placed[state.index[new.name]]
-        cheaper = (each for each in by_price if each.price < new.template.price and each.group == new.template.group)
-        found = next((each for each in cheaper if _takes(state, each, new, placed)), new.template)
-        new_nodes.append(NewNode(new.name, found))
-    return packing._replace(new_nodes=tuple(new_nodes))
-
-
-def _takes(state: ClusterState, template: NodeTemplate, new: NewNode, placed: dict[PodShape, int]) -> bool:
-    allocatable = template.node.allocatable
-    used = total(_scaled(shape.requests, count) for shape, count in placed.items())
-    if any(amount > size for amount, size in zip(used[:4], allocatable[:4], strict=True)):
-        return False
-    scalars = dict(allocatable.scalars)
-    if any(amount > scalars.get(name, 0) for name, amount in used.scalars):
-        return False
-    node = template.make(new.name)
-    before = state.nodes[state.index[new.name]]
-    keys = {key for shape in placed for key in _topology_keys(shape)}
-    if any(node.labels.get(key) != before.labels.get(key) for key in keys):
-        return False
-    if template.zone != new.template.zone and _is_counted(state, placed):
-        return False
-    return all(StaticFilter(shape, state.snapshot).check(node) is None for shape in placed)
-
-
-def _topology_keys(shape: PodShape) -> Iterator[str]:
-    yield from (term.topology_key for term in (*shape.affinity, *shape.anti_affinity))
-    yield from (constraint.topology_key for constraint in shape.spread)
-
-
-def _is_counted(state: ClusterState, placed: dict[PodShape, int]) -> bool:
-    """Return whether anti-affinity of pods anywhere limits the zones of these pods."""
-    terms = state.counters.existing_terms(0)
-    return any(state.counters.selects_existing(term, shape) for shape in placed for term in terms)
 
 
 def _scaled(requests: Resources, count: int) -> Resources:
