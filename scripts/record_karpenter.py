@@ -1,7 +1,7 @@
 """Record for workloads the nodes that Karpenter adds and, after a fall of the load, those that it keeps.
 
-The program `karpenter_oracle` is Karpenter's own scheduling and disruption with its kwok provider, without a cluster. It
-is built first, runs each workload several times, as Karpenter iterates over maps, and prints the best run.
+The program `karpenter_oracle` is Karpenter's own scheduling and disruption with its kwok provider, without a cluster.
+It is built first, runs each workload several times, as Karpenter iterates over maps, and prints the best run.
 
     python -m scripts.record_karpenter
 

@@ -106,7 +106,8 @@ def test_no_object_makes_reading_fail(value: Any) -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(["small", "large"]), st.integers(0, 5000)), max_size=8))
 def test_what_steers_scaling_survives_being_stored(refusals: list[tuple[str, int]]) -> None:
-    status, stored = GroupStatus(last_scale_up=NOW, low_since={"n1": NOW}), NodeGroupStatus()
+    status = GroupStatus(last_scale_up=NOW, low_since={"n1": NOW}, replaced=frozenset({"n2", "n3"}))
+    stored = NodeGroupStatus(replaced=["n2", "n3"])
     at = NOW
     for instance_type, seconds in refusals:
         at += timedelta(seconds=seconds)

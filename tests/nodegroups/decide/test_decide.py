@@ -156,7 +156,7 @@ def _ordered(made: Node) -> Node:
 @given(clusters(), groups())
 def test_carried_out_decisions_come_to_rest(cluster: dict[str, Any], owner: NodeGroup) -> None:
     """Adding and removing nodes as decided, with pods moving as planned, ends: the cluster does not flap."""
-    owner = replace(owner, scale_down=replace(owner.scale_down, cooldown=timedelta(0), consolidate=False))
+    owner = replace(owner, scale_down=replace(owner.scale_down, cooldown=timedelta(0)))
     snapshot, status, now = Snapshot.of(**owned(cluster)), OLD, NOW
     for number in range(60):
         decision = decide(snapshot, [owner], catalog=CATALOG, now=now, statuses={owner.name: status})

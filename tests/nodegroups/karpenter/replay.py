@@ -155,12 +155,10 @@ class Cluster:
         self.decisions.append(decision)
         return decision
 
-    def settle(self, most: int = 300) -> None:
+    def settle(self, most: int = 100) -> None:
         """Reconcile until nothing is added or removed any more."""
-        quiet = 0
-        while quiet < 5:  # a node has to have some age before it can go
+        while self.reconcile().direction is not Direction.NONE:
             assert len(self.decisions) < most, f"nodes are still added or removed after {most} reconciles"
-            quiet = quiet + 1 if self.reconcile().direction is Direction.NONE else 0
 
     def outcome(self) -> Outcome:
         """Return what there is."""
@@ -200,7 +198,7 @@ def catalog(row: Json) -> Catalog:
 def groups(row: Json) -> tuple[NodeGroup, ...]:
     """Return one group for each pool, which removes nodes as freely as a pool without disruption budgets."""
     policy = ScaleDownPolicy(
-        duration=3 * STEP / 2, cooldown=timedelta(0), most_empty=1000, most_with_pods=1000, consolidate=True
+        duration=timedelta(0), cooldown=timedelta(0), most_empty=1000, most_with_pods=1000, consolidate=True
     )
     return tuple(
         NodeGroup(
