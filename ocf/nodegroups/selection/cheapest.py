@@ -38,6 +38,33 @@ def cheapest_packing(
         templates: The nodes that could be added.
         limits: How many nodes each group may add.
     """
+    if not any(demand.shape.spread for demand in demands):
+        return _cheapest(state, demands, templates, limits)
+    mark = state.mark()
+    _count_all_topologies(state, templates)
+    found = _cheapest(state, demands, templates, limits)
+    state.rollback(mark)
+    if found.unplaced:
+        found = min(found, _cheapest(state, demands, templates, limits), key=_key)
+    return found
+
+
+def _count_all_topologies(state: ClusterState, templates: Iterable[NodeTemplate]) -> None:
+    """Let a node without pods and without room stand for the zones and hosts that new nodes can be in.
+
+    Pods that spread over zones then use all zones, and pods that spread over hosts still obey their skew when another
+    node joins.
+    """
+    for number, template in enumerate({(each.group, each.zone): each for each in templates}.values()):
+        state.close(state.add_node(template.make(f"any-{number}")))
+
+
+def _cheapest(
+    state: ClusterState,
+    demands: Sequence[Demand],
+    templates: Sequence[NodeTemplate],
+    limits: Mapping[str, int] | None,
+) -> Packing:
     by_price = _by_price(templates)
     best: Packing | None = None
     for order in _orders(state, demands, by_price):

@@ -1,5 +1,6 @@
 """Choice of instance types."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -106,3 +107,30 @@ def test_a_state_is_as_before_after_comparing_mixes() -> None:
     assert state.nodes == []
     assert cheapest_packing(state, demands, offers) == first
     assert add_nodes(state, demands, offers[:1]).price >= first.price
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        pytest.param("topology.kubernetes.io/zone", [2, 2], id="zones that have no node yet"),
+        pytest.param("kubernetes.io/hostname", [1, 1, 1, 1], id="hosts that join later have no pods"),
+    ],
+)
+def test_pods_spread_over_all_topologies_that_new_nodes_can_be_in(key: str, expected: list[int]) -> None:
+    rule = {
+        "topologyKey": key,
+        "maxSkew": 1,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    snapshot = Snapshot.of(pods=[pod(f"p{number}", topologySpreadConstraints=[rule]) for number in range(4)])
+    owner = group(instance_types=ALL, zones=("a", "b"))
+    state = prepare(snapshot)
+    offers = templates(owner, select_instance_type(owner, CATALOG), CATALOG)
+    demands = group_pods(pending_pods(snapshot), reference_size(state, offers))
+    found = cheapest_packing(state, demands, offers)
+    assert state.nodes == []
+    assert not found.unplaced
+    assert sorted(Counter(found.placements.values()).values()) == expected
+    where = {new.name: new.template.zone for new in found.new_nodes}
+    assert len(set(where.values())) == (2 if "zone" in key else 1)

@@ -1,0 +1,75 @@
+"""`cheapest` and `consolidate` against Karpenter: 25 recorded workloads, on the same instance types and prices.
+
+`scripts/record_karpenter.py` describes the data.
+"""
+
+from functools import cache
+from typing import Final
+
+import pytest
+
+from ocf.nodegroups import fits
+from tests.nodegroups.karpenter.replay import Cluster, Json, Outcome, rows
+from tests.nodegroups.karpenter.workloads import MAKERS, make
+
+MOST: Final = 1.02
+NAMES: Final = pytest.mark.parametrize("name", list(MAKERS))
+
+
+def price(outcome: Json) -> float:
+    return float(sum(each["price"] for each in outcome["nodes"]))
+
+
+@cache
+def grown(name: str) -> Cluster:
+    """Return the cluster after the nodes for all pods are added."""
+    cluster = Cluster.of(rows()[name], rows()[name]["nodes"], kept=False)
+    cluster.reconcile()
+    return cluster
+
+
+@cache
+def shrunk(name: str) -> Outcome:
+    """Return what is left of the nodes that Karpenter added, once the load has fallen and nothing is found any more."""
+    cluster = Cluster.of(rows()[name], rows()[name]["up"]["nodes"], kept=True)
+    before = cluster.outcome().price
+    cluster.settle()
+    assert cluster.outcome().price <= before
+    return cluster.outcome()
+
+
+@NAMES
+def test_the_workloads_are_those_of_the_generator(name: str) -> None:
+    row = rows()[name]
+    fields = make(name)
+    assert fields == {field: row[field] for field in fields}
+    assert row["version"] == "v1.14.0"
+
+
+@NAMES
+def test_new_nodes_take_all_pods_that_karpenter_places_for_at_most_its_price(name: str) -> None:
+    ours, theirs = grown(name).outcome(), rows()[name]["up"]
+    assert ours.waiting <= set(theirs["waiting"])
+    assert ours.price <= price(theirs) * MOST
+
+
+@NAMES
+def test_each_pod_fits_where_it_is_planned(name: str) -> None:
+    snapshot = grown(name).snapshot
+    for pod in snapshot.pods.values():
+        assert not pod.node_name or fits(pod, pod.node_name, snapshot) is None, pod.key
+
+
+@NAMES
+def test_nodes_that_are_left_after_the_load_has_fallen_cost_at_most_those_of_karpenter(name: str) -> None:
+    ours, theirs = shrunk(name), rows()[name]["down"]
+    assert ours.waiting <= set(theirs["waiting"])
+    assert ours.price <= price(theirs) * MOST
+
+
+def test_new_nodes_cost_less_in_total() -> None:
+    assert sum(grown(name).outcome().price for name in MAKERS) < sum(price(row["up"]) for row in rows().values())
+
+
+def test_nodes_that_are_left_cost_less_in_total() -> None:
+    assert sum(shrunk(name).price for name in MAKERS) < sum(price(row["down"]) for row in rows().values())
