@@ -63,7 +63,9 @@ def main() -> None:
     workloads = [make(name) for name in MAKERS]
     with tempfile.TemporaryDirectory() as folder:
         answers = answer(build_oracle(Path(folder)), workloads, wanted.runs)
-    rows = [each | {"version": KARPENTER.version} | found for each, found in zip(workloads, answers, strict=True)]
+    rows: list[Json] = [
+        {**each, "version": KARPENTER.version, **found} for each, found in zip(workloads, answers, strict=True)
+    ]
     lines = (json.dumps(row, separators=(",", ":"), sort_keys=True) for row in rows)
     wanted.output.write_bytes(lzma.compress("".join(f"{line}\n" for line in lines).encode(), preset=9))
     for row in rows:

@@ -334,7 +334,7 @@ def priorities() -> Json:
 
 
 def zone_prices() -> Json:
-    factors = dict(zip(ZONES, (1.1, 1.0, 1.25), strict=True))
+    factors: dict[str, float] = dict(zip(ZONES, (1.1, 1.0, 1.25), strict=True))
     return {
         "types": types(per_zone=factors.__getitem__),
         "pods": [
