@@ -75,7 +75,7 @@ class GroupDecision:
         parts = [f"more nodes are wanted: {self.scale_up.deferred}"] if self.scale_up.deferred else []
         parts += map(_stuck, self.unplaced)
         if parts:
-            parts += self.scale_up.reasons
+            parts += [each for each in self.scale_up.reasons if not any(each in part for part in parts)]
         parts += [f"{each.node} stays: {each.reason}: {each.message}" for each in self.blocked]
         return parts or ["nothing to do"]
 

@@ -8,10 +8,9 @@ from ocf.controllers.nodegroup.lifecycle import NodeState
 from ocf.controllers.nodegroup.objects import NodeObject
 from ocf.nodegroups import Machine, Node
 from ocf.nodegroups.snapshot import RejectedObject
-from ocf.nodegroups.snapshot.nodes import STARTUP_TAINTS
+from ocf.nodegroups.snapshot.fields import Fields
 from ocf.nodegroups.snapshot.rejected import read_or_reject
 from ocf.objects import Manifest
-from ocf.objects.conditions import is_condition_true
 
 __all__ = ["JoinedNode", "NodeIndex"]
 
@@ -35,7 +34,7 @@ class JoinedNode:
         Args:
             manifest: The manifest, as the API server returns it.
         """
-        status = manifest.get("status") or {}
+        status = Fields(manifest, "", []).child("status").value
         kept = {key: status[key] for key in ("addresses", "conditions") if key in status}
         parsed = read_or_reject(Node.of, manifest)
         return cls({**manifest, "status": kept}, parsed)
@@ -54,17 +53,18 @@ class NodeIndex:
     """
 
     def __init__(self, nodes: Iterable[JoinedNode]) -> None:
-        self.by_name: Final[Mapping[str, Manifest]] = {each.name: each.manifest for each in nodes}
-        self._by_provider_id = {
-            str(each["spec"]["providerID"]): name
-            for name, each in self.by_name.items()
-            if (each.get("spec") or {}).get("providerID")
-        }
+        known = tuple(nodes)
+        self.by_name: Final[Mapping[str, Manifest]] = {each.name: each.manifest for each in known}
+        self._parsed = {each.name: each.parsed for each in known}
+        self._by_provider_id: dict[str, str] = {}
         self._by_address: dict[str, str] = {}
-        for name, each in self.by_name.items():
-            for address in (each.get("status") or {}).get("addresses") or ():
-                if address.get("type") in ("InternalIP", "ExternalIP"):
-                    self._by_address.setdefault(str(address.get("address")), name)
+        for name, manifest in self.by_name.items():
+            fields = Fields(manifest, "", [])
+            if identifier := fields.child("spec").text("providerID"):
+                self._by_provider_id[identifier] = name
+            for address in fields.child("status").items("addresses"):
+                if address.text("type") in ("InternalIP", "ExternalIP"):
+                    self._by_address.setdefault(address.text("address"), name)
 
     def find(self, node: NodeObject, machine: Machine | None, *, keeps_names: bool) -> str:
         """Return the name of the Node of a machine; empty if it has not joined.
@@ -88,9 +88,9 @@ class NodeIndex:
         Args:
             name: Its name; empty for one that has not joined.
         """
-        found = self.by_name.get(name)
+        found = self._parsed.get(name)
         if found is None:
             return NodeState.ABSENT
-        ready = is_condition_true((found.get("status") or {}).get("conditions"), "Ready")
-        starting = any(taint.get("key") in STARTUP_TAINTS for taint in (found.get("spec") or {}).get("taints") or ())
-        return NodeState.READY if ready and not starting else NodeState.NOT_READY
+        # A Node that cannot be parsed is not replaced because of that.
+        ready = isinstance(found, RejectedObject) or found.ready
+        return NodeState.READY if ready else NodeState.NOT_READY

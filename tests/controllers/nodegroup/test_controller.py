@@ -463,6 +463,7 @@ def test_a_dry_run_decides_and_writes_nothing(env: Env) -> None:
     run(scenario())
 
 
+@pytest.mark.promise("node-groups-quiet", runs="1 000 reconciles with a blocked node and a pod that never fits")
 def test_a_converged_cluster_is_not_written_to_for_a_thousand_reconciles(env: Env) -> None:
     async def scenario() -> None:
         await _half_empty(env)

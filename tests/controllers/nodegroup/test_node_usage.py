@@ -65,6 +65,7 @@ def scenario_of(usage: dict[str, str] | None, *, fails: bool = False) -> int:
     return asyncio.run(scenario())
 
 
+@pytest.mark.promise("node-groups-usage")
 @pytest.mark.parametrize(
     ("usage", "fails", "left"),
     [

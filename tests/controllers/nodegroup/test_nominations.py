@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -142,6 +143,7 @@ def added(objects: list[Manifest], seconds: float) -> list[str]:
     return [decided.text for decided in plan.groups.values() if decided.add]
 
 
+@pytest.mark.promise("node-groups-booting", runs="100 clusters with rules about zones, nodes, ports and volumes")
 @given(pods(), NODES)
 def test_nothing_more_is_asked_for_while_nodes_start(waiting: list[Manifest], nodes: list[Manifest]) -> None:
     objects = [group("a"), group("b"), *claims(), *nodes, *waiting]

@@ -104,6 +104,7 @@ def test_a_pending_pod_gets_a_node_within_seconds_of_its_creation() -> None:
     run_in_virtual_time(scenario())
 
 
+@pytest.mark.promise("node-groups-no-read")
 def test_a_controller_at_rest_sends_no_requests_but_for_its_lease() -> None:
     async def scenario() -> None:
         env = Processes()
@@ -160,6 +161,7 @@ def test_missing_definitions_are_named() -> None:
     run_in_virtual_time(scenario())
 
 
+@pytest.mark.promise("node-groups-rights")
 def test_the_role_allows_the_requests_that_are_sent_and_no_others() -> None:
     async def scenario() -> RequestLog:
         env = Processes()

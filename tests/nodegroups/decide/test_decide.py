@@ -57,6 +57,7 @@ def decided(snapshot: Snapshot, owner: NodeGroup, status: GroupStatus = OLD) -> 
     return decide(snapshot, [owner], catalog=CATALOG, now=NOW, statuses={owner.name: status})
 
 
+@pytest.mark.promise("node-groups-safe")
 @settings(max_examples=60)
 @given(clusters(most_pods=12), groups())
 def test_a_decision_is_safe(cluster: dict[str, Any], owner: NodeGroup) -> None:
@@ -80,6 +81,7 @@ def test_a_decision_is_safe(cluster: dict[str, Any], owner: NodeGroup) -> None:
         assert not set(each.placements.values()) & {each.node}
 
 
+@pytest.mark.promise("node-groups-evicted")
 @settings(max_examples=40)
 @given(clusters(most_pods=8), groups())
 def test_evicted_pods_fit_where_they_are_placed(cluster: dict[str, Any], owner: NodeGroup) -> None:
@@ -100,6 +102,7 @@ def test_evicted_pods_fit_where_they_are_placed(cluster: dict[str, Any], owner: 
                 assert fits(moved.pods[placed.key], each.placements[placed.key], moved) is None
 
 
+@pytest.mark.promise("node-groups-order")
 @settings(max_examples=40)
 @given(clusters(), groups(), st.integers(0, 2**16))
 def test_the_order_of_the_input_changes_nothing(cluster: dict[str, Any], owner: NodeGroup, seed: int) -> None:
