@@ -5,6 +5,7 @@ from typing import Any
 
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.plan import Plan
+from ocf.controllers.nodegroup.remedies import remedy
 from ocf.nodegroups.scale_down import CandidateOutcome
 
 __all__ = ["plan_json", "plan_lines"]
@@ -78,6 +79,7 @@ def plan_json(view: ClusterView, plan: Plan) -> dict[str, Any]:
                 "reason": each.reason,
                 "message": each.message,
                 "pod": each.pod,
+                "remedy": remedy(each),
             }
             for each in plan.decision.scale_down.outcomes
         ],
@@ -102,4 +104,6 @@ def _placements(plan: Plan) -> dict[str, str]:
 def _outcome(outcome: CandidateOutcome) -> str:
     message = f": {outcome.message}" if outcome.message else ""
     pod = f" ({outcome.pod})" if outcome.pod else ""
-    return f"{outcome.verdict.value}: {outcome.reason}{message}{pod}"
+    found = remedy(outcome)
+    change = f"; to let it go: {found}" if found else ""
+    return f"{outcome.verdict.value}: {outcome.reason}{message}{pod}{change}"
