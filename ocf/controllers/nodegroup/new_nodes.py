@@ -32,12 +32,14 @@ def new_node_specs(group: str, spec: NodeGroupSpec, decided: GroupDecision) -> l
         elif node in decided.known_nodes:
             others.append(PlacedPod(pod=pod, node=node))
     return [
-        VPSieNodeSpec(
-            node_group_name=group,
-            instance_type=new.template.instance_type,
-            datacenter_id=new.template.zone or spec.datacenter_id,
-            pods=own[new.name][:_MOST_PODS] or None,
-            placed_pods=(others[:_MOST_PODS] or None) if number == 0 else None,
+        VPSieNodeSpec.model_validate(
+            {
+                "nodeGroupName": group,
+                "instanceType": new.template.instance_type,
+                "datacenterID": new.template.zone or spec.datacenter_id,
+                "pods": own[new.name][:_MOST_PODS] or None,
+                "placedPods": (others[:_MOST_PODS] or None) if number == 0 else None,
+            }
         )
         for number, new in enumerate(decided.add)
     ]
