@@ -2,22 +2,32 @@
 
 The program `hpa_oracle` is the controller's own package of a release of Kubernetes, with its clock replaced by a number
 and its clients by values; `scripts/hpa_oracle/build.sh` builds it. It reads one snapshot per line and prints the
-output of the controller: the Scale and the status it would write, events, errors, metrics, and its history.
+output of the controller: the Scale and the status it would write, events, errors, metrics, and its history. Every
+snapshot is decided by one controller of each minor release.
 
-    scripts/hpa_oracle/build.sh /tmp/hpa_oracle
-    python scripts/record_hpa_decisions.py /tmp/hpa_oracle
+    python -m scripts.record_hpa_decisions
+
+A row of the table is a snapshot and its answers by minor release. An answer that is missing is that of the next newer
+release in the row.
 """
 
 import argparse
-import gzip
 import json
+import lzma
+import os
 import random
+import re
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-TABLE: Final = Path(__file__).parents[1] / "tests" / "autoscaling" / "algorithm" / "data" / "decisions.jsonl.gz"
+from ocf.schema.kubernetes import KUBERNETES_VERSION
+from ocf.testing.envtest.versions import cache_folder
+
+ROOT: Final = Path(__file__).parents[1]
+TABLE: Final = ROOT / "tests" / "autoscaling" / "algorithm" / "data" / "decisions.jsonl.xz"
+VERSIONS: Final = ("1.30.14", "1.31.14", "1.32.13", "1.33.13", "1.34.4", "1.35.4", KUBERNETES_VERSION, "1.37.2")
 NOW: Final = 1_769_860_800_000  # 2026-01-31T12:00:00Z in milliseconds
 NAMES: Final = tuple(f"web-{number}" for number in range(12))
 TARGET_TYPES: Final = ("Value", "AverageValue")
@@ -57,7 +67,7 @@ class Maker:
         observed = self.one(current, current, current, max(0, current - 1), len(pods), 0)
         self.case |= {
             "hpa": {
-                "metadata": {"name": "web", "namespace": "shop"},
+                "metadata": {"name": "web", "namespace": "shop", "generation": self.one(1, 1, 7)},
                 "spec": {
                     "scaleTargetRef": {
                         "apiVersion": "a/b/c" if self.often(0.01) else "apps/v1",
@@ -81,10 +91,13 @@ class Maker:
             },
             "scaleError": "something went wrong" if self.often(0.01) else "",
             "updateError": "something went wrong" if self.often(0.05) else "",
+            "conflicts": self.one(1, 4, 5, 6) if self.often(0.02) else 0,
+            "statusError": "something went wrong" if self.often(0.05) else "",
             "pods": pods,
             "readings": readings,
             "others": {"other": self.one("app=web", "app=api", "tier in (a,b)")} if self.often(0.06) else {},
             "gates": {
+                "HPAGeneration": self.often(0.7),
                 "HPAScaleToZero": self.often(0.5),
                 "HPAConfigurableTolerance": self.often(0.7),
                 "PodLevelResources": self.often(0.7),
@@ -347,23 +360,61 @@ class Maker:
             ]
 
 
+def answers_of(program: Path, cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what a program decides."""
+    asked = "".join(json.dumps(case) + "\n" for case in cases)
+    done = subprocess.run([program], input=asked, capture_output=True, text=True, check=True)  # noqa: S603 (ours)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def oracle(version: str) -> Path:
+    """Return the program of a release; it is built if it is not in the cache."""
+    program = cache_folder(os.environ).parent / f"hpa-oracle-{version}"
+    if not program.exists():
+        subprocess.run([ROOT / "scripts" / "hpa_oracle" / "build.sh", program, version], check=True)  # noqa: S603 (ours)
+    return program
+
+
+def minor(version: str) -> str:
+    """Return the minor release of a version."""
+    return ".".join(version.split(".")[:2])
+
+
+def distinct(answers: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the answers, from the oldest release on, without those that equal the one of the next newer release."""
+    releases = list(answers)
+    return {
+        release: answers[release]
+        for release, newer in zip(releases, [*releases[1:], None], strict=True)
+        if newer is None or comparable(answers[release]) != comparable(answers[newer])
+    }
+
+
+def comparable(answer: dict[str, Any]) -> str:
+    """Return an answer as text, with the names of HPAs in a fixed order: the controller takes them from a map."""
+    text = json.dumps(answer, sort_keys=True)
+    return re.sub(r"\[(shop/[^]]*)\]", lambda found: " ".join(sorted(found[1].split())), text)
+
+
 def main() -> None:
-    """Make situations, ask the controller, and write both down."""
+    """Make situations, ask the controllers, and write both down."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("oracle", type=Path, help="the program that is the controller")
+    parser.add_argument("--versions", nargs="+", default=VERSIONS, help="default: %(default)s")
     parser.add_argument("--count", type=int, default=2000, help="how many situations; default: %(default)s")
     parser.add_argument("--seed", type=int, default=1, help="another seed makes other situations; default: %(default)s")
     parser.add_argument("--output", type=Path, default=TABLE, help="default: %(default)s")
     wanted = parser.parse_args()
     maker = Maker(wanted.seed)
     cases = [maker.make() for _ in range(wanted.count)]
-    asked = "".join(json.dumps(case) + "\n" for case in cases)
-    done = subprocess.run([wanted.oracle], input=asked, capture_output=True, text=True, check=True)  # noqa: S603 (ours)
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    rows = (json.dumps([case, answer], separators=(",", ":")) for case, answer in zip(cases, answers, strict=True))
+    answers = {minor(version): answers_of(oracle(version), cases) for version in wanted.versions}
+    rows = [
+        [case, distinct({release: found[position] for release, found in answers.items()})]
+        for position, case in enumerate(cases)
+    ]
+    text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
     # No time in it, so that the same situations make the same file.
-    wanted.output.write_bytes(gzip.compress("".join(f"{row}\n" for row in rows).encode(), mtime=0))
-    print(f"{len(cases)} decisions in {wanted.output}")
+    wanted.output.write_bytes(lzma.compress(text.encode(), preset=9))
+    print(f"{len(cases)} decisions by {', '.join(answers)} in {wanted.output}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 * `protobuf`: its table of protobuf fields, `ocf/embedded/http/protobuf.json.gz`
 * `http`: responses over HTTP, `tests/embedded/http/recorded`
 * `corpus`: validation of HPAs, `tests/autoscaling/{validation,api}/data`
-* `decisions`: decisions of the HPA controller's own package, `tests/autoscaling/algorithm/data/decisions.jsonl.gz`
+* `decisions`: decisions of the HPA controller's own package, by minor release,
+  `tests/autoscaling/algorithm/data/decisions.jsonl.xz`
 * `syncs`: syncs of the real kube-controller-manager, `tests/controllers/hpa/comparison/data`
 * `scheduling`: decisions of the scheduler, `tests/nodegroups/data/scheduler.jsonl.xz`
 
@@ -150,10 +151,8 @@ def corpus(servers: Servers) -> None:
 
 
 def decisions(_: Servers) -> None:
-    """Build the controller's package, and record what it decides."""
-    with tempfile.TemporaryDirectory() as folder:
-        run(ROOT / "scripts" / "hpa_oracle" / "build.sh", f"{folder}/oracle")
-        script("record_hpa_decisions", f"{folder}/oracle")
+    """Build the controller's package of each minor release, and record what it decides."""
+    script("record_hpa_decisions")
 
 
 def syncs(_: Servers) -> None:

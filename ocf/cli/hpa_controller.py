@@ -352,9 +352,20 @@ def _scalable(text: str) -> ScalableResource:
         raise ConfigError(f"--scales {error}") from None
 
 
+def _release(features: FeatureGates) -> tuple[str | None, FeatureGates]:
+    """Return the newest release with these rules, whatever its feature gates; None for the default."""
+    from ocf.schema.kubernetes import RELEASES, FeatureGates
+
+    default = FeatureGates()
+    chosen = {name: getattr(features, name) for name in _GATES.values()}
+    for release, gates in reversed(RELEASES.items()):
+        if replace(gates, **chosen) == features and replace(default, **chosen) != features:
+            return release, gates
+    return None, default
+
+
 def _arguments(options: ControllerOptions) -> Iterator[str]:
     """Yield the command-line options for the settings that differ from the defaults."""
-    from ocf.autoscaling import FeatureGates
     from ocf.autoscaling.algorithm import Settings
     from ocf.controllers.hpa import ControllerOptions
     from ocf.objects.durations import format_duration
@@ -372,8 +383,9 @@ def _arguments(options: ControllerOptions) -> Iterator[str]:
         yield f"--tolerance={settings.tolerance:g}"
     if settings.workers != defaults.workers:
         yield f"--concurrent-syncs={settings.workers}"
-    if settings.features.remembered_zero != FeatureGates().remembered_zero:
-        yield "--kubernetes-version=1.35"
+    release, gates = _release(settings.features)
+    if release is not None:
+        yield f"--kubernetes-version={release}"
     for gate, name in _GATES.items():
-        if getattr(settings.features, name) != getattr(FeatureGates(), name):
+        if getattr(settings.features, name) != getattr(gates, name):
             yield f"--feature-gates={gate}={str(getattr(settings.features, name)).lower()}"

@@ -6,7 +6,7 @@ the HPA controller, lint, the programs of envtest, and the scripts that build fr
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -39,6 +39,17 @@ class FeatureGates:
         remembered_zero: Whether the condition `ScaledToZero` records that the controller scaled to zero, from 1.36.
             Older controllers scale up from zero whenever `minReplicas` is 0.
         observed_generation: `HPAGeneration`: the status has `observedGeneration`, from 1.37.
+        tolerance_by_bounds: Whether a ratio is compared with both ends of the tolerance, from 1.33. Older controllers
+            compare its distance from 1, which doubles round in another way.
+        described_object_kept: Whether the status of an Object metric with an average names the object, from 1.33.
+        binary_memory: Whether the status has amounts of memory with binary suffixes such as Mi, from 1.34.
+        negative_totals_overflow: Whether a negative sum of an External metric with an average counts as one that is too
+            large, from 1.34.
+        conflicts_retried: Whether the Scale is written again after a conflict, from 1.34.
+        named_container_required: Whether a ContainerResource metric fails if a pod does not have the container, from
+            1.35. To older controllers such a pod requests 0.
+        causes_kept: Whether errors keep their cause, from 1.37: an unknown type of metric is an error of the spec, and
+            two texts differ.
 
     Example:
         >>> FeatureGates.for_release("1.34").configurable_tolerance
@@ -54,6 +65,13 @@ class FeatureGates:
     references_checked: bool = True
     remembered_zero: bool = True
     observed_generation: bool = False
+    tolerance_by_bounds: bool = True
+    described_object_kept: bool = True
+    binary_memory: bool = True
+    negative_totals_overflow: bool = True
+    conflicts_retried: bool = True
+    named_container_required: bool = True
+    causes_kept: bool = False
 
     @classmethod
     def for_release(cls, version: str) -> "FeatureGates":
@@ -77,26 +95,30 @@ class FeatureGates:
         return gates
 
 
-_BEFORE_TOLERANCE: Final = FeatureGates(
-    configurable_tolerance=False,
+# Each release differs from the next newer one by what that one added.
+_1_36: Final = FeatureGates()
+_1_35: Final = replace(_1_36, remembered_zero=False)
+_1_34: Final = replace(_1_35, configurable_tolerance=False, named_container_required=False)
+_1_33: Final = replace(
+    _1_34,
     pod_level_resources=False,
-    tolerance_known=False,
     references_checked=False,
-    remembered_zero=False,
+    binary_memory=False,
+    negative_totals_overflow=False,
+    conflicts_retried=False,
 )
+_1_32: Final = replace(_1_33, tolerance_known=False, tolerance_by_bounds=False, described_object_kept=False)
 
 RELEASES: Final[Mapping[str, FeatureGates]] = MappingProxyType(
     {
-        "1.30": _BEFORE_TOLERANCE,
-        "1.31": _BEFORE_TOLERANCE,
-        "1.32": _BEFORE_TOLERANCE,
-        "1.33": FeatureGates(
-            configurable_tolerance=False, pod_level_resources=False, references_checked=False, remembered_zero=False
-        ),
-        "1.34": FeatureGates(configurable_tolerance=False, remembered_zero=False),
-        "1.35": FeatureGates(remembered_zero=False),
-        "1.36": FeatureGates(),
-        "1.37": FeatureGates(scale_to_zero=True, observed_generation=True),
+        "1.30": _1_32,
+        "1.31": _1_32,
+        "1.32": _1_32,
+        "1.33": _1_33,
+        "1.34": _1_34,
+        "1.35": _1_35,
+        "1.36": _1_36,
+        "1.37": FeatureGates(scale_to_zero=True, observed_generation=True, causes_kept=True),
     }
 )
 """The feature gates by minor release, oldest first."""

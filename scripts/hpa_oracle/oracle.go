@@ -239,16 +239,20 @@ func rows(list []timestampedScaleEvent) [][3]int64 {
 	return ret
 }
 
-// setGates sets the feature gates that this release has; what it does not have, it cannot turn on.
+// setGates sets the feature gates that this release has; what it does not have, or always has, stays.
 func setGates(gates map[string]bool) {
-	// The first depends on a gate that cases turn off, and changes nothing here.
-	wanted := map[string]bool{"InPlacePodLevelResourcesVerticalScaling": false}
+	// These depend on PodLevelResources, which cases turn off, and change nothing here.
+	wanted := map[string]bool{
+		"InPlacePodLevelResourcesVerticalScaling": false,
+		"PodLevelResourcesFixDefaulting":          false,
+		"PodLevelResourcesFixKubeletQOSClass":     false,
+	}
 	for name, on := range gates {
 		wanted[name] = on
 	}
 	known := utilfeature.DefaultMutableFeatureGate.GetAll()
 	for name := range wanted {
-		if _, ok := known[featuregate.Feature(name)]; !ok {
+		if spec, ok := known[featuregate.Feature(name)]; !ok || spec.LockToDefault {
 			delete(wanted, name)
 		}
 	}

@@ -92,13 +92,21 @@ class TestOptions:
 
         assert set(found["args"]) == {"run", "--mode=own-kind", "--output=json", *(short for _, short in long.values())}
 
-    def test_the_printed_arguments_have_the_same_effect(self) -> None:
-        wanted = ["--mode=replace", "--take-over", "--take-over-delay=1m0s", "--kubernetes-version=1.37"]
-        wanted.append("--feature-gates=HPAScaleToZero=false")
+    @pytest.mark.parametrize(
+        ("version", "shown"),
+        [("1.32", "1.32"), ("1.30", "1.32"), ("1.33", "1.33"), ("1.35", "1.35"), ("1.36", None), ("1.37", "1.37")],
+    )
+    def test_the_printed_arguments_have_the_same_effect(self, version: str, shown: str | None) -> None:
+        """The newest release with the same rules is printed."""
+        gates = ["--feature-gates=HPAScaleToZero=false,HPAGeneration=true"]
+        wanted = ["--mode=replace", "--take-over", "--take-over-delay=1m0s", f"--kubernetes-version={version}", *gates]
         printed = container(*wanted)["args"]
+        versions = [one.partition("=")[2] for one in printed if one.startswith("--kubernetes-version")]
 
         assert container(*(one for one in printed if one not in ("run", "--output=json")))["args"] == printed
-        assert {"--feature-gates=HPAGeneration=true", "--take-over-delay=1m0s"} <= set(printed)
+        assert "--take-over-delay=1m0s" in printed
+        assert versions == ([] if shown is None else [shown])
+        assert ("--feature-gates=HPAGeneration=true" in printed) is (version != "1.37")
 
 
 class TestManifests:

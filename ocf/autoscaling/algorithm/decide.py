@@ -6,7 +6,7 @@ another one, or applied.
 """
 
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal
 
 from ocf.autoscaling.algorithm.decision import Decision, PendingRescale, SyncError
 from ocf.autoscaling.algorithm.early_exit import rule_for_scale, was_scaled_to_zero_by_us
@@ -43,7 +43,7 @@ def tolerances_of(autoscaler: Autoscaler, settings: Settings) -> Tolerances:
     if behavior is not None and settings.features.configurable_tolerance:
         down = down if behavior.down.tolerance is None else behavior.down.tolerance
         up = up if behavior.up.tolerance is None else behavior.up.tolerance
-    return Tolerances(down, up)
+    return Tolerances(down, up, settings.features.tolerance_by_bounds)
 
 
 def decide(
@@ -172,8 +172,12 @@ class _Sync:
             problem = f"couldn't convert selector into a corresponding internal selector object: {selector}"
         elif others := self._overlapping_hpas():
             reason, namespace = "AmbiguousSelector", self.autoscaler.namespace
-            named = " ".join(f"{namespace}/{name}" for name in sorted({*others, self.autoscaler.name}))
+            shown = 2 if self.settings.features.causes_kept else None
+            names = sorted({*others, self.autoscaler.name})[:shown]
+            named = " ".join(f"{namespace}/{name}" for name in names)
             problem = f"pods by selector {text} are controlled by multiple HPAs: [{named}]"
+            if self.settings.features.causes_kept:
+                problem = f"pods by selector {text} are controlled by more than one HPA (e.g. [{named}])"
         else:
             return ""
         self.builder.warn(reason, problem)
@@ -204,7 +208,13 @@ class _Sync:
         error = f"failed to compute desired number of replicas based on listed metrics for {target}: {problem}"
         trace = self._trace(current, current, combination=found, problem=problem)
         status = self._status(current, desired, _metric_statuses(found))
-        return self._decision(current, status, trace, error=SyncError("internal", error))
+        return self._decision(current, status, trace, error=SyncError(self._error_kind(found), error))
+
+    def _error_kind(self, found: Combination | None) -> Literal["spec", "internal"]:
+        """Return the kind of the error of failed metrics: the first failure decides it, if errors keep their cause."""
+        failure = None if found is None else found.first_failure
+        of_spec = self.settings.features.causes_kept and failure is not None and failure.spec
+        return "spec" if of_spec else "internal"
 
     def _scale_to_proposal(self, current: int, proposed: int, found: Combination) -> Decision:
         """Stabilize and limit the proposal of the metrics, and decide by the result."""
@@ -222,7 +232,7 @@ class _Sync:
         trace = self._trace(
             current, desired, combination=found, stabilization=held, limit=limit, raised_to_minimum=raised
         )
-        error = SyncError("internal", found.error, ended=False) if found.error else None
+        error = SyncError(self._error_kind(found), found.error, ended=False) if found.error else None
         if desired != current:
             metrics = _metric_statuses(found)
             return self._rescale(current, desired, reason=reason, trace=trace, metrics=metrics, error=error)

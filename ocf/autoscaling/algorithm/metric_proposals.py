@@ -6,6 +6,7 @@ down.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Literal, NamedTuple
 
 from ocf.autoscaling.algorithm.arithmetic import INT64_MAX
@@ -26,6 +27,7 @@ from ocf.autoscaling.algorithm.status import MetricStatus
 __all__ = ["Combination", "Failure", "MetricOutcome", "choose_proposal", "evaluate"]
 
 _NO_VALUES: Final = Unavailable("no values were passed for it")
+_NO_OBJECT: Final = {"kind": "", "name": ""}
 _TOO_LOW: Final = Unavailable("a value is below the smallest 64-bit integer in thousandths")
 
 
@@ -186,7 +188,9 @@ def _resource(metric: Metric, values: MetricValues, inputs: CalculatorInputs, _n
         name = f"{resource} resource"
     else:
         name = f"{resource} {'' if whole else 'container '}resource utilization (percentage of request)"
-    return MetricOutcome(metric, name, result, MetricStatus(metric, result.utilization, result.measured))
+    binary = inputs.settings.features.binary_memory
+    status = MetricStatus(metric, result.utilization, result.measured, binary_memory=binary)
+    return MetricOutcome(metric, name, result, status)
 
 
 def _pods(metric: Metric, values: MetricValues, inputs: CalculatorInputs, _namespace: str) -> MetricOutcome:
@@ -217,14 +221,19 @@ def _object(metric: Metric, values: MetricValues, inputs: CalculatorInputs, name
     series = _series_values(values)
     prefix = f"failed to get {metric.name} object metric: " if per_pod else ""
     if isinstance(series, Unavailable):
-        # The controller formats these in this wrong order; its message is kept, so that searches for it match.
-        place = f"{kind} on {namespace} {described.get('name') or ''}"
-        message = f"unable to get metric {metric.name}: {place}/{series.message}"
+        name, problem = described.get("name") or "", series.message
+        # Before 1.37, the controller formats these in a wrong order; its text is kept, so that searches for it match.
+        message = f"unable to get metric {metric.name}: {kind} on {namespace} {name}/{problem}"
+        if inputs.settings.features.causes_kept:
+            message = f"unable to get metric {metric.name} on {kind} {namespace}/{name}: {problem}"
         return _failed(metric, reason, message, subject, prefix)
     if per_pod:
         found = from_total_per_pod(inputs, series[0], target.average or 0)
         name = f"external metric {metric.name}({format_selector(metric.selector)})"
-        return MetricOutcome(metric, name, found, MetricStatus(metric, average=found.measured))
+        shown = (
+            metric if inputs.settings.features.described_object_kept else replace(metric, described_object=_NO_OBJECT)
+        )
+        return MetricOutcome(metric, name, found, MetricStatus(shown, average=found.measured))
     result = from_total(inputs, series[0], target.value or 0)
     if isinstance(result, Unavailable):
         return _failed(metric, reason, result.message, subject)
@@ -245,7 +254,7 @@ def _external(metric: Metric, values: MetricValues, inputs: CalculatorInputs, na
     if isinstance(series, Unavailable):
         place = f"{namespace}/{metric.name}/{format_selector(metric.selector)}"
         return _failed(metric, reason, f"unable to get external metric {place}: {series.message}", subject, prefix)
-    total = sum_series(series, per_pod=per_pod)
+    total = sum_series(series, per_pod=per_pod and inputs.settings.features.negative_totals_overflow)
     if target.average is not None:
         result: Calculation | Unavailable = from_total_per_pod(inputs, total, target.average)
     else:

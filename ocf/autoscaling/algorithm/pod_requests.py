@@ -16,7 +16,7 @@ _NO_RESOURCES: Final = PodLevelResources({})
 
 
 def pod_requests(
-    pods: Sequence[Pod], resource: str, container: str = "", *, pod_level: bool = True
+    pods: Sequence[Pod], resource: str, container: str = "", *, pod_level: bool = True, container_required: bool = True
 ) -> dict[str, int] | Unavailable:
     """Return the requests of each pod.
 
@@ -25,6 +25,8 @@ def pod_requests(
         resource: Name of the resource.
         container: Name of the only container to count, which may be a sidecar; empty for all containers.
         pod_level: Whether pod-level requests replace those of the containers. They never replace those of `container`.
+        container_required: Whether a pod without `container` is an error; otherwise it requests 0, as before Kubernetes
+            1.35.
 
     Returns:
         Thousandths by pod name; or the first missing request.
@@ -37,9 +39,10 @@ def pod_requests(
     for pod in pods:
         pod_level_resources = pod.pod_level if pod_level else None
         if container or pod_level_resources is not None:
-            amount = (
-                _of_container(pod, resource, container) if container else _of_pod(pod, pod_level_resources, resource)
-            )
+            if container:
+                amount = _of_container(pod, resource, container, required=container_required)
+            else:
+                amount = _of_pod(pod, pod_level_resources, resource)
             if isinstance(amount, Unavailable):
                 return amount
             found[pod.name] = amount
@@ -55,12 +58,12 @@ def pod_requests(
     return found
 
 
-def _of_container(pod: Pod, resource: str, container: str) -> int | Unavailable:
+def _of_container(pod: Pod, resource: str, container: str, *, required: bool) -> int | Unavailable:
     for each in _running_containers(pod):
         if each.name == container:
             amount = each.requests.get(resource)
             return _missing(pod, resource, each) if amount is None else amount
-    return Unavailable(f"container {container} not found in Pod {pod.name}")
+    return Unavailable(f"container {container} not found in Pod {pod.name}") if required else 0
 
 
 def _missing(pod: Pod, resource: str, container: Container) -> Unavailable:

@@ -49,6 +49,8 @@ class Tolerances(NamedTuple):
     Args:
         down: How far the ratio may be below 1.
         up: How far the ratio may be above 1.
+        by_bounds: Whether a ratio is compared with both ends of the range; otherwise its distance from 1 is compared
+            with `down`, as before Kubernetes 1.33.
 
     Example:
         >>> print(Tolerances(0.1, 0.05), 1.05 in Tolerances(0.1, 0.05))
@@ -57,10 +59,15 @@ class Tolerances(NamedTuple):
 
     down: float
     up: float
+    by_bounds: bool = True
 
     def __contains__(self, value: object) -> bool:
         """Return whether a ratio is tolerated; both ends of the range are."""
-        return isinstance(value, float) and 1.0 - self.down <= value <= 1.0 + self.up
+        if not isinstance(value, float):
+            return False
+        if self.by_bounds:
+            return 1.0 - self.down <= value <= 1.0 + self.up
+        return abs(1.0 - value) <= self.down
 
     def __str__(self) -> str:
         return f"[down:{self.down * 100.0:.1f}%, up:{self.up * 100.0:.1f}%]"
@@ -134,8 +141,14 @@ def from_utilization(
     if isinstance(grouped, Unavailable):
         return grouped
     groups, kept = grouped
-    pod_level = inputs.settings.features.pod_level_resources
-    requests = pod_requests(inputs.pods, resource, container, pod_level=pod_level)
+    features = inputs.settings.features
+    requests = pod_requests(
+        inputs.pods,
+        resource,
+        container,
+        pod_level=features.pod_level_resources,
+        container_required=features.named_container_required,
+    )
     if isinstance(requests, Unavailable):
         return requests
     usage, total, known = _totals(kept, requests)
@@ -251,7 +264,7 @@ def sum_series(values: Sequence[int], *, per_pod: bool) -> int:
 
     Args:
         values: Thousandths.
-        per_pod: Whether the target is per replica: then a negative sum counts as an overflow.
+        per_pod: Whether a negative sum counts as an overflow, as it does for a target per replica.
     """
     total = 0
     for value in values:

@@ -56,19 +56,21 @@ class MetricStatus(NamedTuple):
         utilization: Percent of the requests.
         average: Value per pod.
         value: Value for the whole workload.
+        binary_memory: Whether amounts of memory are rendered with binary suffixes.
     """
 
     metric: Metric | None = None
     utilization: int | None = None
     average: int | None = None
     value: int | None = None
+    binary_memory: bool = True
 
     def to_manifest(self) -> Manifest:
         """Return the entry of `currentMetrics`; the one of a failed metric is empty."""
         metric = self.metric
         if metric is None:
             return dict(_FAILED)
-        binary = metric.name == "memory" and metric.type in RESOURCE_METRICS
+        binary = self.binary_memory and metric.name == "memory" and metric.type in RESOURCE_METRICS
         current: dict[str, Any] = {}
         if self.utilization is not None:
             current["averageUtilization"] = self.utilization

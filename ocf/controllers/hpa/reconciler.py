@@ -185,7 +185,8 @@ class Reconciler:
         if decision.rescale:
             try:
                 target = await self._resolve(seen.target)
-                await write_scale(self._deps.targets, target, decision.desired, version=_version(seen))
+                retry = self._deps.settings.features.conflicts_retried
+                await write_scale(self._deps.targets, target, decision.desired, version=_version(seen), retry=retry)
             except ApiError as error:
                 decision = decision.after_scale_write_failed(error.message)
         return planned.with_decision(decision), decision

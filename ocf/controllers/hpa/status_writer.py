@@ -30,23 +30,26 @@ async def write_scale(
     replicas: int,
     *,
     version: str = "",
+    retry: bool = True,
     random: Callable[[], float] = random.random,
 ) -> None:
     """Write the replicas of a target.
 
-    On a conflict the Scale is read and written again, five times in all. Other errors are not retried.
+    On a conflict the Scale is read and written again, five times in all, as from Kubernetes 1.34. Other errors are not
+    retried.
 
     Args:
         cluster: The cluster of the target.
         target: The target.
         replicas: The replicas.
         version: The resourceVersion of the target as read; empty reads its Scale first.
+        retry: Whether to write again after a conflict.
         random: Draws a number from 0 up to 1.
 
     Raises:
         ApiError: The error of the last attempt.
     """
-    for tries_left in reversed(range(_TRIES)):
+    for tries_left in reversed(range(_TRIES if retry else 1)):
         if not version:
             version = _version(await cluster.get(target, subresource=Subresource.SCALE))
         try:

@@ -12,9 +12,9 @@ import pytest
 from pydantic import BaseModel
 
 from ocf.cluster import InterceptingCluster, Request, Subresource, Verb
-from ocf.controllers.hpa import BUILT_IN, Mode
+from ocf.controllers.hpa import BUILT_IN, Mode, write_scale
 from ocf.controllers.metrics_client import EXTERNAL_METRICS, RESOURCE_METRICS
-from ocf.errors import ServerError
+from ocf.errors import ConflictError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime import crds
 from ocf.runtime.operator import Lease
@@ -191,6 +191,20 @@ def test_a_reconcile_that_never_ends_fails_the_liveness_check(run_scenario: RunS
 
 
 class TestScales:
+    def test_a_conflict_is_not_retried_before_kubernetes_1_34(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            target = ObjectKey("apps/v1", "Deployment", "web", NAMESPACE)
+            version = (await env.cluster.get(target))["metadata"]["resourceVersion"]
+            faulty = FaultyCluster(env.cluster, [faults.conflict(name="web", kind="Deployment", subresource="scale")])
+
+            with pytest.raises(ConflictError):
+                await write_scale(faulty, target, 5, version=version, retry=False)
+            assert await env.replicas() == 3
+            faulty.assert_all_injected()
+
+        run_scenario(scenario)
+
     @pytest.mark.parametrize(("conflicts", "replicas"), [(1, 5), (4, 5), (5, 3)])
     def test_a_conflicting_scale_is_written_five_times(
         self, run_scenario: RunScenario, conflicts: int, replicas: int
