@@ -358,7 +358,7 @@ def _release(features: FeatureGates) -> tuple[str | None, FeatureGates]:
 
     default = FeatureGates()
     chosen = {name: getattr(features, name) for name in _GATES.values()}
-    for release, gates in reversed(RELEASES.items()):
+    for release, gates in [*RELEASES.items()][::-1]:
         if replace(gates, **chosen) == features and replace(default, **chosen) != features:
             return release, gates
     return None, default

@@ -187,7 +187,7 @@ def _are_surely_equal(ours: MetricStatus | Manifest, read: MetricStatus | Manife
     if metric is None:
         return read == _FAILED
     source = read.get(metric.source_field)
-    if len(read) != _FIELDS or read.get("type") != metric.type or source.__class__ is not dict:
+    if len(read) != _FIELDS or read.get("type") != metric.type or not isinstance(source, dict):
         return False
     identity = _identity(metric)
     return (
