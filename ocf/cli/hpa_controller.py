@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from ocf.cli.hpa_migrate import run_migration
 from ocf.cli.options import Context, Host, Image, Kubeconfig, KubernetesVersion, LeaderElect, Port, Traceback
 from ocf.cli.output import exit_on_error
 
@@ -41,6 +42,7 @@ class ControllerAction(StrEnum):
 
     RUN = "run"
     MANIFESTS = "manifests"
+    MIGRATE = "migrate"
 
 
 class ModeName(StrEnum):
@@ -136,8 +138,12 @@ Targets = Annotated[
 
 def hpa_controller(  # noqa: PLR0913 (each is an option)
     action: Annotated[
-        ControllerAction, typer.Argument(help="Run the controller, or print its manifests.")
+        ControllerAction,
+        typer.Argument(help="Run the controller, print its manifests, or migrate autoscalers to its kind."),
     ] = ControllerAction.RUN,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="For migrate: the names of autoscalers.")
+    ] = None,
     *,
     mode: Annotated[
         ModeName,
@@ -171,8 +177,16 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
     host: Host = "0.0.0.0",  # noqa: S104 (the kubelet and Prometheus connect from outside the pod)
     port: Port = 8080,
     namespace: Annotated[
-        str, typer.Option(metavar="NAME", help="For manifests: the namespace of the controller.")
-    ] = "ocf-system",
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="For manifests: the namespace of the controller, ocf-system by default. For migrate: that of the"
+            " autoscalers, default by default.",
+        ),
+    ] = None,
+    back: Annotated[
+        bool, typer.Option("--back", help="For migrate: from the kind of the controller to HorizontalPodAutoscaler.")
+    ] = False,
     image: Image = "ocf:latest",
     scales: Targets = None,
     kubeconfig: Kubeconfig = None,
@@ -189,6 +203,9 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
     prints its decisions next to those of the built-in controller.
     """
     with exit_on_error(traceback=traceback):
+        if action is ControllerAction.MIGRATE:
+            run_migration(names or (), namespace or "default", back=back, kubeconfig=kubeconfig, context=context)
+            return
         settings = _settings(
             {
                 "sync_period": ("--sync-period", sync_period),
@@ -203,7 +220,7 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
         delay = _duration("--take-over-delay", take_over_delay)
         options = _options(mode, settings, output, take_over=take_over, take_over_delay=delay)
         if action is ControllerAction.MANIFESTS:
-            _print_manifests(options, namespace, image, scales, elected=leader_elect, output=output)
+            _print_manifests(options, namespace or "ocf-system", image, scales, elected=leader_elect, output=output)
             return
         process = _process(options, lease_namespace, host, port, elected=leader_elect)
         _log(output)

@@ -9,7 +9,8 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -21,9 +22,6 @@ from ocf.controllers.hpa import BUILT_IN, NAME, OWN
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest, ObjectKey, load_documents
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DEPLOYMENT = ObjectKey("apps/v1", "Deployment", "web", "default")
 
@@ -62,6 +60,7 @@ class TestOptions:
             pytest.param(["--concurrent-syncs=0"], "--concurrent-syncs must be at least 1, got 0", id="no worker"),
             pytest.param(["--take-over"], "taking over is only possible in mode replace", id="nothing to take"),
             pytest.param(["--take-over-delay=-1s"], "--take-over-delay must be a duration", id="negative delay"),
+            pytest.param(["migrate"], "migrate needs the names of autoscalers", id="nothing to migrate"),
             pytest.param(["--feature-gates=HPAMagic=true"], 'invalid feature gate "HPAMagic=true"', id="unknown gate"),
             pytest.param(["--kubernetes-version=2.0"], "must be 1.30 to 1.37", id="unknown version"),
             pytest.param(["manifests", "--scales=Rollout/x"], "--scales must be a resource like", id="no resource"),
@@ -107,6 +106,14 @@ class TestOptions:
         assert "--take-over-delay=1m0s" in printed
         assert versions == ([] if shown is None else [shown])
         assert ("--feature-gates=HPAGeneration=true" in printed) is (version != "1.37")
+
+
+def test_the_image_runs_as_the_user_and_with_the_command_of_the_deployment() -> None:
+    lines = (Path(__file__).parents[2] / "images/hpa-controller/Dockerfile").read_text(encoding="utf-8").splitlines()
+    (deployment,) = (one for one in manifests() if one["kind"] == "Deployment")
+    security = deployment["spec"]["template"]["spec"]["securityContext"]
+    assert f"USER {security['runAsUser']}" in lines
+    assert f"ENTRYPOINT {json.dumps(container()['command'])}" in lines
 
 
 class TestManifests:

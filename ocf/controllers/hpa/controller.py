@@ -223,7 +223,10 @@ class HpaController:
             await _wait_for_sync(autoscalers, kind)
             # The first reconcile needs the complete index of targets.
             for autoscaler in (await autoscalers.list(*kind)).items:
-                reconciler.target_index.put(autoscaler)
+                if kind == self._options.mode.watched:
+                    reconciler.track(autoscaler)
+                else:
+                    reconciler.target_index.put(autoscaler)
         return reconciler, autoscalers
 
     @property
@@ -247,10 +250,23 @@ class HpaController:
             async for event in events:
                 if run:
                     self._handle_event(reconciler, event)
-                elif event.type is EventType.DELETED:
-                    reconciler.target_index.drop(event.object)
                 else:
-                    reconciler.target_index.put(event.object)
+                    self._handle_other(reconciler, event)
+
+    def _handle_other(self, reconciler: Reconciler, event: WatchEvent) -> None:
+        """Record an autoscaler that another controller runs; where it gives up a target, run ours at once."""
+        before = reconciler.target_index.users_of(event.old or event.object)
+        if event.type is EventType.DELETED:
+            reconciler.target_index.drop(event.object)
+        else:
+            reconciler.target_index.put(event.object)
+        if before == reconciler.target_index.users_of(event.old or event.object):
+            return
+        api_version, kind = self._options.mode.watched
+        namespace = str(event.object["metadata"].get("namespace") or "")
+        for user in before:
+            if user.kind == kind:
+                self._queue.add(ObjectKey(api_version, kind, user.name, namespace))
 
     def _handle_event(self, reconciler: Reconciler, event: WatchEvent) -> None:
         key = ObjectKey.of(event.object)

@@ -3,11 +3,11 @@
 from typing import Annotated, Final
 
 from kubernetes.client import V2HorizontalPodAutoscalerSpec, V2HorizontalPodAutoscalerStatus
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, WithJsonSchema
 
 from ocf.controllers.hpa.modes import GROUP, OWN
 from ocf.objects import Manifest
-from ocf.runtime.crds import AGE, CRDVersion, PrinterColumn, QuantityText, crd
+from ocf.runtime.crds import AGE, CRDVersion, PrinterColumn, QuantityText, RuleReason, ValidationRule, crd, rules
 
 __all__ = ["HorizontalAutoscaler", "HorizontalAutoscalerSettings", "HorizontalAutoscalerSpec", "definition"]
 
@@ -69,21 +69,74 @@ class HorizontalAutoscalerSettings(BaseModel):
     ] = None
 
 
+def _not_negative(path: str) -> ValidationRule:
+    """Return the rule of a quantity that must not be negative; `path` starts with a dot."""
+    parts = path[1:].split(".")
+    present = " && ".join(f"has(self.{'.'.join(parts[: number + 1])})" for number in range(len(parts)))
+    compared = f"quantity(string(self{path})).compareTo(quantity('0')) >= 0"
+    return ValidationRule(f"!({present}) || {compared}", message="must be greater than or equal to 0", field_path=path)
+
+
+@rules(
+    ValidationRule("self.maxReplicas >= 1", message="must be greater than 0", field_path=".maxReplicas"),
+    ValidationRule(
+        "self.minReplicas <= self.maxReplicas",
+        message="must be greater than or equal to `minReplicas`",
+        field_path=".maxReplicas",
+    ),
+    ValidationRule(
+        "self.minReplicas > 0 || (has(self.metrics) && self.metrics.exists(m, m.type in ['Object', 'External']))",
+        message="must specify at least one Object or External metric to support scaling to zero replicas",
+        reason=RuleReason.FORBIDDEN,
+        field_path=".metrics",
+    ),
+    *(
+        ValidationRule(f"self.scaleTargetRef.{field} != ''", reason=RuleReason.REQUIRED, field_path=".scaleTargetRef")
+        for field in ("kind", "name")
+    ),
+    *(
+        _not_negative(path)
+        for path in (".settings.tolerance", ".behavior.scaleUp.tolerance", ".behavior.scaleDown.tolerance")
+    ),
+    ValidationRule(
+        "!has(self.settings) || !has(self.settings.scaleUpLimitFactor)"
+        " || quantity(string(self.settings.scaleUpLimitFactor)).compareTo(quantity('1')) >= 0",
+        message="must be greater than or equal to 1",
+        field_path=".settings.scaleUpLimitFactor",
+    ),
+)
 class HorizontalAutoscalerSpec(V2HorizontalPodAutoscalerSpec):
     """The spec of a HorizontalPodAutoscaler, with settings."""
 
+    # The default replaces null, so the schema does not allow it.
+    min_replicas: Annotated[
+        int | None,
+        Field(alias="minReplicas"),
+        WithJsonSchema({"type": "integer", "minimum": 0, "description": "The lower limit of the replicas."}),
+    ] = 1
     settings: HorizontalAutoscalerSettings | None = None
+
+
+class HorizontalAutoscalerStatus(V2HorizontalPodAutoscalerStatus):
+    """The status of a HorizontalPodAutoscaler, with a summary."""
+
+    targets: Annotated[
+        str | None,
+        Field(description="Current and desired values of the metrics, as `kubectl get hpa` shows them."),
+    ] = None
 
 
 class HorizontalAutoscaler(BaseModel):
     """An autoscaler that the built-in controller does not see."""
 
     spec: HorizontalAutoscalerSpec
-    status: V2HorizontalPodAutoscalerStatus | None = None
+    status: HorizontalAutoscalerStatus | None = None
 
 
 _COLUMNS: Final = (
-    PrinterColumn("Reference", ".spec.scaleTargetRef.name", description="The scaled target."),
+    PrinterColumn("Kind", ".spec.scaleTargetRef.kind", description="The kind of the scaled target."),
+    PrinterColumn("Reference", ".spec.scaleTargetRef.name", description="The name of the scaled target."),
+    PrinterColumn("Targets", ".status.targets", description="Current and desired values of the metrics."),
     PrinterColumn("MinPods", ".spec.minReplicas"),
     PrinterColumn("MaxPods", ".spec.maxReplicas"),
     PrinterColumn("Replicas", ".status.currentReplicas"),
@@ -92,6 +145,7 @@ _COLUMNS: Final = (
         '.status.conditions[?(@.type=="ScalingActive")].status',
         description="Whether the desired replicas can be computed.",
     ),
+    PrinterColumn("Reason", '.status.conditions[?(@.type=="ScalingActive")].reason', description="Why, or why not."),
     AGE,
 )
 
@@ -104,4 +158,4 @@ def definition() -> Manifest:
         'horizontalautoscalers.autoscaling.ocf.dev'
     """
     version = CRDVersion(_VERSION, HorizontalAutoscaler, columns=_COLUMNS)
-    return crd(GROUP, version, short_names=["oha"], categories=["autoscaling"])
+    return crd(GROUP, version, short_names=["oha"], categories=["all", "autoscaling"])

@@ -103,8 +103,11 @@ class Reconciler:
             Its sync period.
         """
         key = ObjectKey.of(manifest)
-        self.target_index.put(manifest)
         state, is_new = self.states.get_or_create(key, manifest)
+        if state.parsed.problem:  # it scales nothing, so it claims nothing
+            self.target_index.drop(manifest)
+        else:
+            self.target_index.put(manifest)
         if is_new:
             self._deps.monitor.set_state(key.namespace, key.name, AutoscalerPhase.WAITING)
         return state.parsed.settings.sync_period
@@ -165,7 +168,9 @@ class Reconciler:
     async def _execute(self, manifest: Manifest, state: AutoscalerState) -> tuple[Plan, str]:
         """Plan a reconcile and carry it out; return the plan as it was carried out, and what failed."""
         parsed, mode = state.parsed, self._deps.mode
-        conflicting = self.target_index.conflicting_autoscaler(manifest) if mode is Mode.OWN_KIND else None
+        conflicting = None
+        if mode is Mode.OWN_KIND and not parsed.problem:
+            conflicting = self.target_index.conflicting_autoscaler(manifest)
         if parsed.problem or conflicting is not None:
             self._reset(state)
             planned = reject(parsed, Status.of(manifest.get("status")), conflicting, now=self._deps.clock.now())

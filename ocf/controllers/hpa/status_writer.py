@@ -10,6 +10,8 @@ from typing import Final
 from ocf.autoscaling.algorithm import Status
 from ocf.cluster import Cluster, Subresource
 from ocf.concepts.backoff import with_jitter
+from ocf.controllers.hpa.modes import OWN
+from ocf.controllers.hpa.targets_text import targets_text
 from ocf.errors import ApiError, ConflictError
 from ocf.objects import Manifest, ObjectKey
 
@@ -67,7 +69,7 @@ async def write_scale(
 
 
 async def write_status(cluster: Cluster, manifest: Manifest, status: Status) -> None:
-    """Write the status of an autoscaler.
+    """Write the status of an autoscaler; one of our own kind has the text of its metrics, too.
 
     Args:
         cluster: The cluster of the autoscaler.
@@ -78,6 +80,9 @@ async def write_status(cluster: Cluster, manifest: Manifest, status: Status) -> 
         ApiError: If the API server rejects the write.
     """
     written = {**manifest, "status": status.to_manifest()}
+    if manifest["kind"] == OWN[1]:
+        metrics = manifest["spec"].get("metrics") or ()
+        written["status"]["targets"] = targets_text(metrics, written["status"].get("currentMetrics") or ())
     await cluster.update(written, field_manager=FIELD_MANAGER, subresource=Subresource.STATUS)
 
 

@@ -79,6 +79,14 @@ class TargetIndex:
             if not self._by_target[target]:
                 del self._by_target[target]
 
+    def users_of(self, autoscaler: Manifest) -> frozenset[TargetUser]:
+        """Return the autoscalers that name the target of an autoscaler.
+
+        Args:
+            autoscaler: Its manifest.
+        """
+        return frozenset(self._by_target.get(scale_target_key(autoscaler).unversioned, ()))
+
     def conflicting_autoscaler(self, autoscaler: Manifest) -> TargetUser | None:
         """Return the autoscaler that keeps another one from running.
 

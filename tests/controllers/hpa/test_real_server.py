@@ -115,7 +115,8 @@ async def test_an_autoscaler_of_our_kind_scales_a_real_deployment(
                 len((await defined.list("v1", "Pod", ListOptions(namespace=home, label_selector="app=web"))).items) == 4
             )
             shown = await asyncio.to_thread(envtest.kubectl, "get", "oha", "web", "--no-headers")
-            assert shown.split()[:5] == ["web", "web", "9", "4", "True"]  # the minimum is not given
+            columns = ["web", "Deployment", "web", "10/10", "(avg)", "1", "9", "4", "True", "ValidMetricFound"]
+            assert shown.split()[:10] == columns
             stub.metrics.set_external(home, "queue", "10")
             await until(defined, ObjectKey.of(web), counts(1))
         events = await defined.list("events.k8s.io/v1", "Event", ListOptions(namespace=home))

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -108,6 +109,57 @@ class TestOwnKind:
                 await env.cluster.delete(first)
                 await periods(1)
                 assert await env.replicas() == 9
+
+        run_scenario(scenario)
+
+    def test_an_invalid_autoscaler_claims_nothing(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            env.queue(50)
+            wrong: Any = {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 4000}}}
+            invalid = await env.autoscale("invalid", target={"name": "web"}, **wrong)
+            await asyncio.sleep(2)
+            valid = await env.autoscale("valid", target={"name": "web"})
+            async with env.running() as process:
+                await periods(2)
+                assert (await env.replicas(), process.states()) == (5, {"invalid": 1, "running": 1})
+                assert (await env.conditions(valid))["ScalingActive"] == ("True", "ValidMetricFound")
+                await env.change(invalid, {"spec": {"behavior": None}})
+                env.queue(70)
+                await periods(2)
+                assert (await env.conditions(valid))["ScalingActive"] == REFUSED  # the older one is valid now
+                assert await env.replicas() == 7
+                await env.change(invalid, {"spec": wrong})
+                await periods(2)
+                assert (await env.conditions(invalid))["ScalingActive"] == ("False", "InvalidSpec")
+                assert (await env.conditions(valid))["ScalingActive"] == ("True", "ValidMetricFound")
+
+        run_scenario(scenario)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            pytest.param(None, id="it is deleted"),
+            pytest.param({"spec": {"scaleTargetRef": {"name": "other"}}}, id="it names another target"),
+        ],
+    )
+    def test_a_target_that_the_built_in_autoscaler_gives_up_is_scaled_at_once(
+        self, run_scenario: RunScenario, change: dict[str, Any] | None
+    ) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            env.queue(50)
+            await env.autoscale("ours", target={"name": "web"})
+            theirs = await env.autoscale("theirs", of=BUILT_IN, target={"name": "web"})
+            async with env.running():
+                await periods(2)
+                assert await env.replicas() == 3
+                if change is None:
+                    await env.cluster.delete(theirs)
+                else:
+                    await env.change(theirs, change)
+                await asyncio.sleep(1)
+                assert await env.replicas() == 5
 
         run_scenario(scenario)
 
