@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from ocf.autoscaling.algorithm.selector_errors import selector_error
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.api.defaulting import default
-from ocf.errors import ManifestError
-from ocf.objects import LabelSelector, Manifest, Quantity
+from ocf.objects import Manifest, Quantity
 from ocf.schema.metric_sources import PODLESS_METRICS, source_field
 
 __all__ = ["Autoscaler", "Behavior", "Metric", "MetricTarget", "ScalingPolicy", "ScalingRules"]
@@ -207,7 +207,7 @@ def _metric(metric: Manifest) -> Metric:
         container=source.get("container", ""),
         described_object=source.get("describedObject"),
         selector=selector,
-        selector_error=_selector_error(selector),
+        selector_error=selector_error(selector),
     )
 
 
@@ -234,14 +234,6 @@ def _rules(rules: Manifest) -> ScalingRules:
 def _policy(policy: Manifest) -> ScalingPolicy:
     seconds = policy.get("periodSeconds", 0)
     return ScalingPolicy(policy.get("type", ""), policy.get("value", 0), timedelta(seconds=seconds))
-
-
-def _selector_error(selector: Manifest | None) -> str:
-    try:
-        LabelSelector.of(selector)
-    except ManifestError as error:
-        return str(error)
-    return ""
 
 
 def _as_double(quantity: Quantity) -> float:

@@ -74,6 +74,8 @@ class Env:
     running: list[str] = field(default_factory=list)
     rivals: dict[str, str] = field(default_factory=dict)
     pending: dict[str, Any] = field(default_factory=dict)
+    is_recreated: bool = False
+    last_status: Manifest | None = None
 
     def __post_init__(self) -> None:
         self.target = ObjectKey("apps/v1", "Deployment", "web", self.namespace)
@@ -127,12 +129,10 @@ class Env:
 
     async def rival(self, name: str, *metrics: Manifest) -> None:
         """Create another workload with the same selector, and its autoscaler; wait until the controller knows it."""
-        mine, self.target = self.target, ObjectKey("apps/v1", "Deployment", name, self.namespace)
         template = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "app", "image": "app"}]}}
         spec = {"replicas": 1, "selector": {"matchLabels": LABELS}, "template": template}
         await self.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec})
-        await self.hpa(*metrics, name=name, target={"name": name})
-        self.target = mine
+        await self.hpa(*metrics, name=name, target={"kind": "Deployment", "name": name})
         key = ObjectKey(self.hpa_key.api_version, self.hpa_key.kind, name, self.namespace)
         async with asyncio.timeout(600):
             while not (await self.cluster.get(key)).get("status", {}).get("conditions"):  # noqa: ASYNC110 (another process)
@@ -143,8 +143,18 @@ class Env:
         """Request a change of the autoscaler after the next reconcile, which has already read it."""
         self.pending.update(spec)
 
+    def recreate_hpa(self) -> None:
+        """Request that the autoscaler is deleted and made anew after the next reconcile."""
+        self.is_recreated = True
+
     async def change_hpa_now(self) -> None:
         """Make the requested changes of the autoscaler."""
+        if self.is_recreated:
+            self.is_recreated = False
+            live = await self.cluster.get(self.hpa_key)
+            self.last_status = live.get("status")
+            await self.cluster.delete(self.hpa_key)
+            await self.create({**live, "metadata": {"name": live["metadata"]["name"]}})
         change, self.pending = {"spec": self.pending}, {}
         await self.cluster.patch(self.hpa_key, change, PatchOptions(patch_type=PatchType.MERGE, field_manager=_US))
 
@@ -183,6 +193,7 @@ class Env:
         cpu: str | None = "500m",
         memory: str | None = "1Gi",
         sidecar: str | None = None,
+        native_sidecar: str | None = None,
         phase: str = "Running",
         ready: str | None = "True",
         started: timedelta = _LONG_AGO,
@@ -194,14 +205,13 @@ class Env:
         containers = [{"name": "app", "image": "app", "resources": {"requests": requests}}]
         if sidecar is not None:
             containers.append({"name": "proxy", "image": "proxy", "resources": {"requests": {"cpu": sidecar}}})
-        made = await self.create(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": name, "labels": LABELS},
-                "spec": {"containers": containers},
-            }
-        )
+        spec: Manifest = {"containers": containers}
+        if native_sidecar is not None:
+            setup = {"name": "setup", "image": "setup", "resources": {"requests": {"cpu": "9"}}}
+            mesh = {"name": "mesh", "image": "mesh", "resources": {"requests": {"cpu": native_sidecar}}}
+            spec["initContainers"] = [setup, {**mesh, "restartPolicy": "Always"}]
+        metadata = {"name": name, "labels": LABELS}
+        made = await self.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
         now = datetime.now(UTC)
         since = format_time(now - (started if turned is None else turned))
         conditions = [] if ready is None else [{"type": "Ready", "status": ready, "lastTransitionTime": since}]

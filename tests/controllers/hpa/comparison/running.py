@@ -89,7 +89,8 @@ class ComparisonEnv:
             await self._change_hpa(env, len(syncs))
             hpa = await self._next(env, len(syncs))
             after, seen = syncs[-1].tick, syncs[-1].seen
-            completed = replace(after, at=at.isoformat(), status=hpa.get("status") or {}, replicas=await _replicas(env))
+            status, env.last_status = env.last_status or hpa.get("status") or {}, None
+            completed = replace(after, at=at.isoformat(), status=status, replicas=await _replicas(env))
             syncs[-1] = Sync(completed, seen)
             more = await anext(steps, "the end") != "the end"
         await asyncio.sleep(_DONE)  # events are sent asynchronously
@@ -112,7 +113,7 @@ class ComparisonEnv:
 
     async def _change_hpa(self, env: Env, number: int) -> None:
         """Change the autoscaler between two reconciles; a reconcile that has started does not see the change."""
-        if env.pending:
+        if env.pending or env.is_recreated:
             await asyncio.sleep(_DONE)
             await env.change_hpa_now()
             if self.gate.arrivals(env.namespace) > number:
@@ -150,14 +151,18 @@ def _reduced(manifest: Manifest) -> Manifest:
     kept = {"name", "namespace", "labels", "deletionTimestamp", "generation"}
     reduced: dict[str, Any] = {**manifest, "metadata": {k: v for k, v in manifest["metadata"].items() if k in kept}}
     if manifest["kind"] == "Pod":
-        spec = [_container(each) for each in manifest["spec"]["containers"]]
+        parts = [part for part in ("containers", "initContainers") if part in manifest["spec"]]
+        spec = {part: [_container(each) for each in manifest["spec"][part]] for part in parts}
         status = {k: v for k, v in manifest["status"].items() if k in {"phase", "startTime", "conditions"}}
-        reduced |= {"spec": {"containers": spec}, "status": status}
+        reduced |= {"spec": spec, "status": status}
     return reduced
 
 
 def _container(container: Manifest) -> Manifest:
-    return {"image": "app", **{key: value for key, value in container.items() if key in {"name", "resources"}}}
+    return {
+        "image": "app",
+        **{key: value for key, value in container.items() if key in {"name", "resources", "restartPolicy"}},
+    }
 
 
 @asynccontextmanager

@@ -1,37 +1,21 @@
-"""Scenarios: the changes of the cluster between the ticks of a controller.
-
-Each scenario is a generator: the code before a `yield` runs before a tick. Changes of the autoscaler are made after the
-next tick. Ticks are slightly more than two seconds apart.
-"""
+"""Scenarios: the changes of the cluster between the ticks of a controller; see `registry` for their form."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Final, TypeAlias
+from typing import Final
 
 from ocf.controllers.metrics_client import EXTERNAL_METRICS, RESOURCE_METRICS
 from ocf.objects import Manifest
+from tests.controllers.hpa.comparison import edge_scenarios
 from tests.controllers.hpa.comparison.env import Env, described, external, pods, resource
+from tests.controllers.hpa.comparison.registry import HALF, INGRESS, QUEUE, SCENARIOS, policy, scenario
 
-__all__ = ["DIFFERENCES", "SCENARIOS", "Scenario"]
+__all__ = ["DIFFERENCES", "SCENARIOS"]
 
-Scenario: TypeAlias = Callable[[Env], AsyncIterator[None]]
-SCENARIOS: Final[dict[str, Scenario]] = {}
-
-INGRESS: Final = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "shop"}
-HALF: Final = resource(utilization=50)
-QUEUE: Final = external("queue", average="10")
-
-
-def scenario(steps: Scenario) -> Scenario:
-    SCENARIOS[steps.__name__] = steps
-    return steps
-
-
-def policy(kind: str, value: int, seconds: int) -> Manifest:
-    return {"type": kind, "value": value, "periodSeconds": seconds}
+del edge_scenarios  # imported for its scenarios, which are registered
 
 
 @scenario
