@@ -1,14 +1,13 @@
 """Shared reads: several autoscalers use the result of one request."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from datetime import timedelta
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from ocf.controllers.hpa.snapshot.label_index import LabelIndex
+from ocf.controllers.hpa.snapshot.namespace_usage import NamespaceUsage
 from ocf.controllers.metrics_client import MetricsClient, PodUsage
-from ocf.controllers.metrics_client.usage import has_text_labels
 from ocf.errors import ServerError
 from ocf.objects import LabelSelector, Manifest
 
@@ -89,7 +88,7 @@ class SharedMetrics:
                 ("usage", namespace, selector), lambda: self._api.pod_metrics(namespace, selector)
             )
             return [PodUsage(entry) for entry in entries]
-        return found.matching(parse_label_selector(selector))
+        return found.select(parse_label_selector(selector))
 
     async def pod_metrics(self, namespace: str, selector: str = "") -> Sequence[Any]:
         """Return the usage of resources by pod; as `MetricsClient`."""
@@ -127,15 +126,9 @@ class SharedMetrics:
     async def _answer(self, ask: Callable[[], Awaitable[Sequence[Any]]]) -> Sequence[Any]:
         return await with_timeout(ask(), self._timeout)
 
-    async def _usage(self, namespace: str) -> LabelIndex[int, PodUsage] | None:
+    async def _usage(self, namespace: str) -> NamespaceUsage | None:
         """Return all entries of a namespace by their labels; None if an entry has no labels."""
-        index: LabelIndex[int, PodUsage] = LabelIndex()
-        for position, entry in enumerate(await self._answer(lambda: self._api.pod_metrics(namespace))):
-            labels = _labels(entry)
-            if not labels:
-                return None
-            index.put(position, labels, PodUsage(entry))
-        return index
+        return NamespaceUsage.of(await self._answer(lambda: self._api.pod_metrics(namespace)))
 
 
 async def with_timeout(work: Awaitable[T], limit: timedelta | None) -> T:
@@ -174,10 +167,3 @@ def _seen(task: asyncio.Task[Any]) -> None:
     """Mark the error of a task as retrieved, in case every caller was cancelled."""
     if not task.cancelled():
         task.exception()
-
-
-def _labels(entry: Any) -> Mapping[str, str] | None:
-    """Return the labels of an entry; None if it has none, or if they are malformed."""
-    metadata = entry.get("metadata") if isinstance(entry, Mapping) else None
-    labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
-    return labels if has_text_labels(labels) else None
