@@ -1,6 +1,6 @@
 """`NamespaceUsage`: the usage of the pods of a namespace, which selectors are applied to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 from ocf.controllers.hpa.snapshot.label_index import LabelIndex
@@ -51,7 +51,7 @@ class NamespaceUsage:
         return [self._usage.setdefault(position, PodUsage(entry)) for position, entry in found]
 
     def _group(self, labels: Any) -> list[tuple[int, Any]] | None:
-        if not labels or not isinstance(labels, Mapping):
+        if not labels or labels.__class__ is not dict:
             return None
         identity = tuple(labels.items())
         try:
@@ -65,5 +65,5 @@ class NamespaceUsage:
 
 
 def _labels_of(entry: Any) -> Any:
-    metadata = entry.get("metadata") if isinstance(entry, Mapping) else None
-    return metadata.get("labels") if isinstance(metadata, Mapping) else None
+    metadata = entry.get("metadata") if entry.__class__ is dict else None
+    return metadata.get("labels") if metadata.__class__ is dict else None
