@@ -65,5 +65,5 @@ class NamespaceUsage:
 
 
 def _labels_of(entry: Any) -> Any:
-    metadata = entry.get("metadata") if entry.__class__ is dict else None
+    metadata: Any = entry.get("metadata") if entry.__class__ is dict else None
     return metadata.get("labels") if metadata.__class__ is dict else None
