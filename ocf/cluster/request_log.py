@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from ocf.cluster.protocol import Subresource
 
@@ -25,7 +26,10 @@ class Verb(StrEnum):
     @property
     def is_read(self) -> bool:
         """Whether the verb never changes an object."""
-        return self in (Verb.GET, Verb.LIST, Verb.WATCH)
+        return self in _READS
+
+
+_READS: Final = frozenset({Verb.GET, Verb.LIST, Verb.WATCH})
 
 
 @dataclass(frozen=True, slots=True)

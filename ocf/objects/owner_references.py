@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ocf.objects.manifest import Manifest, split_api_version
 from ocf.objects.paths import get_field
 
 __all__ = ["ControllerReference", "controller_of"]
-
-_FIELDS: Final = ("apiVersion", "kind", "name", "uid")
 
 
 class ControllerReference(NamedTuple):
@@ -54,6 +52,9 @@ def controller_of(live: Manifest) -> ControllerReference | None:
     for reference in get_field(live, ("metadata", "ownerReferences")) or ():
         if reference.get("controller"):
             return ControllerReference(
-                *(str(reference.get(field, "")) for field in ("apiVersion", "kind", "name", "uid"))
+                str(reference.get("apiVersion", "")),
+                str(reference.get("kind", "")),
+                str(reference.get("name", "")),
+                str(reference.get("uid", "")),
             )
     return None

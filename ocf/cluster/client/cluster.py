@@ -1,8 +1,7 @@
 """`ApiServerCluster`: each verb finds the path of the kind, sends the request and reads the answer."""
 
 import os
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -167,8 +166,11 @@ class ApiServerCluster:
         """
         resource = await self._discovery.find(api_version, kind)
         request = requests.watching(resource, options, seconds=self._watch_timeout)
-        with self._invalidating(api_version):
+        try:
             stream = await self._connection.stream(request)
+        except UnknownPathError:
+            self._discovery.forget(api_version)
+            raise
         lines = LineBuffer()
         try:
             while chunk := await stream.read():
@@ -244,14 +246,9 @@ class ApiServerCluster:
         build: Callable[[DiscoveredResource], HttpRequest],
     ) -> Manifest:
         request = build(await self._discovery.find(api_version, kind, subresource))
-        with self._invalidating(api_version):
-            return await self._connection.send(request)
-
-    @contextmanager
-    def _invalidating(self, api_version: str) -> Iterator[None]:
-        """Drop the discovered resources of a group version when one of its paths does not exist: a CRD has changed."""
         try:
-            yield
+            return await self._connection.send(request)
         except UnknownPathError:
+            # The discovered resources are out of date: a CRD has changed.
             self._discovery.forget(api_version)
             raise

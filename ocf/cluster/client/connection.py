@@ -13,8 +13,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -38,6 +37,7 @@ __all__ = ["Connection", "Stream"]
 _OK: Final = range(200, 300)
 _UNAUTHORIZED: Final = 401
 _READ_BUFFER: Final = 2**21  # events of a watch can be large
+_UNLIMITED: Final = aiohttp.ClientTimeout()  # in addition to the timeout around the request
 _NO_ANSWER: Final = (aiohttp.ClientError, OSError, TimeoutError)
 
 
@@ -103,9 +103,11 @@ class Connection:
         Raises:
             ApiError: If the server rejects the request, does not answer, or its answer is too long.
         """
-        with _no_answer(request):
-            async with asyncio.timeout(self._timeout), await self._open(request, aiohttp.ClientTimeout()) as answer:
+        try:
+            async with asyncio.timeout(self._timeout), await self._open(request, _UNLIMITED) as answer:
                 body = await _body(answer, most_bytes, request_line=str(request))
+        except _NO_ANSWER as error:
+            raise _unanswered(request, error) from error
         return read_object(body, code=answer.status, request_line=str(request))
 
     async def stream(self, request: HttpRequest) -> "Stream":
@@ -120,9 +122,11 @@ class Connection:
         Raises:
             ApiError: If the server rejects the request, or does not answer.
         """
-        with _no_answer(request):
+        try:
             async with asyncio.timeout(self._timeout):
                 answer = await self._open(request, aiohttp.ClientTimeout(sock_read=self._idle_timeout))
+        except _NO_ANSWER as error:
+            raise _unanswered(request, error) from error
         return Stream(request, answer, self._streams)
 
     async def close(self) -> None:
@@ -139,15 +143,16 @@ class Connection:
         credential = await self._credential(request)
         try:
             body = None if request.body is None else _ENCODER.encode(request.body).encode()
-            with _no_answer(request):
-                answer = await self._pool(request).request(
-                    request.method,
-                    self._url(request),
-                    data=body,
-                    headers=self._headers_of(request, credential),
-                    timeout=timeouts,
-                    **self._route(request, credential),
-                )
+            answer = await self._pool(request).request(
+                request.method,
+                self._url(request),
+                data=body,
+                headers=self._headers_of(request, credential),
+                timeout=timeouts,
+                **self._route(request, credential),
+            )
+        except _NO_ANSWER as error:
+            raise _unanswered(request, error) from error
         except (TypeError, ValueError) as error:
             # The manifest is not valid JSON, or the credentials are not a valid header. An invalid address is a
             # ValueError of the library, and is caught before.
@@ -241,8 +246,10 @@ class Stream:
         Raises:
             ServerError: If the connection breaks or is idle for too long.
         """
-        with _no_answer(self.request):
+        try:
             return await self.answer.content.readany()
+        except _NO_ANSWER as error:
+            raise _unanswered(self.request, error) from error
 
     def close(self) -> None:
         """Close the connection; it cannot be reused while the server is sending."""
@@ -275,13 +282,9 @@ async def _body(answer: aiohttp.ClientResponse, limit: int | None, *, request_li
     return bytes(body)
 
 
-@contextmanager
-def _no_answer(request: HttpRequest) -> Iterator[None]:
-    """Convert errors of the HTTP library to `ServerError`."""
-    try:
-        yield
-    except _NO_ANSWER as error:
-        raise ServerError(f"{request}: no answer: {_why(error)}") from error
+def _unanswered(request: HttpRequest, error: Exception) -> ServerError:
+    """Return the error of a request that the HTTP library could not complete."""
+    return ServerError(f"{request}: no answer: {_why(error)}")
 
 
 def _why(error: Exception) -> str:

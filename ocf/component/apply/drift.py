@@ -90,15 +90,18 @@ class _Comparison:
                     self._report(path, Why.CHANGED, desired, live)
 
     def _map(self, desired: Manifest, live: Any, fields: Manifest, path: FieldPath) -> None:
+        known = live if isinstance(live, dict) else {}
+        declared = 0
         for key, value in desired.items():
-            owned = fields.get("f:" + key)
-            stored = live.get(key, _ABSENT) if isinstance(live, dict) else _ABSENT
-            if stored is _ABSENT and is_dropped(value, type_at(self._kind, path), key):
-                continue
-            if owned is None or stored is _ABSENT:
+            owned, stored = fields.get("f:" + key), known.get(key, _ABSENT)
+            declared += owned is not None
+            if owned is not None and stored is not _ABSENT:
+                if owned or value != stored or type(value) is not type(stored):
+                    self.compare(value, stored, owned, (*path, key))
+            elif stored is not _ABSENT or not is_dropped(value, type_at(self._kind, path), key):
                 self._report((*path, key), Why.NOT_OWNED, value, None if stored is _ABSENT else stored)
-            elif owned or value != stored or type(value) is not type(stored):
-                self.compare(value, stored, owned, (*path, key))
+        if declared + ("." in fields) == len(fields):
+            return
         for field in fields:
             if field[2:] not in desired and field != ".":
                 self._report((*path, field[2:]), Why.NO_LONGER_DECLARED)

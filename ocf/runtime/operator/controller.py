@@ -170,14 +170,13 @@ class Controller:
         key = ObjectKey.of(event.object)
         deleted = event.type is EventType.DELETED
         version = "" if deleted else str(event.object["metadata"].get("resourceVersion") or "")
-        background = event.type is EventType.ADDED and self._is_old(event.object)
         for owner in dict.fromkeys(self._affected_owners(key, event)):
             run_state = self._runs.get(owner)
             if run_state is not None:
                 # The versions that a running reconcile observes are complete only at its end.
                 run_state.event_versions[key] = version
             elif not self._index.has_seen(owner, key, version):
-                self.queue.add(owner, background=background)
+                self.queue.add(owner, background=event.type is EventType.ADDED and self._is_old(event.object))
 
     async def _reconcile_key(self, owner: ObjectKey) -> timedelta | None:
         """Reconcile an owner; enqueue it again if events arrived meanwhile that the reconcile has not observed."""
@@ -236,8 +235,9 @@ class Controller:
 
     def _follow(self, api_version: str, kind: str, namespace: str) -> None:
         scope = (api_version, kind, namespace)
-        unfollowed = (api_version, kind) in {*self.operator.uncached, *_NOT_FOLLOWED}
-        if scope in self._following or unfollowed or self._start is None:
+        if scope in self._following or self._start is None:
+            return
+        if (api_version, kind) in {*self.operator.uncached, *_NOT_FOLLOWED}:
             return
         self._following.add(scope)
         self._start(self._followed(*scope), f"{self.operator.name} follows {kind} {namespace}".rstrip())
