@@ -5,6 +5,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
@@ -29,7 +30,7 @@ from benchmarks import (
     rendering,
 )
 from benchmarks.figures import Case, Count, Figure, Suite, counted, timed
-from benchmarks.report import as_json, print_table
+from benchmarks.report import as_json, as_markdown, print_table, with_figures
 from benchmarks.timer import calls_for, sample
 
 _SUITES: Final = (
@@ -67,6 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return the exit status: 1 if a limit is missed."""
     parser = _parser()
     wanted = parser.parse_args(arguments)
+    if wanted.page is not None:
+        try:
+            with_figures(wanted.page.read_text(encoding="utf-8"), "")
+        except (OSError, ValueError) as problem:
+            parser.error(f"--page {wanted.page}: {problem}")
     with ExitStack() as stack:
         made = [_QUICK.get(suite, suite) if wanted.quick else suite for suite in _SUITES]
         suites = [stack.enter_context(suite()) for suite in made]
@@ -80,10 +86,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             gc.freeze()
             stack.callback(gc.unfreeze)
         figures = _measured(suites, rounds=1 if wanted.quick else _ROUNDS, judged=not wanted.quick)
+    if wanted.page is not None:
+        page = with_figures(wanted.page.read_text(encoding="utf-8"), as_markdown(machine.describe(), figures))
+        wanted.page.write_text(page, encoding="utf-8")
     if wanted.output == "json":
         print(as_json(machine.describe(), figures))
+    elif wanted.output == "markdown":
+        print(as_markdown(machine.describe(), figures))
     else:
-        print_table(machine.describe(), figures, markdown=wanted.output == "markdown")
+        print_table(machine.describe(), figures)
     missed = [figure.name for figure in figures if figure.holds is False]
     if missed:
         print(f"limit missed: {', '.join(missed)}", file=sys.stderr)
@@ -105,6 +116,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "-o", "--output", choices=("table", "markdown", "json"), default="table", help="default: %(default)s"
+    )
+    parser.add_argument(
+        "--page", type=Path, help="also write the figures into this page in Markdown, between its markers"
     )
     parser.add_argument(
         "--quick",

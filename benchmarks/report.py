@@ -1,4 +1,4 @@
-"""Output of the figures: a table for users, JSON for programs."""
+"""Output of the figures: a table for users, Markdown for the page, JSON for programs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,12 +9,15 @@ from rich.table import Table
 
 from benchmarks.figures import Figure, Unit
 
-__all__ = ["as_json", "print_table"]
+__all__ = ["as_json", "as_markdown", "print_table", "with_figures"]
 
 _WIDE = 130
-_LONGEST_LINE = 250
+_HEADINGS = ("name", "what is measured", "minimum", "median", "maximum", "limit", "ratio to", "holds")
+_TEXTS = ("name", "what is measured", "holds")
+_BEGIN, _END = "<!-- begin: figures -->\n", "<!-- end: figures -->\n"
 _STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
-_VERDICTS = {True: "[green]yes[/]", False: "[bold red]NO[/]", None: ""}
+_VERDICTS = {True: "yes", False: "NO", None: ""}
+_COLOURS = {"yes": "[green]yes[/]", "NO": "[bold red]NO[/]", "": ""}
 
 
 def as_json(machine: Mapping[str, str | int], figures: Sequence[Figure]) -> str:
@@ -22,21 +25,51 @@ def as_json(machine: Mapping[str, str | int], figures: Sequence[Figure]) -> str:
     return json.dumps({"machine": dict(machine), "figures": [figure.to_json() for figure in figures]}, indent=2)
 
 
-def print_table(machine: Mapping[str, str | int], figures: Sequence[Figure], *, markdown: bool = False) -> None:
+def as_markdown(machine: Mapping[str, str | int], figures: Sequence[Figure]) -> str:
+    """Return the figures as a table in Markdown, under the machine's description."""
+    lines = [_HEADINGS, ["---" if heading in _TEXTS else "--:" for heading in _HEADINGS], *map(_cells, figures)]
+    table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    return f"{_described(machine)}\n\n{table}"
+
+
+def with_figures(page: str, figures: str) -> str:
+    """Return a page with other figures.
+
+    Args:
+        page: The page, with the markers `<!-- begin: figures -->` and `<!-- end: figures -->`, each on its own line.
+        figures: What to put between them.
+
+    Raises:
+        ValueError: If the page does not have the markers in this order.
+    """
+    before, begin, rest = page.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not (begin and end):
+        raise ValueError(f"the page needs the lines {_BEGIN.strip()} and {_END.strip()}, to put the figures between")
+    return f"{before}{begin}\n{figures}\n{end}{after}"
+
+
+def print_table(machine: Mapping[str, str | int], figures: Sequence[Figure]) -> None:
     """Print the figures, one row each, under the machine's description."""
     console = Console()
     # Rather a line that wraps than a number that is cut off.
-    console.width = _LONGEST_LINE if markdown else max(console.width, _WIDE)
-    console.print(f"{machine['cpu']}, {machine['cores']} cores, {machine['python']}, {machine['platform']}\n")
-    table = Table(box=box.MARKDOWN if markdown else box.SIMPLE_HEAD, pad_edge=markdown)
-    table.add_column("name", no_wrap=True)
-    table.add_column("what is measured")
-    for heading in ("minimum", "median", "maximum", "limit", "ratio to"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("holds", no_wrap=True)
+    console.width = max(console.width, _WIDE)
+    console.print(f"{_described(machine)}\n")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in _HEADINGS:
+        table.add_column(
+            heading,
+            justify="left" if heading in _TEXTS else "right",
+            no_wrap=heading != "what is measured",
+        )
     for figure in figures:
-        table.add_row(*_cells(figure))
+        *cells, verdict = _cells(figure)
+        table.add_row(*cells, _COLOURS[verdict])
     console.print(table)
+
+
+def _described(machine: Mapping[str, str | int]) -> str:
+    return f"{machine['cpu']}, {machine['cores']} cores, {machine['python']}, {machine['platform']}"
 
 
 def _cells(figure: Figure) -> tuple[str, ...]:

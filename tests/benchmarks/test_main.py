@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
 from benchmarks import __main__ as command
 from benchmarks.figures import Case, Count, Suite
+from benchmarks.report import with_figures
 
 
 def case(name: str, limit: float | None = None, against: str = "") -> Case:
@@ -77,3 +79,43 @@ def test_a_markdown_table_has_one_line_per_benchmark(capsys: pytest.CaptureFixtu
         "one.slow",
         "one.writes",
     ]
+
+
+def test_the_page_gets_the_figures_between_its_markers(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text(
+        "Before.\n<!-- begin: figures -->\nstale figures\n<!-- end: figures -->\nAfter.\n", encoding="utf-8"
+    )
+    for _ in range(2):
+        command.main(["-k", "one.writes", "--page", str(page)])
+        before, begin, rest = page.read_text(encoding="utf-8").partition("<!-- begin: figures -->\n")
+        figures, _, after = rest.partition("<!-- end: figures -->\n")
+        assert (before, bool(begin), after) == ("Before.\n", True, "After.\n")
+        assert "stale figures" not in figures
+        assert [line.split(" | ")[0] for line in figures.splitlines() if line.startswith("| one.")] == ["| one.writes"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="no markers"),
+        pytest.param("<!-- end: figures -->\n<!-- begin: figures -->\n", id="in the wrong order"),
+    ],
+)
+def test_a_page_without_markers_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="the page needs the lines <!-- begin: figures --> and <!-- end: figures -->"):
+        with_figures(text, "figures")
+
+
+def test_a_page_without_markers_is_refused_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text("no markers", encoding="utf-8")
+    with pytest.raises(SystemExit) as stopped:
+        command.main(["--page", str(page)])
+
+    assert stopped.value.code == 2
+    written = capsys.readouterr()
+    assert "the page needs the lines" in written.err
+    assert "round" not in written.err
