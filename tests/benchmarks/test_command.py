@@ -69,6 +69,8 @@ def test_the_promised_limits_are_stated(quick_figures: Figures) -> None:
         "nodegroups.pack": 500_000_000,
         "nodegroups.pack.many": 10_000_000_000,
         "nodegroups.drain": 2_000_000_000,
+        "nodegroup-controller.reconcile": 2_000,
+        "nodegroup-controller.requests": 0,
     }
 
 
