@@ -133,7 +133,8 @@ def _first_start(policy: ScalingPolicy, wanted: int, cap: int, *, up: bool) -> i
         limit = apply_behavior_limits(
             start, MOST if up else -1, minimum=-MOST, maximum=MOST, behavior=both, history=_NONE, now=LATEST
         )
-        return limit.allowances[0][2]
+        # No policy is asked at the largest number, from which there is no way up.
+        return limit.allowances[0][2] if limit.allowances else start
 
     return first_holding(0, cap + 1, lambda start: allowed(start) >= wanted)
 
