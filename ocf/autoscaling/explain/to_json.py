@@ -6,10 +6,11 @@ written as strings, like in the Kubernetes API; instants are RFC 3339; periods a
 
 import math
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
-from ocf.autoscaling.algorithm import Calculation, History, Limit, MetricOutcome, ScaleEvent, Settings, Stabilization
+from ocf.autoscaling.algorithm import Calculation, Limit, MetricOutcome, ScaleEvent, Settings, Stabilization
+from ocf.autoscaling.algorithm.history import window_start
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount, instant
 from ocf.autoscaling.explain.next_syncs import HoldRelease
@@ -157,7 +158,7 @@ def _bound(explanation: Explanation) -> dict[str, Any]:
         "conditions": [each.to_manifest() for each in decision.status.conditions],
         "events": [{"type": each.type, "reason": each.reason, "message": each.message} for each in decision.events],
         "error": None if decision.error is None else {"kind": decision.error.kind, "message": decision.error.message},
-        "history": _history(explanation.history),
+        "history": _history(explanation),
         "thresholds": [_thresholds(each, explanation) for each in explanation.thresholds],
         "levers": [
             {
@@ -213,12 +214,18 @@ def _release(release: HoldRelease | None) -> dict[str, Any] | None:
     return None if release is None else {"at": instant(release.at), "replicas": release.replicas}
 
 
-def _history(history: History) -> dict[str, Any]:
+def _history(explanation: Explanation) -> dict[str, Any]:
+    history, behavior = explanation.history, explanation.decision.snapshot.autoscaler.behavior
+    longest = timedelta() if behavior is None else max(behavior.up.longest_period, behavior.down.longest_period)
+    first = window_start(explanation.decision.trace.now, longest)
+
     def entry(replicas: int, at: datetime) -> dict[str, Any]:
         return {"replicas": replicas, "at": instant(at)}
 
     def events(found: Iterable[ScaleEvent]) -> list[dict[str, Any]]:
-        return [{"change": each.change, "at": instant(each.at)} for each in found]
+        # Assumed changes are shown only where a policy counts them.
+        shown = (each for each in found if each.at >= first or not explanation.is_assumed(each.at))
+        return [{"change": each.change, "at": instant(each.at)} for each in shown]
 
     known = history.recommendations
     return {
