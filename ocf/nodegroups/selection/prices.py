@@ -40,7 +40,7 @@ def unit_prices(templates: Sequence[NodeTemplate], wanted: Resources) -> UnitPri
         >>> def offer(cpu: int, price: float) -> NodeTemplate:
         ...     size = Resources(cpu=cpu, memory=4 * 2**30)
         ...     return NodeTemplate(group="g", price=price, node=Node(name="", allocatable=size))
-        >>> prices = unit_prices([offer(2000, 0.1), offer(4000, 0.18)], Resources(cpu=8000, memory=2**34))
+        >>> prices = unit_prices([offer(2000, 0.1), offer(4000, 0.18)], Resources(cpu=8000, memory=12 * 2**30))
         >>> round(prices.of(Resources(cpu=4000, memory=4 * 2**30)), 9)
         0.18
     """
