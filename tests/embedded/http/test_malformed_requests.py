@@ -22,6 +22,7 @@ async def reply_to(server: HttpServer, request: bytes) -> bytes:
         return await reader.read()
     finally:
         writer.close()
+        await writer.wait_closed()
 
 
 @pytest.mark.parametrize(
