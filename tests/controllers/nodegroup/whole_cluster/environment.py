@@ -202,8 +202,9 @@ class Environment(support.Env[Cluster, ShiftedClock]):
         await self.until("three reconciles without a write", is_idle)
         before, written = await self._versions(), self.audit.writes(*users)
         await completed(IDLE)
-        assert self.audit.writes(*users)[len(written) :] == []
-        assert await self._versions() == before
+        late = self.audit.writes(*users)[len(written) :]
+        assert not late, late
+        assert await self._versions() == before, "an object has changed"
 
     async def _versions(self) -> set[tuple[str, str]]:
         """Return the versions of the objects of our controllers; those of others may still change."""
