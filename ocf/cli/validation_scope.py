@@ -57,7 +57,8 @@ class Scope:
 
     Args:
         valid: Number of valid autoscalers.
-        invalid: Number of invalid ones, and of files and documents that should have contained one.
+        invalid: Number of invalid ones, and of documents that should have contained one.
+        unread: Number of files and folders that cannot be read, or are empty folders.
         passed_over: Number of documents by reason.
         kinds: Number of objects of other kinds.
         notes: One note for each file and reason, in order.
@@ -65,6 +66,7 @@ class Scope:
 
     valid: int = 0
     invalid: int = 0
+    unread: int = 0
     passed_over: Counter[PassedOver] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     notes: dict[tuple[str, PassedOver], str] = field(default_factory=dict)
@@ -81,7 +83,7 @@ class Scope:
             self.kinds[str(document.manifest.get("kind") or "none")] += 1
             self.passed_over[PassedOver.OTHER_KIND] += 1
             return False
-        if document.number == 0 and not document.text:
+        if _is_unread(document):
             return True  # a file or folder that cannot be read may contain anything
         from ocf.cli.validation_places import has_plain_keys, names_autoscaler
 
@@ -105,7 +107,9 @@ class Scope:
         if reason is not None:
             self._pass_over(report.document, reason)
             return False
-        if report.valid:
+        if _is_unread(report.document):
+            self.unread += 1
+        elif report.valid:
             self.valid += 1
         else:
             self.invalid += 1
@@ -116,12 +120,14 @@ class Scope:
         self.notes.setdefault((document.file, reason), _NOTES.get(reason, document.problem))
 
     def lines(self) -> Iterator[str]:
-        """Yield the notes, and the summary of two lines."""
+        """Yield the notes, and the summary."""
         for (file, _), note in self.notes.items():
             yield f"note: {file}: passed over: {note}"
         total = self.valid + self.invalid
         result = f": {self.valid} valid, {self.invalid} invalid" if total else ""
         yield f"validated {_plural(total, KIND)}{result}"
+        if self.unread:
+            yield f"nothing could be validated in {_plural(self.unread, 'file or folder', 'files or folders')}"
         if self.passed_over:
             parts = [f"{self.passed_over[reason]} {reason}" for reason in PassedOver if self.passed_over[reason]]
             if self.kinds:
@@ -129,8 +135,12 @@ class Scope:
             yield f"passed over {_plural(self.passed_over.total(), 'document')}: {', '.join(parts)}"
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def _plural(count: int, noun: str, several: str = "") -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {several or f'{noun}s'}"
+
+
+def _is_unread(document: Document) -> bool:
+    return document.manifest is None and document.number == 0 and not document.text
 
 
 def _most_common(kinds: Counter[str]) -> str:

@@ -283,6 +283,14 @@ class TestBadInput:
             ],
         )
 
+    def test_the_summary_counts_as_autoscalers_only_what_was_read(self) -> None:
+        Path("deploy").mkdir()
+        answer = run("validate", "deploy", "gone.yaml", write("web.yaml", GOOD))
+        assert answer.stderr.splitlines() == [
+            "validated 1 HorizontalPodAutoscaler: 1 valid, 0 invalid",
+            "nothing could be validated in 2 files or folders",
+        ]
+
     def test_a_folder_without_files_is_an_error(self) -> None:
         Path("deploy").mkdir()
         assert validate("deploy") == (1, ["deploy: the folder contains no YAML or JSON files"])
