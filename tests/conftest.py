@@ -17,7 +17,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["ocf.testing.plugin"]
+pytest_plugins = ["ocf.testing.plugin", "tests.browser"]
 
 # New objects before a collection of the young ones, and how many of those before one of the older, and of all.
 _PACE: Final = (50_000, 20, 100)
