@@ -8,7 +8,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from enum import StrEnum
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -94,6 +94,9 @@ def nodegroups(  # noqa: PLR0913 (each is an option)
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     output: Annotated[PlanOutput, typer.Option(help="text for people, or json.")] = PlanOutput.TEXT,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="For explain: also write a page, FILE.html.")
+    ] = None,
     traceback: Traceback = False,
 ) -> None:
     """Show what node groups would do now and why, or run their controller.
@@ -105,6 +108,8 @@ def nodegroups(  # noqa: PLR0913 (each is an option)
         plans = action in (NodeGroupAction.PLAN, NodeGroupAction.EXPLAIN)
         if files and not plans:
             raise ConfigError(f"{action} takes no files, got {' '.join(files)}; plan and explain do")
+        if picture is not None:
+            _check_picture(picture, action)
         if plans and types:
             # A plan needs nothing of a provider but its types.
             provider = ProviderName.KWOK
@@ -131,7 +136,7 @@ def nodegroups(  # noqa: PLR0913 (each is an option)
             )
             return
         view, known = asyncio.run(_observe(choice, files or (), kubeconfig, context))
-        _print_plan(view, known, output, explain=action is NodeGroupAction.EXPLAIN)
+        _print_plan(view, known, output, explain=action is NodeGroupAction.EXPLAIN, picture=picture)
 
 
 async def _observe(
@@ -167,7 +172,17 @@ def _from_files(files: Sequence[str]) -> ClusterView:
     return view_of(manifests)
 
 
-def _print_plan(view: ClusterView, types: Sequence[InstanceType], output: PlanOutput, *, explain: bool) -> None:
+def _check_picture(picture: Path, action: NodeGroupAction) -> None:
+    from ocf.cli.explain.picture import check
+
+    if action is not NodeGroupAction.EXPLAIN:
+        raise ConfigError(f"--picture is for explain, not for {action}")
+    check(picture, (".html",))
+
+
+def _print_plan(
+    view: ClusterView, types: Sequence[InstanceType], output: PlanOutput, *, explain: bool, picture: Path | None
+) -> None:
     from datetime import UTC, datetime
 
     from ocf.controllers.nodegroup.plan import make_plan
@@ -175,6 +190,11 @@ def _print_plan(view: ClusterView, types: Sequence[InstanceType], output: PlanOu
     from ocf.nodegroups import Catalog
 
     plan = make_plan(view, Catalog.of(types), datetime.now(UTC).replace(microsecond=0))
+    if picture is not None:
+        from ocf.cli.explain.picture import write
+        from ocf.controllers.nodegroup.plan_page import plan_html
+
+        write(plan_html(view, plan), picture)
     if output is PlanOutput.JSON:
         typer.echo(json.dumps(plan_json(view, plan), indent=2))
         return

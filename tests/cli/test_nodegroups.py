@@ -14,6 +14,7 @@ from ocf.cli.nodegroup_providers import ProviderChoice, ProviderName, read_crede
 from ocf.controllers.nodegroup.providers.cluster_api import ClusterAPIProvider
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import load_documents
+from tests.browser import DARK, LIGHT, SUFFICIENT_CONTRAST, contrast, measured
 
 TYPES = [{"name": "small", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offerings": [{"zone": "fra", "price": 0.02}]}]
 
@@ -46,7 +47,15 @@ def cluster(tmp_path: Path) -> str:
         "spec": {"minNodes": 0, "maxNodes": 5, "datacenterID": "fra", "offeringIDs": ["small"]},
     }
     invalid = {**group, "metadata": {"name": "invalid", "namespace": "default"}, "spec": {"minNodes": 1}}
-    items = [group, invalid, pod("web", "1"), pod("huge", "64")]
+    full = pod("full", "1")
+    full["spec"]["nodeName"] = "other"
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "other"},
+        "status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "9"}},
+    }
+    items = [group, invalid, node, full, pod("web", "1"), pod("huge", "64")]
     path = tmp_path / "cluster.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return str(path)
@@ -63,6 +72,42 @@ def test_an_explanation_names_each_pod_and_each_node(types: str, cluster: str) -
     found = ask("explain", cluster, types)
     assert "pod shop/web: goes to default/workers-new-" in found
     assert "pod shop/huge: never fits: Insufficient cpu on small" in found
+
+
+def test_an_explanation_is_available_as_a_page(types: str, cluster: str, tmp_path: Path) -> None:
+    ask("explain", cluster, types, f"--picture={tmp_path / 'plan.html'}")
+    page = (tmp_path / "plan.html").read_text(encoding="utf-8")
+    assert "<p>pod shop/huge: never fits: Insufficient cpu on small</p>" in page
+    assert "default/workers: 0 nodes, 0 ready, 1 desired: add 1 small" in page
+    assert '<h3>other</h3><svg class="bar"' in page
+    assert 'aria-label="100 % cpu"' in page
+    assert "<p>ignored: no_group: it belongs to no group</p>" in page
+    assert "<script" not in page
+
+
+@pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])
+def test_the_page_can_be_read_on_a_telephone(
+    types: str, cluster: str, tmp_path: Path, chromium: str, scheme: str
+) -> None:
+    ask("explain", cluster, types, f"--picture={tmp_path / 'plan.html'}")
+    page = (tmp_path / "plan.html").read_text(encoding="utf-8")
+    found = measured(chromium, tmp_path, page, 390, scheme)
+    assert (found["scrolled"], found["outside"]) == (found["width"], [])
+    assert [each for each in found["texts"] if contrast(each["colour"], found["paper"]) < SUFFICIENT_CONTRAST] == []
+
+
+@pytest.mark.parametrize(
+    ("action", "picture", "problem"),
+    [
+        ("plan", "plan.html", "--picture is for explain, not for plan"),
+        ("explain", "plan.png", "--picture must end in .html, got 'plan.png'"),
+        ("explain", "gone/plan.html", "--picture: the folder gone does not exist"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_an_error(
+    types: str, cluster: str, action: str, picture: str, problem: str
+) -> None:
+    assert problem in ask(action, cluster, types, f"--picture={picture}", fails=True)
 
 
 def test_a_plan_is_available_as_json(types: str, cluster: str) -> None:

@@ -10,9 +10,10 @@ from html import escape
 from typing import Final, NamedTuple
 
 from ocf.autoscaling.explain.formatting import clock, duration
+from ocf.autoscaling.explain.html_page import COLOURS
 from ocf.autoscaling.explain.timeline import Timeline
 
-__all__ = ["PALETTE", "Legend", "describe", "legend", "standalone_svg", "to_svg"]
+__all__ = ["MARKS", "Legend", "describe", "legend", "standalone_svg", "to_svg"]
 
 _WIDTH, _HEIGHT = 360, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34, 18, 12, 40
@@ -20,13 +21,7 @@ _MOST_ROWS: Final = 6
 _STEPS: Final = (1, 2, 5)
 _TICKS: Final = 3
 
-PALETTE: Final = """\
-:root{color-scheme:light dark;--ink:#1f2328;--muted:#59636e;--paper:#fff;--card:#f6f8fa;--line:#d1d9e0;
---want:#6639ba;--up:#0550ae;--down:#953800}
-@media (prefers-color-scheme:dark){:root{--ink:#f0f6fc;--muted:#9da7b3;--paper:#0d1117;--card:#161b22;--line:#3d444d;
---want:#d2a8ff;--up:#79c0ff;--down:#ffa657}}
-@media print{:root{color-scheme:light;--ink:#000;--muted:#444;--paper:#fff;--card:#fff;--line:#999;
---want:#6639ba;--up:#0550ae;--down:#953800}}
+MARKS: Final = """\
 .chart{font:11px system-ui,sans-serif}.chart text{fill:var(--muted)}.chart .grid{stroke:var(--line);stroke-width:.6}
 .chart .now{stroke:var(--ink);stroke-width:1.2}.chart .point{fill:var(--want);stroke:var(--want)}
 .chart .assumed{fill:none;stroke:var(--want);stroke-dasharray:2 1.5}
@@ -35,7 +30,7 @@ PALETTE: Final = """\
 .chart .up{stroke:var(--up);stroke-dasharray:2 2}.chart .down{stroke:var(--down);stroke-dasharray:2 2}
 .chart text.t-up{fill:var(--up)}.chart text.t-down{fill:var(--down)}
 """
-"""Colours as CSS variables for both schemes and for print, and the marks of the chart."""
+"""The style of the marks of the chart."""
 
 
 class Legend(NamedTuple):
@@ -107,7 +102,7 @@ def standalone_svg(window: Timeline, title: str) -> str:
         title: The title.
     """
     paper = ".chart{background:var(--paper)}\n"
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{to_svg(window, title, style=PALETTE + paper)}\n'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{to_svg(window, title, style=COLOURS + MARKS + paper)}\n'
 
 
 def describe(window: Timeline) -> str:

@@ -10,9 +10,10 @@ from html import escape
 from itertools import groupby
 from typing import Final
 
-from ocf.autoscaling.explain.chart_svg import PALETTE, legend, to_svg
+from ocf.autoscaling.explain.chart_svg import MARKS, legend, to_svg
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import clock
+from ocf.autoscaling.explain.html_page import html_page
 from ocf.autoscaling.explain.text import Section, render
 from ocf.autoscaling.explain.timeline import Timeline, bounded_timelines
 
@@ -20,39 +21,6 @@ __all__ = ["to_html"]
 
 _INDENT: Final = "  "
 _COLUMNS: Final = re.compile(r" {2,}")
-_STYLE: Final = """\
-*{box-sizing:border-box}body{margin:0 auto;padding:1rem;max-width:46rem;background:var(--paper);color:var(--ink);
-font:1rem/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
-h1{font-size:1.35rem;line-height:1.25;margin:0 0 .25rem}h2{font-size:1.05rem;margin:1.75rem 0 .4rem}
-p{margin:.3rem 0}.at,figcaption,th{color:var(--muted)}
-.card{background:var(--card);border:1px solid var(--line);border-radius:.6rem;padding:.75rem 1rem;margin:1rem 0}
-.card p:nth-child(2){font-weight:600}dl{display:flex;flex-wrap:wrap;gap:.5rem;margin:1rem 0}
-dl div{flex:1 1 6rem;border:1px solid var(--line);border-radius:.6rem;padding:.4rem .75rem}
-dt{color:var(--muted);font-size:.875rem}dd{margin:0;font-size:1.35rem;font-variant-numeric:tabular-nums}
-figure{margin:1rem 0;break-inside:avoid}figure>svg{display:block;width:100%;max-width:38rem;height:auto}
-.legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem;list-style:none;padding:0;margin:.4rem 0;font-size:.875rem}
-.legend svg{width:1em;height:1em;vertical-align:-.1em;margin-right:.35em}
-ul.steps{margin:.2rem 0 .5rem;padding-left:1.2rem}
-ul.steps li.here{font-weight:600}table{border-collapse:collapse;width:100%;font-size:.9rem}
-td,th{text-align:left;padding:.25rem .5rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top}
-@media print{body{max-width:none;padding:0;font-size:10pt}h2{break-after:avoid}section{break-inside:avoid}}
-"""
-_PAGE: Final = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
 
 
 def to_html(explanation: Explanation, *, reported: Iterable[Section] = ()) -> str:
@@ -86,7 +54,7 @@ def to_html(explanation: Explanation, *, reported: Iterable[Section] = ()) -> st
         *(_section(each) for each in (*reported, *steps)),
         "</main>",
     ]
-    return _PAGE.format(title=escape(f"{name}: {_summary(explanation)}"), style=PALETTE + _STYLE, body="\n".join(body))
+    return html_page(title=f"{name}: {_summary(explanation)}", body="\n".join(body), marks=MARKS)
 
 
 def _summary(explanation: Explanation) -> str:

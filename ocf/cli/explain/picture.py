@@ -9,22 +9,23 @@ from typing import Final
 from ocf.autoscaling.explain import Explanation, Section, bounded_timelines, standalone_svg, to_html
 from ocf.errors import ConfigError
 
-__all__ = ["check", "save"]
+__all__ = ["check", "save", "write"]
 
 _FORMATS: Final = (".html", ".svg")
 
 
-def check(path: Path) -> None:
+def check(path: Path, formats: Sequence[str] = _FORMATS) -> None:
     """Reject a file that cannot be written.
 
     Args:
         path: The file.
+        formats: The suffixes that are known.
 
     Raises:
         ConfigError: If its suffix is unknown, or its folder does not exist.
     """
-    if path.suffix not in _FORMATS:
-        raise ConfigError(f"--picture must end in {' or '.join(_FORMATS)}, got {path.name!r}")
+    if path.suffix not in formats:
+        raise ConfigError(f"--picture must end in {' or '.join(formats)}, got {path.name!r}")
     if not path.parent.is_dir():
         raise ConfigError(f"--picture: the folder {path.parent} does not exist")
 
@@ -40,7 +41,19 @@ def save(explanation: Explanation, path: Path, *, reported: Sequence[Section] = 
     Raises:
         ConfigError: If there is no chart to draw, or the file cannot be written.
     """
-    content = to_html(explanation, reported=reported) if path.suffix == ".html" else _chart(explanation)
+    write(to_html(explanation, reported=reported) if path.suffix == ".html" else _chart(explanation), path)
+
+
+def write(content: str, path: Path) -> None:
+    """Write a picture into a file.
+
+    Args:
+        content: The page or the chart.
+        path: The file.
+
+    Raises:
+        ConfigError: If the file cannot be written.
+    """
     try:
         path.write_text(content, encoding="utf-8")
     except OSError as error:

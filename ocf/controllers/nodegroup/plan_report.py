@@ -8,7 +8,7 @@ from ocf.controllers.nodegroup.plan import Plan
 from ocf.controllers.nodegroup.remedies import remedy
 from ocf.nodegroups.scale_down import CandidateOutcome
 
-__all__ = ["plan_json", "plan_lines"]
+__all__ = ["outcome_text", "plan_json", "plan_lines", "pod_lines"]
 
 
 def plan_lines(view: ClusterView, plan: Plan, *, explain: bool = False) -> Iterator[str]:
@@ -31,8 +31,8 @@ def plan_lines(view: ClusterView, plan: Plan, *, explain: bool = False) -> Itera
         yield "there are no node groups"
     yield from plan.decision.problems
     if explain:
-        yield from _pods(plan)
-        yield from (f"node {each.node}: {_outcome(each)}" for each in plan.decision.scale_down.outcomes)
+        yield from pod_lines(plan)
+        yield from (f"node {each.node}: {outcome_text(each)}" for each in plan.decision.scale_down.outcomes)
         if plan.decision.scale_down.stopped:
             yield f"no node is removed: {plan.decision.scale_down.stopped}"
 
@@ -88,7 +88,12 @@ def plan_json(view: ClusterView, plan: Plan) -> dict[str, Any]:
     }
 
 
-def _pods(plan: Plan) -> Iterator[str]:
+def pod_lines(plan: Plan) -> Iterator[str]:
+    """Yield for each pending pod where it goes, or why it goes nowhere.
+
+    Args:
+        plan: The plan.
+    """
     for key, node in sorted(_placements(plan).items()):
         new = "" if node in plan.snapshot.nodes else " (a new node)"
         yield f"pod {key}: goes to {node}{new}"
@@ -101,7 +106,12 @@ def _placements(plan: Plan) -> dict[str, str]:
     return {**plan.decision.nominated, **plan.decision.scale_up.placements}
 
 
-def _outcome(outcome: CandidateOutcome) -> str:
+def outcome_text(outcome: CandidateOutcome) -> str:
+    """Return what happens to a node, why, and what would let it go.
+
+    Args:
+        outcome: The outcome of the node.
+    """
     message = f": {outcome.message}" if outcome.message else ""
     pod = f" ({outcome.pod})" if outcome.pod else ""
     found = remedy(outcome)

@@ -1,0 +1,69 @@
+"""A self-contained HTML page: it has no script and loads nothing, and its policy forbids both.
+
+It is readable on a screen of 390 pixels, in the dark scheme, and in print.
+"""
+
+from html import escape
+from typing import Final
+
+__all__ = ["COLOURS", "html_page"]
+
+COLOURS: Final = """\
+:root{color-scheme:light dark;--ink:#1f2328;--muted:#59636e;--paper:#fff;--card:#f6f8fa;--line:#d1d9e0;
+--want:#6639ba;--up:#0550ae;--down:#953800}
+@media (prefers-color-scheme:dark){:root{--ink:#f0f6fc;--muted:#9da7b3;--paper:#0d1117;--card:#161b22;--line:#3d444d;
+--want:#d2a8ff;--up:#79c0ff;--down:#ffa657}}
+@media print{:root{color-scheme:light;--ink:#000;--muted:#444;--paper:#fff;--card:#fff;--line:#999;
+--want:#6639ba;--up:#0550ae;--down:#953800}}
+"""
+"""Colours as CSS variables, for both schemes and for print."""
+
+_STYLE: Final = """\
+*{box-sizing:border-box}body{margin:0 auto;padding:1rem;max-width:46rem;background:var(--paper);color:var(--ink);
+font:1rem/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
+h1{font-size:1.35rem;line-height:1.25;margin:0 0 .25rem}h2{font-size:1.05rem;margin:1.75rem 0 .4rem}
+p{margin:.3rem 0}.at,figcaption,th{color:var(--muted)}
+.card{background:var(--card);border:1px solid var(--line);border-radius:.6rem;padding:.75rem 1rem;margin:1rem 0}
+.card p:nth-child(2){font-weight:600}dl{display:flex;flex-wrap:wrap;gap:.5rem;margin:1rem 0}
+dl div{flex:1 1 6rem;border:1px solid var(--line);border-radius:.6rem;padding:.4rem .75rem}
+dt{color:var(--muted);font-size:.875rem}dd{margin:0;font-size:1.35rem;font-variant-numeric:tabular-nums}
+figure{margin:1rem 0;break-inside:avoid}figure>svg{display:block;width:100%;max-width:38rem;height:auto}
+.legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem;list-style:none;padding:0;margin:.4rem 0;font-size:.875rem}
+.legend svg{width:1em;height:1em;vertical-align:-.1em;margin-right:.35em}
+ul.steps{margin:.2rem 0 .5rem;padding-left:1.2rem}
+ul.steps li.here{font-weight:600}table{border-collapse:collapse;width:100%;font-size:.9rem}
+td,th{text-align:left;padding:.25rem .5rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top}
+@media print{body{max-width:none;padding:0;font-size:10pt}h2{break-after:avoid}section{break-inside:avoid}}
+"""
+_PAGE: Final = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def html_page(*, title: str, body: str, marks: str = "") -> str:
+    """Return a page.
+
+    Args:
+        title: Its title, as text.
+        body: Its body, as HTML.
+        marks: Style of what only this page shows.
+
+    Example:
+        >>> page = html_page(title="1 < 2", body="<main>yes</main>")
+        >>> page.startswith("<!doctype html>"), "<title>1 &lt; 2</title>" in page
+        (True, True)
+    """
+    return _PAGE.format(title=escape(title), style=COLOURS + marks + _STYLE, body=body)
