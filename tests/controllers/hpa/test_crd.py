@@ -132,6 +132,10 @@ async def test_the_real_server_takes_the_definition_and_rejects_the_same(
             await envtest_cluster.create({**whole, "spec": {**whole["spec"], **change}}, field_manager="user")
     stored = await envtest_cluster.create(whole, field_manager="user")
     assert stored["spec"] == WHOLE["spec"]
+    # kubectl finds the kinds of a category in its cache of discovery, which only this command renews.
+    named = ("api-resources", "--categories=all", "--output=name")
+    while "horizontalautoscalers." not in await asyncio.to_thread(envtest.kubectl, *named):  # noqa: ASYNC110
+        await asyncio.sleep(0.1)
     listed = await asyncio.to_thread(envtest.kubectl, "get", "all", "-o", "name")
     assert "horizontalautoscaler.autoscaling.ocf.dev/web" in listed.split()
 
