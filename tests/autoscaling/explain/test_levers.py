@@ -1,7 +1,7 @@
 """Each field that is named gives the result that is named, and the value next to it does not."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 import pytest
@@ -13,7 +13,6 @@ from ocf.autoscaling.algorithm import (
     Autoscaler,
     Behavior,
     History,
-    Metric,
     MetricTarget,
     Recommendation,
     Scale,
@@ -26,14 +25,9 @@ from ocf.autoscaling.algorithm import (
 )
 from ocf.autoscaling.explain import Lever, explain, levers
 from ocf.objects import Quantity
+from tests.autoscaling.explain.values import NOON, QUEUE, ago
 
-NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
-QUEUE: Final = Metric("External", "queue", MetricTarget("AverageValue", average=1000))
 TARGET: Final = "spec.metrics[0].external.target.averageValue"
-
-
-def ago(seconds: float) -> datetime:
-    return NOON - timedelta(seconds=seconds)
 
 
 def rules(kind: str, value: int, period: int, window: int = 0, select: str = "Max") -> ScalingRules:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pytest
@@ -31,16 +31,10 @@ from ocf.autoscaling.algorithm import (
     normalize,
 )
 from ocf.autoscaling.explain import HoldRelease, explain, first_release, with_total
+from tests.autoscaling.explain.values import JUST, NOON, QUEUE, ago
 
-NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
-JUST: Final = timedelta(microseconds=1)
 PERIOD: Final = timedelta(seconds=15)
-QUEUE: Final = Metric("External", "queue", MetricTarget("AverageValue", average=1000))
 SHORT: Final = Settings(downscale_stabilization=timedelta(seconds=90), cpu_initialization_period=timedelta(seconds=70))
-
-
-def ago(seconds: float) -> datetime:
-    return NOON - timedelta(seconds=seconds)
 
 
 def web(**fields: Any) -> Autoscaler:

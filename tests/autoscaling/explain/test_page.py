@@ -12,8 +12,6 @@ from hypothesis import given, settings
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     History,
-    Metric,
-    MetricTarget,
     Recommendation,
     Scale,
     ScaleEvent,
@@ -35,8 +33,8 @@ from ocf.autoscaling.explain import (
 from tests.autoscaling.algorithm.test_properties import HISTORIES, NOON, SETTINGS, SNAPSHOTS
 from tests.autoscaling.explain.test_rendering import STATUSES
 from tests.autoscaling.explain.test_uncertainty import status_with
+from tests.autoscaling.explain.values import QUEUE
 
-QUEUE: Final = Metric("External", "queue", MetricTarget("AverageValue", average=1000))
 NAMESPACE: Final = {"svg": "http://www.w3.org/2000/svg"}
 
 

@@ -1,6 +1,6 @@
 """The headline names what decided: the metrics that failed, and the pods whose values are assumed."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import pytest
@@ -20,11 +20,10 @@ from ocf.autoscaling.algorithm import (
     decide,
 )
 from ocf.autoscaling.explain.reasons import reason_of
+from tests.autoscaling.explain.values import NOON, QUEUE
 
-NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LONG_AGO: Final = NOON - timedelta(hours=1)
 CPU: Final = Metric("Resource", "cpu", MetricTarget("Utilization", utilization=50))
-QUEUE: Final = Metric("External", "queue", MetricTarget("AverageValue", average=1000))
 GONE: Final = Unavailable("gone")
 
 

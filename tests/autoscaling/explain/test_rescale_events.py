@@ -1,13 +1,13 @@
 """The direction of the last rescale is that of the event from the time of the rescale."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 import pytest
 
 from ocf.autoscaling.explain import RescaleEvent, scaled_up
+from tests.autoscaling.explain.values import NOON
 
-NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 UP: Final = "New size: 5; reason: external metric queue(nil) above target"
 DOWN: Final = "New size: 2; reason: All metrics below target"
 

@@ -1,6 +1,6 @@
 """Recommendations that hold the replicas, and the end of each hold."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pytest
@@ -10,8 +10,6 @@ from ocf.autoscaling.algorithm import (
     Behavior,
     Decision,
     History,
-    Metric,
-    MetricTarget,
     Recommendation,
     Scale,
     ScaleEvent,
@@ -22,15 +20,9 @@ from ocf.autoscaling.algorithm import (
     decide,
 )
 from ocf.autoscaling.explain import hold_of, policy_allowances
+from tests.autoscaling.explain.values import JUST, NOON, QUEUE, ago
 
-NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
-JUST: Final = timedelta(microseconds=1)
 MINUTE: Final = timedelta(minutes=1)
-QUEUE: Final = Metric("External", "queue", MetricTarget("AverageValue", average=1000))
-
-
-def ago(seconds: float) -> datetime:
-    return NOON - timedelta(seconds=seconds)
 
 
 def web(**fields: Any) -> Autoscaler:

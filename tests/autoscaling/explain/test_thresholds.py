@@ -1,7 +1,7 @@
 """The thresholds are exact: at each one the result changes, and a thousandth below it does not."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from typing import Final
 
@@ -32,8 +32,8 @@ from ocf.autoscaling.algorithm import (
     decide,
 )
 from ocf.autoscaling.explain import MetricThresholds, metric_thresholds, with_total
+from tests.autoscaling.explain.values import NOON
 
-NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 AGO: Final = st.integers(0, 400).map(lambda seconds: NOON - timedelta(seconds=seconds))
 PODS: Final = st.lists(
     st.builds(

@@ -1,7 +1,7 @@
 """The result of a controller with any history is within the range that its status permits."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pytest
@@ -37,8 +37,8 @@ from ocf.autoscaling.explain import (
     render,
     timeline,
 )
+from tests.autoscaling.explain.values import NOON
 
-NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SETTINGS: Final = Settings(downscale_stabilization=timedelta(seconds=60))
 RULES: Final = st.builds(
     ScalingRules,
