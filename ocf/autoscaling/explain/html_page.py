@@ -24,7 +24,7 @@ font:1rem/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
 h1{font-size:1.35rem;line-height:1.25;margin:0 0 .25rem}h2{font-size:1.05rem;margin:1.75rem 0 .4rem}
 p{margin:.3rem 0}.at,figcaption,th{color:var(--muted)}
 .card{background:var(--card);border:1px solid var(--line);border-radius:.6rem;padding:.75rem 1rem;margin:1rem 0}
-.card p:nth-child(2){font-weight:600}dl{display:flex;flex-wrap:wrap;gap:.5rem;margin:1rem 0}
+dl{display:flex;flex-wrap:wrap;gap:.5rem;margin:1rem 0}
 dl div{flex:1 1 6rem;border:1px solid var(--line);border-radius:.6rem;padding:.4rem .75rem}
 dt{color:var(--muted);font-size:.875rem}dd{margin:0;font-size:1.35rem;font-variant-numeric:tabular-nums}
 figure{margin:1rem 0;break-inside:avoid}figure>svg{display:block;width:100%;max-width:38rem;height:auto}

@@ -20,6 +20,8 @@ from ocf.autoscaling.explain.timeline import Timeline, bounded_timelines
 __all__ = ["to_html"]
 
 _INDENT: Final = "  "
+# The second line is the reason.
+_REASON: Final = ".card p:nth-child(2){font-weight:600}\n"
 _COLUMNS: Final = re.compile(r" {2,}")
 
 
@@ -54,7 +56,7 @@ def to_html(explanation: Explanation, *, reported: Iterable[Section] = ()) -> st
         *(_section(each) for each in (*reported, *steps)),
         "</main>",
     ]
-    return html_page(title=f"{name}: {_summary(explanation)}", body="\n".join(body), marks=MARKS)
+    return html_page(title=f"{name}: {_summary(explanation)}", body="\n".join(body), marks=MARKS + _REASON)
 
 
 def _summary(explanation: Explanation) -> str:

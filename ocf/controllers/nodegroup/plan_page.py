@@ -32,7 +32,7 @@ def plan_html(view: ClusterView, plan: Plan) -> str:
     """
     body = [
         "<main>\n<header><h1>Node groups</h1></header>",
-        f'<div class="card"><p></p>{_paragraphs(plan_lines(view, plan))}</div>',
+        f'<div class="card">{_paragraphs(plan_lines(view, plan))}</div>',
         *_section("Pending pods", _paragraphs(pod_lines(plan))),
         *_section("Nodes", "".join(_nodes(plan))),
         "</main>",
