@@ -175,6 +175,8 @@ def kwok(port: int, *, kubeconfig: Path, server: CertificateFiles, stages: Path)
         "kubeconfig": str(kubeconfig),
         "config": str(stages),
         "manage-all-nodes": "true",
+        # Without leases, the node lifecycle controller takes each node for lost after its grace period.
+        "node-lease-duration-seconds": "40",
     }
 
 

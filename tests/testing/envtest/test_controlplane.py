@@ -330,6 +330,16 @@ class TestNodes:
             await _items(envtest_cluster, "v1", "Pod", envtest.namespace, count=0)
         await envtest_cluster.delete(ObjectKey("v1", "Node", node["metadata"]["name"]))
 
+    async def test_each_node_has_a_lease(
+        self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_kwok: RunKwok
+    ) -> None:
+        """Without one, the node lifecycle controller takes the node for lost after its grace period."""
+        node = await envtest_cluster.create(_node(f"{envtest.namespace}-a"), field_manager="test")
+        with envtest_kwok():
+            leases = await _items(envtest_cluster, "coordination.k8s.io/v1", "Lease", "kube-node-lease", count=1)
+            assert [each["metadata"]["name"] for each in leases] == [node["metadata"]["name"]]
+        await envtest_cluster.delete(ObjectKey.of(node))
+
     async def test_the_scheduler_says_why_a_pod_fits_nowhere(
         self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_scheduler: RunScheduler
     ) -> None:
