@@ -336,8 +336,13 @@ class TestNodes:
         """Without one, the node lifecycle controller takes the node for lost after its grace period."""
         node = await envtest_cluster.create(_node(f"{envtest.namespace}-a"), field_manager="test")
         with envtest_kwok():
-            leases = await _items(envtest_cluster, "coordination.k8s.io/v1", "Lease", "kube-node-lease", count=1)
-            assert [each["metadata"]["name"] for each in leases] == [node["metadata"]["name"]]
+
+            async def leases() -> Any:
+                options = ListOptions(namespace="kube-node-lease")
+                found = await envtest_cluster.list("coordination.k8s.io/v1", "Lease", options)
+                return [each["metadata"]["name"] for each in found.items]
+
+            await _until(leases, lambda names: node["metadata"]["name"] in names)
         await envtest_cluster.delete(ObjectKey.of(node))
 
     async def test_the_scheduler_says_why_a_pod_fits_nowhere(
