@@ -1,24 +1,30 @@
-"""The audit log of an API server: every write, by the user who sent it."""
+"""The audit log of an API server: every write, and all requests of some users, by the user who sent them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 __all__ = ["AuditLog", "Write"]
 
-_POLICY: Final = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "omitStages": ["RequestReceived", "ResponseStarted"],
-    "rules": [
-        {"level": "Metadata", "verbs": ["create", "update", "patch", "delete", "deletecollection"]},
-        {"level": "None"},
-    ],
-}
+_WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
+
+
+def _policy(users: Sequence[str]) -> Mapping[str, Any]:
+    """Return the audit policy; the answer to a watch starts long before it is complete."""
+    return {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "omitStages": ["RequestReceived"],
+        "rules": [
+            {"level": "Metadata", "verbs": list(_WRITES), "omitStages": ["ResponseStarted"]},
+            {"level": "Metadata", "users": list(users)},
+            {"level": "None"},
+        ],
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +51,12 @@ class AuditLog:
 
     Args:
         folder: An empty folder for the policy and the log.
+        users: The users whose reads are logged too.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, users: Sequence[str]) -> None:
         self._policy, self._log = folder / "policy.json", folder / "audit.log"
-        self._policy.write_text(json.dumps(_POLICY), encoding="utf-8")
+        self._policy.write_text(json.dumps(_policy(users)), encoding="utf-8")
 
     @property
     def flags(self) -> Mapping[str, str]:
@@ -58,15 +65,29 @@ class AuditLog:
 
     def writes(self, *users: str) -> list[Write]:
         """Return the writes of users so far, but those of leases, which show only that a process lives."""
-        if not self._log.exists():
-            return []
-        found = map(json.loads, self._log.read_text(encoding="utf-8").splitlines())
-        writes = [_write(each) for each in found]
-        return [each for each in writes if each.user in users and each.resource != "leases"]
+        writes = [_write(each) for each in self._entries(*users) if each["verb"] in _WRITES]
+        return [each for each in writes if each.resource != "leases"]
+
+    def rights(self, user: str) -> set[tuple[str, str, str]]:
+        """Return the group, the resource with its subresource, and the verb of each request so far of a user."""
+        return {
+            ((each["objectRef"].get("apiGroup") or ""), _resource(each), each["verb"])
+            for each in self._entries(user)
+            if "objectRef" in each
+        }
+
+    def _entries(self, *users: str) -> Iterator[Mapping[str, Any]]:
+        if self._log.exists():
+            found = map(json.loads, self._log.read_text(encoding="utf-8").splitlines())
+            yield from (each for each in found if each["user"]["username"] in users)
+
+
+def _resource(entry: Mapping[str, Any]) -> str:
+    about = entry.get("objectRef") or {}
+    return "/".join(filter(None, (about.get("resource", ""), about.get("subresource", ""))))
 
 
 def _write(entry: Mapping[str, Any]) -> Write:
-    about = entry.get("objectRef") or {}
-    resource = "/".join(filter(None, (about.get("resource", ""), about.get("subresource", ""))))
+    name = (entry.get("objectRef") or {}).get("name", "")
     code = (entry.get("responseStatus") or {}).get("code", 0)
-    return Write(entry["user"]["username"], entry["verb"], resource, about.get("name", ""), code)
+    return Write(entry["user"]["username"], entry["verb"], _resource(entry), name, code)

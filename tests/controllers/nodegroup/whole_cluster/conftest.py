@@ -20,7 +20,7 @@ from ocf.runtime.rbac import PolicyRule
 from ocf.testing.envtest import ControllerName, ControlPlane, Programs
 from ocf.testing.plugin import RunControllers, RunKwok, RunScheduler
 from tests.controllers.nodegroup.whole_cluster.audit import AuditLog
-from tests.controllers.nodegroup.whole_cluster.environment import SYSTEM, Environment
+from tests.controllers.nodegroup.whole_cluster.environment import HPA_USER, NODE_GROUP_USER, SYSTEM, Environment
 from tests.controllers.nodegroup.whole_cluster.kwok_stages import stages
 from tests.controllers.nodegroup.whole_cluster.process import SHIFT
 from tests.controllers.nodegroup.whole_cluster.shifted_clock import ShiftedClock
@@ -36,6 +36,7 @@ CONTROLLERS: Final = (
 )
 # A node fails when a test says so, not when a busy machine renews its lease late.
 NODE_GRACE: Final = {"node-monitor-grace-period": "1h"}
+ENFORCED: Final = {"enable-admission-plugins": "OwnerReferencesPermissionEnforcement"}
 QUICK: Final = {"podMaxBackoffSeconds": 1, "podInitialBackoffSeconds": 1}
 
 
@@ -62,9 +63,9 @@ async def env(
     tmp_path: Path,
 ) -> AsyncIterator[Environment]:
     """Give a control plane of its own: its scheduler and controllers act in every namespace."""
-    audit = AuditLog(tmp_path)
+    audit = AuditLog(tmp_path, [HPA_USER, NODE_GROUP_USER])
     with ExitStack() as stack:
-        plane = stack.enter_context(ControlPlane(envtest_programs, server_arguments=audit.flags))
+        plane = stack.enter_context(ControlPlane(envtest_programs, server_arguments={**audit.flags, **ENFORCED}))
         plane.install_crds(node_group_definition(), node_definition())
         items = {"apiVersion": "v1", "kind": "List", "items": installation()}
         plane.kubectl("apply", "--filename=-", stdin=json.dumps(items))

@@ -21,17 +21,19 @@ from ocf.controllers.hpa import ControllerOptions as HpaOptions
 from ocf.controllers.hpa import HpaController, Mode
 from ocf.controllers.hpa.reporter import COMPONENT as HPA
 from ocf.controllers.metrics_client import RESTMetricsClient
+from ocf.controllers.nodegroup.manifests import NAME
 from ocf.controllers.nodegroup.options import ControllerOptions
 from ocf.controllers.nodegroup.plan import Plan
 from ocf.controllers.nodegroup.process import ProcessOptions, controller_runner
 from ocf.controllers.nodegroup.providers.kwok import KwokProvider
 from ocf.controllers.process import leader_runner
-from ocf.runtime.operator import LeaderRunner
+from ocf.runtime.operator import LeaderRunner, Lease
 from ocf.testing.metrics_stub import MetricsStub
-from tests.controllers.nodegroup.whole_cluster.environment import HPA_USER, NODE_GROUP_USER, TYPES, Environment
+from tests.controllers.nodegroup.whole_cluster.environment import HPA_USER, NODE_GROUP_USER, SYSTEM, TYPES, Environment
 from tests.controllers.nodegroup.whole_cluster.history import API
 from tests.controllers.nodegroup.whole_cluster.kwok_stages import NEVER_BOOTS
 from tests.controllers.nodegroup.whole_cluster.load import SharedLoad
+from tests.controllers.nodegroup.whole_cluster.rights import assert_each_right_is_used
 
 BOOT_TIMEOUT: Final = timedelta(minutes=15)
 UNDERUTILIZED_FOR: Final = timedelta(minutes=10)
@@ -89,7 +91,7 @@ async def controllers(env: Environment) -> AsyncIterator[Running]:
             controller_runner(
                 nodes,
                 lambda where: KwokProvider(where, TYPES),
-                ProcessOptions(controller=quick),
+                ProcessOptions(controller=quick, lease=Lease(NAME, SYSTEM)),
                 clock=env.clock,
                 stopped=stopped,
             ),
@@ -102,6 +104,7 @@ async def controllers(env: Environment) -> AsyncIterator[Running]:
             await asyncio.gather(*tasks)
 
 
+@pytest.mark.promise("node-groups-rights", runs="the audit log of a real API server after all of the below")
 @pytest.mark.promise(
     "node-pods",
     runs="a spike with a node that never boots, one that fails, and a pod that never fits, with real controllers",
@@ -123,6 +126,7 @@ async def test_a_spike_with_failing_nodes_ends_with_all_pods_on_as_few_nodes_as_
         await env.assert_nothing_leaked()
         await everything_is_deleted(env)
     await env.assert_invariants()
+    assert_each_right_is_used(env.audit)
 
 
 async def a_node_never_boots(env: Environment) -> None:
