@@ -22,6 +22,7 @@ from benchmarks import (
     gates,
     hpa,
     imports,
+    karpenter,
     machine,
     nodegroup_controller,
     nodegroups,
@@ -49,6 +50,7 @@ _SUITES: Final = (
     converging.suite,
     nodegroups.suite,
     nodegroup_controller.suite,
+    karpenter.suite,
 )
 # What takes a smaller part where nothing is judged but that it runs.
 _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
@@ -60,6 +62,7 @@ _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     converging.suite: converging.small_suite,
     nodegroups.suite: nodegroups.small_suite,
     nodegroup_controller.suite: nodegroup_controller.small_suite,
+    karpenter.suite: karpenter.small_suite,
 }
 _ROUNDS: Final = 15
 

@@ -11,7 +11,7 @@ from functools import cache, partial
 from typing import Any, Final
 
 from benchmarks.figures import Case, Count, Suite
-from benchmarks.timer import Measure, each_call
+from benchmarks.timer import Measure, each_call, once
 from ocf.nodegroups.packing import pack, pending_pods
 from ocf.nodegroups.rules import movable_pods
 from ocf.nodegroups.scale_down import DrainSimulation
@@ -102,14 +102,14 @@ def _suite(scale: int) -> Iterator[Suite]:
         Case(
             name="nodegroups.pack.many",
             what=f"packing {50_000 // scale:,} pods of 200 shapes onto {5_000 // scale:,} nodes, once",
-            measure=_once(_timed(crowd, _packed)),
+            measure=once(_timed(crowd, _packed)),
             limit=10 * _SECOND,
             against="nodegroups.pack",
         ),
         Case(
             name="nodegroups.drain",
             what=f"draining each of {1_000 // scale:,} nodes with {30_000 // scale:,} pods, once",
-            measure=_once(_timed(full, _drained)),
+            measure=once(_timed(full, _drained)),
             limit=2 * _SECOND,
         ),
         Count(
@@ -136,18 +136,6 @@ def _drained(snapshot: Snapshot) -> None:
     simulation = DrainSimulation(snapshot)
     found = [simulation.drain(node, movable_pods(snapshot.pods_on(node.name))) for node in snapshot.nodes.values()]
     assert 0 < sum(blocked is None for _, blocked in found) < len(found)
-
-
-def _once(measure: Measure) -> Measure:
-    """Measure once after the first call, which warms up: a sample takes seconds."""
-    known: list[int] = []
-
-    def measured(calls: int) -> int:
-        if len(known) < 2:
-            known.append(measure(1))
-        return known[-1] * calls
-
-    return measured
 
 
 def _memory(snapshot: Snapshot) -> int:

@@ -21,7 +21,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
-__all__ = ["Measure", "calls_for", "each_call", "each_turn", "sample"]
+__all__ = ["Measure", "calls_for", "each_call", "each_turn", "once", "sample"]
 
 Measure: TypeAlias = Callable[[int], int]
 """Makes so many calls, and returns the nanoseconds that all of them took together."""
@@ -63,6 +63,22 @@ def each_turn(runner: asyncio.Runner, function: Callable[[], Awaitable[object]])
         return time.process_time_ns() - start
 
     return lambda calls: runner.run(turns(calls))
+
+
+def once(measure: Measure) -> Measure:
+    """Return a measure that makes one call in all, after the first one, which warms up: each takes seconds.
+
+    Args:
+        measure: Makes the calls.
+    """
+    known: list[int] = []
+
+    def measured(calls: int) -> int:
+        if len(known) < 2:
+            known.append(measure(1))
+        return known[-1] * calls
+
+    return measured
 
 
 def calls_for(measure: Measure) -> int:

@@ -132,9 +132,16 @@ class Cluster:
 
     def reconcile(self) -> Decision:
         """Decide, and carry the decision out."""
-        decision = decide(
-            self.snapshot, groups(self.row), catalog=catalog(self.row), now=self.now, statuses=self.statuses
-        )
+        decision = self.decide()
+        self.carry_out(decision)
+        return decision
+
+    def decide(self) -> Decision:
+        """Decide what to add and to remove."""
+        return decide(self.snapshot, groups(self.row), catalog=catalog(self.row), now=self.now, statuses=self.statuses)
+
+    def carry_out(self, decision: Decision) -> None:
+        """Add and remove the nodes of a decision, with their pods."""
         names = {}
         new_nodes = [new for group in decision.scale_up.groups for new in group.add]
         new_nodes += [new for each in decision.replacements for new in each.new_nodes]
@@ -153,7 +160,6 @@ class Cluster:
             self.snapshot = self.snapshot.without_node(removal.node)
         self.statuses, self.now = decision.statuses, self.now + STEP
         self.decisions.append(decision)
-        return decision
 
     def settle(self, most: int = 100) -> None:
         """Reconcile until nothing is added or removed any more."""
