@@ -1,8 +1,8 @@
 """Decisions about node groups beside those of Karpenter, on the recorded workloads.
 
-`python -m scripts.karpenter_oracle.build` builds the program that decides as Karpenter does, in a process of its own. Both
-hold the cluster in memory. What either does between two decisions is not measured: the API server of the program is
-a fake one.
+`python -m scripts.karpenter_oracle.build` builds the program that decides as Karpenter does, in a process of its own.
+Both hold the cluster in memory. What either does between two decisions is not measured: the API server of the program
+is a fake one.
 """
 
 import json
