@@ -77,7 +77,7 @@ class MachineSteps:
 
     async def _advance_safely(self, current: ReconcileContext, node: NodeObject) -> None:
         try:
-            await self._advance(current, node)
+            await (self._reject if node.claimed else self._advance)(current, node)
         except ApiError as error:
             current.failures.append(f"VPSieNode {node.key.namespace}/{node.name}: {error}")
             _log.warning("VPSieNode %s/%s: %s", node.key.namespace, node.name, error)
@@ -122,6 +122,16 @@ class MachineSteps:
             if step.status.last_error != str(error) and not isinstance(error, MachineNotFoundError):
                 await store_node_status(self._cluster, node, node.status.model_copy(update={"last_error": str(error)}))
             raise
+
+    async def _reject(self, current: ReconcileContext, node: NodeObject) -> None:
+        """Show once on an object that its Node belongs to another one, and let it go without that Node."""
+        if node.ending:
+            await remove_finalizer(self._cluster, node.manifest)
+            return
+        text = "; ".join(map(str, node.problems))
+        if node.status.last_error != text:
+            await store_node_status(self._cluster, node, node.status.model_copy(update={"last_error": text}))
+            self._reporter.event(current.view.groups.get(node.group), "ValidationFailed", text, node=node)
 
     async def _store(self, current: ReconcileContext, node: NodeObject, status: VPSieNodeStatus) -> None:
         before = node.status

@@ -1,8 +1,8 @@
 """Objects of kind NodeGroup and VPSieNode: what they are called, and how they are read."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
@@ -25,6 +25,7 @@ __all__ = [
     "node_name",
     "read_group",
     "read_node",
+    "reject_second_claims",
 ]
 
 API_VERSION: Final = f"{GROUP}/{VERSION}"
@@ -99,12 +100,14 @@ class NodeObject:
         spec: Its spec; None if it is not valid.
         status: Its status.
         problems: What is wrong with it; such an object is left alone.
+        claimed: Whether its Node belongs to another object, which `problems` names.
     """
 
     manifest: Manifest
     spec: VPSieNodeSpec | None
     status: VPSieNodeStatus
     problems: tuple[FieldProblem, ...] = ()
+    claimed: bool = False
 
     @property
     def key(self) -> ObjectKey:
@@ -115,6 +118,11 @@ class NodeObject:
     def name(self) -> str:
         """Its name, which is the name of its machine, too."""
         return str(self.manifest["metadata"]["name"])
+
+    @property
+    def node_name(self) -> str:
+        """The name of its Node; its own as long as that is not known."""
+        return self.status.node_name or self.name
 
     @property
     def group(self) -> str:
@@ -140,6 +148,33 @@ class NodeObject:
     def booting(self) -> bool:
         """Whether its node is on its way, or was ready and is missing for the moment."""
         return not self.leaving and self.status.phase in ("Pending", "Provisioning", "Joining")
+
+
+def reject_second_claims(nodes: Iterable[NodeObject]) -> list[NodeObject]:
+    """Return objects of kind VPSieNode in which each Node belongs to one of them: the oldest valid one.
+
+    Objects of one name in two namespaces would otherwise share a machine, and deleting one would delete the node of the
+    other group.
+
+    Args:
+        nodes: The objects; those whose Node belongs to another one are returned with a problem that names it.
+    """
+    owners: dict[str, NodeObject] = {}
+    found = []
+    for node in sorted(nodes, key=_by_age):
+        owner = owners.setdefault(node.node_name, node)
+        if owner is not node:
+            other = f"VPSieNode {owner.key.namespace}/{owner.name} of group {owner.group or 'unknown'}"
+            detail = f"node {node.node_name} belongs to {other}: delete one of the two objects"
+            problems = (*node.problems, FieldProblem("metadata.name", detail))
+            node = replace(node, problems=problems, claimed=True)  # noqa: PLW2901 (the same one, rejected)
+        found.append(node)
+    return found
+
+
+def _by_age(node: NodeObject) -> tuple[bool, str, str, str]:
+    created = str(node.manifest["metadata"].get("creationTimestamp") or "")
+    return bool(node.problems), created, node.key.namespace, node.name
 
 
 def member_value(namespace: str, name: str) -> str:

@@ -16,7 +16,7 @@ from ocf.controllers.nodegroup.groups import to_group
 from ocf.controllers.nodegroup.lifecycle import NodeState
 from ocf.controllers.nodegroup.node_index import JoinedNode, NodeIndex
 from ocf.controllers.nodegroup.node_usage import measure_nodes, read_usage
-from ocf.controllers.nodegroup.objects import MEMBER_LABEL, GroupObject, NodeObject, member_value
+from ocf.controllers.nodegroup.objects import MEMBER_LABEL, GroupObject, NodeObject, member_value, reject_second_claims
 from ocf.nodegroups import Catalog, Node, NodeGroup, Snapshot
 from ocf.nodegroups.selection import Selection, templates
 from ocf.nodegroups.snapshot import RejectedObject, Resources
@@ -59,7 +59,7 @@ class ClusterView:
     @property
     def node_names(self) -> dict[str, NodeObject]:
         """The objects of kind VPSieNode by the name of their Node; by their own as long as that is not known."""
-        return {node.status.node_name or node.name: node for node in self.nodes.values()}
+        return {node.node_name: node for node in self.nodes.values() if not node.claimed}
 
     def desired_groups(self) -> tuple[NodeGroup, ...]:
         """Return the groups to decide about: those that are valid, and not being deleted."""
@@ -73,7 +73,7 @@ class ClusterView:
         Args:
             group: Its name in decisions.
         """
-        return frozenset(node.status.node_name or node.name for node in self.nodes_of(group) if node.leaving)
+        return frozenset(node.node_name for node in self.nodes_of(group) if node.leaving)
 
     def drained_at(self, group: str) -> datetime | None:
         """Return when the last drain of a group began, but those of nodes that are being deleted; None without any.
@@ -97,7 +97,7 @@ class ClusterView:
         for _, spec in starting:
             found |= {each.pod: each.node for each in spec.placed_pods or ()}
         for node, spec in starting:
-            found |= dict.fromkeys(spec.pods or (), node.status.node_name or node.name)
+            found |= dict.fromkeys(spec.pods or (), node.node_name)
         return found
 
     def snapshot(self, catalog: Catalog) -> Snapshot:
@@ -108,7 +108,7 @@ class ClusterView:
         """
         known = self.node_names
         nodes = [_marked(each, known.get(each.name)) for each in self.core.nodes]
-        in_flight = [self._in_flight(node, catalog) for node in self.nodes.values() if self._is_in_flight(node)]
+        in_flight = [self._in_flight(node, catalog) for node in known.values() if self._is_in_flight(node)]
         return self.core.snapshot(nodes, in_flight, self.usage)
 
     def _is_in_flight(self, node: NodeObject) -> bool:
@@ -118,7 +118,7 @@ class ClusterView:
 
     def _in_flight(self, node: NodeObject, catalog: Catalog) -> Node:
         assert node.spec is not None  # noqa: S101 (checked by the caller)
-        spec, name = node.spec, node.status.node_name or node.name
+        spec, name = node.spec, node.node_name
         found, known = self.groups.get(node.group), catalog.types.get(spec.instance_type)
         offerings = catalog.offerings(spec.instance_type, spec.datacenter_id)
         if found is None or found.spec is None or known is None or not offerings:
@@ -181,9 +181,10 @@ def view_of(manifests: Iterable[Manifest]) -> ClusterView:
 
 def _view(read: Objects) -> ClusterView:
     # A reconcile changes its objects of kind VPSieNode: those of the reader stay as they were read.
+    nodes = map(replace, reject_second_claims(read.nodes))
     return ClusterView(
         groups={each.name: each for each in sorted(read.groups, key=lambda each: each.name)},
-        nodes={f"{each.key.namespace}/{each.name}": replace(each) for each in sorted(read.nodes, key=_order)},
+        nodes={f"{each.key.namespace}/{each.name}": each for each in sorted(nodes, key=_order)},
         core=read.core,
     )
 

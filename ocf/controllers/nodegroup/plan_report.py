@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.plan import Plan
 from ocf.controllers.nodegroup.remedies import remedy
@@ -22,13 +23,16 @@ def plan_lines(view: ClusterView, plan: Plan, *, explain: bool = False) -> Itera
     for name, group in view.groups.items():
         decided = plan.groups.get(name)
         if decided is None:
-            why = "it is being deleted" if group.ending else "; ".join(map(str, group.problems))
+            why = "it is being deleted" if group.ending else _problems(group)
             yield f"{name}: left alone: {why}"
             continue
         up = decided.scale_up
         yield f"{name}: {up.current} nodes, {plan.ready(name)} ready, {up.desired} desired: {decided.text}"
     if not view.groups:
         yield "there are no node groups"
+    for name, node in view.nodes.items():
+        if node.problems:
+            yield f"VPSieNode {name}: left alone: {_problems(node)}"
     yield from plan.decision.problems
     if explain:
         yield from pod_lines(plan)
@@ -65,6 +69,11 @@ def plan_json(view: ClusterView, plan: Plan) -> dict[str, Any]:
             {"name": name, "problems": list(map(str, group.problems))}
             for name, group in view.groups.items()
             if name not in plan.groups
+        ],
+        "nodesLeftAlone": [
+            {"name": name, "problems": list(map(str, node.problems))}
+            for name, node in view.nodes.items()
+            if node.problems
         ],
         "placements": dict(sorted(_placements(plan).items())),
         "unplaced": [
@@ -117,3 +126,7 @@ def outcome_text(outcome: CandidateOutcome) -> str:
     found = remedy(outcome)
     change = f"; to let it go: {found}" if found else ""
     return f"{outcome.verdict.value}: {outcome.reason}{message}{pod}{change}"
+
+
+def _problems(found: GroupObject | NodeObject) -> str:
+    return "; ".join(map(str, found.problems))

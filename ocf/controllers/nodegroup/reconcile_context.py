@@ -66,7 +66,7 @@ class ReconcileContext:
             node: The object.
             before: The name under which it was known.
         """
-        name = node.status.node_name or node.name
+        name = node.node_name
         if name != before and self._owners.get(before) is node:
             del self._owners[before]
         self._owners[name] = node

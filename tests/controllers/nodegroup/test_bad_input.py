@@ -19,11 +19,11 @@ LABEL: Final = "autoscaling.ocf.dev/node-group"
 BLOCKED: Final = "node n1: blocked"
 
 
-def group(name: str = "workers", **spec: Any) -> Manifest:
+def group(name: str = "workers", namespace: str = "default", **spec: Any) -> Manifest:
     """Return a group for whose node it is time to go."""
     settings = {"minNodes": 0, "maxNodes": 5, "datacenterID": "fra", "offeringIDs": ["small"], **spec}
     unneeded = [{"name": "n1", "since": "2026-01-31T10:00:00Z"}]
-    metadata = {"name": name, "namespace": "default", "uid": name}
+    metadata = {"name": name, "namespace": namespace, "uid": f"{namespace}/{name}"}
     return {
         "apiVersion": API,
         "kind": "NodeGroup",
@@ -44,12 +44,12 @@ def node(name: str = "n1", *, labels: Any = None, status: Any = None) -> Manifes
     }
 
 
-def managed(name: str = "n1", group: str = "workers", **status: Any) -> Manifest:
+def managed(name: str = "n1", group: str = "workers", namespace: str = "default", **status: Any) -> Manifest:
     found = {"phase": "Ready", "nodeName": name, "machineId": name, "readyAt": "2026-01-31T09:00:00Z", **status}
     return {
         "apiVersion": API,
         "kind": "VPSieNode",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {"name": name, "namespace": namespace},
         "spec": {"nodeGroupName": group, "instanceType": "small", "datacenterID": "fra"},
         "status": found,
     }
@@ -102,7 +102,7 @@ def test_without_wrong_input_the_node_goes() -> None:
     assert plan.groups["default/workers"].outcome == "scale_down", text
 
 
-@pytest.mark.promise("node-groups-input", runs="input that is wrong in 21 ways")
+@pytest.mark.promise("node-groups-input", runs="input that is wrong in 23 ways")
 @pytest.mark.parametrize(
     ("objects", "expected"),
     [
@@ -147,13 +147,23 @@ def test_without_wrong_input_the_node_goes() -> None:
             [*IDLE[:2], {**managed(), "status": {"phase": "Dancing"}}, *OTHER], "unmanaged", id="phase of a node"
         ),
         pytest.param([group(), {**node(), "spec": {"taints": "all"}}, managed()], "spec.taints", id="taints of a node"),
+        pytest.param(
+            [group(minNodes=1), group("others"), node(labels={LABEL: "default.others"}), managed(), *OTHER],
+            BLOCKED + ": min_nodes",
+            id="label of another group",
+        ),
+        pytest.param(
+            [group(minNodes=1), group(namespace="team"), node(), managed(), managed(namespace="team"), *OTHER],
+            "VPSieNode team/n1: left alone: metadata.name: node n1 belongs to VPSieNode default/n1 of group default/",
+            id="node of two groups",
+        ),
     ],
 )
 def test_wrong_input_is_named_and_removes_no_node(objects: list[Manifest], expected: str) -> None:
     text, plan = planned(objects)
     assert expected in text
     removed = [each.node for decided in plan.groups.values() for each in decided.removals]
-    assert removed == [] or expected.startswith(("pod shop/huge", "default/workers", "selector"))
+    assert removed == [] or expected.startswith(("pod shop/huge", "default/workers:", "selector"))
 
 
 def test_a_budget_that_selects_nothing_blocks_nothing() -> None:

@@ -16,7 +16,7 @@ from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
 from ocf.errors import CapacityExhaustedError, ProviderUnavailableError
 from ocf.nodegroups import Machine, MachineRequest
 from ocf.objects import ObjectKey
-from tests.controllers.nodegroup.conftest import GROUP, LARGE, SMALL, TICK, Env, run
+from tests.controllers.nodegroup.conftest import API, GROUP, LARGE, SMALL, TICK, Env, run
 
 
 def test_pods_get_nodes_and_nodes_go_when_the_pods_have_gone(env: Env) -> None:
@@ -522,3 +522,31 @@ class Broken(SimulatedProvider):
 
     async def list(self) -> Sequence[Machine]:
         raise ProviderUnavailableError("connection refused")
+
+
+@pytest.mark.promise("node-groups-input", runs="two objects for one node, and the deletion of the younger one")
+def test_a_second_object_for_a_node_is_rejected_and_deletes_nothing(env: Env) -> None:
+    async def scenario() -> None:
+        await env.set_up(minNodes=1)
+        await env.tick(5)
+        (first,) = await env.objects("VPSieNode")
+        name = first["metadata"]["name"]
+        spec = {**first["spec"], "nodeGroupName": "others"}
+        metadata = {"name": name, "namespace": "shop", "finalizers": first["metadata"]["finalizers"]}
+        second = await env.cluster.create(
+            {"apiVersion": API, "kind": "VPSieNode", "metadata": metadata, "spec": spec}, field_manager="user"
+        )
+        await env.tick(3)
+        problem = (await env.read_status(ObjectKey.of(second)))["lastError"]
+        assert problem == (
+            f"metadata.name: node {name} belongs to VPSieNode default/{name} of group default/workers: "
+            "delete one of the two objects"
+        )
+        assert env.events.reasons().count("ValidationFailed") == 1
+        await env.cluster.delete(ObjectKey.of(second))
+        await env.tick(60)
+        assert await env.gone(ObjectKey.of(second))
+        assert (await env.nodes(), await env.machines()) == ([name], 1)
+        assert (await env.status())["readyNodes"] == 1
+
+    run(scenario())
