@@ -71,6 +71,12 @@ class Environment(support.Env[Cluster, ShiftedClock]):
         settings = {"minNodes": 0, "maxNodes": 5, "datacenterID": "fra", "offeringIDs": ["small"]}
         await self.create(API, "NodeGroup", "workers", {**settings, "scaleDownCooldown": "0s", **spec})
 
+    async def add_node(self, name: str) -> None:
+        """Create a Node of no group, with room for everything."""
+        size = {"cpu": "16", "memory": "64Gi", "pods": "110"}
+        body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": size}}
+        await self.cluster.create(body, field_manager="user")
+
     async def deploy(self, name: str, *, replicas: int | None, cpu: str) -> None:
         """Create a Deployment; without replicas, an autoscaler sets them."""
         container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}

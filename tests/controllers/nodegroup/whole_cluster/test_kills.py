@@ -22,12 +22,15 @@ import pytest
 from ocf.controllers.nodegroup.manifests import NAME
 from ocf.errors import NotFoundError
 from ocf.objects import ObjectKey
-from tests.controllers.nodegroup.whole_cluster.environment import NODE_GROUP_USER, SYSTEM, Environment
+from ocf.testing.metrics_stub import MetricsStub
+from tests.controllers.nodegroup.whole_cluster.environment import HPA_USER, NODE_GROUP_USER, SYSTEM, Environment
+from tests.controllers.nodegroup.whole_cluster.killing import done
 from tests.controllers.nodegroup.whole_cluster.kwok_stages import NEVER_BOOTS
-from tests.controllers.nodegroup.whole_cluster.process import RECONCILED, done
+from tests.controllers.nodegroup.whole_cluster.load import SharedLoad
+from tests.controllers.nodegroup.whole_cluster.process import RECONCILED
 
 ROOT: Final = Path(__file__).parents[4]
-MODULE: Final = "tests.controllers.nodegroup.whole_cluster.process"
+PACKAGE: Final = "tests.controllers.nodegroup.whole_cluster"
 LEASE: Final = ObjectKey("coordination.k8s.io/v1", "Lease", NAME, SYSTEM)
 BOOT_TIMEOUT: Final = timedelta(minutes=15)
 UNDERUTILIZED_FOR: Final = timedelta(minutes=10)
@@ -86,10 +89,13 @@ class Processes:
 
 
 @asynccontextmanager
-async def processes(env: Environment, folder: Path, *steps: str) -> AsyncIterator[Processes]:
+async def processes(
+    env: Environment, folder: Path, *steps: str, module: str = "process", user: str = NODE_GROUP_USER
+) -> AsyncIterator[Processes]:
     """Run processes for the length of a block, which are killed one after another, each after one step."""
-    kubeconfig = await asyncio.to_thread(env.plane.kubeconfig_for, NODE_GROUP_USER)
-    started = Processes([sys.executable, "-m", MODULE, str(kubeconfig), str(folder), *steps], folder)
+    kubeconfig = await asyncio.to_thread(env.plane.kubeconfig_for, user)
+    command = [sys.executable, "-m", f"{PACKAGE}.{module}", str(kubeconfig), str(folder), *steps]
+    started = Processes(command, folder)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(started.stop)
         for _ in range(PROCESSES):
@@ -210,6 +216,31 @@ async def make_due(env: Environment) -> None:
 
     await env.until("both nodes are underutilized", are_unneeded)
     env.clock.advance(UNDERUTILIZED_FOR)
+
+
+@pytest.mark.promise(
+    "one-leader",
+    runs="a kill of the HPA controller after each of 3 writes, beside the real scheduler and controllers",
+)
+async def test_a_target_is_scaled_once_whenever_the_autoscaler_is_killed(env: Environment, tmp_path: Path) -> None:
+    steps = ("autoscaler claimed", "target scaled", "status stored")
+    load = SharedLoad(env.cluster)
+    await env.add_node("machine")
+    await env.deploy("web", replicas=2, cpu="100m")
+    await env.autoscale("web", least=2, most=9, cpu=50)
+    load.millicores = 6 * 50
+    async with (
+        MetricsStub(env.plane, load) as stub,
+        processes(env, tmp_path, *steps, module="hpa_process", user=HPA_USER),
+    ):
+
+        async def all_run() -> bool:
+            return done(tmp_path) == list(steps) and await env.ready("web") == 6
+
+        await env.until("six pods run", all_run)
+        await env.assert_idle(lambda: len(stub.queries), users=[HPA_USER])
+    scaled = [each for each in env.audit.writes(HPA_USER) if each.resource == "deployments/scale"]
+    assert [each.code for each in scaled] == [200]
 
 
 TYPE_FILE: Final = """\
