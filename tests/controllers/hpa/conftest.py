@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pytest
 
@@ -24,6 +24,10 @@ from ocf.runtime.operator import Lease
 from ocf.testing import LoopClock, run_in_virtual_time
 from ocf.testing.fake_metrics import FakeMetricsClient
 from tests import support
+
+if TYPE_CHECKING:
+    from ocf.cluster.client import ApiServerCluster
+    from ocf.testing.plugin import Envtest
 
 PERIOD: Final = 15.0
 NAMESPACE: Final = "shop"
@@ -249,6 +253,13 @@ def run_scenario() -> RunScenario:
         run_in_virtual_time(whole())
 
     return run
+
+
+@pytest.fixture
+async def defined(envtest: Envtest, envtest_cluster: ApiServerCluster) -> ApiServerCluster:
+    """Give a cluster with our kind."""
+    await asyncio.to_thread(envtest.plane.install_crds, definition())
+    return envtest_cluster
 
 
 async def until(cluster: Cluster, key: ObjectKey, reached: Callable[[Manifest], Any]) -> Manifest:

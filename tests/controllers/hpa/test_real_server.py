@@ -3,99 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.autoscaling.algorithm import Settings
-from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Subresource
-from ocf.controllers.hpa import BUILT_IN, FIELD_MANAGER, OWN, ControllerOptions, HpaController, Mode, last_foreign_write
-from ocf.controllers.hpa.crd import definition
-from ocf.controllers.hpa.reporter import COMPONENT
-from ocf.controllers.metrics_client import MetricsClient, RESTMetricsClient
-from ocf.controllers.process import leader_runner
-from ocf.objects import Manifest, ObjectKey
+from ocf.cluster import ListOptions, PatchOptions, PatchType, Subresource
+from ocf.controllers.hpa import BUILT_IN, FIELD_MANAGER, OWN, Mode, last_foreign_write
+from ocf.objects import ObjectKey
 from ocf.testing.envtest import ControllerName
 from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.metrics_stub import MetricsStub
 from tests.controllers.hpa.conftest import until
+from tests.controllers.hpa.real_server import (
+    LABELS,
+    PERIOD,
+    autoscaler,
+    counts,
+    deployment,
+    has_condition,
+    posted,
+    running,
+)
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
-    from ocf.concepts import Recorder
     from ocf.testing.plugin import Envtest, RunControllers
-
-PERIOD: Final = timedelta(milliseconds=300)
-LABELS: Final = {"app": "web"}
-
-
-@pytest.fixture
-async def defined(envtest: Envtest, envtest_cluster: ApiServerCluster) -> ApiServerCluster:
-    """Give a cluster with our kind."""
-    await asyncio.to_thread(envtest.plane.install_crds, definition())
-    return envtest_cluster
-
-
-def deployment(namespace: str, replicas: int = 2) -> Manifest:
-    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "100m"}}}
-    template = {"metadata": {"labels": LABELS}, "spec": {"containers": [container]}}
-    spec = {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": template}
-    metadata = {"name": "web", "namespace": namespace}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
-
-
-def autoscaler(kind: tuple[str, str], namespace: str, **spec: Any) -> Manifest:
-    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-    target = {"type": "AverageValue", "averageValue": "10"}
-    queue = {"type": "External", "external": {"metric": {"name": "queue"}, "target": target}}
-    wanted = {"scaleTargetRef": reference, "maxReplicas": 9, "metrics": [queue]}
-    metadata = {"name": "web", "namespace": namespace}
-    return {"apiVersion": kind[0], "kind": kind[1], "metadata": metadata, "spec": wanted | spec}
-
-
-def counts(number: int) -> Callable[[Manifest], bool]:
-    return lambda live: live["spec"].get("replicas") == number
-
-
-def has_condition(condition: str, reason: str) -> Callable[[Manifest], bool]:
-    def matches(live: Manifest) -> bool:
-        conditions = (live.get("status") or {}).get("conditions") or ()
-        return any((each["type"], each["reason"]) == (condition, reason) for each in conditions)
-
-    return matches
-
-
-async def posted(cluster: ApiServerCluster, namespace: str, reason: str) -> None:
-    """Poll the events of a namespace until there is one with a reason."""
-    async with asyncio.timeout(600):
-        while True:
-            found = await cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=namespace))
-            if any(one["reason"] == reason for one in found.items):
-                return
-            await asyncio.sleep(0.05)
-
-
-@asynccontextmanager
-async def running(
-    cluster: ApiServerCluster, mode: Mode, *, take_over: bool = False, metrics: MetricsClient | None = None
-) -> AsyncIterator[None]:
-    settings = Settings(sync_period=PERIOD, downscale_stabilization=timedelta(seconds=1))
-
-    def make(where: Cluster, events: Recorder | None) -> HpaController:
-        options = ControllerOptions(mode=mode, settings=settings, take_over=take_over, take_over_delay=3 * PERIOD)
-        client = RESTMetricsClient(cluster) if metrics is None else metrics
-        return HpaController(where, client, options=options, events=events, reader=cluster)
-
-    stopped = asyncio.Event()
-    task = asyncio.create_task(leader_runner(cluster, make, component=COMPONENT, stopped=stopped).run())
-    try:
-        yield
-    finally:
-        stopped.set()
-        await task
 
 
 async def test_an_autoscaler_of_our_kind_scales_a_real_deployment(

@@ -15,8 +15,9 @@ from ocf.nodegroups import InstanceType, Offering
 from ocf.objects import Manifest, ObjectKey, Quantity, format_time
 from ocf.testing.envtest import ControlPlane
 from tests import support
+from tests.controllers.change_history import Recorder
 from tests.controllers.nodegroup.whole_cluster.audit import AuditLog
-from tests.controllers.nodegroup.whole_cluster.history import API, OURS, Recorder, is_serving, violations
+from tests.controllers.nodegroup.whole_cluster.history import API, KINDS, OURS, is_serving, lines, violations
 from tests.controllers.nodegroup.whole_cluster.kwok_stages import FAILED, NEVER_BOOTS
 from tests.controllers.nodegroup.whole_cluster.shifted_clock import ShiftedClock
 
@@ -54,7 +55,7 @@ class Environment(support.Env[Cluster, ShiftedClock]):
         self.plane = plane
         self.namespace = namespace
         self.audit = audit
-        self.recorder = Recorder(cluster)
+        self.recorder = Recorder(cluster, KINDS)
         self.failed_nodes: list[str] = []
 
     # --- What users do. ---
@@ -180,7 +181,7 @@ class Environment(support.Env[Cluster, ShiftedClock]):
                 while not await check():  # noqa: ASYNC110 (of several kinds, and of a real server)
                     await asyncio.sleep(0.1)
         except TimeoutError:
-            pytest.fail("\n".join([f"not reached: {what}", *self.recorder.lines()[-_SHOWN:]]))
+            pytest.fail("\n".join([f"not reached: {what}", *lines(self.recorder.changes)[-_SHOWN:]]))
 
     # --- What must hold at the end. ---
 
@@ -232,7 +233,7 @@ class Environment(support.Env[Cluster, ShiftedClock]):
 
     async def assert_invariants(self) -> None:
         """Check the whole history, and the audit log: only evictions, and no request that the roles do not allow."""
-        await self.until("all changes are recorded", self.recorder.is_complete)
+        await self.recorder.complete()
         assert violations(self.recorder.changes, failed=self.failed_nodes) == []
         writes = self.audit.writes(NODE_GROUP_USER, HPA_USER)
         assert writes

@@ -1,19 +1,16 @@
-"""History of a cluster: all versions of its objects, in the order in which the API server stored them."""
+"""Invariants over the history of a cluster with node groups."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from ocf.cluster import Cluster, EventType, ListOptions, WatchOptions
 from ocf.objects import LabelSelector, Manifest
 from ocf.objects.conditions import is_condition_true
 from ocf.objects.owner_references import controller_of
+from tests.controllers.change_history import Change, in_order
 
-__all__ = ["KINDS", "OURS", "Change", "Recorder", "State", "is_serving", "violations"]
+__all__ = ["KINDS", "OURS", "State", "is_serving", "lines", "violations"]
 
 API: Final = "autoscaling.ocf.dev/v1alpha1"
 OURS: Final = (("autoscaling/v2", "HorizontalPodAutoscaler"), (API, "NodeGroup"), (API, "VPSieNode"))
@@ -30,80 +27,9 @@ State: TypeAlias = dict[tuple[str, str], Manifest]
 """The objects at one resource version, by kind and uid."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One stored version of an object.
-
-    Args:
-        object: The object; of one that was deleted, its last version, with the resource version of the deletion.
-        deleted: Whether it was deleted.
-    """
-
-    object: Manifest
-    deleted: bool = False
-
-    @property
-    def version(self) -> int:
-        """The resource version, which counts the writes of all kinds."""
-        return int(self.object["metadata"]["resourceVersion"])
-
-    @property
-    def id(self) -> tuple[str, str]:
-        """Kind and uid of the object."""
-        return str(self.object["kind"]), str(self.object["metadata"]["uid"])
-
-
-@dataclass
-class Recorder:
-    """Watches the kinds of `KINDS`.
-
-    Args:
-        cluster: The cluster.
-        changes: All changes so far, ordered for each kind only.
-    """
-
-    cluster: Cluster
-    changes: list[Change] = field(default_factory=list)
-    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
-
-    @asynccontextmanager
-    async def recording(self) -> AsyncIterator[None]:
-        """Record for the length of a block."""
-        for kind in KINDS:
-            listed = await self.cluster.list(*kind, ListOptions())
-            self.changes += [Change(each) for each in listed.items]
-            self._tasks.append(asyncio.create_task(self._follow(kind, listed.resource_version)))
-        try:
-            yield
-        finally:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _follow(self, kind: tuple[str, str], version: str) -> None:
-        while True:  # the server ends a watch after some minutes
-            async for event in self.cluster.watch(*kind, WatchOptions(resource_version=version)):
-                version = event.object["metadata"]["resourceVersion"]
-                if event.type is not EventType.BOOKMARK:
-                    self.changes.append(Change(event.object, event.type is EventType.DELETED))
-
-    def lines(self) -> list[str]:
-        """Return a line for each change: what happened, and what the invariants and the controllers depend on."""
-        return [_line(change) for change in sorted(self.changes, key=lambda each: each.version)]
-
-    async def is_complete(self) -> bool:
-        """Return whether everything that is stored now was recorded."""
-        for task in self._tasks:
-            if task.done():
-                task.result()
-        stored = [each for kind in KINDS for each in (await self.cluster.list(*kind, ListOptions())).items]
-        last = {change.id: change for change in self.changes}
-        known = {_version(change.object) for change in last.values() if not change.deleted}
-        return known == {_version(each) for each in stored}
-
-
-def _version(manifest: Manifest) -> tuple[str, str]:
-    return manifest["metadata"]["uid"], manifest["metadata"]["resourceVersion"]
+def lines(changes: Iterable[Change]) -> list[str]:
+    """Return a line for each change: what happened, and what the invariants and the controllers depend on."""
+    return [_line(change) for change in in_order(changes)]
 
 
 def _line(change: Change) -> str:
@@ -138,7 +64,7 @@ def violations(changes: Iterable[Change], *, failed: Sequence[str] = ()) -> list
     """
     found: list[str] = []
     state: State = {}
-    for change in sorted(changes, key=lambda each: each.version):
+    for change in in_order(changes):
         after = {**state, change.id: change.object}
         if change.deleted:
             del after[change.id]

@@ -7,7 +7,8 @@ from typing import Any, Final
 import pytest
 
 from ocf.objects import Manifest
-from tests.controllers.nodegroup.whole_cluster.history import API, EVICTED, Change, violations
+from tests.controllers.change_history import Change
+from tests.controllers.nodegroup.whole_cluster.history import API, EVICTED, violations
 
 READY: Final = {"type": "Ready", "status": "True"}
 TARGET: Final = {"type": "DisruptionTarget", "status": "True", "reason": EVICTED}
