@@ -297,6 +297,22 @@ async def pods_that_become_ready(env: Env) -> AsyncIterator[None]:
 
 
 @scenario
+async def two_autoscalers_of_one_target(env: Env) -> AsyncIterator[None]:
+    """Neither of the two decides; when one is deleted, the other one does."""
+    await env.workload(2)
+    env.see("queue", "20")
+    await env.twin(QUEUE)
+    env.see("queue", "35")
+    await env.hpa(QUEUE)
+    yield
+    yield
+    await env.delete_twin()
+    yield
+    await env.follow()
+    yield
+
+
+@scenario
 async def windows_of_both_directions(env: Env) -> AsyncIterator[None]:
     await env.workload(4)
     env.see("queue", "40")

@@ -13,10 +13,13 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.objects.timestamps import format_time
 from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.metrics_stub import MetricsStub
+from tests.controllers.hpa.comparison.gate import Gate
 
 _US: Final = "comparison"
 _LONG_AGO: Final = timedelta(hours=1)
 LABELS: Final = {"app": "web"}
+_SELECTOR: Final = ",".join(f"{key}={value}" for key, value in LABELS.items())
+_TWIN: Final = "twin"
 
 
 def resource(name: str = "cpu", *, container: str = "", **target: Any) -> Manifest:
@@ -63,11 +66,13 @@ class Env:
     Args:
         cluster: The API server.
         stub: The metrics APIs.
+        gate: Holds the reconciles of the controller.
         namespace: The namespace of the scenario.
     """
 
     cluster: ApiServerCluster
     stub: MetricsStub
+    gate: Gate
     namespace: str
     target: ObjectKey = field(init=False)
     hpa_key: ObjectKey = field(init=False)
@@ -137,7 +142,19 @@ class Env:
         async with asyncio.timeout(600):
             while not (await self.cluster.get(key)).get("status", {}).get("conditions"):  # noqa: ASYNC110 (another process)
                 await asyncio.sleep(0.05)
-        self.rivals[name] = ",".join(f"{key}={value}" for key, value in LABELS.items())
+        self.rivals[name] = _SELECTOR
+
+    async def twin(self, *metrics: Manifest) -> None:
+        """Create another autoscaler of the target, before the one of the scenario; it decides once, and then waits."""
+        await self.hpa(*metrics, name=_TWIN)
+        await self.gate.hold_twin(self.namespace)
+        self.rivals[_TWIN] = _SELECTOR
+
+    async def delete_twin(self) -> None:
+        """Delete the other autoscaler, and with it all that the controller knows of it."""
+        await self.cluster.delete(ObjectKey(self.hpa_key.api_version, self.hpa_key.kind, _TWIN, self.namespace))
+        await self.gate.reject_twin(self.namespace)
+        del self.rivals[_TWIN]
 
     def change_hpa(self, **spec: Any) -> None:
         """Request a change of the autoscaler after the next reconcile, which has already read it."""

@@ -49,6 +49,8 @@ class _Queue:
         self.released = 0
         self.times: list[datetime] = []
         self.hurried = False
+        self.twins = 0
+        self.twin_is_held = False
         self.changed = asyncio.Condition()
         self.closed = False
 
@@ -112,6 +114,23 @@ class Gate:
             queue.changed.notify_all()
         return queue.times[-1]
 
+    async def hold_twin(self, namespace: str) -> None:
+        """Hold the reconciles of another autoscaler of the same target after its first one, until it is deleted.
+
+        The scenario's own autoscaler must not exist yet: requests for the Scale do not name the autoscaler.
+        """
+        queue = self._queues[namespace]
+        async with queue.changed:
+            queue.twins = 2
+            await queue.changed.wait_for(lambda: queue.twins == 0)
+
+    async def reject_twin(self, namespace: str) -> None:
+        """Reject the request that `hold_twin` holds, so that the reconcile ends without a decision."""
+        queue = self._queues[namespace]
+        async with queue.changed:
+            queue.twin_is_held = False
+            queue.changed.notify_all()
+
     def hurried(self, namespace: str) -> bool:
         """Return whether a reconcile started right after the one before."""
         return self._queues[namespace].hurried
@@ -120,7 +139,7 @@ class Gate:
         """Stop holding the reconciles of a namespace."""
         queue = self._queues[namespace]
         async with queue.changed:
-            queue.closed = True
+            queue.closed, queue.twin_is_held = True, False
             queue.changed.notify_all()
 
     @asynccontextmanager
@@ -142,12 +161,25 @@ class Gate:
         review: dict[str, Any] = await request.json()
         queue = self._queues[review["spec"]["resourceAttributes"]["namespace"]]
         async with queue.changed:
+            if queue.twins:
+                return web.json_response({**review, "status": await _review_twin(queue)})
             number = queue.arrived
             queue.arrived += 1
             queue.hurried |= bool(queue.times) and (datetime.now(UTC) - queue.times[-1]).total_seconds() < _REST
             queue.changed.notify_all()
             await queue.changed.wait_for(lambda: queue.closed or queue.released > number)
         return web.json_response({**review, "status": {"allowed": False}})
+
+
+async def _review_twin(queue: _Queue) -> dict[str, bool]:
+    """Return the answer for a twin: none for its first reconcile, and a rejection for the second one, in the end."""
+    queue.twins -= 1
+    if queue.twins:
+        return {"allowed": False}
+    queue.twin_is_held = True
+    queue.changed.notify_all()
+    await queue.changed.wait_for(lambda: not queue.twin_is_held)
+    return {"allowed": False, "denied": True}
 
 
 def _is_at_window_end(times: list[datetime]) -> bool:

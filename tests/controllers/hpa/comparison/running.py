@@ -69,7 +69,7 @@ class ComparisonEnv:
         for _ in range(_ATTEMPTS):
             with self.plane.namespace(f"{name.replace('_', '-')[:40].strip('-')}-") as namespace:
                 try:
-                    return await self._run_steps(name, Env(self.cluster, self.stub, namespace))
+                    return await self._run_steps(name, Env(self.cluster, self.stub, self.gate, namespace))
                 except OutOfStepError:
                     continue
                 finally:
@@ -135,7 +135,7 @@ class ComparisonEnv:
     async def _end(self, namespace: str) -> None:
         """Delete the autoscaler, so that the controller stops reconciling it."""
         with suppress(ApiError):
-            await self.cluster.delete(Env(self.cluster, self.stub, namespace).hpa_key)
+            await self.cluster.delete(Env(self.cluster, self.stub, self.gate, namespace).hpa_key)
         await self.gate.close(namespace)
 
 

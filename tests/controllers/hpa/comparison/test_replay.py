@@ -15,7 +15,7 @@ from tests.controllers.hpa.comparison.ticks import DATA, OurController, load, lo
 FILES = sorted(DATA.glob("*.json"))
 
 
-@pytest.mark.promise("hpa-rounds", runs="242 reconciles in 48 scenarios")
+@pytest.mark.promise("hpa-rounds", runs="246 reconciles in 49 scenarios")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 async def test_each_reconcile_equals_the_controllers(file: Path) -> None:
     """Replicas, status, each condition with status, reason and message, and finally all events."""
