@@ -23,6 +23,7 @@ from benchmarks import (
     hpa,
     imports,
     karpenter,
+    live_controllers,
     machine,
     nodegroup_controller,
     nodegroups,
@@ -38,6 +39,7 @@ _SUITES: Final = (
     rendering.suite,
     deciding.suite,
     controlling.suite,
+    live_controllers.suite,
     gates.suite,
     imports.suite,
     reconciling.suite,
@@ -55,6 +57,7 @@ _SUITES: Final = (
 # What takes a smaller part where nothing is judged but that it runs.
 _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     controlling.suite: controlling.small_suite,
+    live_controllers.suite: live_controllers.small_suite,
     fleet.suite: fleet.small_suite,
     commands.suite: commands.small_suite,
     clusters.suite: clusters.small_suite,

@@ -187,7 +187,7 @@ def running_operator(which: str, kubeconfig: Path, resync: float | None = None) 
         resync: Seconds between resyncs of ours, which then also writes the names of the caches that it looks at.
     """
     module, *arguments = _PROGRAMS[which]
-    return running(module, arguments, kubeconfig, {} if resync is None else {_RESYNCING: str(resync)})
+    return running(["-m", module, *arguments], kubeconfig, {} if resync is None else {_RESYNCING: str(resync)})
 
 
 @contextmanager

@@ -22,12 +22,12 @@ from statistics import median
 from typing import Any, Final
 
 from benchmarks.figures import Count, Suite
+from benchmarks.scaled_workloads import PODS, create_workload
 from ocf.autoscaling.algorithm import Container, Pod, Readiness, Sample, Scale, Settings, Snapshot, decide
-from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.controllers.hpa import BUILT_IN, ControllerOptions, HpaController, Mode
 from ocf.controllers.hpa.state import StateStore
 from ocf.embedded import EmbeddedCluster
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import ObjectKey
 from ocf.testing import LoopClock, VirtualLoop
 from ocf.testing.fake_metrics import FakeMetricsClient
 
@@ -36,14 +36,12 @@ __all__ = ["resident", "small_suite", "suite"]
 _SIZE: Final = 2_000
 _FEW: Final = 200
 _SMALL: Final = 20
-_PODS: Final = 10
 _PERIOD: Final = timedelta(seconds=15)
 _SYNC_LIMIT: Final = 15_000
 _REMEMBERED_LIMIT: Final = 64_000
 _SAMPLED: Final = 20
 _NOW: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 _KINDS: Final = 3  # of watches that are renewed now and then: autoscalers, pods, Deployments
-_STARTED: Final = "2026-01-01T10:00:00Z"
 
 
 class _Counted(FakeMetricsClient):
@@ -80,7 +78,7 @@ class _Controlled:
         """Create everything, start the controller, and let it do what there is to be done."""
         made = cls(size, namespaces)
         for number in range(size):
-            await made._create(f"web-{number}", made._namespaces[number % namespaces])
+            await create_workload(made._cluster, made._metrics, f"web-{number}", made._namespaces[number % namespaces])
         await made._start()
         return made
 
@@ -120,46 +118,6 @@ class _Controlled:
         """Stop the controller."""
         self._controller.stop()
         await self._running
-
-    async def _create(self, name: str, namespace: str) -> None:
-        labels = {"app": name}
-        container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "500m"}}}
-        template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
-        spec: Manifest = {"replicas": _PODS, "selector": {"matchLabels": labels}, "template": template}
-        metadata = {"name": name, "namespace": namespace}
-        web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
-        target = {"type": "Utilization", "averageUtilization": 80}
-        hpa = {
-            "apiVersion": BUILT_IN[0],
-            "kind": BUILT_IN[1],
-            "metadata": metadata,
-            "spec": {
-                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
-                "maxReplicas": 50,
-                "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
-            },
-        }
-        for manifest in (web, hpa):
-            await self._cluster.create(manifest, field_manager="benchmark")
-        await self._report(ObjectKey.of(web), {"replicas": _PODS})
-        for number in range(_PODS):
-            await self._run(f"{name}-{number}", namespace, labels, template["spec"])
-
-    async def _run(self, name: str, namespace: str, labels: dict[str, str], spec: Any) -> None:
-        metadata = {"name": name, "namespace": namespace, "labels": labels}
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-        await self._cluster.create(pod, field_manager="benchmark")
-        ready = {"type": "Ready", "status": "True", "lastTransitionTime": _STARTED}
-        status = {"phase": "Running", "startTime": _STARTED, "conditions": [ready]}
-        await self._report(ObjectKey.of(pod), status)
-        self._metrics.set_usage(namespace, name, {"app": {"cpu": "400m"}}, labels=labels)
-
-    async def _report(self, key: ObjectKey, status: Manifest) -> None:
-        await self._cluster.patch(
-            key,
-            {"status": status},
-            PatchOptions(patch_type=PatchType.MERGE, field_manager="benchmark", subresource=Subresource.STATUS),
-        )
 
 
 def _remembered(sampled: int) -> int:
@@ -235,7 +193,7 @@ def _suite(size: int, few: int, sampled: int) -> Iterator[Suite]:
         yield [
             count(
                 "sync",
-                f"milliseconds of a sync of {size} autoscalers with {_PODS} pods each, the cluster's part included",
+                f"milliseconds of a sync of {size} autoscalers with {PODS} pods each, the cluster's part included",
                 lambda: runner.run(controlled(size, 10).milliseconds()),
                 _SYNC_LIMIT,
             ),

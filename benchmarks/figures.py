@@ -51,6 +51,7 @@ class Count:
         value: How many there were, or what finds that out; it is asked after all times were taken.
         limit: How many are allowed; None for a figure that is only informative.
         against: Name of the count of the same suite that the ratio is taken to.
+        share: The largest ratio that is allowed; None for a ratio that is only informative.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Count:
     value: int | Callable[[], int]
     limit: int | None = None
     against: str = ""
+    share: float | None = None
 
     def found(self) -> int:
         """Return how many there were."""
@@ -146,6 +148,10 @@ def counted(count: Count, suite: Suite = ()) -> Figure:
     """
     value = count.found()
     other = next((each.found() for each in suite if isinstance(each, Count) and each.name == count.against), 0)
+    ratio = value / other if other else None
+    verdicts = [value <= count.limit] if count.limit is not None else []
+    if count.share is not None and ratio is not None:
+        verdicts.append(ratio <= count.share)
     return Figure(
         name=count.name,
         what=count.what,
@@ -155,7 +161,8 @@ def counted(count: Count, suite: Suite = ()) -> Figure:
         maximum=value,
         rounds=1,
         limit=count.limit,
-        holds=value <= count.limit if count.limit is not None else None,
+        holds=all(verdicts) if verdicts else None,
         against=count.against if other else "",
-        ratio=value / other if other else None,
+        ratio=ratio,
+        share=count.share,
     )

@@ -41,14 +41,11 @@ class Program:
 
 
 @asynccontextmanager
-async def running(
-    module: str, arguments: Sequence[str], kubeconfig: Path, variables: Mapping[str, str]
-) -> AsyncIterator[Program]:
+async def running(program: Sequence[str], kubeconfig: Path, variables: Mapping[str, str]) -> AsyncIterator[Program]:
     """Run a program for as long as the block runs.
 
     Args:
-        module: The module that is the program, `benchmarks.ours`.
-        arguments: Its arguments.
+        program: The arguments of the interpreter: `-m benchmarks.ours`, or `-c` and code, then those of the program.
         kubeconfig: How it finds the cluster.
         variables: What else is in its environment.
     """
@@ -56,9 +53,7 @@ async def running(
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        "-m",
-        module,
-        *arguments,
+        *program,
         env={**inherited, "KUBECONFIG": str(kubeconfig), **variables},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,

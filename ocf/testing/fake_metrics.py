@@ -1,5 +1,6 @@
 """`FakeMetricsClient`: in-memory metrics APIs that return the values a test sets."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -44,7 +45,7 @@ class FakeMetricsClient:
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._usage: dict[tuple[str, str], _Entry] = {}
+        self._usage: defaultdict[str, dict[str, _Entry]] = defaultdict(dict)  # by namespace and pod
         self._nodes: dict[str, _Entry] = {}
         self._pods: dict[tuple[str, str], dict[str, _Entry]] = {}
         self._objects: dict[tuple[ObjectIdentity, str], list[_Entry]] = {}
@@ -74,7 +75,7 @@ class FakeMetricsClient:
         usage = [{"name": name, "usage": dict(used)} for name, used in containers.items()]
         metadata = {"name": pod, "namespace": namespace, "labels": dict(labels or {})}
         measured = {"timestamp": self._time(at), "window": window}
-        self._usage[namespace, pod] = _Entry({"metadata": metadata, **measured, "containers": usage}, labels or {})
+        self._usage[namespace][pod] = _Entry({"metadata": metadata, **measured, "containers": usage}, labels or {})
 
     def set_node_usage(self, node: str, usage: Mapping[str, str], *, at: datetime | None = None) -> None:
         """Set the resource usage of a node.
@@ -171,7 +172,7 @@ class FakeMetricsClient:
             namespace: Namespace of the pod.
             pod: Name of the pod.
         """
-        self._usage.pop((namespace, pod), None)
+        self._usage[namespace].pop(pod, None)
         for (home, _), values in self._pods.items():
             if home == namespace:
                 values.pop(pod, None)
@@ -190,7 +191,7 @@ class FakeMetricsClient:
     async def pod_metrics(self, namespace: str, selector: str = "") -> Sequence[Any]:
         """Return the resource usage of pods; see `MetricsClient`."""
         self._raise_failure(RESOURCE_METRICS)
-        return _chosen((each for (home, _), each in self._usage.items() if home == namespace), selector)
+        return _chosen(self._usage[namespace].values(), selector)
 
     async def node_metrics(self) -> Sequence[Any]:
         """Return the resource usage of nodes; see `NodeMetricsClient`."""
