@@ -1,5 +1,6 @@
 """The embedded cluster: the verbs of `ocf.cluster.Cluster`, served by an in-process API server."""
 
+import asyncio
 import copy
 import random
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
@@ -22,23 +23,23 @@ from ocf.cluster.protocol import (
 )
 from ocf.cluster.request_log import Request, RequestLog, Verb
 from ocf.embedded.admission.dispatcher import AdmissionClient, Dispatcher
-from ocf.embedded.api.status_errors import expired, method_not_allowed
+from ocf.embedded.api.status_errors import method_not_allowed
 from ocf.embedded.api.write_options import FieldValidation, WriteOptions, require_manager
 from ocf.embedded.apiextensions import custom_resource
 from ocf.embedded.controllers.crd_names import NamesAcceptedController
 from ocf.embedded.controllers.garbage_collector import GarbageCollector
 from ocf.embedded.registry import generic_store, pod_actions, verbs
 from ocf.embedded.registry import scale as scale_subresource
-from ocf.embedded.registry.continue_tokens import read_token, write_token
+from ocf.embedded.registry.pages import BATCH, read_page
 from ocf.embedded.registry.pending_write import PendingWrite, run_without_admission
-from ocf.embedded.registry.registry import Registry, kind_of
+from ocf.embedded.registry.registry import Registry
 from ocf.embedded.registry.request_checks import require_subresource
 from ocf.embedded.registry.selectors import selection
-from ocf.embedded.registry.storage import Place, Storage
-from ocf.embedded.watch import WatchSelector, follow, read_version
+from ocf.embedded.registry.storage import Storage
+from ocf.embedded.watch import StoredEvent, WatchSelector, follow, read_version
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
-from ocf.schema.builtin import ApiResource, CustomKind
+from ocf.schema.builtin import CustomKind
 
 __all__ = ["EmbeddedCluster"]
 
@@ -177,33 +178,19 @@ class EmbeddedCluster:
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read one page of the objects of a kind."""
-        namespace = options.namespace
-        with self._recording(Request(Verb.LIST, api_version, kind, namespace)):
-            resource = self._registry.resource(api_version, kind)
-            selects = selection(resource, options.label_selector, options.field_selector)
-            store = self._registry.store
-            if options.continue_token:
-                version, last = read_token(options.continue_token, store.version)
-                if version < store.forgotten:
-                    raise expired("The provided continue parameter is too old to display a consistent list result.")
-                found = [item for item in store.at(version, kind_of(resource), namespace) if item[0] > last]
-            else:
-                version = store.version
-                found = store.objects(kind_of(resource), namespace)
-            if selects is not None:
-                found = [item for item in self._shown(found, resource) if selects(item[1])]
-            page = found[: options.limit] if options.limit > 0 else found
-            token = write_token(version, page[-1][0]) if len(page) < len(found) else ""
-            readable = page if selects is not None else self._shown(page, resource)
-            # As on a real API server, which would have to read all objects to count those that a selector matches.
-            remaining = len(found) - len(page) if token and selects is None else None
-            items = tuple(self._registry.copy(manifest) for _, manifest in readable)
-            return ObjectList(items, str(version), token, remaining)
+        page = await self._page(api_version, kind, options)
+        resource = self._registry.resource(api_version, kind)
+        items: list[Manifest] = []
+        for stored in page.items:
+            items.append(self._registry.copy(self._registry.shown(stored, resource)))
+            if not len(items) % BATCH:
+                await asyncio.sleep(0)
+        return replace(page, items=tuple(items))
 
-    def _shown(
-        self, found: Iterable[tuple[Place, Manifest]], resource: ApiResource
-    ) -> Iterator[tuple[Place, Manifest]]:
-        return ((place, self._registry.shown(manifest, resource)) for place, manifest in found)
+    async def _page(self, api_version: str, kind: str, options: ListOptions) -> ObjectList:
+        """Read one page; its items are those of the store, and must not be changed."""
+        with self._recording(Request(Verb.LIST, api_version, kind, options.namespace)):
+            return await read_page(self._registry, self._registry.resource(api_version, kind), options)
 
     async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
         """Report changes to the objects of a kind, without end.
@@ -211,16 +198,19 @@ class EmbeddedCluster:
         No resources are held between two events, so a caller may stop iterating at any time. The resource version `0`
         means the same as an empty one.
         """
+        async for change in self._changes(api_version, kind, options):
+            yield WatchEvent(change.type, change.copied())
+
+    async def _changes(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[StoredEvent, None]:
+        """Report changes as `watch` does, with the objects of the store, which must not be changed."""
         with self._recording(Request(Verb.WATCH, api_version, kind, options.namespace)):
             resource = self._registry.resource(api_version, kind)
             if "watch" not in resource.verbs:
                 raise method_not_allowed()
             selects = selection(resource, options.label_selector, options.field_selector)
-            scope = WatchSelector(
-                resource, options.namespace, selects, lambda stored: self._registry.shown(stored, resource)
-            )
+            scope = WatchSelector(self._registry, resource, options.namespace, selects)
             version = read_version(options.resource_version)
-        async for event in follow(self._registry.store, scope, version, bookmark_every=self._bookmark_every):
+        async for event in follow(scope, version, bookmark_every=self._bookmark_every):
             yield event
 
     async def apply(

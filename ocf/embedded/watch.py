@@ -1,18 +1,51 @@
 """Watch events of one watch, derived from the changes of a store."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
-from ocf.cluster.protocol import EventType, WatchEvent
+from ocf.cluster.protocol import EventType
 from ocf.embedded.api.status_errors import expired
-from ocf.embedded.registry.registry import kind_of
+from ocf.embedded.registry.registry import Registry, kind_of
 from ocf.embedded.registry.selectors import Predicate
-from ocf.embedded.registry.storage import Change, Storage
+from ocf.embedded.registry.storage import Change
 from ocf.errors import api_error
-from ocf.objects import Manifest, copy_json
+from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
 
-__all__ = ["WatchSelector", "follow", "read_version"]
+__all__ = ["StoredEvent", "WatchSelector", "follow", "read_version"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """One event of a watch, with an object of the store, which must not be changed.
+
+    Args:
+        type: What happened.
+        stored: The object in the version in which it is stored; of a bookmark the whole object.
+        version: Version of the store after the change; 0 for an object that existed before the watch began.
+        registry: The registry of the server.
+        resource: The kind, in the requested version.
+    """
+
+    type: EventType
+    stored: Manifest
+    version: int
+    registry: Registry
+    resource: ApiResource
+
+    @property
+    def object(self) -> Manifest:
+        """The object in the requested version, with the resource version of the change."""
+        if self.type is EventType.BOOKMARK:
+            return self.stored
+        found = self.registry.shown(self.stored, self.resource)
+        if self.type is not EventType.DELETED:
+            return found
+        return {**found, "metadata": {**found["metadata"], "resourceVersion": str(self.version)}}
+
+    def copied(self) -> Manifest:
+        """Return a copy of the object, for the caller."""
+        return self.stored if self.type is EventType.BOOKMARK else self.registry.copy(self.object)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +53,18 @@ class WatchSelector:
     """Objects that a watch selects.
 
     Args:
+        registry: The registry of the server.
         resource: The kind.
         namespace: The namespace; empty for all.
         selects: Predicate for the objects; None for all.
-        shown: Converts a stored object to the requested API version.
     """
 
+    registry: Registry
     resource: ApiResource
     namespace: str
     selects: Predicate | None
-    shown: Callable[[Manifest], Manifest]
 
-    def event(self, change: Change, store: Storage) -> WatchEvent | None:
+    def event(self, change: Change) -> StoredEvent | None:
         """Return the event for a change in a store.
 
         An object that starts to match is ADDED, one that no longer matches is DELETED. None if the object matches
@@ -41,27 +74,28 @@ class WatchSelector:
             return None
         before, after = self.selected(change.before), self.selected(change.after)
         if after is not None:
-            current = after is store.get(change.kind, change.place)
-            copied = store.copy(change.kind, change.place, after) if current else copy_json(after)
-            return WatchEvent(EventType.MODIFIED if before is not None else EventType.ADDED, copied)
-        if before is None:
-            return None
-        last: Manifest = copy_json(before)
-        last["metadata"]["resourceVersion"] = str(change.version)
-        return WatchEvent(EventType.DELETED, last)
+            return self._event(EventType.ADDED if before is None else EventType.MODIFIED, after, change.version)
+        return None if before is None else self._event(EventType.DELETED, before, change.version)
 
-    def selected(self, manifest: Manifest | None) -> Manifest | None:
-        """Return a stored object in the requested version; None if the watch does not select it."""
-        if manifest is None:
-            return None
-        manifest = self.shown(manifest)
-        return manifest if self.selects is None or self.selects(manifest) else None
+    def existing(self) -> list[StoredEvent]:
+        """Return an event for each existing object."""
+        found = self.registry.store.objects(kind_of(self.resource), self.namespace)
+        return [self._event(EventType.ADDED, stored, 0) for _, stored in found if self.selected(stored) is not None]
 
-    def bookmark(self, version: int) -> WatchEvent:
+    def selected(self, stored: Manifest | None) -> Manifest | None:
+        """Return a stored object; None if the watch does not select it."""
+        if stored is None or self.selects is None:
+            return stored
+        return stored if self.selects(self.registry.shown(stored, self.resource)) else None
+
+    def bookmark(self, version: int) -> StoredEvent:
         """Return the bookmark event for a resource version."""
         metadata = {"resourceVersion": str(version)}
         head = {"kind": self.resource.kind, "apiVersion": self.resource.api_version}
-        return WatchEvent(EventType.BOOKMARK, {**head, "metadata": metadata})
+        return self._event(EventType.BOOKMARK, {**head, "metadata": metadata}, version)
+
+    def _event(self, kind: EventType, stored: Manifest, version: int) -> StoredEvent:
+        return StoredEvent(kind, stored, version, self.registry, self.resource)
 
 
 def read_version(text: str) -> int:
@@ -83,13 +117,10 @@ def read_version(text: str) -> int:
     return int(text or 0)
 
 
-async def follow(
-    store: Storage, scope: WatchSelector, version: int, *, bookmark_every: int
-) -> AsyncGenerator[WatchEvent, None]:
+async def follow(scope: WatchSelector, version: int, *, bookmark_every: int) -> AsyncGenerator[StoredEvent, None]:
     """Report the changes after a resource version, without end.
 
     Args:
-        store: The store.
         scope: Objects that the watch selects.
         version: Resource version to start at; 0 reports the existing objects first.
         bookmark_every: Number of changes outside the scope after which a bookmark is sent.
@@ -100,22 +131,21 @@ async def follow(
     Raises:
         ExpiredError: If the version is older than the history of the store.
     """
+    store = scope.registry.store
     if version == 0:
         version = store.version
-        for _, stored in store.objects(kind_of(scope.resource), scope.namespace):
-            manifest = scope.selected(stored)
-            if manifest is not None:
-                yield WatchEvent(EventType.ADDED, copy_json(manifest))
+        for event in scope.existing():
+            yield event
     reported_version = version
     while True:
         if version < store.forgotten:
             raise expired(f"too old resource version: {version} ({store.forgotten})")
         for change in store.since(version):
             version = change.version
-            event = scope.event(change, store)
-            if event is not None:
+            found = scope.event(change)
+            if found is not None:
                 reported_version = version
-                yield event
+                yield found
         if version - reported_version >= bookmark_every:
             reported_version = version
             yield scope.bookmark(version)

@@ -24,7 +24,7 @@ from ocf.embedded.http.handlers import RequestContext, handle
 from ocf.embedded.http.paths import ResourcePath, parse_path
 from ocf.embedded.http.query_options import is_set
 from ocf.embedded.http.request_body import MAX_BYTES
-from ocf.embedded.http.responses import Response, error_response, write_body
+from ocf.embedded.http.responses import Pieces, Response, error_response, write_body
 from ocf.embedded.http.status import too_large
 from ocf.embedded.http.watch_stream import open_stream
 from ocf.errors import ApiError, ConfigError, api_error
@@ -141,7 +141,10 @@ class _RequestHandler:
             context.warn(kind.warning)
         if watch and "watch" in kind.verbs:
             return await self._handle_watch(request, context)
-        return _response(await handle(self._backend, context), warnings)
+        response = await handle(self._backend, context)
+        if isinstance(response.body, Pieces) and len(response.body.pieces) > 1:
+            return await _send(request, response.body, warnings)
+        return _response(response, warnings)
 
     async def _handle_watch(self, request: web.Request, context: RequestContext) -> web.StreamResponse:
         found = await open_stream(self._backend, context, self._stopping)
@@ -179,7 +182,23 @@ def _response(response: Response, warnings: Iterable[str] = ()) -> web.Response:
     body, content_type = write_body(response)
     headers = {"Content-Type": content_type, **_COMMON_HEADERS, **response.headers}
     sent = web.Response(body=body, status=response.code, headers=headers)
+    _add_warnings(sent, warnings)
+    return sent
+
+
+async def _send(request: web.Request, pieces: Pieces, warnings: Iterable[str]) -> web.StreamResponse:
+    """Send a response piece by piece; each waits until the client has received most of those before."""
+    sent = web.StreamResponse(headers={"Content-Type": "application/json", **_COMMON_HEADERS})
+    _add_warnings(sent, warnings)
+    sent.content_length = sum(map(len, pieces.pieces))
+    await sent.prepare(request)
+    for piece in pieces.pieces:
+        await sent.write(piece)
+    await sent.write_eof()
+    return sent
+
+
+def _add_warnings(sent: web.StreamResponse, warnings: Iterable[str]) -> None:
     for warning in warnings:
         quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
         sent.headers.add("Warning", f'299 - "{quoted}"')
-    return sent

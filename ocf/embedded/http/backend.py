@@ -7,17 +7,21 @@ without an entry in the request log.
 
 Field validation and the receiver of warnings differ between requests, but the verbs of `Cluster` have no parameters
 for them. So a wrapper does not get the embedded cluster, but a proxy that resolves to the view of the current request.
+
+Without a wrapper, lists and watches share the objects of the store and their encodings. A wrapper gets copies, which it
+may change.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
-from ocf.cluster.protocol import Cluster
+from ocf.cluster.protocol import Cluster, ListOptions, ObjectList, WatchOptions
 from ocf.embedded.api.write_options import FieldValidation
 from ocf.embedded.cluster import EmbeddedCluster
+from ocf.embedded.http.encoding import Event, ObjectEncoder, StoredObjectEncoder
 from ocf.embedded.http.resource_catalog import Catalog, ServedResource, builtin_kinds, custom_kind
 from ocf.embedded.registry.registry import Registry
 from ocf.errors import ApiError
@@ -57,6 +61,7 @@ class Backend:
 
     cluster: EmbeddedCluster
     wrapped: Cluster = field(init=False)
+    _is_wrapped: bool = field(default=False, init=False, repr=False)
     _custom: list[ApiResource] = field(default_factory=list, init=False, repr=False)
     _catalog: Catalog | None = field(default=None, init=False, repr=False)
 
@@ -74,6 +79,7 @@ class Backend:
         """
         inner = cast("Cluster", _PerRequestCluster(self.cluster))
         self.wrapped = inner if wrap is None else wrap(inner)
+        self._is_wrapped = wrap is not None
         return self.wrapped
 
     @contextmanager
@@ -90,6 +96,35 @@ class Backend:
             yield
         finally:
             _REQUEST_VIEW.reset(token)
+
+    async def list(self, kind: ServedResource, options: ListOptions) -> tuple[ObjectList, ObjectEncoder]:
+        """Read one page of the objects of a kind.
+
+        Args:
+            kind: The kind.
+            options: Options of the list.
+
+        Returns:
+            The page, and the encoder of its items; they must not be changed.
+        """
+        if self._is_wrapped:
+            found = await self.wrapped.list(kind.api_version, kind.kind, options)
+            return found, ObjectEncoder(kind)
+        found = await self.cluster._page(kind.api_version, kind.kind, options)  # noqa: SLF001 (as for the registry)
+        return found, StoredObjectEncoder.of(kind, self.registry)
+
+    def watch(self, kind: ServedResource, options: WatchOptions) -> AsyncGenerator[Event, None]:
+        """Report changes to the objects of a kind, without end.
+
+        Args:
+            kind: The kind.
+            options: Options of the watch.
+
+        Returns:
+            The events; their objects must not be changed.
+        """
+        watch = self.wrapped.watch if self._is_wrapped else self.cluster._changes  # noqa: SLF001 (as for the registry)
+        return cast("AsyncGenerator[Event, None]", watch(kind.api_version, kind.kind, options))
 
     @property
     def registry(self) -> Registry:

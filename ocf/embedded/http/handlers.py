@@ -3,24 +3,25 @@
 No I/O is done here. A handler returns a response, or raises an `ApiError` to reject the request.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from ocf.cluster.protocol import DeleteOptions, ListOptions, ObjectList, PatchOptions, Subresource
+from ocf.cluster.protocol import DeleteOptions, ListOptions, PatchOptions, Subresource
 from ocf.embedded.api.status_errors import bad_request, expired, invalid, method_not_allowed, no_such_resource
 from ocf.embedded.api.write_options import FieldValidation, default_manager
 from ocf.embedded.http.access_reviews import with_status
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import Form, Media
+from ocf.embedded.http.encoding import ObjectEncoder, encode, encode_list
 from ocf.embedded.http.paths import ResourcePath
 from ocf.embedded.http.query_options import DeleteQuery, ListQuery, WriteQuery
 from ocf.embedded.http.request_body import duplicates, read_object, read_options, read_patch
 from ocf.embedded.http.resource_catalog import ServedResource
-from ocf.embedded.http.responses import Response, metadata_of, without_kind
-from ocf.embedded.http.tables import TableOptions, table
+from ocf.embedded.http.responses import Pieces, Response, metadata_of, without_kind
+from ocf.embedded.http.tables import TableOptions, table, table_row
 from ocf.embedded.registry.continue_tokens import write_token
 from ocf.errors import FieldProblem, NotFoundError, StatusCause, api_error
 from ocf.objects import Manifest, ObjectKey
@@ -182,26 +183,35 @@ async def _get(backend: Backend, context: RequestContext) -> Response:
 async def _list(backend: Backend, context: RequestContext) -> Response:
     options = ListQuery.read(context.query)
     _require_known_version(backend, options)
-    found = await _listed(backend, context, options)
+    found, encoder = await backend.list(context.kind, _list_options(backend, context, options))
     metadata: dict[str, Any] = {"resourceVersion": found.resource_version}
     if found.continue_token:
         metadata["continue"] = found.continue_token
     if found.remaining_item_count is not None:
         metadata["remainingItemCount"] = found.remaining_item_count
-    return Response(_list_body(context, found, metadata), media=context.media)
+    if context.media.yaml:
+        return Response(_list_body(context, map(encoder.shown, found.items), metadata), media=context.media)
+    items = map(_item_encoder(context, encoder), found.items)
+    return Response(Pieces(await encode_list(_list_body(context, (), metadata), items)), media=context.media)
 
 
-async def _listed(backend: Backend, context: RequestContext, options: ListQuery) -> ObjectList:
-    return await backend.wrapped.list(
-        context.kind.api_version,
-        context.kind.kind,
-        ListOptions(
-            namespace=context.path.namespace,
-            label_selector=options.label_selector,
-            field_selector=options.field_selector,
-            limit=options.limit,
-            continue_token=options.continue_token or _exact(backend, options),
-        ),
+def _item_encoder(context: RequestContext, encoder: ObjectEncoder) -> Callable[[Manifest], bytes]:
+    """Return the function that encodes an item of a list in the representation that the client asked for."""
+    if context.media.form is Form.TABLE:
+        options = context.table_options()
+        return lambda item: encode(table_row(context.kind, encoder.shown(item), options))
+    if context.media.form is Form.METADATA:
+        return lambda item: encode(metadata_of(encoder.shown(item)))
+    return encoder.item
+
+
+def _list_options(backend: Backend, context: RequestContext, options: ListQuery) -> ListOptions:
+    return ListOptions(
+        namespace=context.path.namespace,
+        label_selector=options.label_selector,
+        field_selector=options.field_selector,
+        limit=options.limit,
+        continue_token=options.continue_token or _exact(backend, options),
     )
 
 
@@ -226,13 +236,13 @@ def _require_known_version(backend: Backend, options: ListQuery) -> None:
         raise api_error(message, code=504, reason="Timeout", causes=[cause], retry_after=1)
 
 
-def _list_body(context: RequestContext, found: ObjectList, metadata: Manifest) -> Manifest:
+def _list_body(context: RequestContext, found: Iterable[Manifest], metadata: Manifest) -> Manifest:
     if context.media.form is Form.TABLE:
-        return table(context.kind, found.items, metadata, context.table_options())
+        return table(context.kind, found, metadata, context.table_options())
     if context.media.form is Form.METADATA:
         head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
-        return {**head, "metadata": metadata, "items": [metadata_of(item) for item in found.items]}
-    items = list(found.items) if context.kind.custom else [without_kind(item) for item in found.items]
+        return {**head, "metadata": metadata, "items": [metadata_of(item) for item in found]}
+    items = list(found) if context.kind.custom else [without_kind(item) for item in found]
     return {
         "kind": context.kind.list_kind,
         "apiVersion": context.kind.api_version,
@@ -404,13 +414,14 @@ def _delete_options(options: DeleteQuery) -> DeleteOptions:
 
 async def _delete_collection(backend: Backend, context: RequestContext) -> Response:
     options = DeleteQuery.read(context.query, read_options(context.body, context.content_type))
-    found = await _listed(backend, context, ListQuery.read(context.query))
+    query = _list_options(backend, context, ListQuery.read(context.query))
+    found = await backend.wrapped.list(context.kind.api_version, context.kind.kind, query)
     for item in found.items:
         try:
             await backend.wrapped.delete(ObjectKey.of(item), _delete_options(options))
         except NotFoundError:
             continue
-    return Response(_list_body(context, found, {"resourceVersion": str(backend.version)}), media=context.media)
+    return Response(_list_body(context, found.items, {"resourceVersion": str(backend.version)}), media=context.media)
 
 
 _VERBS: Final = {

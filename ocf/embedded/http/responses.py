@@ -1,18 +1,29 @@
 """Responses of handlers, and their conversion to bytes."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ocf.embedded.http.content_negotiation import Form, Media
+from ocf.embedded.http.encoding import encode
 from ocf.embedded.http.status import status_of
 from ocf.errors import ApiError
 from ocf.objects import Manifest, dump_document
 
-__all__ = ["Response", "error_response", "metadata_of", "without_kind", "write_body"]
+__all__ = ["Pieces", "Response", "error_response", "metadata_of", "without_kind", "write_body"]
 
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """JSON that is sent piece by piece, so that other requests run in between.
+
+    Args:
+        pieces: The bytes.
+    """
+
+    pieces: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +31,7 @@ class Response:
     """A response.
 
     Args:
-        body: JSON values, or text to send unchanged.
+        body: JSON values, `Pieces`, or text to send unchanged.
         code: HTTP status.
         media: Media type of the body.
         headers: Additional headers.
@@ -55,7 +66,9 @@ def write_body(response: Response) -> tuple[bytes, str]:
         return response.body.encode(), "text/plain; charset=utf-8"
     if response.media.yaml and isinstance(response.body, dict):
         return dump_document(response.body).encode(), response.media.content_type
-    return json.dumps(response.body, separators=(",", ":")).encode(), "application/json"
+    if isinstance(response.body, Pieces):
+        return b"".join(response.body.pieces), "application/json"
+    return encode(response.body), "application/json"
 
 
 def metadata_of(manifest: Manifest) -> Manifest:

@@ -16,7 +16,7 @@ from ocf.embedded.http.resource_catalog import ServedResource, TableColumn
 from ocf.embedded.http.responses import metadata_of
 from ocf.objects import Manifest
 
-__all__ = ["TableOptions", "cells", "table"]
+__all__ = ["TableOptions", "cells", "table", "table_row"]
 
 _UNSET: Final = None
 
@@ -48,7 +48,7 @@ def table(kind: ServedResource, items: Iterable[Manifest], metadata: Manifest, o
     Returns:
         The `Table`.
     """
-    rows = [_row(kind, item, options) for item in items]
+    rows = [table_row(kind, item, options) for item in items]
     columns = [_heading(column) for column in kind.columns] if options.heading else []
     head = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
     return {**head, "columnDefinitions": columns, "rows": rows}
@@ -60,7 +60,14 @@ def _heading(column: TableColumn) -> Manifest:
     return found
 
 
-def _row(kind: ServedResource, item: Manifest, options: TableOptions) -> Manifest:
+def table_row(kind: ServedResource, item: Manifest, options: TableOptions) -> Manifest:
+    """Render the row of an object.
+
+    Args:
+        kind: Its kind.
+        item: The object.
+        options: Options of the table.
+    """
     # A bookmark has no cells; clients only read the resource version of its row.
     found = cells(kind, item, options.now) if "name" in item["metadata"] else []
     if options.include == "None":

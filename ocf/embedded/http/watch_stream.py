@@ -5,16 +5,16 @@ ends the stream, as by a real API server.
 """
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from ocf.cluster.protocol import EventType, ListOptions, WatchEvent, WatchOptions
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import Form
+from ocf.embedded.http.encoding import Event, ObjectEncoder, StoredObjectEncoder, encode, event_line
 from ocf.embedded.http.handlers import RequestContext
 from ocf.embedded.http.query_options import ListQuery
 from ocf.embedded.http.responses import metadata_of
@@ -46,6 +46,7 @@ async def open_stream(
         ApiError: If the watch is rejected.
     """
     options = ListQuery.read(context.query)
+    encoder = StoredObjectEncoder.of(context.kind, backend.registry)
     events = _events(backend, context, options)
     first = asyncio.ensure_future(anext(events))
     # The cluster rejects a watch without waiting for I/O, but the first event may never come.
@@ -57,7 +58,7 @@ async def open_stream(
         error = first.exception()
         if isinstance(error, ApiError) and error.code != _EXPIRED:
             raise error
-    writer = _Writer(context, options, backend.registry.now)
+    writer = _Writer(context, options, encoder, backend.registry.now)
     return _lines(events, first, writer, stopping)
 
 
@@ -65,7 +66,7 @@ _LOOP_ITERATIONS: Final = 3
 _EXPIRED: Final = 410
 
 
-async def _events(backend: Backend, context: RequestContext, options: ListQuery) -> AsyncGenerator[WatchEvent, None]:
+async def _events(backend: Backend, context: RequestContext, options: ListQuery) -> AsyncGenerator[Event, None]:
     version = options.resource_version
     if options.initial:
         async for event in _initial(backend, context, options):
@@ -73,9 +74,8 @@ async def _events(backend: Backend, context: RequestContext, options: ListQuery)
             yield event
     elif options.initial is False and version in ("", "0"):
         version = str(backend.version)
-    found = backend.wrapped.watch(
-        context.kind.api_version,
-        context.kind.kind,
+    found = backend.watch(
+        context.kind,
         WatchOptions(
             resource_version=version,
             namespace=context.path.namespace,
@@ -83,16 +83,15 @@ async def _events(backend: Backend, context: RequestContext, options: ListQuery)
             field_selector=options.field_selector,
         ),
     )
-    async with aclosing(cast("AsyncGenerator[WatchEvent, None]", found)) as events:
+    async with aclosing(found) as events:
         async for event in events:
             yield event
 
 
-async def _initial(backend: Backend, context: RequestContext, options: ListQuery) -> AsyncIterator[WatchEvent]:
+async def _initial(backend: Backend, context: RequestContext, options: ListQuery) -> AsyncIterator[Event]:
     """Report the existing objects, then the bookmark that marks their end."""
-    found = await backend.wrapped.list(
-        context.kind.api_version,
-        context.kind.kind,
+    found, encoder = await backend.list(
+        context.kind,
         ListOptions(
             namespace=context.path.namespace,
             label_selector=options.label_selector,
@@ -100,7 +99,7 @@ async def _initial(backend: Backend, context: RequestContext, options: ListQuery
         ),
     )
     for item in found.items:
-        yield WatchEvent(EventType.ADDED, item)
+        yield encoder.existing(item)
     metadata = {"resourceVersion": found.resource_version, "annotations": {_INITIAL_END: "true"}}
     head = {"kind": context.kind.kind, "apiVersion": context.kind.api_version}
     yield WatchEvent(EventType.BOOKMARK, {**head, "metadata": metadata})
@@ -112,27 +111,27 @@ class _Writer:
 
     context: RequestContext
     options: ListQuery
+    encoder: ObjectEncoder
     now: Callable[[], datetime]
     headed: bool = False
 
-    def line(self, done: "asyncio.Future[WatchEvent]") -> tuple[bytes, bool]:
+    def line(self, done: "asyncio.Future[Event]") -> tuple[bytes, bool]:
         """Return the bytes to write for an event, and whether the watch continues."""
         try:
             event = done.result()
         except StopAsyncIteration:
             return b"", False
         except ApiError as error:
-            return (_line(_ERROR, status_of(error)) if error.code else b""), False
+            return (event_line(_ERROR, encode(status_of(error))) if error.code else b""), False
         if event.type is EventType.BOOKMARK and not self.options.bookmarks:
             return b"", True
-        return _line(event.type.value, self._shown(event)), True
+        if self.context.media.form is Form.WHOLE:
+            return self.encoder.line(event), True
+        return event_line(event.type.value, encode(self._shown(event))), True
 
-    def _shown(self, event: WatchEvent) -> Manifest:
-        form = self.context.media.form
-        if form is Form.METADATA:
+    def _shown(self, event: Event) -> Manifest:
+        if self.context.media.form is Form.METADATA:
             return metadata_of(event.object)
-        if form is not Form.TABLE:
-            return event.object
         heading, self.headed = not self.headed, True
         version = {"resourceVersion": event.object["metadata"].get("resourceVersion", "")}
         context = replace(self.context, now=self.now())
@@ -140,8 +139,8 @@ class _Writer:
 
 
 async def _lines(
-    events: AsyncGenerator[WatchEvent, None],
-    first: "asyncio.Future[WatchEvent]",
+    events: AsyncGenerator[Event, None],
+    first: "asyncio.Future[Event]",
     writer: _Writer,
     stopping: asyncio.Event,
 ) -> AsyncGenerator[bytes, None]:
@@ -168,7 +167,3 @@ async def _lines(
         coming.cancel()
         await asyncio.gather(coming, halt, return_exceptions=True)
         await events.aclose()
-
-
-def _line(kind: str, body: Any) -> bytes:
-    return json.dumps({"type": kind, "object": body}, separators=(",", ":")).encode() + b"\n"

@@ -15,15 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ocf.embedded.registry.encodings import EncodingCache
+from ocf.embedded.registry.object_table import Listing, ObjectTable, Place
 from ocf.objects import Manifest, copy_json
 
 __all__ = ["Change", "Kind", "Place", "Storage"]
 
 Kind: TypeAlias = tuple[str, str]
 """Group and kind."""
-
-Place: TypeAlias = tuple[str, str]
-"""Namespace (empty for cluster-scoped objects) and name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,10 @@ class Storage:
     history: int
     version: int = field(default=0, init=False)
     forgotten: int = field(default=0, init=False)
-    _objects: dict[Kind, dict[Place, Manifest]] = field(default_factory=dict, init=False, repr=False)
+    encodings: EncodingCache = field(default_factory=EncodingCache, init=False, repr=False)
+    _objects: defaultdict[Kind, ObjectTable] = field(
+        default_factory=lambda: defaultdict(ObjectTable), init=False, repr=False
+    )
     _dependents: defaultdict[str, set[tuple[Kind, Place]]] = field(
         default_factory=lambda: defaultdict(set), init=False, repr=False
     )
@@ -67,7 +69,8 @@ class Storage:
 
     def get(self, kind: Kind, place: Place) -> Manifest | None:
         """Return an object, or None if it does not exist."""
-        return self._objects.get(kind, {}).get(place)
+        table = self._objects.get(kind)
+        return None if table is None else table.get(place)
 
     def copy(self, kind: Kind, place: Place, manifest: Manifest) -> Manifest:
         """Return a copy of a stored object; further copies of the same object are cheaper than the first."""
@@ -93,12 +96,13 @@ class Storage:
         return self._changed.get(kind, 0)
 
     def unpack(self) -> None:
-        """Drop the cached copies, after a change of the schemas by which objects are read."""
+        """Drop cached copies and encodings, after a change of the schemas by which objects are read."""
         self._packed.clear()
+        self.encodings = EncodingCache()
 
     def objects(self, kind: Kind, namespace: str = "") -> list[tuple[Place, Manifest]]:
-        """Return the objects of a kind, of one namespace or of all, ordered by namespace and name."""
-        return _ordered(self._objects.get(kind, {}), namespace)
+        """Return the present objects of a kind, of one namespace or of all, ordered by namespace and name."""
+        return list(self._objects[kind].listing(namespace))
 
     def everything(self, namespace: str = "") -> Iterator[tuple[Kind, Place, Manifest]]:
         """Yield all objects, or those of one namespace, in a stable order."""
@@ -124,14 +128,14 @@ class Storage:
         before = self.get(kind, place)
         self.version += 1
         manifest["metadata"]["resourceVersion"] = str(self.version)
-        self._objects.setdefault(kind, {})[place] = manifest
+        self._objects[kind].put(place, manifest)
         self._index(kind, place, before, manifest)
         self._record(Change(self.version, kind, place, before, manifest))
         return manifest
 
     def remove(self, kind: Kind, place: Place) -> None:
         """Remove an object, which must exist."""
-        before = self._objects[kind].pop(place)
+        before = self._objects[kind].remove(place)
         self.version += 1
         self._index(kind, place, before, None)
         self._record(Change(self.version, kind, place, before, None))
@@ -146,6 +150,8 @@ class Storage:
 
     def _record(self, change: Change) -> None:
         self._packed.pop((change.kind, change.place), None)
+        if change.before is not None:
+            self.encodings.retire(change.before["metadata"]["resourceVersion"])
         self._changed[change.kind] = change.version
         self._log.append(change)
         while len(self._log) > self.history:
@@ -170,16 +176,24 @@ class Storage:
             found.append(change)
         return found[::-1]
 
-    def at(self, version: int, kind: Kind, namespace: str = "") -> list[tuple[Place, Manifest]]:
-        """Return the objects of a kind at an earlier version; the log must still contain the changes since then."""
-        state = dict(self._objects.get(kind, {}))
-        for change in reversed(self.since(version)):
-            if change.kind == kind:
-                if change.before is None:
-                    state.pop(change.place, None)
-                else:
-                    state[change.place] = change.before
-        return _ordered(state, namespace)
+    def listing(
+        self, kind: Kind, namespace: str = "", *, version: int | None = None, after: Place | None = None
+    ) -> Listing:
+        """Return the objects of a kind in order; to be read before the next change of the store.
+
+        Args:
+            kind: Their kind.
+            namespace: Their namespace; empty for all.
+            version: The version at which to list them; the log must still contain the changes since then. None for the
+                present one.
+            after: The place after which the listing starts; None for the first.
+        """
+        earlier: dict[Place, Manifest | None] = {}
+        if version is not None and version < self.changed_at(kind):
+            for change in self.since(version):
+                if change.kind == kind:
+                    earlier.setdefault(change.place, change.before)
+        return self._objects[kind].listing(namespace, after, earlier)
 
     async def changed(self) -> None:
         """Wait for the next change."""
@@ -195,8 +209,3 @@ def _owners(manifest: Manifest | None) -> set[str]:
     if manifest is None:
         return set()
     return {owner["uid"] for owner in manifest["metadata"].get("ownerReferences") or ()}
-
-
-def _ordered(objects: dict[Place, Manifest], namespace: str) -> list[tuple[Place, Manifest]]:
-    places = sorted(place for place in objects if not namespace or place[0] == namespace)
-    return [(place, objects[place]) for place in places]
