@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import merge
-from itertools import islice
 from typing import TypeAlias
 
 from ocf.objects import Manifest
@@ -98,15 +97,19 @@ class Listing:
         replaced = sum(place in self._objects for place in self._earlier)
         return self._stop - self._start - replaced + sum(item is not None for item in self._earlier.values())
 
-    def __iter__(self) -> Iterator[tuple[Place, Manifest]]:
-        """Yield place and object."""
-        present = islice(self._places, self._start, self._stop) if self._start == 0 else self._from_start()
+    def __iter__(self) -> Iterator[Manifest]:
+        """Yield the objects."""
         if not self._earlier:
-            return ((place, self._objects[place]) for place in present)
-        kept = ((place, self._objects[place]) for place in present if place not in self._earlier)
-        past = sorted((place, item) for place, item in self._earlier.items() if item is not None)
-        return merge(kept, past, key=lambda pair: pair[0])
+            # No tuple for each object: many of them would start a collection of garbage, which walks the whole store.
+            return map(self._objects.__getitem__, self._present())
+        return (manifest for _, manifest in self.items())
 
-    def _from_start(self) -> Iterator[Place]:
+    def items(self) -> Iterator[tuple[Place, Manifest]]:
+        """Yield place and object."""
+        kept = ((place, self._objects[place]) for place in self._present() if place not in self._earlier)
+        past = sorted((place, item) for place, item in self._earlier.items() if item is not None)
+        return merge(kept, past, key=lambda pair: pair[0]) if past else kept
+
+    def _present(self) -> Iterator[Place]:
         # islice would walk through what precedes the start.
-        return (self._places[at] for at in range(self._start, self._stop))
+        return map(self._places.__getitem__, range(self._start, self._stop))

@@ -8,8 +8,8 @@ from typing import Final
 from ocf.cluster.protocol import ListOptions, ObjectList
 from ocf.embedded.api.status_errors import expired
 from ocf.embedded.registry.continue_tokens import read_token, write_token
-from ocf.embedded.registry.object_table import Listing, Place
-from ocf.embedded.registry.registry import Registry, kind_of
+from ocf.embedded.registry.object_table import Listing
+from ocf.embedded.registry.registry import Registry, kind_of, place_of
 from ocf.embedded.registry.selectors import Predicate, selection
 from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
@@ -51,11 +51,11 @@ async def read_page(registry: Registry, resource: ApiResource, options: ListOpti
         page, remaining = await _selected(registry, resource, listing, selects, options.limit), None
     more = options.limit > 0 and (len(page) > options.limit or bool(remaining))
     page = page[: options.limit] if options.limit > 0 else page
-    token = write_token(version, page[-1][0]) if more else ""
-    return ObjectList(tuple(manifest for _, manifest in page), str(version), token, remaining or None)
+    token = write_token(version, place_of(page[-1])) if more else ""
+    return ObjectList(tuple(page), str(version), token, remaining or None)
 
 
-def _first(listing: Listing, limit: int) -> tuple[list[tuple[Place, Manifest]], int]:
+def _first(listing: Listing, limit: int) -> tuple[list[Manifest], int]:
     """Return the first objects of a listing, and the number of those after them."""
     page = list(islice(listing, limit) if limit > 0 else listing)
     return page, len(listing) - len(page)
@@ -63,13 +63,13 @@ def _first(listing: Listing, limit: int) -> tuple[list[tuple[Place, Manifest]], 
 
 async def _selected(
     registry: Registry, resource: ApiResource, listing: Listing, selects: Predicate, limit: int
-) -> list[tuple[Place, Manifest]]:
+) -> list[Manifest]:
     """Return the selected objects of a listing: all, or one more than the limit."""
-    found: list[tuple[Place, Manifest]] = []
+    found: list[Manifest] = []
     for batch in _batches(list(listing)):
-        for place, manifest in batch:
+        for manifest in batch:
             if selects(registry.shown(manifest, resource)):
-                found.append((place, manifest))
+                found.append(manifest)
                 if len(found) > limit > 0:
                     return found
         if len(batch) == BATCH:
@@ -77,5 +77,5 @@ async def _selected(
     return found
 
 
-def _batches(found: list[tuple[Place, Manifest]]) -> Iterator[list[tuple[Place, Manifest]]]:
+def _batches(found: list[Manifest]) -> Iterator[list[Manifest]]:
     return (found[start : start + BATCH] for start in range(0, len(found), BATCH))

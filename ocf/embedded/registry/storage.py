@@ -102,7 +102,7 @@ class Storage:
 
     def objects(self, kind: Kind, namespace: str = "") -> list[tuple[Place, Manifest]]:
         """Return the present objects of a kind, of one namespace or of all, ordered by namespace and name."""
-        return list(self._objects[kind].listing(namespace))
+        return list(self._objects[kind].listing(namespace).items())
 
     def everything(self, namespace: str = "") -> Iterator[tuple[Kind, Place, Manifest]]:
         """Yield all objects, or those of one namespace, in a stable order."""

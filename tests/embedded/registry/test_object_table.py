@@ -41,7 +41,8 @@ def test_a_listing_is_the_ordered_part_of_the_state_that_was_asked_for(
         if item is not None and (not namespace or place[0] == namespace) and (after is None or place > after)
     ]
     listing = filled(contents, removed).listing(namespace, after, earlier)
-    assert (list(listing), len(listing)) == (expected, len(expected))
+    assert (list(listing.items()), len(listing)) == (expected, len(expected))
+    assert list(listing) == [item for _, item in expected]
 
 
 @given(contents=CONTENTS, removed=st.sets(PLACES))
