@@ -75,6 +75,7 @@ class Env(support.Env[EmbeddedCluster, VirtualClock]):
         self.provider = SimulatedProvider(types, clock, fails=self.cloud.fails, **settings)
         self.events = Events()
         self.monitor = Monitor()
+        self.dead: set[str] = set()
         self.restart()
 
     def restart(
@@ -120,8 +121,10 @@ class Env(support.Env[EmbeddedCluster, VirtualClock]):
     async def _stop_pods(self) -> None:
         nodes = {each["metadata"]["name"] for each in await self.objects("Node")}
         for pod in await self.objects("Pod"):
-            lost = pod["spec"].get("nodeName", "") not in {"", *nodes}
-            if lost or "deletionTimestamp" in pod["metadata"]:
+            node = pod["spec"].get("nodeName", "")
+            lost = node not in {"", *nodes}
+            # The kubelet of a dead node stops no pods; they end when the Node is deleted.
+            if lost or ("deletionTimestamp" in pod["metadata"] and node not in self.dead):
                 await self.cluster.delete(ObjectKey.of(pod), DeleteOptions(grace_period_seconds=0))
                 if "owner" in pod["metadata"].get("labels", {}):
                     await self._replace(pod)
@@ -172,6 +175,14 @@ class Env(support.Env[EmbeddedCluster, VirtualClock]):
         for pod in await self.objects("Pod"):
             if pod["metadata"]["name"] in names or not names:
                 await self.cluster.delete(ObjectKey.of(pod), DeleteOptions(grace_period_seconds=0))
+
+    async def kill_node(self, name: str) -> None:
+        """Let a node stop answering: its pods stay, and it is not ready."""
+        self.dead.add(name)
+        unknown = {"type": "Ready", "status": "Unknown"}
+        await self.patch_status(
+            ObjectKey("v1", "Node", name), {"conditions": [unknown]}, by="node-lifecycle-controller"
+        )
 
     async def add_budget(self, allowed: int) -> None:
         metadata = {"name": "web", "namespace": "shop"}

@@ -176,6 +176,31 @@ def test_a_node_that_stays_unready_is_replaced(env: Env) -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize("draining", [pytest.param(False, id="at work"), pytest.param(True, id="in a drain")])
+def test_pods_that_never_end_on_a_dead_node_do_not_keep_it(env: Env, *, draining: bool) -> None:
+    """The Node is deleted with its machine, and only then its pods end: their controller replaces them elsewhere."""
+
+    async def scenario() -> None:
+        await _half_empty(env)
+        if draining:
+            await until(env, "Draining")
+        stored = await env.objects("VPSieNode")
+        (name, *_) = [each["status"]["nodeName"] for each in stored if not draining or "drain" in each["status"]]
+        await env.kill_node(name)
+        for pod in await env.objects("Pod"):
+            if pod["spec"]["nodeName"] == name:
+                await env.cluster.delete(ObjectKey.of(pod))
+        await env.tick(20)
+        assert any("deletionTimestamp" in pod["metadata"] for pod in await env.objects("Pod"))
+        await env.tick(60)
+        assert name not in await env.nodes()
+        assert all("deletionTimestamp" not in pod["metadata"] for pod in await env.objects("Pod"))
+        assert (await env.waiting(), await env.machines()) == ([], 1)
+        assert len(await env.objects("Pod")) == 2
+
+    run(scenario())
+
+
 def test_a_node_that_registers_again_in_time_is_kept(env: Env) -> None:
     async def scenario() -> None:
         await env.set_up(minNodes=1)
