@@ -33,7 +33,7 @@ __all__ = ["small_suite", "suite"]
 _SIZES: Final = (200, 1_000, 2_000)
 _PERIOD: Final = timedelta(seconds=15)
 _WARM: Final = 3  # syncs of each autoscaler before the measurement
-_MEASURED: Final = 4
+_MEASURED: Final = 4  # sync periods
 _NAMESPACES: Final = tuple(f"shop-{number}" for number in range(10))
 _CONCURRENT: Final = 32  # workloads that are created at a time
 _SHARE: Final = 0.5
@@ -136,8 +136,12 @@ class _Environment:
             return await self._cost(usage)
 
     async def _cost(self, usage: _ReadUsage) -> _Cost:
-        before = await _reached(usage, _WARM * self._size)
-        after = await _reached(usage, before.syncs + _MEASURED * self._size)
+        """Compare the counters before and after some periods; a scrape costs as much as some syncs, so it is rare."""
+        async with asyncio.timeout(TIMEOUT):
+            while (before := await usage()).syncs < _WARM * self._size:  # noqa: ASYNC110 (another process)
+                await asyncio.sleep(_PERIOD.total_seconds())
+        await asyncio.sleep(_MEASURED * _PERIOD.total_seconds())
+        after = await usage()
         each = (after.cpu - before.cpu) / (after.syncs - before.syncs)
         return _Cost(round(each * 1_000_000), round(after.memory))
 
@@ -154,14 +158,6 @@ async def _metrics(url: str) -> str:
 
 def _syncs(text: str) -> float:
     return sum(float(value) for value in _SYNCS.findall(text))
-
-
-async def _reached(usage: _ReadUsage, syncs: float) -> _Usage:
-    """Wait until a controller has made so many syncs."""
-    async with asyncio.timeout(TIMEOUT):
-        while (now := await usage()).syncs < syncs:  # noqa: ASYNC110 (another process)
-            await asyncio.sleep(0.5)
-    return now
 
 
 class _Measured:
