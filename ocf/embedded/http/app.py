@@ -9,7 +9,7 @@ or with an `Origin` header, are rejected.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import aclosing
 from typing import Final
 
@@ -21,6 +21,7 @@ from ocf.embedded.http.content_negotiation import negotiate
 from ocf.embedded.http.control import CONTROL, Control
 from ocf.embedded.http.documents import document_response, not_served
 from ocf.embedded.http.handlers import RequestContext, handle
+from ocf.embedded.http.open_watches import OpenWatches
 from ocf.embedded.http.paths import ResourcePath, parse_path
 from ocf.embedded.http.query_options import is_set
 from ocf.embedded.http.request_body import MAX_BYTES
@@ -72,6 +73,7 @@ class _RequestHandler:
         self._backend = backend
         self._stopping = stopping
         self._control = control
+        self._watches = OpenWatches()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Respond to a request."""
@@ -149,12 +151,23 @@ class _RequestHandler:
     async def _handle_watch(self, request: web.Request, context: RequestContext) -> web.StreamResponse:
         found = await open_stream(self._backend, context, self._stopping)
         response = web.StreamResponse(headers={"Content-Type": "application/json", **_COMMON_HEADERS})
-        async with aclosing(found) as lines:
-            await response.prepare(request)
-            async for line in lines:
-                await response.write(line)
+        with self._watches.counted():
+            async with aclosing(found) as lines:
+                await response.prepare(request)
+                async for line in lines:
+                    for part in _parts(line):
+                        await response.write(part)
         await response.write_eof()
         return response
+
+
+_PART: Final = 2**16
+
+
+def _parts(line: bytes) -> Iterator[memoryview]:
+    """Yield a line in parts: what a client has not received is copied, so a slow one costs a part and not the line."""
+    view = memoryview(line)
+    return (view[start : start + _PART] for start in range(0, len(line), _PART))
 
 
 def _require_local_client(request: web.Request) -> None:
