@@ -217,8 +217,8 @@ async def test_unsupported_cel_rules_are_skipped_with_a_note(folder: Path) -> No
         _, err = await running.process.communicate()
     note = (
         "note: the CEL rules (x-kubernetes-validations) of shops.example.com are not evaluated: "
-        "the embedded cluster cannot evaluate isURL() in x-kubernetes-validations; "
-        "rewrite the rule without it, or test the rule against a real API server\n"
+        "the embedded cluster cannot evaluate isURL() in CEL expressions; "
+        "rewrite the expression without it, or test it against a real API server\n"
     )
     assert err.decode() == note
 

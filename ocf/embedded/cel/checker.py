@@ -127,6 +127,8 @@ class Checker:
 
     def _selection(self, node: Selection) -> Checked:
         qualified = _qualified(node)
+        if qualified in self.variables and qualified is not None:
+            return self._identifier(Identifier(qualified, node.at))
         if qualified in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
             name = node.name.lower()
             return Checked(TYPE, lambda _: _TypeName(name))

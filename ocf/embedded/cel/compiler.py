@@ -5,27 +5,18 @@ Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/cust
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from ocf.embedded.api.cel_usage import RULES, has_rules
-from ocf.embedded.cel.checker import Checker
+from ocf.embedded.cel.expressions import ExpressionError, checked_expression
 from ocf.embedded.cel.field_paths import field_path
-from ocf.embedded.cel.literals import NO_POSITION, RuleSyntaxError
-from ocf.embedded.cel.parser import parse
 from ocf.embedded.cel.runtime import Run
 from ocf.embedded.cel.types import BOOL, STRING, CelType, schema_kind, with_head
-from ocf.embedded.cel.unsupported import missing_library, unsupported_feature
+from ocf.embedded.cel.unsupported import unsupported_feature
 
 __all__ = ["CompiledRule", "RuleError", "Rules", "compiled", "compiled_rules", "kind_of"]
 
 _Schema = Mapping[str, Any]
-
-_MODERN: Final = (".?", "[?", "{?", "`", ",]", ",}")
-"""Syntax that a real API server supports and the grammar does not."""
-
-_WIDE_DOT: Final = "\N{FULLWIDTH FULL STOP}"
-_WIDE_MARK: Final = "\N{FULLWIDTH CIRCUMFLEX ACCENT}"
-
 
 class RuleError(Exception):
     """A rule is invalid.
@@ -139,29 +130,10 @@ def compiled(given: Mapping[str, Any], schema: _Schema, kind: CelType) -> Compil
 
 
 def _expression(text: str, kind: CelType, wanted: CelType) -> tuple[Run, bool]:
-    checker = Checker({"self": kind, "oldSelf": kind})
     try:
-        checked = checker.check(parse(text))
-    except ImportError:
-        raise missing_library() from None
-    except RuleSyntaxError as error:
-        if error.text.startswith("Syntax error") and any(sign in text.replace(" ", "") for sign in _MODERN):
-            raise unsupported_feature("optional values, trailing commas and quoted names") from None
-        if error.at == NO_POSITION:
-            raise RuleError(f"program instantiation failed: {error.text}") from None
-        raise RuleError(f"compilation failed: {_pointed(text, error)}") from None
-    except RecursionError:
-        raise RuleError("compilation failed: ERROR: <input>:-1:0: expression recursion limit exceeded: 250") from None
+        checked, used = checked_expression(text, {"self": kind, "oldSelf": kind})
+    except ExpressionError as error:
+        raise RuleError(error.text) from None
     if checked.kind != wanted:
         raise RuleError(f"cel expression must evaluate to a {wanted}")
-    return checked.run, "oldSelf" in checker.used
-
-
-def _pointed(text: str, error: RuleSyntaxError) -> str:
-    """Return the text of an error with its line and a mark at its position, as a real API server does."""
-    before = text[: error.at]
-    line, column = before.count("\n"), error.at - (before.rfind("\n") + 1)
-    shown = text.split("\n")[line].replace("\t", " ")
-    dots = "".join("." if char.isascii() else _WIDE_DOT for char in shown[:column])
-    mark = "^" if shown[column : column + 1].isascii() else _WIDE_MARK
-    return f"ERROR: <input>:{line + 1}:{column + 1}: {error.text}\n | {shown}\n | {dots}{mark}"
+    return checked.run, "oldSelf" in used

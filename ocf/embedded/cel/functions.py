@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Any, Final
 
+from ocf.embedded.cel.authorizer import AUTHORIZATION
 from ocf.embedded.cel.conversions import CONVERSIONS
 from ocf.embedded.cel.operators import OPERATORS, whole
 from ocf.embedded.cel.overloads import Function, overload
@@ -205,5 +206,5 @@ def _by_name(functions: tuple[Function, ...]) -> dict[str, tuple[Function, ...]]
     return {name: tuple(function for function in functions if function.name == name) for name in names}
 
 
-FUNCTIONS: Final = _by_name((*OPERATORS, *CONVERSIONS, *_TEXTS, *_LISTS))
+FUNCTIONS: Final = _by_name((*OPERATORS, *CONVERSIONS, *_TEXTS, *_LISTS, *AUTHORIZATION))
 """The overloads of functions and operators, by name."""

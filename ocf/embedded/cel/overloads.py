@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ocf.embedded.cel.types import (
     ANY,
+    AUTHORIZER_TYPES,
     BOOL,
     BYTES,
     DOUBLE,
@@ -43,6 +44,7 @@ _WORDS: Final = {
     "type": TYPE,
     "A": variable("A"),
     "B": variable("B"),
+    **AUTHORIZER_TYPES,
 }
 _LIST: Final = re.compile(r"list\((.*)\)")
 _MAP: Final = re.compile(r"map\((\w+), (.*)\)")

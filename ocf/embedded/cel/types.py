@@ -11,6 +11,8 @@ from typing import Any, Final
 
 __all__ = [
     "ANY",
+    "AUTHORIZER",
+    "AUTHORIZER_TYPES",
     "BOOL",
     "BYTES",
     "DOUBLE",
@@ -67,6 +69,17 @@ QUANTITY: Final = CelType("kubernetes.Quantity")
 STRING: Final = CelType("string")
 TIMESTAMP: Final = CelType("timestamp")
 TYPE: Final = CelType("type")
+
+_AUTHORIZATION: Final = "kubernetes.authorization"
+AUTHORIZER: Final = CelType(f"{_AUTHORIZATION}.Authorizer")
+AUTHORIZER_TYPES: Final = {
+    "authorizer": AUTHORIZER,
+    "path": CelType(f"{_AUTHORIZATION}.PathCheck"),
+    "group": CelType(f"{_AUTHORIZATION}.GroupCheck"),
+    "resource": CelType(f"{_AUTHORIZATION}.ResourceCheck"),
+    "decision": CelType(f"{_AUTHORIZATION}.Decision"),
+}
+"""Types of the authorizer library, by their names in signatures."""
 
 
 def list_of(item: CelType) -> CelType:

@@ -1,6 +1,6 @@
 """Features of CEL that a real API server supports and the embedded one does not.
 
-A rule with such a feature is rejected, because the result of a partial evaluation would be misleading.
+An expression with such a feature is rejected, because the result of a partial evaluation would be misleading.
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ from ocf.errors import ApiError
 
 __all__ = ["UNSUPPORTED_FUNCTIONS", "missing_library", "unsupported_feature"]
 
-_INSTEAD: Final = "rewrite the rule without it, or test the rule against a real API server"
+_INSTEAD: Final = "rewrite the expression without it, or test it against a real API server"
 
 UNSUPPORTED_FUNCTIONS: Final = frozenset(
     {
@@ -26,10 +26,10 @@ UNSUPPORTED_FUNCTIONS: Final = frozenset(
 
 
 def unsupported_feature(what: str) -> ApiError:
-    """Return the error for a rule with an unsupported feature."""
-    return unsupported(f"evaluate {what} in x-kubernetes-validations", _INSTEAD)
+    """Return the error for an expression with an unsupported feature."""
+    return unsupported(f"evaluate {what} in CEL expressions", _INSTEAD)
 
 
 def missing_library() -> ApiError:
-    """Return the error for a rule if the parser library is not installed."""
-    return unsupported("evaluate x-kubernetes-validations", "install ocf[cel], or remove the rules")
+    """Return the error for an expression if the parser library is not installed."""
+    return unsupported("evaluate CEL expressions", "install ocf[cel], or remove them")

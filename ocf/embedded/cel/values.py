@@ -21,6 +21,7 @@ __all__ = [
     "EvaluationError",
     "InvalidValue",
     "Items",
+    "Opaque",
     "equal",
     "kind_name",
     "read_duration",
@@ -44,6 +45,17 @@ class InvalidValue:
     """
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A value that expressions can only pass to the functions of its library.
+
+    Args:
+        kind: Name of its type.
+    """
+
+    kind: str
 
 
 class Items(list[Any]):
@@ -78,6 +90,8 @@ class Items(list[Any]):
 
 def kind_name(value: Any) -> str:
     """Return the name of a value's type."""
+    if isinstance(value, Opaque):
+        return value.kind
     return _NAMES.get(type(value), "map" if isinstance(value, dict) else "list")
 
 

@@ -189,7 +189,7 @@ LARGE: Final = "regular expressions that need more than 10000 instructions"
 def test_an_unsupported_expression_is_rejected(expression: str, what: str) -> None:
     with pytest.raises(BadRequestError) as caught:
         parse_regexp(expression)
-    assert caught.value.message.startswith(f"the embedded cluster cannot evaluate {what} in x-kubernetes-validations;")
+    assert caught.value.message.startswith(f"the embedded cluster cannot evaluate {what} in CEL expressions;")
 
 
 HARD: Final = [

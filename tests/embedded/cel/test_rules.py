@@ -200,7 +200,7 @@ class TestParserLibrary:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, "lark", None)
-        message = "the embedded cluster cannot evaluate x-kubernetes-validations; install ocf[cel], or remove the rules"
+        message = "the embedded cluster cannot evaluate CEL expressions; install ocf[cel], or remove them"
         with pytest.raises(BadRequestError) as caught:
             await EmbeddedCluster().create(definition(ruled("self.number > 1")), field_manager="author")
         assert caught.value.message == message
@@ -231,7 +231,7 @@ def test_an_unsupported_function_is_rejected_by_name(name: str) -> None:
     """A real API server supports the function, so the error must not call it unknown."""
     calls = [f"{name}(self.text)"] if "." in name else [f"self.text.{name}(self.text)", f"{name}(self.text)"]
     for call in calls:
-        with pytest.raises(BadRequestError, match=rf"cannot evaluate {name}\(\) in x-kubernetes-validations"):
+        with pytest.raises(BadRequestError, match=rf"cannot evaluate {name}\(\) in CEL expressions"):
             rule_problems(ruled(call), "schema")
 
 
@@ -252,7 +252,7 @@ def test_an_unsupported_function_is_rejected_by_name(name: str) -> None:
     ],
 )
 def test_an_unsupported_feature_is_rejected(rule: str) -> None:
-    with pytest.raises(BadRequestError, match="in x-kubernetes-validations; rewrite the rule without it"):
+    with pytest.raises(BadRequestError, match="in CEL expressions; rewrite the expression without it"):
         rule_problems(ruled(rule), "schema")
 
 

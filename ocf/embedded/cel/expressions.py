@@ -1,0 +1,71 @@
+"""Parsing and type check of one expression, with the error texts of a real API server."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from ocf.embedded.cel.checker import Checker
+from ocf.embedded.cel.literals import NO_POSITION, RuleSyntaxError
+from ocf.embedded.cel.parser import parse
+from ocf.embedded.cel.runtime import Checked
+from ocf.embedded.cel.types import CelType
+from ocf.embedded.cel.unsupported import missing_library, unsupported_feature
+
+__all__ = ["ExpressionError", "checked_expression"]
+
+_MODERN: Final = (".?", "[?", "{?", "`", ",]", ",}")
+"""Syntax that a real API server supports and the grammar does not."""
+
+_WIDE_DOT: Final = "\N{FULLWIDTH FULL STOP}"
+_WIDE_MARK: Final = "\N{FULLWIDTH CIRCUMFLEX ACCENT}"
+
+
+class ExpressionError(Exception):
+    """An expression is invalid.
+
+    Args:
+        text: The error text of a real API server.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+def checked_expression(text: str, variables: Mapping[str, CelType]) -> tuple[Checked, set[str]]:
+    """Check the types of an expression and compile it.
+
+    Args:
+        text: The expression.
+        variables: Types of its variables, by name.
+
+    Returns:
+        The compiled expression, and the names of the variables that it uses.
+
+    Raises:
+        ExpressionError: If the expression is invalid.
+        BadRequestError: If it uses a feature that the embedded cluster does not support.
+    """
+    checker = Checker(variables)
+    try:
+        return checker.check(parse(text)), checker.used
+    except ImportError:
+        raise missing_library() from None
+    except RuleSyntaxError as error:
+        if error.text.startswith("Syntax error") and any(sign in text.replace(" ", "") for sign in _MODERN):
+            raise unsupported_feature("optional values, trailing commas and quoted names") from None
+        if error.at == NO_POSITION:
+            raise ExpressionError(f"program instantiation failed: {error.text}") from None
+        raise ExpressionError(f"compilation failed: {_pointed(text, error)}") from None
+    except RecursionError:
+        text = "compilation failed: ERROR: <input>:-1:0: expression recursion limit exceeded: 250"
+        raise ExpressionError(text) from None
+
+
+def _pointed(text: str, error: RuleSyntaxError) -> str:
+    """Return the text of an error with its line and a mark at its position, as a real API server does."""
+    before = text[: error.at]
+    line, column = before.count("\n"), error.at - (before.rfind("\n") + 1)
+    shown = text.split("\n")[line].replace("\t", " ")
+    dots = "".join("." if char.isascii() else _WIDE_DOT for char in shown[:column])
+    mark = "^" if shown[column : column + 1].isascii() else _WIDE_MARK
+    return f"ERROR: <input>:{line + 1}:{column + 1}: {error.text}\n | {shown}\n | {dots}{mark}"
