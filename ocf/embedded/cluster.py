@@ -310,8 +310,8 @@ class EmbeddedCluster:
         )
 
     async def _write(self, plan: Callable[[], PendingWrite[Result]], outcome: _Outcome) -> Result:
-        """Run a write, with admission if webhooks are configured."""
-        if self._registry.has_webhooks():
+        """Run a write, with admission if webhooks or policies are configured."""
+        if self._registry.has_admission():
             result, outcome.changed = await self._dispatcher.run(plan)
             return result
         before = self._registry.store.version

@@ -9,21 +9,25 @@ API server, so that a search in logs finds them.
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Any, Final
 
 from ocf.errors import StatusCause
 
 __all__ = [
+    "OMITTED",
     "ErrorType",
     "FieldError",
     "duplicate",
     "forbidden",
+    "internal",
     "invalid",
     "invalid_message",
+    "not_found",
     "not_supported",
     "required",
     "too_long",
+    "too_many",
 ]
 
 
@@ -36,6 +40,9 @@ class ErrorType(StrEnum):
     NOT_SUPPORTED = "FieldValueNotSupported"
     TOO_LONG = "FieldValueTooLong"
     DUPLICATE = "FieldValueDuplicate"
+    INTERNAL = "InternalError"
+    TOO_MANY = "FieldValueTooMany"
+    NOT_FOUND = "FieldValueNotFound"
 
     @property
     def words(self) -> str:
@@ -50,8 +57,21 @@ _WORDS: Final = {
     ErrorType.NOT_SUPPORTED: "Unsupported value",
     ErrorType.TOO_LONG: "Too long",
     ErrorType.DUPLICATE: "Duplicate value",
+    ErrorType.INTERNAL: "Internal error",
+    ErrorType.TOO_MANY: "Too many",
+    ErrorType.NOT_FOUND: "Not found",
 }
-_SHOWING_THE_VALUE: Final = frozenset({ErrorType.INVALID, ErrorType.NOT_SUPPORTED, ErrorType.DUPLICATE})
+_SHOWING_THE_VALUE: Final = frozenset(
+    {ErrorType.INVALID, ErrorType.NOT_SUPPORTED, ErrorType.DUPLICATE, ErrorType.TOO_MANY, ErrorType.NOT_FOUND}
+)
+
+
+class _Omitted(Enum):
+    OMITTED = "omitted"
+
+
+OMITTED: Final = _Omitted.OMITTED
+"""The value of an error whose message leaves the value out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +83,7 @@ class FieldError:
     Args:
         path: The field in the spelling of the API server, `spec.metrics[0].type`.
         type: Type of the error.
-        value: The value seen, as JSON; None if the message does not show it.
+        value: The value seen, as JSON; None if messages of the type never show it, `OMITTED` if this one does not.
         detail: The problem, or the allowed values.
         as_json: Whether the API server prints a string as JSON instead of as a Go literal.
 
@@ -84,7 +104,8 @@ class FieldError:
     @property
     def message(self) -> str:
         """The text of the cause, without the field."""
-        shown = f"{self.type.words}: {self._shown()}" if self.type in _SHOWING_THE_VALUE else self.type.words
+        shows_value = self.type in _SHOWING_THE_VALUE and self.value is not OMITTED
+        shown = f"{self.type.words}: {self._shown()}" if shows_value else self.type.words
         return f"{shown}: {self.detail}" if self.detail else shown
 
     def __str__(self) -> str:
@@ -99,7 +120,7 @@ class FieldError:
         return {
             "path": self.path,
             "type": self.type.value,
-            "value": self.value,
+            "value": None if self.value is OMITTED else self.value,
             "detail": self.detail,
             "message": self.message,
         }
@@ -125,12 +146,12 @@ def forbidden(path: str, detail: str) -> FieldError:
     return FieldError(path, ErrorType.FORBIDDEN, None, detail)
 
 
-def not_supported(path: str, value: str, supported: Sequence[str]) -> FieldError:
+def not_supported(path: str, value: Any, supported: Sequence[str]) -> FieldError:
     """Return the error of a value that is not one of the supported ones.
 
     Args:
         path: The field.
-        value: The value seen; its Go type is a named one.
+        value: The value seen; the Go type of a string is a named one.
         supported: The supported values, in the order of the message.
     """
     quoted = ", ".join(f'"{each}"' for each in supported)
@@ -139,12 +160,27 @@ def not_supported(path: str, value: str, supported: Sequence[str]) -> FieldError
 
 def too_long(path: str, limit: int) -> FieldError:
     """Return the error of a value with too many bytes; the value itself is not shown."""
-    return FieldError(path, ErrorType.TOO_LONG, None, f"may not be more than {limit} bytes")
+    return FieldError(path, ErrorType.TOO_LONG, None, f"may not be more than {limit} byte{'' if limit == 1 else 's'}")
+
+
+def too_many(path: str, count: int, limit: int) -> FieldError:
+    """Return the error of a list with `count` items where at most `limit` are allowed."""
+    return FieldError(path, ErrorType.TOO_MANY, count, f"must have at most {limit} item{'' if limit == 1 else 's'}")
+
+
+def not_found(path: str, value: Any) -> FieldError:
+    """Return the error of a value that names something that does not exist."""
+    return FieldError(path, ErrorType.NOT_FOUND, value)
 
 
 def duplicate(path: str, value: Any) -> FieldError:
     """Return the error of a value that occurs more than once."""
     return FieldError(path, ErrorType.DUPLICATE, value)
+
+
+def internal(path: str, detail: str) -> FieldError:
+    """Return the error of a value that the API server cannot validate."""
+    return FieldError(path, ErrorType.INTERNAL, None, detail)
 
 
 def invalid_message(

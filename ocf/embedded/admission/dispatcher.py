@@ -1,4 +1,4 @@
-"""Dispatcher of admission webhooks: calls them before a write is stored.
+"""Dispatcher of admission: calls webhooks and enforces policies before a write is stored.
 
 `ocf.embedded.admission.review` builds AdmissionReviews and reads the responses; this module decides on the order of
 the calls and handles webhooks that do not respond. The client is a protocol, so that a test can respond without a
@@ -8,17 +8,21 @@ network.
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from ocf.embedded.admission import review as reviews
 from ocf.embedded.admission.errors import UnansweredError
-from ocf.embedded.admission.matching import WebhookCall, matching_calls
+from ocf.embedded.admission.matching import WebhookCall, matching_call, webhooks
+from ocf.embedded.api.status_errors import forbidden
 from ocf.embedded.registry.conversion import convert
 from ocf.embedded.registry.pending_write import ObjectChangedError, PendingWrite, Phase, Review
 from ocf.embedded.registry.registry import Registry
 from ocf.embedded.registry.request_checks import decode
 from ocf.errors import ApiError, api_error
 from ocf.objects import Manifest, copy_json
+
+if TYPE_CHECKING:
+    from ocf.embedded.admission.policies import PolicyEngine
 
 __all__ = ["AdmissionClient", "Dispatcher"]
 
@@ -48,19 +52,20 @@ class AdmissionClient(Protocol):
 
 
 class Dispatcher:
-    """Runs writes and calls the admission webhooks that match them.
+    """Runs writes, calls the admission webhooks that match them, and enforces admission policies.
 
     Args:
-        registry: The registry with the webhook configurations.
+        registry: The registry with the webhook configurations and policies.
         admission: The client that calls webhooks; None calls them over HTTPS.
     """
 
     def __init__(self, registry: Registry, admission: AdmissionClient | None) -> None:
         self._registry = registry
         self._admission = admission
+        self._policies: PolicyEngine | None = None
 
     async def run(self, plan: Callable[[], PendingWrite[Result]]) -> tuple[Result, bool]:
-        """Run a write, with calls of all webhooks that match it.
+        """Run a write, with all webhooks and policies that match it.
 
         Args:
             plan: Starts the write; called again if another request changed the object during the call of a webhook.
@@ -69,7 +74,7 @@ class Dispatcher:
             The result of the write, and whether the write itself changed anything.
 
         Raises:
-            ApiError: If a webhook denies the write, or the API server rejects it.
+            ApiError: If a webhook or a policy denies the write, or the API server rejects it.
         """
         for _ in range(_MAX_ATTEMPTS):
             try:
@@ -95,16 +100,44 @@ class Dispatcher:
             write.close()
 
     async def _admit(self, review: Review) -> Manifest | None:
-        webhook_calls = matching_calls(self._registry, review)
-        if review.options.dry_run:
-            for error in filter(None, map(reviews.dry_run_error, webhook_calls)):
-                raise error
-        if review.phase is Phase.VALIDATING:
-            errors = await asyncio.gather(*(self._call_validating(call, review) for call in webhook_calls))
-            for error in filter(None, errors):
-                raise error
-            return review.object
-        return await self._run_mutating(webhook_calls, review)
+        hooks = webhooks(self._registry, review)
+        if review.phase is Phase.MUTATING:
+            return await self._run_mutating(hooks, review)
+        if self._registry.has_policies():
+            self._enforce_policies(review)
+        calls = [call for hook in hooks if (call := self._matching(hook, review)) is not None]
+        errors = await asyncio.gather(*(self._call_validating(call, review) for call in calls))
+        for error in filter(None, errors):
+            raise error
+        return review.object
+
+    def _enforce_policies(self, review: Review) -> None:
+        if self._policies is None:
+            # Imported here, because most clusters have no policies and need not load the evaluation of expressions.
+            from ocf.embedded.admission.policies import PolicyEngine
+
+            self._policies = PolicyEngine(self._registry)
+        self._policies.enforce(review)
+
+    def _matching(self, webhook: Mapping[str, Any], review: Review) -> WebhookCall | None:
+        """Return the call of a webhook; None if it does not match the write."""
+        call = matching_call(self._registry, webhook, review)
+        conditions = webhook.get("matchConditions")
+        if call is None or not conditions:
+            return call
+        from ocf.embedded.admission.conditions import ConditionError, conditions_match
+
+        values = {
+            "object": reviews.converted(review.object, call.resource, review),
+            "oldObject": reviews.converted(review.old, call.resource, review),
+            "request": reviews.admission_request(call.resource, review),
+        }
+        try:
+            return call if conditions_match(conditions, values) else None
+        except ConditionError as error:
+            if call.ignores_failure:
+                return None
+            raise forbidden(review.resource.group_resource, review.name, str(error)) from None
 
     async def _call_validating(self, call: WebhookCall, review: Review) -> ApiError | None:
         try:
@@ -113,18 +146,23 @@ class Dispatcher:
             return error
         return None
 
-    async def _run_mutating(self, webhook_calls: list[WebhookCall], review: Review) -> Manifest | None:
+    async def _run_mutating(self, hooks: list[Mapping[str, Any]], review: Review) -> Manifest | None:
         again: list[WebhookCall] = []
         done: list[WebhookCall] = []
-        for call in webhook_calls:
+        for hook in hooks:
+            call = self._matching(hook, review)
+            if call is None:
+                continue
             changed = await self._call_mutating(call, review)
             if changed is not review.object:
                 review = replace(review, object=changed)
                 # The webhooks that were called before have not seen this change.
                 again = [earlier for earlier in done if earlier.is_reinvoked]
             done.append(call)
-        for call in again:
-            review = replace(review, object=await self._call_mutating(call, review))
+        for earlier in again:
+            call = self._matching(earlier.webhook, review)
+            if call is not None:
+                review = replace(review, object=await self._call_mutating(call, review))
         return review.object
 
     async def _call_mutating(self, call: WebhookCall, review: Review) -> Manifest | None:
@@ -151,12 +189,14 @@ class Dispatcher:
 
     async def _call(self, call: WebhookCall, review: Review) -> Mapping[str, Any] | None:
         """Call a webhook and return its response; None if the call failed and its failure policy is `Ignore`."""
+        if review.options.dry_run and (error := reviews.dry_run_error(call)):
+            raise error
         uid = self._registry.new_uid()
         try:
             body = await self._ask(call, copy_json(reviews.admission_review(call, review, uid)))
             response, problem = reviews.read_response(body, uid)
-        except UnansweredError as error:
-            response, problem = {}, str(error)
+        except UnansweredError as unanswered:
+            response, problem = {}, str(unanswered)
         if problem:
             if call.ignores_failure:
                 return None

@@ -1,20 +1,20 @@
-"""Matching of requests with admission webhooks.
+"""Matching of requests with admission webhooks and admission policies.
 
 The webhook configurations and the labels of namespaces are read from the store; no I/O is done. Source:
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-rules.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ocf.embedded.registry.pending_write import Phase, Review
+from ocf.embedded.registry.pending_write import Phase, Review, WriteOperation
 from ocf.embedded.registry.registry import Registry
 from ocf.errors import ManifestError
 from ocf.objects import LabelSelector, Manifest
 from ocf.schema.builtin import ApiResource
 
-__all__ = ["WebhookCall", "matching_calls"]
+__all__ = ["WebhookCall", "matched_resource", "matching_call", "request_namespace", "webhooks"]
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _KINDS: Final = {
@@ -56,39 +56,74 @@ class WebhookCall:
         return self.webhook.get("reinvocationPolicy") == "IfNeeded"
 
 
-def matching_calls(registry: Registry, review: Review) -> list[WebhookCall]:
-    """Return the webhooks to call for a write, in the order of the calls.
+def webhooks(registry: Registry, review: Review) -> list[Mapping[str, Any]]:
+    """Return the webhooks that may have to be called for a write, in the order of the calls.
 
     Args:
-        registry: The registry with the configurations and the namespaces.
+        registry: The registry with the configurations.
         review: The write.
 
     Returns:
-        The webhooks: configurations in the order of their names, the webhooks of each in their own order.
+        Their entries: configurations in the order of their names, the webhooks of each in their own order.
     """
     if review.resource.group == _ADMISSION:
         # Otherwise a broken webhook could prevent the change of its own configuration.
         return []
-    return list(_calls(registry, review))
+    configurations = registry.store.objects((_ADMISSION, _KINDS[review.phase]))
+    return [webhook for _, configuration in configurations for webhook in configuration.get("webhooks") or ()]
 
 
-def _calls(registry: Registry, review: Review) -> Iterator[WebhookCall]:
-    for _, configuration in registry.store.objects((_ADMISSION, _KINDS[review.phase])):
-        for webhook in configuration.get("webhooks") or ():
-            resource = _matching(registry, webhook, review)
-            if resource is not None and _selected(registry, webhook, review):
-                yield WebhookCall(webhook, resource)
+def matching_call(registry: Registry, webhook: Mapping[str, Any], review: Review) -> WebhookCall | None:
+    """Return the call of a webhook for a write; None if the webhook does not match it.
+
+    Its match conditions are not evaluated.
+    """
+    resource = _rule_resource(registry, webhook.get("rules") or (), webhook, review)
+    return WebhookCall(webhook, resource) if resource is not None and _selected(registry, webhook, review) else None
 
 
-def _matching(registry: Registry, webhook: Mapping[str, Any], review: Review) -> ApiResource | None:
+def matched_resource(registry: Registry, match: Mapping[str, Any], review: Review) -> ApiResource | None:
+    """Return the kind in the API version in which the match resources of a policy or binding select a write.
+
+    Args:
+        registry: The registry of the server.
+        match: The `matchConstraints` of a policy, or the `matchResources` of a binding; without rules it selects every
+            resource.
+        review: The write.
+
+    Returns:
+        The kind; None if the write is not selected.
+    """
+    if not _selected(registry, match, review):
+        return None
+    if _rule_resource(registry, match.get("excludeResourceRules") or (), match, review) is not None:
+        return None
+    rules = match.get("resourceRules")
+    return _rule_resource(registry, rules, match, review) if rules else review.resource
+
+
+def request_namespace(review: Review) -> str:
+    """Return the namespace of a request; a request for an existing namespace has that namespace."""
+    if _is_namespace(review.resource) and review.operation is not WriteOperation.CREATE:
+        return review.name
+    return review.namespace
+
+
+def _is_namespace(resource: ApiResource) -> bool:
+    return (resource.group, resource.kind) == ("", "Namespace")
+
+
+def _rule_resource(
+    registry: Registry, rules: Sequence[Mapping[str, Any]], criteria: Mapping[str, Any], review: Review
+) -> ApiResource | None:
     """Return the kind in the API version that a rule matches; None if no rule matches."""
-    candidates = [review.resource]
-    if webhook.get("matchPolicy") != "Exact":
-        candidates += [other for other in registry.versions(review.resource) if other is not review.resource]
-    for resource in candidates:
-        if any(_rule_matches(rule, resource, review) for rule in webhook.get("rules") or ()):
-            return resource
-    return None
+    if any(_rule_matches(rule, review.resource, review) for rule in rules):
+        return review.resource
+    if criteria.get("matchPolicy") == "Exact":
+        return None
+    others = [other for other in registry.versions(review.resource) if other is not review.resource]
+    pairs = ((rule, other) for rule in rules for other in others)
+    return next((other for rule, other in pairs if _rule_matches(rule, other, review)), None)
 
 
 def _rule_matches(rule: Mapping[str, Any], resource: ApiResource, review: Review) -> bool:
@@ -99,6 +134,7 @@ def _rule_matches(rule: Mapping[str, Any], resource: ApiResource, review: Review
         and _named(rule.get("apiVersions"), resource.version)
         and any(_covers(pattern, resource, review) for pattern in rule.get("resources") or ())
         and (scope == "*" or (scope == "Namespaced") is resource.namespaced)
+        and (not rule.get("resourceNames") or review.name in rule["resourceNames"])
     )
 
 
@@ -120,7 +156,7 @@ def _selected(registry: Registry, webhook: Mapping[str, Any], review: Review) ->
 
 def _namespace_labels(registry: Registry, review: Review) -> Mapping[str, str] | None:
     """Return the labels that a namespace selector is matched with; None if the resource is cluster-scoped."""
-    if (review.resource.group, review.resource.kind) == ("", "Namespace"):
+    if _is_namespace(review.resource):
         return _labels(review.object or review.old)
     if not review.resource.namespaced:
         return None

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ocf.cluster.protocol import Subresource
-from ocf.embedded.admission.matching import WebhookCall
+from ocf.embedded.admission.matching import WebhookCall, request_namespace
 from ocf.embedded.api.status_errors import invalid
 from ocf.embedded.patch.json_patch import PatchError, json_patch
 from ocf.embedded.registry.conversion import convert
@@ -22,8 +22,10 @@ from ocf.objects import Manifest, get_field
 from ocf.schema.builtin import ApiResource
 
 __all__ = [
+    "admission_request",
     "admission_review",
     "call_error",
+    "converted",
     "denial",
     "dry_run_error",
     "patched_object",
@@ -52,10 +54,28 @@ def admission_review(call: WebhookCall, review: Review, uid: str) -> Manifest:
     Returns:
         The AdmissionReview.
     """
-    resource, requested = call.resource, review.resource
-    subresource = review.options.subresource
     request: dict[str, Any] = {
         "uid": uid,
+        **admission_request(call.resource, review),
+        "object": converted(review.object, call.resource, review),
+        "oldObject": converted(review.old, call.resource, review),
+    }
+    return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+
+
+def admission_request(resource: ApiResource, review: Review) -> dict[str, Any]:
+    """Return an admission request without the objects, as expressions see it.
+
+    Args:
+        resource: The kind, in the API version that a rule matched.
+        review: The write.
+
+    Returns:
+        The request.
+    """
+    requested, subresource = review.resource, review.options.subresource
+    namespace = request_namespace(review)
+    return {
         "kind": _kind(resource, subresource),
         "resource": _resource(resource),
         **({"subResource": str(subresource)} if subresource else {}),
@@ -63,15 +83,12 @@ def admission_review(call: WebhookCall, review: Review, uid: str) -> Manifest:
         "requestResource": _resource(requested),
         **({"requestSubResource": str(subresource)} if subresource else {}),
         **({"name": review.name} if review.name else {}),
-        **({"namespace": review.namespace} if review.namespace else {}),
+        **({"namespace": namespace} if namespace else {}),
         "operation": str(review.operation),
         "userInfo": dict(_USER),
-        "object": _converted(review.object, call, review),
-        "oldObject": _converted(review.old, call, review),
         "dryRun": review.options.dry_run,
         "options": _request_options(review),
     }
-    return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
 
 
 _PARTS: Final = {
@@ -91,10 +108,11 @@ def _resource(resource: ApiResource) -> dict[str, str]:
     return {"group": resource.group, "version": resource.version, "resource": resource.plural}
 
 
-def _converted(manifest: Manifest | None, call: WebhookCall, review: Review) -> Manifest | None:
+def converted(manifest: Manifest | None, resource: ApiResource, review: Review) -> Manifest | None:
+    """Return the object of a write in the API version that a rule matched; objects of subresources stay as they are."""
     if manifest is None or review.options.subresource in _PARTS:
         return manifest
-    return convert(manifest, review.resource, call.resource)
+    return convert(manifest, review.resource, resource)
 
 
 def _request_options(review: Review) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from ocf.embedded.cel.values import Opaque
 
 __all__ = ["AUTHORIZATION", "AUTHORIZER_VALUES"]
 
-_PATH, _GROUP, _RESOURCE, _DECISION = (Opaque(AUTHORIZER_TYPES[name].name) for name in ("path", "group", "resource", "decision"))
+_PATH, _GROUP, _RESOURCE, _DECISION = (
+    Opaque(AUTHORIZER_TYPES[name].name) for name in ("path", "group", "resource", "decision")
+)
 _AUTHORIZER: Final = Opaque(AUTHORIZER.name)
 
 AUTHORIZER_VALUES: Final = {"authorizer": _AUTHORIZER, "authorizer.requestResource": _RESOURCE}

@@ -18,6 +18,7 @@ __all__ = ["CompiledRule", "RuleError", "Rules", "compiled", "compiled_rules", "
 
 _Schema = Mapping[str, Any]
 
+
 class RuleError(Exception):
     """A rule is invalid.
 

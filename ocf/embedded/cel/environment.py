@@ -4,7 +4,7 @@ Variables, types and error texts are those of a real API server. Source:
 https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ from ocf.embedded.cel.types import (
     list_of,
     map_of,
 )
-from ocf.embedded.cel.values import EvaluationError, read_instant
+from ocf.embedded.cel.values import EvaluationError, InvalidValue
 
 __all__ = [
     "BOOLEAN",
@@ -180,10 +180,10 @@ class Environment:
 
     Example:
         >>> environment = Environment(compose=True)
-        >>> environment.add_variable("size", "object.spec.size").problem
+        >>> environment.add_variable("size", "size(object.data)").problem
         ''
         >>> environment.compiled("variables.size + 1", BOOLEAN).problem
-        'must evaluate to bool but got dyn'
+        'must evaluate to bool but got int'
     """
 
     params: bool = False
@@ -298,14 +298,18 @@ class _Composed(dict[str, Any]):
 
 
 def namespace_value(namespace: Mapping[str, Any] | None) -> Any:
-    """Return the value of `namespaceObject` for a namespace; None if the request is cluster-scoped."""
+    """Return the value of `namespaceObject`.
+
+    Args:
+        namespace: The namespace of the request; None if the request is cluster-scoped.
+
+    Returns:
+        The value. A real API server does not convert its timestamps, so an expression that uses one fails.
+    """
     if namespace is None:
         return None
     metadata = {name: value for name, value in namespace["metadata"].items() if name != "managedFields"}
-    parts = {name: namespace[name] for name in ("spec", "status") if name in namespace}
-    return {"metadata": _with_instants(metadata, ("creationTimestamp", "deletionTimestamp")), **parts}
-
-
-def _with_instants(fields: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    read: Callable[[str], Any] = read_instant
-    return fields | {name: read(fields[name]) for name in names if name in fields}
+    for name in ("creationTimestamp", "deletionTimestamp"):
+        if name in metadata:
+            metadata[name] = InvalidValue("no such overload")
+    return {"metadata": metadata, **{name: namespace[name] for name in ("spec", "status") if name in namespace}}

@@ -324,10 +324,36 @@ def _hooks(manifest: Manifest) -> Manifest:
         hook.setdefault("timeoutSeconds", 10)
         if manifest["kind"] == "MutatingWebhookConfiguration":
             hook.setdefault("reinvocationPolicy", "Never")
-        for rule in hook.get("rules") or ():
-            rule.setdefault("scope", "*")
+        _scopes(hook.get("rules"))
         if "service" in hook["clientConfig"]:
             hook["clientConfig"]["service"].setdefault("port", 443)
+    return manifest
+
+
+def _scopes(rules: list[Any] | None) -> None:
+    for rule in rules or ():
+        rule.setdefault("scope", "*")
+
+
+def _match_resources(match: dict[str, Any] | None) -> None:
+    if match is None:
+        return
+    match.setdefault("matchPolicy", "Equivalent")
+    match.setdefault("namespaceSelector", {})
+    match.setdefault("objectSelector", {})
+    _scopes(match.get("resourceRules"))
+    _scopes(match.get("excludeResourceRules"))
+
+
+def _policy(manifest: Manifest) -> Manifest:
+    spec = manifest["spec"]
+    spec.setdefault("failurePolicy", "Fail")
+    _match_resources(spec.get("matchConstraints"))
+    return manifest
+
+
+def _policy_binding(manifest: Manifest) -> Manifest:
+    _match_resources(manifest["spec"].get("matchResources"))
     return manifest
 
 
@@ -351,6 +377,8 @@ _FILLERS: Final[Mapping[tuple[str, str], Callable[[Manifest], Manifest]]] = {
     ("", "Secret"): _secret,
     ("", "Service"): _service,
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _hooks,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _policy,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): _policy_binding,
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _hooks,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
     ("apps", "DaemonSet"): _daemon_set,

@@ -59,7 +59,7 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
         raise api_error("resourceVersion should not be set on objects to be created", code=500)
     if not resource.namespaced:
         new["metadata"].pop("namespace", None)
-    reviewed = registry.has_webhooks()
+    reviewed = registry.has_admission()
     if reviewed:
         place = (new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
         new = _require_object(
@@ -128,7 +128,7 @@ def update(
         ObjectChangedError: If another request wrote the object during admission.
     """
     place = place_of(live)
-    needs_admission = registry.has_webhooks() and not reviewed
+    needs_admission = registry.has_admission() and not reviewed
     if needs_admission:
         new = _require_object(
             (yield Review(Phase.MUTATING, WriteOperation.UPDATE, resource, *place, new, live, options))

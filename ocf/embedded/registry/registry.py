@@ -33,6 +33,7 @@ _CONFIGURATIONS: Final[tuple[Kind, Kind]] = (
     (_ADMISSION, "MutatingWebhookConfiguration"),
     (_ADMISSION, "ValidatingWebhookConfiguration"),
 )
+_POLICY_BINDING: Final[Kind] = (_ADMISSION, "ValidatingAdmissionPolicyBinding")
 
 _UNSUPPORTED: Final = {
     ("apiregistration.k8s.io", "v1", "APIService"): ("aggregate other servers", "register their kinds as CustomKind"),
@@ -138,9 +139,13 @@ class Registry:
             self._define()
         return [resource for resource in {**self.custom, **self._defined}.values() if resource.verbs]
 
-    def has_webhooks(self) -> bool:
-        """Return whether the store contains webhook configurations."""
-        return self.store.has(_CONFIGURATIONS[0]) or self.store.has(_CONFIGURATIONS[1])
+    def has_admission(self) -> bool:
+        """Return whether writes need admission: the store contains webhook configurations or bound policies."""
+        return self.store.has(_CONFIGURATIONS[0]) or self.store.has(_CONFIGURATIONS[1]) or self.has_policies()
+
+    def has_policies(self) -> bool:
+        """Return whether the store contains bindings of admission policies; a policy without them has no effect."""
+        return self.store.has(_POLICY_BINDING)
 
     def timestamp(self) -> str:
         """Return the current time in the format of object timestamps."""

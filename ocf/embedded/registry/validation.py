@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from ocf.cluster.protocol import Subresource
 from ocf.embedded.api.status_errors import go_json
 from ocf.embedded.apiextensions import count_problems, custom_update_problems, definition_problems, schema_faults
-from ocf.embedded.registry.webhook_configurations import configuration_problems
+from ocf.embedded.registry.webhook_configurations import admission_problems
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
 from ocf.objects.data_validation import config_map_errors, secret_errors, secret_type_errors
@@ -139,8 +139,8 @@ def _body_problems(manifest: Manifest, resource: ApiResource) -> Iterator[FieldP
         yield from _count_problems(manifest, resource)
     elif resource.group_kind == _DEFINITION:
         yield from definition_problems(manifest, None)
-    elif resource.group == "admissionregistration.k8s.io" and "webhooks" in manifest:
-        yield from configuration_problems(manifest)
+    elif resource.group == "admissionregistration.k8s.io":
+        yield from admission_problems(manifest)
     elif resource.group_kind == _AUTOSCALER:
         yield from _autoscaler_problems(manifest, None)
     elif resource.group_kind in _ENTRY_RULES:

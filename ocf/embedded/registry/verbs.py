@@ -326,7 +326,7 @@ def apply(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pend
         registry.require_namespace(resource, key.namespace, key.name)
     require_typed(manifest, resource)
     new, managed, same = _applied(registry, resource, live, manifest, options)
-    if same and live is not None and not registry.has_webhooks():
+    if same and live is not None and not registry.has_admission():
         return live
     base = live or registry.empty(resource)
     decoded = _converted(base if new is None else new, resource, live)

@@ -1,13 +1,16 @@
-"""Validation of webhook configurations; the error texts are those of a real API server."""
+"""Validation of the configuration of admission; the error texts are those of a real API server."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ocf.embedded.api.status_errors import go_json, unsupported
+from ocf.embedded.api.status_errors import go_json
+from ocf.embedded.registry.match_validation import condition_errors, rule_errors, selector_errors
+from ocf.embedded.registry.policy_validation import binding_errors, policy_errors, reject_mutating_policies
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
+from ocf.objects.field_errors import FieldError
 
-__all__ = ["configuration_problems"]
+__all__ = ["admission_problems"]
 
 _VERSIONS: Final = ("v1", "v1beta1")
 _LEAST_SEGMENTS: Final = 3
@@ -19,22 +22,42 @@ _CHOICES: Final = {
 }
 
 
-def configuration_problems(configuration: Manifest) -> Iterator[FieldProblem]:
-    """Validate a MutatingWebhookConfiguration or ValidatingWebhookConfiguration.
+def admission_problems(configuration: Manifest) -> Iterator[FieldProblem]:
+    """Validate a webhook configuration, an admission policy or a binding.
 
     Args:
-        configuration: The configuration, defaulted.
+        configuration: The object, defaulted.
 
     Yields:
         The violations.
 
     Raises:
-        BadRequestError: If it contains `matchConditions`, which the embedded cluster does not support.
+        BadRequestError: If it cannot be enforced: a MutatingAdmissionPolicy, or a feature of CEL that the embedded
+            cluster does not support.
     """
-    for index, webhook in enumerate(configuration["webhooks"]):
+    match configuration["kind"]:
+        case "ValidatingAdmissionPolicy":
+            yield from _problems(policy_errors(configuration))
+        case "ValidatingAdmissionPolicyBinding":
+            yield from _problems(binding_errors(configuration))
+        case "MutatingAdmissionPolicy" | "MutatingAdmissionPolicyBinding":
+            reject_mutating_policies(configuration)
+        case _:
+            yield from _configuration_problems(configuration.get("webhooks") or ())
+
+
+def _configuration_problems(webhooks: Sequence[Mapping[str, Any]]) -> Iterator[FieldProblem]:
+    names: set[str] = set()
+    for index, webhook in enumerate(webhooks):
         yield from _webhook_problems(webhook, f"webhooks[{index}]")
-        if webhook.get("matchConditions"):
-            raise unsupported("evaluate matchConditions", "use namespaceSelector, objectSelector and rules")
+        name = webhook.get("name", "")
+        if name and name in names:
+            yield FieldProblem(f"webhooks[{index}].name", f"Duplicate value: {go_json(name)}")
+        names.add(name)
+
+
+def _problems(errors: Iterator[FieldError]) -> Iterator[FieldProblem]:
+    return (FieldProblem(error.path, error.message) for error in errors)
 
 
 def _webhook_problems(webhook: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
@@ -55,10 +78,15 @@ def _webhook_problems(webhook: Mapping[str, Any], path: str) -> Iterator[FieldPr
         text = "the timeout value must be between 1 and 30 seconds"
         yield FieldProblem(f"{path}.timeoutSeconds", f"Invalid value: {seconds}: {text}")
     yield from _address_problems(webhook.get("clientConfig") or {}, f"{path}.clientConfig")
+    yield from _problems(_match_errors(webhook, path))
+
+
+def _match_errors(webhook: Mapping[str, Any], path: str) -> Iterator[FieldError]:
     for index, rule in enumerate(webhook.get("rules") or ()):
-        for field in ("operations", "apiGroups", "apiVersions", "resources"):
-            if not rule.get(field):
-                yield FieldProblem(f"{path}.rules[{index}].{field}", "Required value")
+        yield from rule_errors(rule, f"{path}.rules[{index}]")
+    for field in ("namespaceSelector", "objectSelector"):
+        yield from selector_errors(webhook.get(field) or {}, f"{path}.{field}")
+    yield from condition_errors(webhook.get("matchConditions") or (), f"{path}.matchConditions")
 
 
 def _unsupported(path: str, value: str, allowed: tuple[str, ...]) -> FieldProblem:

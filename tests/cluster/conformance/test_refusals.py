@@ -86,21 +86,22 @@ async def test_conversion_webhooks_are_accepted(env: Env, unless_refused: Abstra
         await env.cluster.create(definition, field_manager="author", dry_run=True)
 
 
-@pytest.mark.refused("evaluate matchConditions", "use namespaceSelector, objectSelector and rules")
-@pytest.mark.parametrize("kind", ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"])
-async def test_match_conditions_of_webhooks_are_accepted(
-    env: Env, unless_refused: AbstractContextManager[None], kind: str
-) -> None:
-    webhook = {
-        "name": "demo.conformance.example.com",
-        "admissionReviewVersions": ["v1"],
-        "sideEffects": "None",
-        "clientConfig": UNREACHABLE,
-        "matchConditions": [{"name": "demo", "expression": "true"}],
+@pytest.mark.refused("enforce a MutatingAdmissionPolicy", "use a MutatingWebhookConfiguration")
+async def test_mutating_admission_policies_are_accepted(env: Env, unless_refused: AbstractContextManager[None]) -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    patch = 'Object{metadata: Object.metadata{labels: {"demo": "yes"}}}'
+    policy = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": "conformance"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "reinvocationPolicy": "Never",
+            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": patch}}],
+        },
     }
-    head = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "conformance"}}
     with unless_refused:
-        await env.cluster.create({**head, "webhooks": [webhook]}, field_manager="author", dry_run=True)
+        await env.cluster.create(policy, field_manager="author", dry_run=True)
 
 
 @pytest.mark.refused("aggregate other servers", "register their kinds as CustomKind")

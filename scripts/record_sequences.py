@@ -1,0 +1,78 @@
+"""Record the answers of a real API server to sequences of requests, which the tests replay on the embedded one.
+
+    python scripts/record_sequences.py policies
+
+Each set of cases is a module with a function `cases`. All cases are prepared before the first request is sent, since an
+API server takes up to a second to enforce a new policy.
+"""
+
+import argparse
+import gzip
+import http.client
+import importlib
+import json
+import ssl
+import time
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import yaml
+
+from ocf.testing.envtest import ControlPlane
+
+Json = dict[str, Any]
+
+FOLDER: Final = Path(__file__).parent.parent / "tests" / "embedded" / "sequences" / "recorded"
+SETS: Final = {"policies": "admission_cases.policies", "versions": "version_cases"}
+SECONDS_UNTIL_ENFORCED: Final = 6.0
+
+
+class Server:
+    """Sends requests as the user of a kubeconfig."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        config = yaml.safe_load(kubeconfig.read_text())
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+        context = ssl.create_default_context(cafile=cluster["certificate-authority"])
+        context.load_cert_chain(user["client-certificate"], user["client-key"])
+        self._connection = http.client.HTTPSConnection(urlsplit(cluster["server"]).netloc, context=context, timeout=30)
+
+    def send(self, request: Json) -> Json:
+        """Send a request, and return it with its answer."""
+        body = None if request["body"] is None else json.dumps(request["body"])
+        headers = {"Content-Type": request["kind"], "Accept": "application/json", "User-Agent": "recorder/1"}
+        self._connection.request(request["method"], request["path"], body=body, headers=headers)
+        answer = self._connection.getresponse()
+        text = answer.read().decode()
+        warnings = answer.headers.get_all("Warning") or []
+        return {**request, "status": answer.status, "warnings": warnings, "answer": json.loads(text)}
+
+
+def recorded(server: Server, cases: list[Json]) -> list[Json]:
+    """Return the cases with the answers."""
+    done: list[Json] = []
+    for case in cases:
+        if case["namespace"]:
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": case["namespace"]}}
+            server.send({"method": "POST", "path": "/api/v1/namespaces", "body": body, "kind": "application/json"})
+        done.append({**case, "setup": [server.send(request) for request in case["setup"]]})
+    time.sleep(SECONDS_UNTIL_ENFORCED)
+    return [{**case, "requests": [server.send(request) for request in case["requests"]]} for case in done]
+
+
+def main() -> None:
+    """Record one set of cases."""
+    parser = argparse.ArgumentParser(description="record answers of a real API server to sequences of requests")
+    parser.add_argument("name", choices=SETS)
+    given = parser.parse_args()
+    with ControlPlane() as plane:
+        cases = recorded(Server(plane.kubeconfig), list(importlib.import_module(SETS[given.name]).cases()))
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    lines = "".join(f"{json.dumps(case, separators=(',', ':'))}\n" for case in cases)
+    (FOLDER / f"{given.name}.jsonl.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
+    print(f"{len(cases)} cases, {sum(len(case['setup']) + len(case['requests']) for case in cases)} requests")
+
+
+if __name__ == "__main__":
+    main()

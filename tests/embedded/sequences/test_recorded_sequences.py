@@ -1,0 +1,98 @@
+"""Sequences of requests, with the answers of a real API server (1.36.3), recorded by `scripts/record_sequences.py`."""
+
+import gzip
+import json
+import re
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest_asyncio
+
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import serving
+
+RECORDED = Path(__file__).parent / "recorded"
+MASKED = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "managedFields")
+UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+CALL = re.compile(r"(failed calling webhook \"[^\"]*\": failed to call webhook: ).*")
+
+
+SYNTAX = re.compile(r"(: Syntax error: )[^\n]*")
+
+
+def masked(value: Any) -> Any:
+    """Replace what differs between servers: uids, versions, times, and texts of network and parser."""
+    if isinstance(value, dict):
+        if isinstance(value.get("metadata"), dict):
+            metadata = {name: "*" if name in MASKED else item for name, item in value["metadata"].items()}
+            value = {**value, "metadata": metadata}
+        return {name: "*" if name == "uid" else masked(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [masked(item) for item in value]
+    return SYNTAX.sub(r"\1*", CALL.sub(r"\1*", UID.sub("*", value))) if isinstance(value, str) else value
+
+
+@dataclass(frozen=True)
+class Client:
+    """Sends recorded requests to the embedded server."""
+
+    url: str
+    session: aiohttp.ClientSession
+
+    async def send(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        body = None if request["body"] is None else json.dumps(request["body"])
+        headers = {"Content-Type": request["kind"], "Accept": "application/json", "User-Agent": "recorder/1"}
+        async with self.session.request(
+            request["method"], self.url + request["path"], data=body, headers=headers
+        ) as answer:
+            return {
+                "status": answer.status,
+                "warnings": answer.headers.getall("Warning", []),
+                "answer": json.loads(await answer.read()),
+            }
+
+    async def namespace(self, name: str) -> None:
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        await self.send({"method": "POST", "path": "/api/v1/namespaces", "body": body, "kind": "application/json"})
+
+
+@pytest_asyncio.fixture
+async def client() -> AsyncIterator[Client]:
+    async with serving(EmbeddedCluster()) as server, aiohttp.ClientSession() as session:
+        yield Client(server.url, session)
+
+
+def recorded(name: str) -> list[dict[str, Any]]:
+    text = gzip.decompress((RECORDED / f"{name}.jsonl.gz").read_bytes()).decode()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _brief(value: Any) -> Any:
+    return value.get("message", value) if isinstance(value, dict) else value
+
+
+async def differences(client: Client, case: Mapping[str, Any]) -> list[str]:
+    """Replay a case, and return how the answers differ."""
+    found: list[str] = []
+    for request in (*case["setup"], *case["requests"]):
+        real = masked({name: request[name] for name in ("status", "warnings", "answer")})
+        ours = masked(await client.send(request))
+        if ours != real:
+            parts = [name for name in real if ours[name] != real[name]]
+            shown = "".join(
+                f"\n  real {name}: {_brief(real[name])}\n  ours {name}: {_brief(ours[name])}" for name in parts
+            )
+            found.append(f"{case['title']}: {request['method']} {request['path']}{shown}")
+    return found
+
+
+async def test_admission_policies_and_match_conditions(client: Client) -> None:
+    cases = recorded("policies")
+    for case in cases:
+        if case["namespace"]:
+            await client.namespace(case["namespace"])
+    found = [text for case in cases for text in await differences(client, case)]
+    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
