@@ -58,7 +58,18 @@ def recorded(server: Server, cases: list[Json]) -> list[Json]:
             server.send({"method": "POST", "path": "/api/v1/namespaces", "body": body, "kind": "application/json"})
         done.append({**case, "setup": [server.send(request) for request in case["setup"]]})
     time.sleep(SECONDS_UNTIL_ENFORCED)
-    return [{**case, "requests": [server.send(request) for request in case["requests"]]} for case in done]
+    return [{**case, "requests": answered(server, case["requests"])} for case in done]
+
+
+def answered(server: Server, requests: list[Json]) -> list[Json]:
+    """Send the requests of a case; `$rv` in one stands for the resourceVersion in the last answer with one."""
+    found: list[Json] = []
+    version = ""
+    for request in requests:
+        answer = server.send(json.loads(json.dumps(request).replace("$rv", version)))
+        version = answer["answer"].get("metadata", {}).get("resourceVersion") or version
+        found.append({**answer, **request})
+    return found
 
 
 def main() -> None:

@@ -8,7 +8,8 @@ field that an apply no longer contains is removed if no other manager owns it.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -33,6 +34,7 @@ from ocf.schema.builtin import StructType
 __all__ = [
     "APPLY",
     "UPDATE",
+    "ConversionError",
     "InVersion",
     "Managed",
     "ManagerEntry",
@@ -125,7 +127,14 @@ Managed: TypeAlias = dict[ManagerIdentifier, ManagerEntry]
 """All managers of an object, with their entries."""
 
 InVersion: TypeAlias = Callable[[Manifest, str], tuple[Manifest, StructType] | None]
-"""Function that converts an object to another version and returns its type there; None for an unknown version."""
+"""Function that converts an object to another version and returns its type there; None for an unknown version.
+
+It raises ConversionError if the object has fields that the other version does not declare.
+"""
+
+
+class ConversionError(Exception):
+    """An object cannot be compared in a version that a manager writes; the text is that of a real API server."""
 
 
 def _single_version(_manifest: Manifest, _api_version: str) -> None:
@@ -210,7 +219,11 @@ def updated(  # noqa: PLR0913 (the facts of one request)
 
     Returns:
         The managers after; the writer owns all changed fields, and the other managers have lost them.
+
+    Raises:
+        ConversionError: If the objects cannot be compared in the version of another manager.
     """
+    _require_convertible(live, managed, api_version, in_version)
     write = _Write(live, new, kind, api_version, ignored, in_version)
     others, changes = _without_changed_fields(write, managed, None, force=True)
     changed = difference(changes.touched, _NEVER_OWNED)
@@ -255,7 +268,9 @@ def applied(  # noqa: PLR0913 (the facts of one request)
 
     Raises:
         ConflictError: If the apply would change fields that other managers own, and is not forced.
+        ConversionError: If the objects cannot be compared in the version of another manager.
     """
+    _require_convertible(live, managed, api_version, in_version)
     if not managed:
         before = ManagerIdentifier.of(_BEFORE_FIRST_APPLY, UPDATE, api_version, manager.subresource)
         managed = updated(empty, live, kind, {}, manager=before, api_version=api_version, ignored=ignored, now=now)
@@ -264,8 +279,10 @@ def applied(  # noqa: PLR0913 (the facts of one request)
     managed = {**managed, manager: ManagerEntry(fields, api_version, last.time if last else "")}
     new = merge(live, config, kind)
     # The set of applied fields includes the fields that are never owned; stored entries do not.
-    if last and (last.api_version != api_version or last.fields != difference(fields, _NEVER_OWNED)):
-        new = _pruned_in_version(new, kind, managed, last, api_version, in_version)
+    others = any(entry.api_version != api_version for entry in managed.values())
+    if last and (others or last.api_version != api_version or last.fields != difference(fields, _NEVER_OWNED)):
+        with _explained("failed to prune fields"):
+            new = _pruned_in_version(new, kind, managed, last, api_version, in_version)
     write = _Write(live, new, kind, api_version, ignored, in_version)
     after, _ = _without_changed_fields(write, managed, manager, force=force)
     own = after.get(manager)
@@ -279,6 +296,21 @@ def applied(  # noqa: PLR0913 (the facts of one request)
     if manager in after:
         after[manager] = ManagerEntry(after[manager].fields, after[manager].api_version, now)
     return new, after
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Name the failed step in the text of a ConversionError."""
+    try:
+        yield
+    except ConversionError as error:
+        raise ConversionError(f"{what}: {error}") from None
+
+
+def _require_convertible(live: Manifest, managed: Managed, api_version: str, in_version: InVersion) -> None:
+    """Raise ConversionError if the live object cannot be converted to the version of a manager."""
+    for version in {entry.api_version for entry in managed.values()} - {api_version}:
+        in_version(live, version)
 
 
 @dataclass(slots=True)
@@ -296,7 +328,10 @@ class _Write:
         return compare(self.live, self.new, self.kind).without(self.ignored)
 
     def changes_in(self, api_version: str) -> Changes | None:
-        before, after = self.in_version(self.live, api_version), self.in_version(self.new, api_version)
+        with _explained("failed to convert old object"):
+            before = self.in_version(self.live, api_version)
+        with _explained("failed to convert new object"):
+            after = self.in_version(self.new, api_version)
         if before is None or after is None:
             return None
         return compare(before[0], after[0], after[1]).without(self.ignored)
@@ -358,7 +393,8 @@ def _pruned_in_version(  # noqa: PLR0917 (the facts of one request)
     """Prune the object in the version of the last apply, which is the version of its fields."""
     if last.api_version == api_version:
         return _pruned(new, kind, managed, last, in_version)
-    converted = in_version(new, last.api_version)
+    with _explained("failed to convert merged object to last applied version"):
+        converted = in_version(new, last.api_version)
     if converted is None:
         return new
     pruned = in_version(_pruned(converted[0], converted[1], managed, last, in_version), api_version)
@@ -371,11 +407,12 @@ def _pruned(new: Manifest, kind: StructType, managed: Managed, last: ManagerEntr
     for entry in managed.values():
         owned[entry.api_version] = union(owned.get(entry.api_version, {}), entry.fields)
     before, here = with_named_fields(last.fields, kind), owned.pop(last.api_version, {})
-    if not difference(before, with_named_fields(here, kind)):
+    if not owned and not difference(before, with_named_fields(here, kind)):
         return new
     pruned = _kept(new, remove(new, before, kind), kind, here)
     for api_version, fields in owned.items():
-        pruned = _kept_in_version(new, pruned, api_version, fields, last.api_version, in_version)
+        with _explained("failed add back owned items"):
+            pruned = _kept_in_version(new, pruned, api_version, fields, last.api_version, in_version)
     # Fields that the manager never owned stay, for example a list item that only updates have changed.
     gone = intersection(difference(_named(new, kind), _named(pruned, kind)), before)
     result: Manifest = remove(new, gone, kind)
@@ -397,7 +434,10 @@ def _kept_in_version(  # noqa: PLR0917 (the facts of one request)
     new: Manifest, pruned: Manifest, api_version: str, owned: FieldSet, back: str, in_version: InVersion
 ) -> Manifest:
     """Restore the fields that are owned in another version; a version that no longer exists is ignored."""
-    whole, part = in_version(new, api_version), in_version(pruned, api_version)
+    with _explained(f"failed to convert merged object at version {api_version}"):
+        whole = in_version(new, api_version)
+    with _explained(f"failed to convert pruned object at version {api_version}"):
+        part = in_version(pruned, api_version)
     if whole is None or part is None:
         return pruned
     kept = in_version(_kept(whole[0], part[0], whole[1], owned), back)

@@ -150,7 +150,7 @@ def update(
     if needs_admission:
         yield Review(Phase.VALIDATING, WriteOperation.UPDATE, resource, *place, new, live, options)
     require_unchanged(registry, resource, live)
-    if _equal_without_times(new, live):
+    if _is_unchanged(registry, resource, new, live):
         return live
     if options.dry_run:
         return new
@@ -204,6 +204,14 @@ def _require_version(resource: ApiResource, live: Manifest, new: Manifest) -> No
             raise invalid(resource.group_resource, name, [FieldProblem("metadata.resourceVersion", detail)])
     elif wanted != live["metadata"]["resourceVersion"]:
         raise stale(resource.group_resource, name)
+
+
+def _is_unchanged(registry: Registry, resource: ApiResource, new: Manifest, live: Manifest) -> bool:
+    """Return whether a write would store what is stored already."""
+    if registry.stores_as_sent(resource):
+        return _equal_without_times(new, live)
+    # A write sets defaults, and loses fields of the stored version that the version of the request does not declare.
+    return _equal_without_times(registry.encoded(resource, new), registry.stored(resource, place_of(live)))
 
 
 def _equal_without_times(new: Manifest, live: Manifest) -> bool:

@@ -10,6 +10,8 @@ from uuid import UUID
 from ocf.embedded.api.status_errors import bad_request, forbidden, no_such_resource, not_found, unsupported
 from ocf.embedded.apiextensions import established, prune, set_schema_defaults
 from ocf.embedded.codec.decoding import decode
+from ocf.embedded.managedfields.field_manager import ConversionError
+from ocf.embedded.managedfields.typed import type_problems
 from ocf.embedded.registry.conversion import convert
 from ocf.embedded.registry.storage import Kind, Place, Storage
 from ocf.errors import NotFoundError, StatusCause
@@ -76,6 +78,7 @@ class Registry:
     _empty: dict[Served, Manifest] = field(default_factory=dict, init=False, repr=False)
     _known: dict[tuple[str, str], ApiResource] = field(default_factory=dict, init=False, repr=False)
     _defined: dict[Served, ApiResource] = field(default_factory=dict, init=False, repr=False)
+    _varied: set[Kind] = field(default_factory=set, init=False, repr=False)
     _defined_at: int = field(default=0, init=False, repr=False)
 
     def resource(self, api_version: str, kind: str) -> ApiResource:
@@ -132,6 +135,10 @@ class Registry:
             for _, definition in self.store.objects(DEFINITION)
             for resource in established(definition)
         }
+        schemas: dict[Kind, list[Any]] = {}
+        for found in self._defined.values():
+            schemas.setdefault((found.group, found.kind), []).append(found.schema)
+        self._varied = {kind for kind, found in schemas.items() if any(schema != found[0] for schema in found)}
 
     def custom_kinds(self) -> list[ApiResource]:
         """Return the served custom kinds, one entry for each version."""
@@ -176,12 +183,19 @@ class Registry:
         """Return a stored object in the version of a resource; it must not be changed."""
         if stored["apiVersion"] == resource.api_version:
             return self._coerced(stored, resource)
-        return convert(stored, self.stored_as(stored["apiVersion"], stored["kind"]), resource)
+        source = self.stored_as(stored["apiVersion"], stored["kind"])
+        return convert(self._coerced(stored, source), source, resource)
 
     def _coerced(self, stored: Manifest, resource: ApiResource) -> Manifest:
-        """Prune and default a custom resource by its present schema, which may have changed since it was stored."""
+        """Prune and default a custom resource by the schema of the version in which it is stored.
+
+        It was validated by another schema if its definition has changed since, or if it was written in another version.
+        """
         schema = resource.schema
-        if schema is None or int(stored["metadata"]["resourceVersion"]) > self._defined_at:
+        if schema is None:
+            return stored
+        is_new = int(stored["metadata"]["resourceVersion"]) > self._defined_at
+        if is_new and self.stores_as_sent(resource):
             return stored
         shown: Manifest = set_schema_defaults(prune(stored, schema), schema)
         return shown
@@ -199,8 +213,27 @@ class Registry:
         """
         if resource.home is None:
             return self.store.put((resource.group, resource.kind), place, manifest)
-        stored = copy_json(convert(manifest, resource, self._home(resource)))
+        stored = copy_json(self.encoded(resource, manifest))
         return self.shown(self.store.put(kind_of(resource), place, stored), resource)
+
+    def encoded(self, resource: ApiResource, manifest: Manifest) -> Manifest:
+        """Return an object in the storage version of its kind; it may share parts with the given one."""
+        return convert(manifest, resource, self._home(resource))
+
+    def stored(self, resource: ApiResource, place: Place) -> Manifest:
+        """Return an existing object as it is stored; it must not be changed.
+
+        Raises:
+            KeyError: If it does not exist.
+        """
+        found = self.store.get(kind_of(resource), place)
+        if found is None:
+            raise KeyError(place)
+        return found
+
+    def stores_as_sent(self, resource: ApiResource) -> bool:
+        """Return whether the store contains objects as requests write them: no version has another schema."""
+        return (resource.group, resource.kind) not in self._varied
 
     def round_trip(self, manifest: Manifest, resource: ApiResource) -> Manifest:
         """Return an object after a conversion to the storage version of its kind and back."""
@@ -234,11 +267,21 @@ class Registry:
                 return None
             if kind_of(other) != kind_of(resource):
                 return None
+            if other.custom:
+                return self._renamed(manifest, other), other.type
             now = manifest["apiVersion"]
             source = resource if now == resource.api_version else self.stored_as(now, resource.kind)
             return convert(manifest, source, other, filled=False), other.type
 
         return shown
+
+    @staticmethod
+    def _renamed(manifest: Manifest, resource: ApiResource) -> Manifest:
+        """Return a custom resource in another version with all its fields; they have to be declared there."""
+        renamed = {**manifest, "apiVersion": resource.api_version}
+        if manifest["apiVersion"] != resource.api_version and (problems := type_problems(renamed, resource.type)):
+            raise ConversionError(problems[0] if len(problems) == 1 else "\n  ".join(["errors:", *problems]))
+        return renamed
 
     def find(self, resource: ApiResource, key: ObjectKey) -> Manifest:
         """Return the stored object of a key, in the version of the resource.

@@ -12,6 +12,7 @@ from ocf.embedded.codec.decoding import DecodeError
 from ocf.embedded.managedfields.field_manager import (
     APPLY,
     UPDATE,
+    ConversionError,
     Managed,
     ManagerIdentifier,
     applied,
@@ -36,7 +37,7 @@ from ocf.embedded.registry.request_checks import (
     require_verb,
 )
 from ocf.embedded.registry.strategy import allows_create_on_update, ignored_fields
-from ocf.errors import ApiError, FieldProblem
+from ocf.errors import ApiError, FieldProblem, api_error
 from ocf.objects import Manifest, ObjectKey, split_api_version
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import ApiResource
@@ -120,8 +121,9 @@ def _tracked(  # noqa: PLR0917 (the facts of one request)
             now=registry.timestamp(),
             in_version=registry.in_version(resource),
         )
-    except ElementError:
-        # A list item without its key cannot be owned. A real API server then removes all managed fields.
+    except (ConversionError, ElementError):
+        # A real API server then removes all managed fields: a list item without its key cannot be owned, and a field
+        # that the version of another manager does not declare cannot be compared.
         return {}
 
 
@@ -326,7 +328,7 @@ def apply(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pend
         registry.require_namespace(resource, key.namespace, key.name)
     require_typed(manifest, resource)
     new, managed, same = _applied(registry, resource, live, manifest, options)
-    if same and live is not None and not registry.has_admission():
+    if same and live is not None and not registry.has_admission() and registry.stores_as_sent(resource):
         return live
     base = live or registry.empty(resource)
     decoded = _converted(base if new is None else new, resource, live)
@@ -357,6 +359,8 @@ def _applied(
             empty=registry.empty(resource),
             in_version=registry.in_version(resource),
         )
+    except ConversionError as error:
+        raise api_error(str(error), code=500) from error
     except ElementError as error:
         raise apply_error("failed to create typed live object", metadata_of(manifest), resource, str(error)) from error
     return new, managed, new is None and managed == before
