@@ -10,6 +10,7 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 * `protobuf`: its table of protobuf fields, `ocf/embedded/http/protobuf.json.gz`
 * `http`: responses over HTTP, `tests/embedded/http/recorded`
 * `corpus`: validation of HPAs, `tests/autoscaling/{validation,api}/data`
+* `validation`: verdicts on valid and invalid objects of built-in kinds, `tests/embedded/validation/recorded`
 * `decisions`: decisions of the HPA controller's own package, by minor release,
   `tests/autoscaling/algorithm/data/decisions.jsonl.xz`
 * `syncs`: syncs of the real kube-controller-manager, `tests/controllers/hpa/comparison/data`
@@ -150,6 +151,11 @@ def corpus(servers: Servers) -> None:
     script("record_hpa_v1", servers.lenient, TOKEN)
 
 
+def validation(_: Servers) -> None:
+    """Record verdicts on objects of built-in kinds, on an API server with the embedded one's range of cluster IPs."""
+    script("record_validation")
+
+
 def decisions(_: Servers) -> None:
     """Build the controller's package of each minor release, and record what it decides."""
     script("record_hpa_decisions")
@@ -166,7 +172,7 @@ def scheduling(_: Servers) -> None:
 
 
 STEPS: Final[dict[str, Callable[[Servers], None]]] = {
-    step.__name__: step for step in (schema, openapi, protobuf, http, corpus, decisions, syncs, scheduling)
+    step.__name__: step for step in (schema, openapi, protobuf, http, corpus, validation, decisions, syncs, scheduling)
 }
 
 
