@@ -164,9 +164,7 @@ def _assign(node: Any, last: str | int, value: Any) -> None:
         del node[last]
     elif last == _END and isinstance(node, list):
         node.append(copy.deepcopy(value))
-    elif isinstance(last, int) and isinstance(node, list) and last < len(node):
-        node[last] = copy.deepcopy(value)
-    elif isinstance(node, dict):
+    elif (isinstance(last, int) and isinstance(node, list) and last < len(node)) or isinstance(node, dict):
         node[last] = copy.deepcopy(value)
     else:
         raise NotApplicableError(last)
