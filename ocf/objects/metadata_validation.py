@@ -4,14 +4,14 @@ The API server validates an update three times, twice with the same rules, and a
 repeated here too, so that the causes are exactly those of the API server.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError, forbidden, invalid, required, too_long
 from ocf.objects.name_validation import NameRule, dns_label, label_value, qualified_name
 
-__all__ = ["creation_errors", "standard_finalizer_errors", "update_errors"]
+__all__ = ["annotation_errors", "creation_errors", "label_errors", "standard_finalizer_errors", "update_errors"]
 
 _ANNOTATIONS_LIMIT: Final = 256 * 1024
 _LONGEST_START: Final = 58
@@ -100,16 +100,25 @@ def _each(path: str, value: str, rule: NameRule) -> Iterator[FieldError]:
     return (invalid(path, value, problem) for problem in rule(value))
 
 
-def _label_errors(metadata: Manifest) -> Iterator[FieldError]:
-    for key, value in sorted(metadata.get("labels", {}).items()):
-        yield from _each("metadata.labels", key, qualified_name)
-        yield from _each("metadata.labels", value, label_value)
-    annotations = metadata.get("annotations", {})
+def label_errors(labels: Mapping[str, str], path: str) -> Iterator[FieldError]:
+    """Yield the errors in labels, sorted by key; the API server has no order."""
+    for key, value in sorted(labels.items()):
+        yield from _each(path, key, qualified_name)
+        yield from _each(path, value, label_value)
+
+
+def annotation_errors(annotations: Mapping[str, str], path: str) -> Iterator[FieldError]:
+    """Yield the errors in annotations, sorted by key; the API server has no order."""
     for key in sorted(annotations):
         # The case of an annotation's key does not matter, but the key is shown as it was written.
-        yield from (invalid("metadata.annotations", key, problem) for problem in qualified_name(key.lower()))
+        yield from (invalid(path, key, problem) for problem in qualified_name(key.lower()))
     if sum(map(_size, annotations)) + sum(map(_size, annotations.values())) > _ANNOTATIONS_LIMIT:
-        yield too_long("metadata.annotations", _ANNOTATIONS_LIMIT)
+        yield too_long(path, _ANNOTATIONS_LIMIT)
+
+
+def _label_errors(metadata: Manifest) -> Iterator[FieldError]:
+    yield from label_errors(metadata.get("labels", {}), "metadata.labels")
+    yield from annotation_errors(metadata.get("annotations", {}), "metadata.annotations")
     yield from _owner_errors([_completed(owner) for owner in metadata.get("ownerReferences", [])])
 
 

@@ -6,15 +6,18 @@ import pytest
 
 from ocf.errors import StatusCause
 from ocf.objects.field_errors import (
+    OMITTED,
     ErrorType,
     FieldError,
     duplicate,
     forbidden,
     invalid,
     invalid_message,
+    not_found,
     not_supported,
     required,
     too_long,
+    too_many,
 )
 
 
@@ -25,6 +28,11 @@ from ocf.objects.field_errors import (
         pytest.param(required("f", "must be set"), "Required value: must be set", id="required with a reason"),
         pytest.param(forbidden("f", "not here"), "Forbidden: not here", id="forbidden"),
         pytest.param(too_long("f", 10), "Too long: may not be more than 10 bytes", id="too long"),
+        pytest.param(too_long("f", 1), "Too long: may not be more than 1 byte", id="too long, one byte"),
+        pytest.param(too_many("f", 21, 20), "Too many: 21: must have at most 20 items", id="too many"),
+        pytest.param(too_many("f", 2, 1), "Too many: 2: must have at most 1 item", id="too many, one item"),
+        pytest.param(not_found("f", "a"), 'Not found: "a"', id="not found"),
+        pytest.param(invalid("f", OMITTED, "no"), "Invalid value: no", id="value left out"),
         pytest.param(duplicate("f", "a"), 'Duplicate value: "a"', id="duplicate"),
         pytest.param(invalid("f", -1, "no"), "Invalid value: -1: no", id="number"),
         pytest.param(invalid("f", "a", "no"), 'Invalid value: "a": no', id="text"),

@@ -108,12 +108,16 @@ _REASONS: Final = {
     "Too many": "FieldValueTooMany",
     "Unsupported value": "FieldValueNotSupported",
     "Duplicate value": "FieldValueDuplicate",
+    "Not found": "FieldValueNotFound",
 }
 
 
 def invalid(group_kind: str, name: str, problems: Sequence[FieldProblem]) -> InvalidError:
-    """Return the error for an invalid object; each detail starts with its type: `Invalid value`, `Required value`."""
-    texts = [str(problem) for problem in problems]
+    """Return the error for an invalid object; each detail starts with its type: `Invalid value`, `Required value`.
+
+    The message contains each text once; the causes are all problems.
+    """
+    texts = list(dict.fromkeys(map(str, problems)))
     text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     causes = [StatusCause(_reason(problem.detail), problem.detail, problem.path) for problem in problems]
     return InvalidError(f'{group_kind} "{name}" is invalid: {text}', code=422, reason="Invalid", causes=causes)

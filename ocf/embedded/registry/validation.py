@@ -11,6 +11,7 @@ from ocf.cluster.protocol import Subresource
 from ocf.embedded.api.status_errors import go_json
 from ocf.embedded.apiextensions import count_problems, custom_update_problems, definition_problems, schema_faults
 from ocf.embedded.registry.webhook_configurations import admission_problems
+from ocf.embedded.validation import create_errors, update_errors
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
 from ocf.objects.data_validation import config_map_errors, secret_errors, secret_type_errors
@@ -67,6 +68,9 @@ def create_problems(manifest: Manifest, resource: ApiResource) -> list[FieldProb
     Returns:
         The violations; empty if the object is valid.
     """
+    known = create_errors(manifest, resource.group_kind)
+    if known is not None:
+        return [FieldProblem(error.path, error.message) for error in known]
     problems = [*_metadata_problems(manifest["metadata"], resource), *_body_problems(manifest, resource)]
     return [*problems, *_rule_problems(manifest, None, resource, problems)]
 
@@ -85,6 +89,9 @@ def update_problems(
     Returns:
         The violations; empty if the new object is valid.
     """
+    known = update_errors(manifest, live, resource.group_kind, subresource)
+    if known is not None:
+        return [FieldProblem(error.path, error.message) for error in known]
     problems = [
         *_metadata_problems(manifest["metadata"], resource),
         *_new_finalizer_problems(manifest["metadata"], live["metadata"]),

@@ -1,0 +1,61 @@
+"""Table of the kinds with a validation, each imported when its first object is validated.
+
+A module of the table has a mapping `VALIDATIONS` from kinds (`Deployment.apps`) to `Validation`s.
+"""
+
+from importlib import import_module
+from typing import Any, Final
+
+from ocf.cluster.protocol import Subresource
+from ocf.embedded.validation.metadata import common_update_errors
+from ocf.embedded.validation.validation import Validation
+from ocf.objects import Manifest
+from ocf.objects.field_errors import FieldError
+
+__all__ = ["create_errors", "update_errors"]
+
+_MODULES: Final[dict[str, str]] = {}
+
+
+def _validation(group_kind: str) -> Validation | None:
+    name = _MODULES.get(group_kind)
+    if name is None:
+        return None
+    module: Any = import_module(f"ocf.embedded.validation.{name}")
+    found: Validation = module.VALIDATIONS[group_kind]
+    return found
+
+
+def create_errors(manifest: Manifest, group_kind: str) -> list[FieldError] | None:
+    """Return the errors of a new object.
+
+    Args:
+        manifest: The object, decoded and defaulted, with the fields that the API server sets.
+        group_kind: Its kind, `Deployment.apps`.
+
+    Returns:
+        The errors in the order of the API server, empty if the object is valid; None if the table lacks the kind.
+    """
+    validation = _validation(group_kind)
+    return None if validation is None else list(validation.create(manifest))
+
+
+def update_errors(
+    manifest: Manifest, live: Manifest, group_kind: str, subresource: Subresource | None
+) -> list[FieldError] | None:
+    """Return the errors of an update of an object.
+
+    Args:
+        manifest: The new object, decoded and defaulted, with the fields that the API server sets.
+        live: The stored object.
+        group_kind: Its kind, `Deployment.apps`.
+        subresource: Subresource of the request; None for the object itself.
+
+    Returns:
+        The errors in the order of the API server, empty if the object is valid; None if the table lacks the kind.
+    """
+    validation = _validation(group_kind)
+    if validation is None:
+        return None
+    rule = validation.update if subresource is None else validation.subresources.get(subresource, validation.update)
+    return [*common_update_errors(manifest["metadata"], live["metadata"]), *rule(manifest, live)]
