@@ -49,14 +49,13 @@ _METADATA: Final = (
     *at("metadata.labels", ["a"], "a"),
     *at("metadata.annotations", {"a": 1}),
     *at("metadata.finalizers", "f"),
-    *at("metadata.generation", -1),
 )
 _METADATA_CHANGES: Final = (
     *at("metadata.uid", ""),
     *at("metadata.creationTimestamp", "2020-01-01T00:00:00Z", None),
     *at("metadata.deletionTimestamp", "2020-01-01T00:00:00Z"),
     *at("metadata.deletionGracePeriodSeconds", 5),
-    *at("metadata.resourceVersion", "1", "x", ""),
+    *at("metadata.resourceVersion", "1", ""),
     *at("metadata.generateName", "other-"),
     *at("metadata.selfLink", "/x"),
 )
@@ -125,7 +124,7 @@ _SECRETS: Final = Table(
         *at("data[ssh-privatekey]", REMOVED, ""),
         *at("data[.dockerconfigjson]", REMOVED, "", "W10=", "eA==", "bnVsbA==", "MQ==", "e30"),
         *at("data[.dockercfg]", REMOVED, "", "W10=", "eA=="),
-        *at("type", "kubernetes.io/tls", "kubernetes.io/basic-auth", "kubernetes.io/ssh-auth", "any", LONG, "", 1),
+        *at("type", "kubernetes.io/tls", "kubernetes.io/basic-auth", "kubernetes.io/ssh-auth", "any", LONG, ""),
         *at("type", "kubernetes.io/dockercfg", "kubernetes.io/dockerconfigjson", "kubernetes.io/service-account-token"),
         *together(
             ("type", "kubernetes.io/service-account-token"),

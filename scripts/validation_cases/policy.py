@@ -66,7 +66,6 @@ _PRIORITIES: Final = Table(
         *at("globalDefault", True, "x", False),
         *at("description", "any", LONG),
         *at("metadata.name", "system-x", "system-cluster-critical", "a_b", "UPPER", "systemx"),
-        *together(("metadata.name", "system-node-critical"), ("value", 2000001000)),
     ),
     changes=(
         *at("value", 1, REMOVED, 2000000000),
@@ -99,7 +98,7 @@ _LEASES: Final = Table(
         *at("spec.strategy", "OldestEmulationVersion", "Other", "example.com/own", "", "a b/c"),
         *at("spec.preferredHolder", "b", ""),
         *together(("spec.strategy", "OldestEmulationVersion"), ("spec.preferredHolder", "b")),
-        *at("spec.renewTime", "2026-01-01T00:00:00Z", "x", "2026-01-01T00:00:00.123456Z", None),
+        *at("spec.renewTime", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.123456Z", None),
         *at("metadata.name", "a_b", "a.b", "UPPER"),
         *at("spec", REMOVED, None),
     ),

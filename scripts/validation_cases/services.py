@@ -224,7 +224,9 @@ _SLICES: Final = Table(
     mistakes=(
         *at("addressType", "IPv6", "FQDN", "ipv4", "", REMOVED, "IP"),
         *at("endpoints", [], None, REMOVED, [{}], [{"addresses": []}]),
-        *at("endpoints[0].addresses", [], ["x"], ["10.1.2.3", "10.1.2.3"], ["10.1.2.300"], ["127.0.0.1"], [_UNSPECIFIED]),
+        *at(
+            "endpoints[0].addresses", [], ["x"], ["10.1.2.3", "10.1.2.3"], ["10.1.2.300"], ["127.0.0.1"], [_UNSPECIFIED]
+        ),
         *at(
             "endpoints[0].addresses", ["169.254.0.1"], ["224.0.0.1"], ["fd00::1"], ["fe80::1"], ["::"], ["::1"], ["A_B"]
         ),
@@ -233,7 +235,7 @@ _SLICES: Final = Table(
             ["010.1.2.3"],
             ["a.b"],
             [""],
-            [f"10.0.{i // 250}.{i % 250 + 1}" for i in range(101)],
+            [f"10.0.0.{i + 1}" for i in range(101)],
         ),
         *at("endpoints[0].hostname", "web-0", "UPPER", "a.b", "", "a" * 64),
         *at("endpoints[0].nodeName", "a_b", "", "UPPER", "node.example"),

@@ -296,8 +296,8 @@ def _endpoint_slice(manifest: Manifest) -> Manifest:
 
 def _network_policy(manifest: Manifest) -> Manifest:
     spec = manifest["spec"]
-    if "policyTypes" not in spec:
-        spec["policyTypes"] = ["Ingress", "Egress"] if "egress" in spec else ["Ingress"]
+    if not spec.get("policyTypes"):
+        spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
     for direction in ("ingress", "egress"):
         for rule in spec.get(direction, ()):
             for port in rule.get("ports", ()):
@@ -364,11 +364,40 @@ def _role_binding(manifest: Manifest) -> Manifest:
     manifest["roleRef"]["apiGroup"] = manifest["roleRef"].get("apiGroup") or _RBAC
     for subject in manifest.get("subjects", ()):
         if subject.get("kind") in ("User", "Group"):
-            subject.setdefault("apiGroup", _RBAC)
+            subject["apiGroup"] = subject.get("apiGroup") or _RBAC
+    return manifest
+
+
+def _priority_class(manifest: Manifest) -> Manifest:
+    manifest.setdefault("preemptionPolicy", "PreemptLowerPriority")
+    return manifest
+
+
+def _storage_class(manifest: Manifest) -> Manifest:
+    manifest.setdefault("reclaimPolicy", "Delete")
+    manifest.setdefault("volumeBindingMode", "Immediate")
+    return manifest
+
+
+def _ingress_class(manifest: Manifest) -> Manifest:
+    if "parameters" in manifest["spec"]:
+        manifest["spec"]["parameters"].setdefault("scope", "Cluster")
+    return manifest
+
+
+def _limit_range(manifest: Manifest) -> Manifest:
+    for limit in manifest["spec"]["limits"] or ():
+        if limit.get("type") == "Container":
+            limit["default"] = {**limit.get("max", {}), **limit.get("default", {})}
+            limit["defaultRequest"] = {**limit.get("min", {}), **limit["default"], **limit.get("defaultRequest", {})}
+            for name in ("default", "defaultRequest"):
+                if not limit[name]:
+                    del limit[name]
     return manifest
 
 
 _FILLERS: Final[Mapping[tuple[str, str], Callable[[Manifest], Manifest]]] = {
+    ("", "LimitRange"): _limit_range,
     ("", "Namespace"): _namespace,
     ("", "Endpoints"): _endpoints,
     ("", "PersistentVolumeClaim"): _claim,
@@ -389,7 +418,10 @@ _FILLERS: Final[Mapping[tuple[str, str], Callable[[Manifest], Manifest]]] = {
     ("batch", "CronJob"): _cron_job,
     ("batch", "Job"): _job,
     ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
+    ("networking.k8s.io", "IngressClass"): _ingress_class,
     ("networking.k8s.io", "NetworkPolicy"): _network_policy,
     (_RBAC, "ClusterRoleBinding"): _role_binding,
     (_RBAC, "RoleBinding"): _role_binding,
+    ("scheduling.k8s.io", "PriorityClass"): _priority_class,
+    ("storage.k8s.io", "StorageClass"): _storage_class,
 }

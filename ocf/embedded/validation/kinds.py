@@ -14,7 +14,18 @@ from ocf.objects.field_errors import FieldError
 
 __all__ = ["create_errors", "update_errors"]
 
-_MODULES: Final[dict[str, str]] = {}
+_MODULES: Final[dict[str, str]] = {
+    "ClusterRole.rbac.authorization.k8s.io": "rbac",
+    "ClusterRoleBinding.rbac.authorization.k8s.io": "rbac",
+    "ConfigMap": "config",
+    "Lease.coordination.k8s.io": "coordination",
+    "PodDisruptionBudget.policy": "policy",
+    "PriorityClass.scheduling.k8s.io": "scheduling",
+    "Role.rbac.authorization.k8s.io": "rbac",
+    "RoleBinding.rbac.authorization.k8s.io": "rbac",
+    "Secret": "config",
+    "ServiceAccount": "config",
+}
 
 
 def _validation(group_kind: str) -> Validation | None:

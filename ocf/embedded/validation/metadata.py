@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError
-from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors
-from ocf.objects.metadata_validation import update_errors as metadata_update_errors
+from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors, update_errors
 from ocf.objects.name_validation import (
     NameRule,
     dns_subdomain,
@@ -41,4 +40,18 @@ def metadata_errors(
 def common_update_errors(metadata: Manifest, live: Manifest) -> Iterator[FieldError]:
     """Yield the errors in the metadata of an update that are found before the rules of its kind."""
     yield from creation_errors(metadata, path_segment, path_segment_prefix)
-    yield from metadata_update_errors(metadata, live)
+    yield from update_errors(metadata, live)
+
+
+def metadata_update_errors(metadata: Manifest, live: Manifest) -> Iterator[FieldError]:
+    """Yield the errors in the metadata of an update, as `ValidateObjectMetaUpdate` does for most kinds.
+
+    Args:
+        metadata: The new metadata.
+        live: The metadata of the stored object.
+
+    Yields:
+        The errors, in the order of the API server.
+    """
+    yield from update_errors(metadata, live)
+    yield from standard_finalizer_errors(metadata)

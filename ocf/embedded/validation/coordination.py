@@ -1,0 +1,36 @@
+"""Validation of Leases.
+
+Source: `pkg/apis/coordination/validation/validation.go` of Kubernetes. The fields of coordinated leader election, which
+is off by default, are not validated.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ocf.embedded.validation.fields import nonnegative, positive
+from ocf.embedded.validation.validation import Validation
+from ocf.objects import Manifest
+from ocf.objects.field_errors import FieldError
+from ocf.objects.metadata_validation import creation_errors, update_errors
+from ocf.objects.name_validation import dns_subdomain, dns_subdomain_prefix
+
+__all__ = ["VALIDATIONS"]
+
+
+def _lease_errors(lease: Manifest) -> Iterator[FieldError]:
+    yield from creation_errors(lease["metadata"], dns_subdomain, dns_subdomain_prefix)
+    yield from _spec_errors(lease.get("spec") or {})
+
+
+def _lease_update_errors(new: Manifest, old: Manifest) -> Iterator[FieldError]:
+    yield from update_errors(new["metadata"], old["metadata"])
+    yield from _spec_errors(new.get("spec") or {})
+
+
+def _spec_errors(spec: Mapping[str, Any]) -> Iterator[FieldError]:
+    if spec.get("leaseDurationSeconds") is not None:
+        yield from positive(spec["leaseDurationSeconds"], "spec.leaseDurationSeconds")
+    yield from nonnegative(spec.get("leaseTransitions"), "spec.leaseTransitions")
+
+
+VALIDATIONS: Final = {"Lease.coordination.k8s.io": Validation(_lease_errors, _lease_update_errors)}
