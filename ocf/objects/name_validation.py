@@ -20,6 +20,7 @@ __all__ = [
     "path_segment",
     "path_segment_prefix",
     "qualified_name",
+    "wildcard_subdomain",
 ]
 
 NameRule: TypeAlias = Callable[[str], list[str]]
@@ -33,6 +34,7 @@ _PART: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _is_label: Final = re.compile(_LABEL).fullmatch
 _is_label_1035: Final = re.compile(_LABEL_1035).fullmatch
 _is_subdomain: Final = re.compile(_SUBDOMAIN).fullmatch
+_is_wildcard: Final = re.compile(rf"\*\.{_SUBDOMAIN}").fullmatch
 _is_part: Final = re.compile(_PART).fullmatch
 _CONFIG_KEY: Final = "[-._a-zA-Z0-9]+"
 _is_config_key: Final = re.compile(_CONFIG_KEY).fullmatch
@@ -52,6 +54,12 @@ _NO_LABEL_1035: Final = (
 _NO_SUBDOMAIN: Final = (
     f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and {_ENDS} "
     f"(e.g. 'example.com', {_RULE} '{_SUBDOMAIN}')"
+)
+_WILDCARD: Final = rf"\*\.{_SUBDOMAIN}"
+_NO_WILDCARD: Final = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
+    "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character "
+    f"(e.g. '*.example.com', {_RULE} '{_WILDCARD}')"
 )
 _NO_PART: Final = (
     f"must consist of alphanumeric characters, '-', '_' or '.', and {_ENDS} "
@@ -87,6 +95,14 @@ def dns_1035_label(text: str) -> list[str]:
 def dns_subdomain(text: str) -> list[str]:
     """Return the problems of a DNS subdomain, such as the name of most objects."""
     return _subdomain(text, "characters")
+
+
+def wildcard_subdomain(text: str) -> list[str]:
+    """Return the problems of a DNS subdomain whose first label is `*`, such as the host of an Ingress."""
+    found = _too_long(text, _LONGEST_SUBDOMAIN, "characters")
+    if not _is_wildcard(text):
+        found.append(_NO_WILDCARD)
+    return found
 
 
 def path_segment(text: str) -> list[str]:

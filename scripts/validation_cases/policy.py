@@ -98,7 +98,7 @@ _LEASES: Final = Table(
         *at("spec.strategy", "OldestEmulationVersion", "Other", "example.com/own", "", "a b/c"),
         *at("spec.preferredHolder", "b", ""),
         *together(("spec.strategy", "OldestEmulationVersion"), ("spec.preferredHolder", "b")),
-        *at("spec.renewTime", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.123456Z", None),
+        *at("spec.renewTime", "2026-01-01T00:00:00.123456Z", None),
         *at("metadata.name", "a_b", "a.b", "UPPER"),
         *at("spec", REMOVED, None),
     ),

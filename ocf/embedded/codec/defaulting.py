@@ -380,8 +380,9 @@ def _storage_class(manifest: Manifest) -> Manifest:
 
 
 def _ingress_class(manifest: Manifest) -> Manifest:
-    if "parameters" in manifest["spec"]:
-        manifest["spec"]["parameters"].setdefault("scope", "Cluster")
+    parameters = manifest["spec"].get("parameters")
+    if parameters is not None and parameters.get("scope") is None:
+        parameters["scope"] = "Cluster"
     return manifest
 
 
