@@ -33,8 +33,9 @@ _CLAIMS: Final = Table(
         *at("spec", {}, REMOVED),
         *at("spec.accessModes", [], REMOVED, ["ReadWriteMany"], ["RWO"], ["ReadWriteOnce", "ReadOnlyMany"], [""], "x"),
         *at("spec.accessModes", ["ReadWriteOncePod"], ["ReadWriteOncePod", "ReadWriteOnce"], ["x", "y"]),
-        *at("spec.resources", {}, REMOVED, {"requests": {}}, {"limits": {"storage": "2Gi"}}),
-        *at("spec.resources.requests.storage", "0", "-1Gi", "x", "1.5", "100m", 5, REMOVED, "", "1e3", "0.5"),
+        *at("spec.resources.requests", REMOVED),
+        *at("spec.resources", {}, REMOVED, {"limits": {"storage": "2Gi"}}),
+        *at("spec.resources.requests.storage", "0", "-1Gi", "x", "1.5", "100m", 5, "", "1e3", "0.5"),
         *at("spec.resources.requests.cpu", "1", "-1"),
         *at(
             "spec.resources.requests",
@@ -75,8 +76,8 @@ _CLAIMS: Final = Table(
         ),
     ),
     changes=(
-        *at("spec.accessModes", ["ReadWriteMany"], []),
-        *at("spec.resources.requests.storage", "2Gi", "1023Mi", "512Mi", REMOVED, "1Gi", "1024Mi"),
+        *at("spec.accessModes", ["ReadWriteMany"]),
+        *at("spec.resources.requests.storage", "2Gi", "1023Mi", "512Mi", "1Gi", "1024Mi"),
         *at("spec.storageClassName", "slow", REMOVED, "", None),
         *at("spec.volumeMode", "Block", REMOVED),
         *at("spec.volumeName", "pv-9", "pv-2", REMOVED),

@@ -10,6 +10,7 @@ from typing import Any, Final
 from ocf.cluster.protocol import Propagation, Subresource
 from ocf.embedded.apiextensions.crd_status import remember_stored, start_status
 from ocf.embedded.managedfields.fieldset import FieldSet
+from ocf.embedded.registry.claim_sources import set_sources
 from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import ApiResource
@@ -92,6 +93,7 @@ _CREATED_BY_UPDATE: Final = frozenset(
         (_RBAC, "RoleBinding"),
     }
 )
+_CLAIM: Final = ("", "PersistentVolumeClaim")
 _DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _ORPHANS: Final = frozenset({("", "ReplicationController"), ("batch", "Job")})
 
@@ -182,6 +184,8 @@ def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest) -> Non
         new["metadata"].pop("generation", None)
     if _key(resource) == _DEFINITION:
         start_status(new)
+    if _key(resource) == _CLAIM:
+        set_sources(new, {})
     if _key(resource) == ("", "Namespace"):
         finalizers = new["spec"].setdefault("finalizers", [])
         if "kubernetes" not in finalizers:
@@ -206,6 +210,10 @@ def prepare_update(new: Manifest, live: Manifest, resource: ApiResource, subreso
         _copy(new, live, "status")
     if _key(resource) == _DEFINITION:
         remember_stored(new)
+    if _key(resource) == _CLAIM:
+        set_sources(new, live["spec"])
+    if _key(resource) == ("", "Namespace"):
+        _copy(new, live, "spec")
     if (resource.custom or _key(resource) in _GENERATION) and _key(resource) not in _FIXED_GENERATION:
         changed = not equal_json(_without(new, resource), _without(live, resource))
         new["metadata"]["generation"] = live["metadata"].get("generation", 0) + changed

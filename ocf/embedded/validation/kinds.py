@@ -22,13 +22,16 @@ _MODULES: Final[dict[str, str]] = {
     "Ingress.networking.k8s.io": "networking",
     "IngressClass.networking.k8s.io": "networking",
     "Lease.coordination.k8s.io": "coordination",
+    "Namespace": "namespaces",
     "NetworkPolicy.networking.k8s.io": "network_policies",
+    "PersistentVolumeClaim": "storage",
     "PodDisruptionBudget.policy": "policy",
-    "PriorityClass.scheduling.k8s.io": "scheduling",
+    "PriorityClass.scheduling.k8s.io": "priority_classes",
     "Role.rbac.authorization.k8s.io": "rbac",
     "RoleBinding.rbac.authorization.k8s.io": "rbac",
     "Secret": "config",
     "ServiceAccount": "config",
+    "StorageClass.storage.k8s.io": "storage",
 }
 
 

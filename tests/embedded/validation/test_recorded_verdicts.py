@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -25,9 +26,21 @@ async def differences(corpus: Corpus) -> list[tuple[Case, Answer, Answer]]:
     found = []
     for case, expected in corpus.rows:
         answer = await send(cluster, corpus, case, stored)
-        if answer != expected:
+        if answer != expected and _comparable(answer) != _comparable(expected):
             found.append((case, expected, answer))
     return found
+
+
+# The listed differences in texts, see `docs/serve.md`: the embedded API server does not know the names of Go types, and
+# does not keep empty lists and maps.
+_GO_TYPE = re.compile(r"of type (\[\])?(\w+\.\w+|string|struct.*)")
+_EMPTY = re.compile(r"Invalid value: (\[\]|\{\}|null)")
+
+
+def _comparable(answer: Answer) -> Answer:
+    causes = tuple((reason, field, _EMPTY.sub("Invalid value: null", text)) for reason, field, text in answer.causes)
+    message = _EMPTY.sub("Invalid value: null", _GO_TYPE.sub(r"of type \1*", answer.message))
+    return Answer(answer.status, message, causes)
 
 
 def shown(found: list[tuple[Case, Answer, Answer]]) -> Iterator[str]:

@@ -1,0 +1,189 @@
+"""Validation of PersistentVolumeClaims and StorageClasses.
+
+Source: `ValidatePersistentVolumeClaim` in `pkg/apis/core/validation/validation.go` and
+`pkg/apis/storage/validation/validation.go` of Kubernetes.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ocf.cluster.protocol import Subresource
+from ocf.embedded.validation.claims import claim_spec_errors
+from ocf.embedded.validation.diffs import unified_diff
+from ocf.embedded.validation.fields import each_problem, enumeration, immutable, shown_selector
+from ocf.embedded.validation.metadata import metadata_errors, metadata_update_errors
+from ocf.embedded.validation.validation import Validation
+from ocf.objects import Manifest
+from ocf.objects.field_errors import FieldError, duplicate, forbidden, invalid, required, too_long
+from ocf.objects.name_validation import qualified_name
+from ocf.objects.quantity import Quantity
+
+__all__ = ["VALIDATIONS"]
+
+_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+_RECLAIM: Final = ("Delete", "Retain")
+_BINDING: Final = ("Immediate", "WaitForFirstConsumer")
+_MOST_PARAMETERS: Final = 512
+_PARAMETER_BYTES: Final = 256 * 1024
+_FIXED: Final = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+)
+
+
+def _claim_errors(claim: Manifest) -> Iterator[FieldError]:
+    yield from metadata_errors(claim["metadata"])
+    yield from claim_spec_errors(claim["spec"], "spec")
+
+
+def _claim_update_errors(new: Manifest, old: Manifest) -> Iterator[FieldError]:
+    yield from metadata_update_errors(new["metadata"], old["metadata"])
+    yield from _claim_errors(new)
+    yield from _annotation_errors(new, old)
+    before, after = _shown(old["spec"]), _shown(new["spec"])
+    _accept_changes(new, old, before, after)
+    if before != after:
+        yield forbidden("spec", f"{_FIXED}\n{unified_diff(before, after)}")
+    yield from _shrink_errors(new, old)
+    yield from immutable(new["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode")
+    yield from _attributes_errors(new, old)
+
+
+def _annotation_errors(new: Manifest, old: Manifest) -> Iterator[FieldError]:
+    value, known = (
+        (manifest["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION, "") for manifest in (new, old)
+    )
+    moved = known and old["spec"].get("storageClassName") is None and new["spec"].get("storageClassName") == known
+    if value != known and not (moved and not value):
+        yield invalid(f"metadata.annotations.{_CLASS_ANNOTATION}", value, "field is immutable")
+
+
+def _accept_changes(new: Manifest, old: Manifest, before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Make the fields equal that may be changed: those of bound claims, and fields that are set once."""
+    known = (old["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION)
+    if not before["VolumeName"]:
+        before["VolumeName"] = after["VolumeName"]
+    if before["StorageClassName"] is None and known in (None, after["StorageClassName"]):
+        after["StorageClassName"] = None
+    if (new.get("status") or {}).get("phase") == "Bound":
+        if after["Resources"]["Requests"] is not None:
+            requests = {**after["Resources"]["Requests"], "storage": _amount(old["spec"])}
+            after["Resources"]["Requests"] = dict(sorted(requests.items()))
+        after["VolumeAttributesClassName"] = before["VolumeAttributesClassName"]
+
+
+def _amount(spec: Mapping[str, Any]) -> str:
+    return str(Quantity.parse(((spec.get("resources") or {}).get("requests") or {}).get("storage", "0")))
+
+
+def _shown(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a spec with the names and the order of the internal Go type."""
+    resources = spec.get("resources") or {}
+    return {
+        "AccessModes": spec.get("accessModes"),
+        "Selector": shown_selector(spec.get("selector")),
+        "Resources": {"Limits": _amounts(resources.get("limits")), "Requests": _amounts(resources.get("requests"))},
+        "VolumeName": spec.get("volumeName", ""),
+        "StorageClassName": spec.get("storageClassName"),
+        "VolumeMode": spec.get("volumeMode"),
+        "DataSource": _shown_reference(spec.get("dataSource"), ("apiGroup", "kind", "name")),
+        "DataSourceRef": _shown_reference(spec.get("dataSourceRef"), ("apiGroup", "kind", "name", "namespace")),
+        "VolumeAttributesClassName": spec.get("volumeAttributesClassName"),
+    }
+
+
+def _amounts(amounts: Mapping[str, Any] | None) -> dict[str, str] | None:
+    return None if amounts is None else {name: str(Quantity.parse(value)) for name, value in sorted(amounts.items())}
+
+
+_GO_NAMES: Final = {"apiGroup": "APIGroup", "kind": "Kind", "name": "Name", "namespace": "Namespace"}
+_TEXTS: Final = frozenset({"kind", "name"})
+
+
+def _shown_reference(reference: Mapping[str, Any] | None, fields: Sequence[str]) -> dict[str, Any] | None:
+    if reference is None:
+        return None
+    return {_GO_NAMES[name]: reference.get(name, "" if name in _TEXTS else None) for name in fields}
+
+
+def _shrink_errors(new: Manifest, old: Manifest) -> Iterator[FieldError]:
+    size, before = (Quantity.parse(_amount(manifest["spec"])) for manifest in (new, old))
+    capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
+    if size < before and size <= Quantity.parse(capacity):
+        yield forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
+
+
+def _attributes_errors(new: Manifest, old: Manifest) -> Iterator[FieldError]:
+    value, before = (manifest["spec"].get("volumeAttributesClassName") for manifest in (new, old))
+    if value == before or value or (old.get("status") or {}).get("currentVolumeAttributesClassName") is None:
+        return
+    what = "nil" if value is None else "empty string"
+    detail = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
+    yield forbidden("spec.volumeAttributesClassName", detail)
+
+
+def _claim_status_errors(new: Manifest, old: Manifest) -> Iterator[FieldError]:
+    return metadata_update_errors(new["metadata"], old["metadata"])
+
+
+def _class_errors(manifest: Manifest) -> Iterator[FieldError]:
+    yield from metadata_errors(manifest["metadata"])
+    provisioner = manifest.get("provisioner", "")
+    if provisioner:
+        yield from each_problem(qualified_name, provisioner.lower(), "provisioner")
+    else:
+        yield required("provisioner")
+    yield from _parameter_errors(manifest.get("parameters") or {})
+    yield from enumeration(manifest.get("reclaimPolicy") or None, _RECLAIM, "reclaimPolicy")
+    yield from enumeration(manifest.get("volumeBindingMode"), _BINDING, "volumeBindingMode")
+    yield from _topology_errors(manifest.get("allowedTopologies") or ())
+
+
+def _parameter_errors(parameters: Mapping[str, str]) -> Iterator[FieldError]:
+    if len(parameters) > _MOST_PARAMETERS:
+        yield too_long("parameters", _MOST_PARAMETERS)
+        return
+    if "" in parameters:
+        yield invalid("parameters", "", "field can not be empty.")
+    if sum(len(text.encode(errors="surrogatepass")) for pair in parameters.items() for text in pair) > _PARAMETER_BYTES:
+        yield too_long("parameters", _PARAMETER_BYTES)
+
+
+def _topology_errors(terms: Sequence[Mapping[str, Any]]) -> Iterator[FieldError]:
+    # The API server compares each term with as many empty terms as there are terms.
+    known: list[dict[str, set[str]]] = [{} for _ in terms]
+    for index, term in enumerate(terms):
+        path, found = f"allowedTopologies[{index}].matchLabelExpressions", dict[str, set[str]]()
+        for at, expression in enumerate(term.get("matchLabelExpressions") or ()):
+            key = expression.get("key", "")
+            yield from _expression_errors(expression, f"{path}[{at}]")
+            if key in found:
+                yield duplicate(f"{path}[{at}].key", key)
+            found[key] = set(expression.get("values") or ())
+        yield from (duplicate(path, "") for each in known if each == found)
+        known.append(found)
+
+
+def _expression_errors(expression: Mapping[str, Any], path: str) -> Iterator[FieldError]:
+    values = expression.get("values") or ()
+    if not values:
+        yield required(f"{path}.values")
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            yield duplicate(f"{path}.values[{index}]", value)
+    yield from each_problem(qualified_name, expression.get("key", ""), f"{path}.key")
+
+
+def _class_update_errors(new: Manifest, old: Manifest) -> Iterator[FieldError]:
+    yield from _class_errors(new)
+    yield from metadata_update_errors(new["metadata"], old["metadata"])
+    yield from immutable(new.get("parameters"), old.get("parameters"), "parameters")
+    for name in ("provisioner", "reclaimPolicy", "volumeBindingMode"):
+        yield from immutable(new.get(name, ""), old.get(name, ""), name)
+
+
+VALIDATIONS: Final = {
+    "PersistentVolumeClaim": Validation(
+        _claim_errors, _claim_update_errors, {Subresource.STATUS: _claim_status_errors}
+    ),
+    "StorageClass.storage.k8s.io": Validation(_class_errors, _class_update_errors),
+}
