@@ -17,9 +17,12 @@ from ocf.objects.quantity import Quantity
 __all__ = [
     "ResourceNameRule",
     "container_resource_name",
+    "may_be_overcommitted",
     "pod_resource_name",
     "quantity_errors",
+    "quota_resource_name",
     "requirement_errors",
+    "resource_name",
 ]
 
 ResourceNameRule: TypeAlias = Callable[[str, str], Iterator[FieldError]]
@@ -52,7 +55,7 @@ _POD_LEVEL: Final = ("cpu", _HUGE, "memory")
 
 def container_resource_name(name: str, path: str) -> Iterator[FieldError]:
     """Yield the errors of the name of a resource of a container."""
-    yield from _resource_name(name, path)
+    yield from resource_name(name, path)
     if "/" not in name:
         if name not in _COMPUTE and not name.startswith(_HUGE):
             yield _invalid_name(name, path, "must be a standard resource for containers")
@@ -62,13 +65,21 @@ def container_resource_name(name: str, path: str) -> Iterator[FieldError]:
 
 def pod_resource_name(name: str, path: str) -> Iterator[FieldError]:
     """Yield the errors of the name of a resource of a pod as a whole."""
-    found = list(_resource_name(name, path))
+    found = list(resource_name(name, path))
     yield from found
     if not found and name not in ("cpu", "memory") and not name.startswith(_HUGE):
         yield not_supported(path, name, _POD_LEVEL)
 
 
-def _resource_name(name: str, path: str) -> Iterator[FieldError]:
+def quota_resource_name(name: str, path: str) -> Iterator[FieldError]:
+    """Yield the errors of the name of a resource that a quota limits."""
+    yield from resource_name(name, path)
+    if "/" not in name and (name == "storage" or not _is_standard(name)):
+        yield _invalid_name(name, path, "must be a standard resource for quota")
+
+
+def resource_name(name: str, path: str) -> Iterator[FieldError]:
+    """Yield the errors of the name of a resource."""
     problems = qualified_name(name)
     yield from (_invalid_name(name, path, problem) for problem in problems)
     if not problems and "/" not in name and not _is_standard(name):
@@ -93,7 +104,8 @@ def _is_extended(name: str) -> bool:
     return not qualified_name(_REQUESTS + name)
 
 
-def _may_be_overcommitted(name: str) -> bool:
+def may_be_overcommitted(name: str) -> bool:
+    """Return whether the requests of a resource may be lower than its limits."""
     return _is_native(name) and not name.startswith(_HUGE)
 
 
@@ -151,11 +163,11 @@ def _amount_errors(name: str, value: str | float, path: str, name_rule: Resource
 
 def _limit_errors(name: str, value: str | float, limit: str | float | None, path: str) -> Iterator[FieldError]:
     if limit is None:
-        if not _may_be_overcommitted(name):
+        if not may_be_overcommitted(name):
             yield required(f"{path}.limits", "Limit must be set for non overcommitable resources")
         return
     asked, most = Quantity.parse(value), Quantity.parse(limit)
-    if asked != most and not _may_be_overcommitted(name):
+    if asked != most and not may_be_overcommitted(name):
         yield invalid(f"{path}.requests", str(asked), f"must be equal to {name} limit of {most}")
     elif asked > most:
         yield invalid(f"{path}.requests", str(asked), f"must be less than or equal to {name} limit of {most}")
