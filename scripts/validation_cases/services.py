@@ -59,9 +59,11 @@ _SERVICES: Final = Table(
         *at("spec.ports[0].targetPort", REMOVED, None, "-a", "123"),
         *at("spec.ports[0].nodePort", 30150, 20000, 40000, -1, 65536, 30201),
         *at("spec.ports[0].appProtocol", "http", "example.com/x", "a b", "kubernetes.io/h2c", "", LONG),
-        *at("spec.ports[+]", {"name": "http", "port": 81}, {"name": "other", "port": 80}, {"port": 82}),
+        *at("spec.ports[+]", {"name": "http", "port": 81}, {"port": 82}),
+        *together(("spec.type", "ClusterIP"), ("spec.ports[+]", {"name": "other", "port": 80})),
         *at("spec.ports[+]", {"name": "other", "port": 80, "protocol": "UDP"}),
         *at("spec.type", "ClusterIP", "NodePort", "LoadBalancer", "ExternalName", "Other", "", "nodeport"),
+        *at("spec.clusterIP", "10.96.1.1", "10.96.0.0"),
         *at(
             "spec.clusterIP",
             "None",

@@ -248,8 +248,15 @@ def _service(manifest: Manifest) -> Manifest:
     if kind in ("NodePort", "LoadBalancer", "ClusterIP"):
         spec.setdefault("internalTrafficPolicy", "Cluster")
     if kind == "LoadBalancer":
-        spec.setdefault("allocateLoadBalancerNodePorts", True)
+        _balancer(manifest)
     return manifest
+
+
+def _balancer(manifest: Manifest) -> None:
+    manifest["spec"].setdefault("allocateLoadBalancerNodePorts", True)
+    for entry in manifest.get("status", {}).get("loadBalancer", {}).get("ingress") or ():
+        if entry.get("ip"):
+            entry.setdefault("ipMode", "VIP")
 
 
 def _namespace(manifest: Manifest) -> Manifest:

@@ -15,7 +15,6 @@ from ocf.embedded.apiextensions.crd_status import CLEANUP
 from ocf.embedded.registry.graceful_deletion import deletion_time, grace_period, seconds_left, shortens
 from ocf.embedded.registry.pending_write import ObjectChangedError, PendingWrite, Phase, Review, WriteOperation
 from ocf.embedded.registry.registry import DEFINITION, Registry, kind_of, place_of, without_managed_fields
-from ocf.embedded.registry.service_allocator import allocate
 from ocf.embedded.registry.strategy import (
     allows_unconditional_update,
     default_propagation,
@@ -66,6 +65,7 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
             (yield Review(Phase.MUTATING, WriteOperation.CREATE, resource, *place, new, None, options))
         )
     metadata = _set_server_fields(registry, resource, new)
+    _allocate(registry, resource, new, None, options)
     problems = create_problems(new, resource)
     if problems:
         raise invalid(resource.group_kind, metadata.get("name", ""), problems)
@@ -95,9 +95,17 @@ def _set_server_fields(registry: Registry, resource: ApiResource, new: Manifest)
     metadata["uid"] = registry.new_uid()
     metadata["creationTimestamp"] = registry.timestamp()
     prepare_create(new, resource, registry.empty(resource))
-    if kind_of(resource) == _SERVICE:
-        allocate(registry.store, new, None)
     return metadata
+
+
+def _allocate(
+    registry: Registry, resource: ApiResource, new: Manifest, live: Manifest | None, options: WriteOptions
+) -> None:
+    """Set the fields of a Service that the API server allocates."""
+    if kind_of(resource) == _SERVICE and options.subresource is None:
+        from ocf.embedded.registry.service_allocator import allocate
+
+        allocate(registry.store, new, live, dry_run=options.dry_run)
 
 
 def update(
@@ -142,8 +150,7 @@ def update(
             new["metadata"].pop(field, None)
     _keep_deletion(new["metadata"], live["metadata"])
     new = prepare_update(new, live, resource, options.subresource)
-    if kind_of(resource) == _SERVICE:
-        allocate(registry.store, new, live)
+    _allocate(registry, resource, new, live, options)
     problems = update_problems(new, live, resource, options.subresource)
     if problems:
         raise invalid(resource.group_kind, place[1], problems)

@@ -1,88 +1,117 @@
 """Allocation of cluster IPs and node ports of Services.
 
-A real API server allocates them at random. The embedded one allocates the first free value, so that the same requests
-give the same addresses. Allocated fields have no owner: they are set after the computation of the managed fields.
+Source: `pkg/registry/core/service` of Kubernetes, for a cluster with one range of IPv4 addresses and the default range
+of node ports. A real API server allocates values at random. The embedded one allocates the first free value, so that
+the same requests give the same values. Allocated fields have no owner: they are set after the computation of the
+managed fields.
 """
 
-from collections.abc import Iterator
-from ipaddress import IPv4Address
+from collections.abc import Mapping
 from typing import Any, Final
 
+from ocf.embedded.api.status_errors import invalid
+from ocf.embedded.registry.service_addresses import allocate_addresses, set_families
+from ocf.embedded.registry.service_ports import WITH_NODE_PORTS, allocate_ports, checks_health, node_ports
 from ocf.embedded.registry.storage import Storage
+from ocf.errors import FieldProblem
 from ocf.objects import Manifest
 
 __all__ = ["allocate"]
 
-_FIRST_ADDRESS: Final = IPv4Address("10.96.0.1")
-_FIRST_NODE_PORT: Final = 30000
-_WITH_ADDRESS: Final = ("ClusterIP", "NodePort", "LoadBalancer")
-_WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
-_ADDRESS_FIELDS: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
+_EXTERNAL: Final = "ExternalName"
+_ADDRESSES: Final = ("clusterIP", "clusterIPs")
+_OMITTED: Final = frozenset({*_ADDRESSES, "ipFamilies", "ports", "healthCheckNodePort"})  # if they are empty
+
+_Spec = dict[str, Any]
 
 
-def allocate(store: Storage, new: Manifest, live: Manifest | None) -> None:
-    """Set the cluster IP and the node ports of a Service.
+def allocate(store: Storage, new: Manifest, live: Manifest | None, *, dry_run: bool) -> None:
+    """Set the cluster IPs, the IP families and the node ports of a Service.
 
     Args:
         store: The stored objects; values of other Services are not allocated again.
-        new: The Service, defaulted; it is changed.
+        new: The Service, defaulted; its spec is replaced.
         live: The live Service, whose allocated values are kept; None for a new Service.
+        dry_run: Whether the Service is not stored; the range of node ports is not checked then.
+
+    Raises:
+        InvalidError: If a requested value cannot be allocated.
+        ApiError: If a requested port for health checks, or one node port for two ports, cannot be allocated (500).
     """
-    spec = new["spec"] = dict(new["spec"])
-    before = live["spec"] if live else {}
-    if spec["type"] in _WITH_ADDRESS:
-        _keep(spec, before)
-        _allocate_address(spec, store)
-    else:
-        _release(spec, before)
-    spec_ports = spec.get("ports", ())
-    if spec["type"] in _WITH_NODE_PORTS and spec.get("allocateLoadBalancerNodePorts", True):
-        spec["ports"] = list(_with_node_ports(spec_ports, before.get("ports", ()), store))
-    elif before.get("type") in _WITH_NODE_PORTS:
-        taken = {port.get("nodePort") for port in before.get("ports", ())}
-        spec["ports"] = [
-            {key: value for key, value in port.items() if key != "nodePort" or value not in taken}
-            for port in spec_ports
-        ]
+    spec: _Spec = {**new["spec"], "ports": [dict(port) for port in new["spec"].get("ports") or ()]}
+    before = live["spec"] if live else None
+    if before is not None:
+        _keep_allocated(spec, before)
+    _complete_addresses(spec, before)
+    name = new["metadata"].get("name", "")
+    errors = set_families(spec, before) or allocate_addresses(spec, before, store, dry_run=dry_run)
+    errors = errors or allocate_ports(spec, before, store, dry_run=dry_run)
+    if errors:
+        raise invalid("Service", name, [FieldProblem(error.path, error.message) for error in errors])
+    if before is not None:
+        _drop_unused(spec, before)
+    new["spec"] = {key: value for key, value in spec.items() if value or key not in _OMITTED}
 
 
-def _keep(spec: dict[str, Any], before: dict[str, Any]) -> None:
-    if before.get("type") in _WITH_ADDRESS and spec.get("clusterIP") in (None, "", before.get("clusterIP")):
-        for name in _ADDRESS_FIELDS:
-            if name in before and not spec.get(name):
+def _keep_allocated(spec: _Spec, before: Mapping[str, Any]) -> None:
+    """Copy allocated values that a client omits from an update."""
+    if _EXTERNAL not in (spec["type"], before["type"]):
+        for name in _ADDRESSES:
+            if not spec.get(name) and before.get(name):
                 spec[name] = before[name]
+    if spec["type"] in WITH_NODE_PORTS and before["type"] in WITH_NODE_PORTS:
+        known = {port.get("name", ""): port.get("nodePort") for port in before.get("ports") or ()}
+        used = set(node_ports(before)) & set(node_ports(spec))
+        for port in spec["ports"]:
+            number = known.get(port.get("name", ""))
+            if not port.get("nodePort") and number and number not in used:
+                port["nodePort"] = number
+    if checks_health(spec) and checks_health(before) and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = before.get("healthCheckNodePort")
 
 
-def _release(spec: dict[str, Any], before: dict[str, Any]) -> None:
-    for name in _ADDRESS_FIELDS:
-        if name in before and spec.get(name) == before[name]:
-            del spec[name]
+def _complete_addresses(spec: _Spec, before: Mapping[str, Any] | None) -> None:
+    """Set the list of cluster IPs for clients that set only the single field, and the other way round."""
+    address, addresses = spec.get("clusterIP", ""), spec.get("clusterIPs")
+    if before is None:
+        if address and not addresses:
+            spec["clusterIPs"] = [address]
+        return
+    known, same = before.get("clusterIP", ""), (addresses or []) == (before.get("clusterIPs") or [])
+    if address == known:
+        if not addresses and before.get("clusterIPs"):
+            spec["clusterIPs"] = before["clusterIPs"]
+    elif same:
+        spec["clusterIPs"] = [address] if address else None
 
 
-def _allocate_address(spec: dict[str, Any], store: Storage) -> None:
-    if not spec.get("clusterIP"):
-        taken = {service["spec"].get("clusterIP") for _, service in store.objects(("", "Service"))}
-        address = _FIRST_ADDRESS
-        while str(address) in taken:
-            address += 1
-        spec["clusterIP"] = str(address)
-    spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    # The endpoints of a headless Service without a selector are unknown, so it gets both IP families.
-    dual = spec["clusterIP"] == "None" and not spec.get("selector")
-    spec.setdefault("ipFamilyPolicy", "RequireDualStack" if dual else "SingleStack")
-    spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if dual else ["IPv4"])
+def _drop_unused(spec: _Spec, before: Mapping[str, Any]) -> None:
+    """Remove the values that the new type of a Service cannot have, if the update does not change them."""
+    if spec["type"] == _EXTERNAL and before["type"] != _EXTERNAL:
+        if all(_same(spec, before, name) for name in _ADDRESSES):
+            _remove(spec, *_ADDRESSES)
+        _remove(spec, *(name for name in ("ipFamilies", "ipFamilyPolicy") if _same(spec, before, name)))
+    lost_ports = before["type"] in WITH_NODE_PORTS and spec["type"] not in WITH_NODE_PORTS
+    if lost_ports and set(node_ports(spec)) <= set(node_ports(before)):
+        for port in spec["ports"]:
+            port.pop("nodePort", None)
+    if checks_health(before) and not checks_health(spec) and _same(spec, before, "healthCheckNodePort"):
+        _remove(spec, "healthCheckNodePort")
+    if before["type"] == "LoadBalancer" and spec["type"] != "LoadBalancer":
+        names = ("allocateLoadBalancerNodePorts", "loadBalancerClass")
+        _remove(spec, *(name for name in names if _same(spec, before, name)))
+    if _is_external(before) and not _is_external(spec) and _same(spec, before, "externalTrafficPolicy"):
+        _remove(spec, "externalTrafficPolicy")
 
 
-def _with_node_ports(ports: Any, before: Any, store: Storage) -> Iterator[dict[str, Any]]:
-    known = {(port["port"], port.get("protocol")): port.get("nodePort") for port in before}
-    taken = {
-        port.get("nodePort")
-        for _, service in store.objects(("", "Service"))
-        for port in service["spec"].get("ports", ())
-    }
-    free = _FIRST_NODE_PORT
-    for port in ports:
-        number = port.get("nodePort") or known.get((port["port"], port.get("protocol")))
-        while not number:
-            number, free = (0 if free in taken else free), free + 1
-        yield {**port, "nodePort": number}
+def _same(spec: Mapping[str, Any], before: Mapping[str, Any], name: str) -> bool:
+    return (spec.get(name) or None) == (before.get(name) or None)
+
+
+def _remove(spec: _Spec, *names: str) -> None:
+    for name in names:
+        spec.pop(name, None)
+
+
+def _is_external(spec: Mapping[str, Any]) -> bool:
+    return spec["type"] in WITH_NODE_PORTS or (spec["type"] == "ClusterIP" and bool(spec.get("externalIPs")))

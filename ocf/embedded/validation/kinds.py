@@ -32,6 +32,7 @@ _MODULES: Final[dict[str, str]] = {
     "Role.rbac.authorization.k8s.io": "rbac",
     "RoleBinding.rbac.authorization.k8s.io": "rbac",
     "Secret": "config",
+    "Service": "services",
     "ServiceAccount": "config",
     "StorageClass.storage.k8s.io": "storage",
 }
