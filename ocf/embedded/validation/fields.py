@@ -28,13 +28,14 @@ __all__ = [
     "port_number_or_name",
     "positive",
     "positive_int_or_percent",
+    "pull_policy",
     "quantity_not_negative",
     "required_enumeration",
     "shown_selector",
 ]
 
 _NEGATIVE: Final = "must be greater than or equal to 0"
-_NOT_POSITIVE: Final = "must be greater than 0"
+_NOT_POSITIVE: Final = "must be greater than zero"
 _IMMUTABLE: Final = "field is immutable"
 _LARGEST_PORT: Final = 65535
 _LONGEST_PORT_NAME: Final = 15
@@ -131,6 +132,11 @@ def required_enumeration(value: str | None, supported: Sequence[str], path: str)
         yield required(path)
     else:
         yield from enumeration(value, supported, path)
+
+
+def pull_policy(value: str, path: str) -> Iterator[FieldError]:
+    """Yield an error if a text is not a policy for pulling images."""
+    return required_enumeration(value, ("Always", "IfNotPresent", "Never"), path)
 
 
 def duplicates(items: Sequence[Any], key: str, path: str) -> Iterator[FieldError]:
