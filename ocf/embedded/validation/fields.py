@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from ocf.errors import ManifestError
 from ocf.objects.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from ocf.objects.json_equality import equal_json
 from ocf.objects.metadata_validation import label_errors
 from ocf.objects.name_validation import NameRule, label_value, qualified_name
 from ocf.objects.quantity import Quantity
+from ocf.objects.selectors import LabelSelector
 
 __all__ = [
     "duplicates",
@@ -21,6 +23,7 @@ __all__ = [
     "immutable",
     "in_range",
     "label_selector",
+    "matches",
     "nonnegative",
     "percent",
     "port_name",
@@ -90,6 +93,16 @@ def immutable(new: Any, old: Any, path: str, *, shown: Any = None) -> Iterator[F
 
 def _without_empty(value: Any) -> Any:
     return None if value in ([], {}) else value
+
+
+def matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool | None:
+    """Return whether a label selector matches labels; a missing one matches nothing; None if it is malformed."""
+    if selector is None:
+        return False
+    try:
+        return LabelSelector.of(selector).matches(labels)
+    except ManifestError:
+        return None
 
 
 def shown_selector(selector: Mapping[str, Any] | None) -> Any:

@@ -3,11 +3,12 @@
 A module of the table has a mapping `VALIDATIONS` from kinds (`Deployment.apps`) to `Validation`s.
 """
 
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, Final
 
 from ocf.cluster.protocol import Subresource
-from ocf.embedded.validation.metadata import common_update_errors
+from ocf.embedded.validation.metadata import common_update_errors, metadata_update_errors
 from ocf.embedded.validation.validation import Validation
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError
@@ -18,24 +19,34 @@ _MODULES: Final[dict[str, str]] = {
     "ClusterRole.rbac.authorization.k8s.io": "rbac",
     "ClusterRoleBinding.rbac.authorization.k8s.io": "rbac",
     "ConfigMap": "config",
+    "CronJob.batch": "jobs",
+    "DaemonSet.apps": "workloads",
+    "Deployment.apps": "workloads",
     "EndpointSlice.discovery.k8s.io": "discovery",
     "Ingress.networking.k8s.io": "networking",
     "IngressClass.networking.k8s.io": "networking",
+    "Job.batch": "jobs",
     "Lease.coordination.k8s.io": "coordination",
     "LimitRange": "limits",
     "Namespace": "namespaces",
     "NetworkPolicy.networking.k8s.io": "network_policies",
     "PersistentVolumeClaim": "storage",
+    "Pod": "pods",
     "PodDisruptionBudget.policy": "policy",
+    "PodTemplate": "pods",
     "PriorityClass.scheduling.k8s.io": "priority_classes",
+    "ReplicaSet.apps": "workloads",
     "ResourceQuota": "limits",
     "Role.rbac.authorization.k8s.io": "rbac",
     "RoleBinding.rbac.authorization.k8s.io": "rbac",
     "Secret": "config",
     "Service": "services",
     "ServiceAccount": "config",
+    "StatefulSet.apps": "workloads",
     "StorageClass.storage.k8s.io": "storage",
 }
+_WHOLE: Final = (None, Subresource.SCALE)
+"""Subresources whose updates are validated like those of the object."""
 
 
 def _validation(group_kind: str) -> Validation | None:
@@ -45,6 +56,10 @@ def _validation(group_kind: str) -> Validation | None:
     module: Any = import_module(f"ocf.embedded.validation.{name}")
     found: Validation = module.VALIDATIONS[group_kind]
     return found
+
+
+def _metadata_update(new: Manifest, live: Manifest) -> Iterator[FieldError]:
+    return metadata_update_errors(new["metadata"], live["metadata"])
 
 
 def create_errors(manifest: Manifest, group_kind: str) -> list[FieldError] | None:
@@ -78,5 +93,6 @@ def update_errors(
     validation = _validation(group_kind)
     if validation is None:
         return None
-    rule = validation.update if subresource is None else validation.subresources.get(subresource, validation.update)
+    others = validation.subresources.get(subresource, _metadata_update) if subresource else validation.update
+    rule = validation.update if subresource in _WHOLE else others
     return [*common_update_errors(manifest["metadata"], live["metadata"]), *rule(manifest, live)]

@@ -26,8 +26,8 @@ class Validation:
 
     Args:
         create: The rule for new objects.
-        update: The rule for updates of the object, and of subresources without an own rule.
-        subresources: The rules for updates of subresources.
+        update: The rule for updates of the object, and of its scale.
+        subresources: The rules for updates of other subresources; without one, only the metadata is validated.
     """
 
     create: CreateRule
