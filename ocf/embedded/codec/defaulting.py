@@ -118,6 +118,10 @@ def _job(manifest: Manifest) -> Manifest:
     spec.setdefault("manualSelector", False)
     spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
     spec.setdefault("suspend", False)
+    labels = spec["template"].get("metadata", {}).get("labels")
+    if labels and not manifest["metadata"].get("labels"):
+        # The same map, as in the API server, by which the labels that are generated for the template are added, too.
+        manifest["metadata"]["labels"] = labels
     _job_template(spec)
     return manifest
 
@@ -153,8 +157,7 @@ def _pod_spec(spec: _Json) -> None:
 
 def _container(container: _Json, *, host_network: bool) -> None:
     if "imagePullPolicy" not in container:
-        latest = _image_tag(container.get("image", "")) == "latest"
-        container["imagePullPolicy"] = "Always" if latest else "IfNotPresent"
+        container["imagePullPolicy"] = _pull_policy(container.get("image", ""))
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
     for port in container.get("ports", ()):
@@ -171,8 +174,14 @@ def _container(container: _Json, *, host_network: bool) -> None:
         _field_reference(variable.get("valueFrom", {}))
 
 
+def _pull_policy(image: str) -> str:
+    return "Always" if _image_tag(image) == "latest" else "IfNotPresent"
+
+
 def _image_tag(image: str) -> str:
-    """Return the tag of an image; `latest` if it has neither a tag nor a digest."""
+    """Return the tag of an image; `latest` if it has neither a tag nor a digest, empty without an image."""
+    if not image:
+        return ""
     name, _, digest = image.partition("@")
     _, colon, tag = name.rpartition("/")[2].partition(":")
     return tag if colon else "" if digest else "latest"
@@ -207,6 +216,8 @@ def _volume(volume: _Json) -> None:
     for name in ("secret", "configMap", "downwardAPI", "projected"):
         if name in volume:
             volume[name].setdefault("defaultMode", 0o644)
+    if "image" in volume and "pullPolicy" not in volume["image"]:
+        volume["image"]["pullPolicy"] = _pull_policy(volume["image"].get("reference", ""))
     if "hostPath" in volume:
         volume["hostPath"].setdefault("type", "")
     for item in volume.get("downwardAPI", {}).get("items", ()):

@@ -11,6 +11,7 @@ from ocf.cluster.protocol import Propagation, Subresource
 from ocf.embedded.apiextensions.crd_status import remember_stored, start_status
 from ocf.embedded.managedfields.fieldset import FieldSet
 from ocf.embedded.registry.claim_sources import set_sources
+from ocf.embedded.registry.job_selector import generate_selector
 from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import ApiResource
@@ -169,7 +170,7 @@ def _empty_status(resource: ApiResource, new: Manifest, empty: Manifest) -> None
 
 
 def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest) -> None:
-    """Set the initial status, generation and finalizers of a new object.
+    """Set the initial status, generation and finalizers of a new object, and the selector of a Job.
 
     Args:
         new: The object; it is changed.
@@ -186,6 +187,8 @@ def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest) -> Non
         start_status(new)
     if _key(resource) == _CLAIM:
         set_sources(new, {})
+    if _key(resource) == ("batch", "Job"):
+        generate_selector(new)
     if _key(resource) == ("", "Namespace"):
         finalizers = new["spec"].setdefault("finalizers", [])
         if "kubernetes" not in finalizers:
