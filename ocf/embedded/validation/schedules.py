@@ -96,7 +96,7 @@ def _parse_descriptor(descriptor: str) -> None:
             parse_duration(text.lstrip("+-") if text[:1] in ("+", "-") else text)
         except ValueError:
             detail = f'time: invalid duration "{text}"'
-            raise _ScheduleError(f"failed to parse duration {text}: {detail}") from None
+            raise _ScheduleError(f"failed to parse duration {descriptor}: {detail}") from None
     elif descriptor not in _DESCRIPTORS:
         raise _ScheduleError(f"unrecognized descriptor: {descriptor}")
 
