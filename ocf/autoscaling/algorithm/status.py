@@ -189,12 +189,8 @@ def _are_surely_equal(ours: MetricStatus | Manifest, read: MetricStatus | Manife
     source = read.get(metric.source_field)
     if len(read) != _FIELDS or read.get("type") != metric.type or not isinstance(source, dict):
         return False
-    identity = _identity(metric)
-    return (
-        len(source) == len(identity) + 1
-        and all(source.get(field) == value for field, value in identity.items())
-        and (_is_surely_current(ours, source.get("current")))
-    )
+    current = source.get("current")
+    return {**_identity(metric), "current": current} == source and _is_surely_current(ours, current)
 
 
 def _is_surely_current(ours: MetricStatus, read: object) -> bool:
