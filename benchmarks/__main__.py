@@ -30,6 +30,7 @@ from benchmarks import (
     parts,
     reconciling,
     rendering,
+    serving,
 )
 from benchmarks.figures import Case, Count, Figure, Suite, counted, timed
 from benchmarks.report import as_json, as_markdown, print_table, with_figures
@@ -48,6 +49,7 @@ _SUITES: Final = (
     hpa.suite,
     commands.suite,
     clusters.suite,
+    serving.suite,
     caches.suite,
     converging.suite,
     nodegroups.suite,
@@ -61,6 +63,7 @@ _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     fleet.suite: fleet.small_suite,
     commands.suite: commands.small_suite,
     clusters.suite: clusters.small_suite,
+    serving.suite: serving.small_suite,
     caches.suite: caches.small_suite,
     converging.suite: converging.small_suite,
     nodegroups.suite: nodegroups.small_suite,

@@ -13,7 +13,7 @@ from ocf.cluster import PatchOptions, PatchType, WatchOptions
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import ObjectKey
 
-__all__ = ["TIMEOUT", "Program", "cpu_seconds", "reaction", "resident", "running", "until"]
+__all__ = ["TIMEOUT", "Program", "cpu_seconds", "reaction", "resident", "resident_memory", "running", "until"]
 
 TIMEOUT: Final = 600.0
 """Seconds after which a program has failed."""
@@ -75,8 +75,13 @@ async def until(holds: Callable[[], bool], *, every: float = 0.01) -> None:
 
 def resident(program: Program) -> int:
     """Return the resident memory of a process in MiB; 0 if the system does not report it."""
+    return resident_memory(program.process.pid)
+
+
+def resident_memory(pid: int) -> int:
+    """Return the resident memory of the process of an id in MiB; 0 if the system does not report it."""
     try:
-        pages = int(Path(f"/proc/{program.process.pid}/statm").read_text(encoding="ascii").split()[1])
+        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     except OSError:
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
