@@ -38,7 +38,8 @@ test-wheel: $(VENV)/.ready  ## run the examples of the documentation in fresh en
 envtest: $(VENV)/.ready  ## build etcd and Kubernetes' programs, for the tests on a real API server
 	@$(BIN)/python -m ocf.testing.envtest
 
-clients: $(CLIENTS)/.ready  ## install Kubernetes clients of other projects, for the tests with them
+clients: $(VENV)/.ready $(CLIENTS)/.ready  ## install Kubernetes clients of other projects, for the tests with them
+	@$(BIN)/python -m tests.clients.go_programs
 
 kubernetes: envtest  ## regenerate and record what depends on the release of Kubernetes; ONLY="schema http" names steps
 	@$(BIN)/python -m scripts.update_kubernetes $(if $(ONLY),--only $(ONLY))

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	authentication "k8s.io/api/authentication/v1"
+	authorization "k8s.io/api/authorization/v1"
+	v1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+)
+
+func (c *check) compact() {
+	// Only the embedded server can compact its history on request.
+	_ = c.client.CoreV1().RESTClient().Post().AbsPath("/ocf/compact").Do(c).Error()
+}
+
+func coreEvents(c *check) {
+	settings := c.configMap("settings", nil, nil)
+	broadcaster := record.NewBroadcaster(record.WithContext(c))
+	defer broadcaster.Shutdown()
+	broadcaster.StartRecordingToSink(&typedcore.EventSinkImpl{Interface: c.client.CoreV1().Events(c.namespace)})
+	recorder := broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: "tester", Host: "here"})
+	list := func() []v1.Event {
+		selector := fields.Set{"involvedObject.name": "settings", "reason": "Changed", "type": "Warning"}.AsSelector().String()
+		return ok(c.client.CoreV1().Events(c.namespace).List(c, metav1.ListOptions{FieldSelector: selector})).Items
+	}
+	recorder.Event(settings, v1.EventTypeWarning, "Changed", "it changed")
+	c.until("an event", func() bool { return len(list()) == 1 })
+	recorder.Event(settings, v1.EventTypeWarning, "Changed", "it changed")
+	recorder.Event(settings, v1.EventTypeNormal, "Seen", "it was seen")
+	c.until("its count", func() bool { return list()[0].Count == 2 })
+	found := list()[0]
+	want("object", found.InvolvedObject.UID, settings.UID)
+	want("component", found.ReportingController, "tester")
+	bad := &v1.Event{ObjectMeta: metav1.ObjectMeta{Name: "bad"}, InvolvedObject: v1.ObjectReference{Namespace: "other"}}
+	_, err := c.client.CoreV1().Events(c.namespace).Create(c, bad, metav1.CreateOptions{})
+	refused(err, apierrors.IsInvalid, "involvedObject.namespace: Invalid value: \"other\": does not match event.namespace")
+}
+
+func newEvents(c *check) {
+	settings := c.configMap("settings", nil, nil)
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: c.client.EventsV1()})
+	defer broadcaster.Shutdown()
+	must(broadcaster.StartRecordingToSinkWithContext(c))
+	recorder := broadcaster.NewRecorder(scheme.Scheme, "example.com/tester")
+	list := func() []eventsv1.Event {
+		return ok(c.client.EventsV1().Events(c.namespace).List(c, metav1.ListOptions{FieldSelector: "regarding.name=settings"})).Items
+	}
+	recorder.Eventf(settings, nil, v1.EventTypeNormal, "Changed", "Changing", "it changed %d times", 1)
+	c.until("an event", func() bool { return len(list()) == 1 })
+	recorder.Eventf(settings, nil, v1.EventTypeNormal, "Changed", "Changing", "it changed %d times", 1)
+	c.until("a series", func() bool { return list()[0].Series != nil && list()[0].Series.Count >= 2 })
+	old := ok(c.client.CoreV1().Events(c.namespace).Get(c, list()[0].Name, metav1.GetOptions{}))
+	want("the same event of the older API", old.Message, "it changed 1 times")
+	_, err := c.client.EventsV1().Events(c.namespace).Create(c,
+		&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "bad"}}, metav1.CreateOptions{})
+	refused(err, apierrors.IsInvalid, "eventTime: Required value")
+}
+
+func leaderElection(c *check) {
+	elect := func(name string, leading, stopped *atomic.Int32) (context.CancelFunc, *leaderelection.LeaderElector) {
+		lock := ok(resourcelock.New(resourcelock.LeasesResourceLock, c.namespace, "leader", c.client.CoreV1(),
+			c.client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: name}))
+		ctx, cancel := context.WithCancel(c)
+		elector := ok(leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+			Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 100 * time.Millisecond,
+			ReleaseOnCancel: true,
+			Callbacks: leaderelection.LeaderCallbacks{
+				OnStartedLeading: func(context.Context) { leading.Add(1) },
+				OnStoppedLeading: func() { stopped.Add(1) },
+			},
+		}))
+		go elector.Run(ctx)
+		return cancel, elector
+	}
+	var first, second, stopped atomic.Int32
+	stopFirst, _ := elect("first", &first, &stopped)
+	c.until("the first leads", func() bool { return first.Load() == 1 })
+	stopSecond, follower := elect("second", &second, &stopped)
+	defer stopSecond()
+	c.until("the second follows", func() bool { return follower.GetLeader() == "first" })
+	want("there is one leader", second.Load(), 0)
+	stopFirst()
+	c.until("the second leads", func() bool { return second.Load() == 1 && stopped.Load() == 1 })
+	lease := ok(c.client.CoordinationV1().Leases(c.namespace).Get(c, "leader", metav1.GetOptions{}))
+	want("holder", *lease.Spec.HolderIdentity, "second")
+	want("transitions", *lease.Spec.LeaseTransitions, 1)
+	renewed := lease.Spec.RenewTime.Time
+	c.until("it is renewed", func() bool {
+		lease := ok(c.client.CoordinationV1().Leases(c.namespace).Get(c, "leader", metav1.GetOptions{}))
+		return lease.Spec.RenewTime.After(renewed)
+	})
+}
+
+func evictions(c *check) {
+	c.serviceAccount()
+	pods := c.client.CoreV1().Pods(c.namespace)
+	labels := map[string]string{"app": "web"}
+	no := false
+	for _, name := range []string{"a", "b"} {
+		ok(pods.Create(c, &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+			Spec:       v1.PodSpec{AutomountServiceAccountToken: &no, NodeName: "node", Containers: []v1.Container{{Name: "web", Image: "web:1"}}},
+		}, metav1.CreateOptions{}))
+	}
+	one := intstr.FromInt32(1)
+	budgets := c.client.PolicyV1().PodDisruptionBudgets(c.namespace)
+	budget := ok(budgets.Create(c, &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: &one, Selector: &metav1.LabelSelector{MatchLabels: labels}},
+	}, metav1.CreateOptions{}))
+	for _, name := range []string{"a", "b"} {
+		pod := ok(pods.Get(c, name, metav1.GetOptions{}))
+		pod.Status.Phase = v1.PodRunning
+		pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
+		ok(pods.UpdateStatus(c, pod, metav1.UpdateOptions{}))
+	}
+	evict := func(name string, options *metav1.DeleteOptions) error {
+		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.namespace}, DeleteOptions: options}
+		eviction.APIVersion, eviction.Kind = "policy/v1", "Eviction"
+		request := c.client.CoreV1().RESTClient().Post().Namespace(c.namespace).Resource("pods").Name(name).SubResource("eviction")
+		// `EvictV1` would repeat the request ten times, each time after the ten seconds of `Retry-After`.
+		return request.MaxRetries(0).Body(eviction).Do(c).Error()
+	}
+	refused(evict("a", nil), apierrors.IsTooManyRequests, "Cannot evict pod as it would violate the pod's disruption budget.")
+	budget.Status = policyv1.PodDisruptionBudgetStatus{
+		ObservedGeneration: budget.Generation, DisruptionsAllowed: 1, CurrentHealthy: 2, DesiredHealthy: 1, ExpectedPods: 2,
+	}
+	ok(budgets.UpdateStatus(c, budget, metav1.UpdateOptions{}))
+	must(evict("a", &metav1.DeleteOptions{DryRun: []string{"All"}}))
+	must(evict("a", nil))
+	err := evict("b", nil)
+	refused(err, apierrors.IsTooManyRequests, "Cannot evict pod as it would violate the pod's disruption budget.")
+	want("cause", apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause), true)
+	cause, _ := apierrors.StatusCause(err, policyv1.DisruptionBudgetCause)
+	want("cause", cause.Message, "The disruption budget web does not allow evicting pods currently")
+	after := ok(budgets.Get(c, "web", metav1.GetOptions{}))
+	want("disruptions allowed", after.Status.DisruptionsAllowed, 0)
+	_, there := after.Status.DisruptedPods["a"]
+	want("the disrupted pod", there, true)
+	refused(evict("none", nil), apierrors.IsNotFound, `pods "none" not found`)
+}
+
+func accessReviews(c *check) {
+	reviews := c.client.AuthorizationV1()
+	self := ok(reviews.SelfSubjectAccessReviews().Create(c, &authorization.SelfSubjectAccessReview{
+		Spec: authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorization.ResourceAttributes{
+			Namespace: c.namespace, Verb: "delete", Group: "apps", Resource: "deployments",
+		}},
+	}, metav1.CreateOptions{}))
+	want("allowed", self.Status.Allowed, true)
+	admin := ok(reviews.SubjectAccessReviews().Create(c, &authorization.SubjectAccessReview{
+		Spec: authorization.SubjectAccessReviewSpec{
+			User: "someone", Groups: []string{"system:masters"},
+			NonResourceAttributes: &authorization.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+		},
+	}, metav1.CreateOptions{}))
+	want("an administrator", admin.Status.Allowed, true)
+	ok(reviews.LocalSubjectAccessReviews(c.namespace).Create(c, &authorization.LocalSubjectAccessReview{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace},
+		Spec: authorization.SubjectAccessReviewSpec{
+			User: "someone", Groups: []string{"system:masters"},
+			ResourceAttributes: &authorization.ResourceAttributes{Namespace: c.namespace, Verb: "get", Resource: "pods"},
+		},
+	}, metav1.CreateOptions{}))
+	rules := ok(reviews.SelfSubjectRulesReviews().Create(c, &authorization.SelfSubjectRulesReview{
+		Spec: authorization.SelfSubjectRulesReviewSpec{Namespace: c.namespace},
+	}, metav1.CreateOptions{}))
+	want("rules", len(rules.Status.ResourceRules) > 0, true)
+	me := ok(c.client.AuthenticationV1().SelfSubjectReviews().Create(c, &authentication.SelfSubjectReview{}, metav1.CreateOptions{}))
+	want("the user has a name", me.Status.UserInfo.Username != "", true)
+	unknown := ok(c.client.AuthenticationV1().TokenReviews().Create(c, &authentication.TokenReview{
+		Spec: authentication.TokenReviewSpec{Token: "no token"},
+	}, metav1.CreateOptions{}))
+	want("an unknown token", unknown.Status.Authenticated, false)
+	_, err := reviews.SelfSubjectAccessReviews().Create(c, &authorization.SelfSubjectAccessReview{}, metav1.CreateOptions{})
+	refused(err, apierrors.IsInvalid, "exactly one of nonResourceAttributes or resourceAttributes must be specified")
+}

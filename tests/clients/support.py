@@ -1,0 +1,87 @@
+"""What the tests of foreign clients share: the servers, and programs that are run against them."""
+
+import asyncio
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn
+
+import pytest
+
+from ocf.testing.envtest.fixtures import REQUIRE
+from tests.clients import go_programs
+
+__all__ = ["JAVASCRIPT", "Server", "command", "go_program", "run"]
+
+PROGRAMS: Final = Path(__file__).parent / "programs"
+INSTALLED: Final = Path(__file__).parents[2] / ".clients"
+JAVASCRIPT: Final = ("client_node",)
+SECONDS: Final = 300.0  # of a program; a busy machine may need long for what usually takes seconds
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that clients are run against.
+
+    Args:
+        kubeconfig: The path of its kubeconfig.
+        namespace: An empty namespace.
+    """
+
+    kubeconfig: Path
+    namespace: str
+
+
+def _leave_out() -> NoReturn:
+    reason = "clients: not installed; `make clients` installs the clients of other projects"
+    if "clients" in re.split(r"[,\s]+", os.environ.get(REQUIRE, "")):
+        pytest.fail(f"{reason} ({REQUIRE} requires them)", pytrace=False)
+    pytest.skip(reason)
+
+
+def command(client: str) -> list[str | Path]:
+    """Return the command that runs the program of a client; skip the test if the client is not installed."""
+    if client in JAVASCRIPT:
+        program = shutil.which("node")
+        # The imports of a program are found beside the link to it, where the packages are installed.
+        script = INSTALLED / "node" / "programs" / f"run_{client}.mjs"
+        if program and script.exists():
+            return [program, "--preserve-symlinks", "--preserve-symlinks-main", script]
+    elif (python := INSTALLED / "venv" / "bin" / "python").exists():
+        return [python, "-W", "ignore", PROGRAMS / f"run_{client}.py"]
+    _leave_out()
+
+
+def go_program(name: str) -> Path:
+    """Return a client in Go; skip the test if it is not built."""
+    return go_programs.program(name) or _leave_out()
+
+
+async def run(arguments: list[str | Path], server: Server, environ: Mapping[str, str] | None = None) -> str:
+    """Run a program against a server.
+
+    Args:
+        arguments: The program and its arguments.
+        server: The server; the variable `KUBECONFIG` names its kubeconfig.
+        environ: More environment variables.
+
+    Returns:
+        What it prints. It must succeed.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, **(environ or {}), "KUBECONFIG": str(server.kubeconfig)},
+    )
+    try:
+        output, errors = await asyncio.wait_for(process.communicate(), SECONDS)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode == 0, f"{arguments[0]}: {errors.decode()}"
+    return output.decode()
