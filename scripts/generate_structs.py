@@ -34,7 +34,9 @@ Fields: TypeAlias = list[tuple[str, str]]
 
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _NAMED: Final = re.compile(r"^type (\w+) (string|map\[\w+\][\w.]+)$", re.MULTILINE)
-_FIELD: Final = re.compile(r"^\t(?:(\w+)\s+)?([\w.*\[\]]+)(?:\s+`[^`]*json:\"([^,\"]*)[^`]*`)?\s*(?://.*)?$", re.MULTILINE)
+_FIELD: Final = re.compile(
+    r"^\t(?:(\w+)\s+)?([\w.*\[\]]+)(?:\s+`[^`]*json:\"([^,\"]*)[^`]*`)?\s*(?://.*)?$", re.MULTILINE
+)
 _SCALARS: Final = {
     "bool": "b",
     "int": "i",

@@ -1,4 +1,8 @@
-"""Mistakes in pods and their templates."""
+"""Mistakes in pods and their templates.
+
+No mistake is an empty list or map in a field whose value a message prints: the embedded API server stores it like a
+missing one, and prints null for it.
+"""
 
 from typing import Any, Final
 
@@ -7,6 +11,8 @@ from scripts.validation_cases.table import LONG, REMOVED, Mistake, Table, at, to
 __all__ = ["METADATA", "TABLES", "pod_mistakes", "pod_spec"]
 
 _PROBE: Final[dict[str, Any]] = {"httpGet": {"path": "/", "port": 80}}
+
+_PROJECTED: Final[dict[str, Any]] = {"secret": {"name": "s", "items": [{"key": "a", "path": "b"}]}}
 
 
 def pod_spec(**fields: Any) -> dict[str, Any]:
@@ -168,10 +174,10 @@ _MOUNTS: Final = (
     ),
 )
 _RESOURCES: Final = (
-    *at("containers[0].resources.requests.cpu", "2", "-1", "0", "x", "1e9999"),
+    *at("containers[0].resources.requests.cpu", "2", "-1", "0", "x", "1e99"),
     *at("containers[0].resources.requests.memory", "1Gi", "-1Mi", "1.5"),
     *at("containers[0].resources.limits.cpu", "50m", "-1", 1),
-    *at("containers[0].resources.limits", {"disk": "1"}, {"a b": "1"}, {"nvidia.com/gpu": "1"}, {"pods": "1"}, {}),
+    *at("containers[0].resources.limits", {"disk": "1"}, {"a b": "1"}, {"nvidia.com/gpu": "1"}, {"pods": "1"}),
     *at("containers[0].resources.limits", {"kubernetes.io/x": "1"}, {"requests.a/b": "1"}, {"a/b/c": "1"}),
     *at("containers[0].resources.limits", {"nvidia.com/gpu": "1500m"}, {"hugepages-2Mi": "4Mi"}),
     *at("containers[1].resources.requests", {"nvidia.com/gpu": "1"}, {"hugepages-2Mi": "3Mi"}, {"storage": "1"}),
@@ -297,7 +303,7 @@ _SCHEDULING: Final = (
     *at("tolerations", [{"key": "a", "tolerationSeconds": 5}], [{"key": "a", "effect": "Never"}]),
     *at("tolerations", [{"key": "a", "operator": "Lt", "value": "1"}], [{"key": "a", "effect": "NoExecute"}]),
     *at("affinity", {}, {"nodeAffinity": {}}, _affinity({}, node=True), _affinity({})),
-    *at("affinity", {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}),
+    *at("affinity", {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}}),
     *(
         mistake
         for expression in (
@@ -434,14 +440,14 @@ _CHANGES: Final = (
     *at("spec.containers[0].resources.limits.cpu", "3"),
     *at("spec.containers[+]", {"name": "new", "image": "x"}),
     *at("spec.initContainers[+]", {"name": "new", "image": "x"}),
-    *at("spec.initContainers", []),
+    *at("spec.initContainers", REMOVED),
     *at("spec.volumes[+]", {"name": "new", "emptyDir": {}}),
-    *at("spec.volumes", []),
+    *at("spec.volumes", REMOVED),
     *at("spec.activeDeadlineSeconds", 5, 500, -1, 0, REMOVED),
-    *at("spec.tolerations", [{"key": "a"}], [{"key": "a", "operator": "Exists", "effect": "NoExecute"}], []),
+    *at("spec.tolerations", [{"key": "a"}], [{"key": "a", "operator": "Exists", "effect": "NoExecute"}], REMOVED),
     *at("spec.tolerations[+]", {"key": "b"}, {"key": "b b"}),
     *at("spec.nodeName", "node-1", ""),
-    *at("spec.nodeSelector", {"a": "b"}, {"a": "c"}, {}),
+    *at("spec.nodeSelector", {"a": "b"}, {"a": "c"}, REMOVED),
     *at("spec.restartPolicy", "Never"),
     *at("spec.terminationGracePeriodSeconds", 5),
     *at("spec.serviceAccountName", "other"),
@@ -450,7 +456,7 @@ _CHANGES: Final = (
     *at("spec.priority", 5),
     *at("spec.enableServiceLinks", False),
     *at("spec.securityContext", {"runAsUser": 5}),
-    *at("spec.schedulingGates", [{"name": "new"}], [], REMOVED),
+    *at("spec.schedulingGates", [{"name": "new"}], REMOVED),
     *at("spec.affinity", _affinity({"matchExpressions": [_expression("a", "In", "b")]}, node=True)),
     *at("spec.affinity", _affinity({"topologyKey": "a"})),
     *at("metadata.labels", {"app": "other"}, {}),

@@ -25,7 +25,7 @@ _SELECTORS: Final = (
     *at("spec.selector", {"matchExpressions": [{"key": "app", "operator": "Exists", "values": ["web"]}]}),
     *at("spec.selector", {"matchExpressions": [{"key": "app", "operator": "is", "values": ["web"]}]}),
     *at("spec.selector", {"matchExpressions": [{"key": "app", "operator": "In", "values": ["b c"]}]}),
-    *at("spec.template.metadata.labels", {}, {"app": "other"}, {"app": "web", "b": "c"}, REMOVED),
+    *at("spec.template.metadata.labels", {"app": "other"}, {"app": "web", "b": "c"}, REMOVED),
     *at("spec.template.metadata.labels", {"app": "web", "a b": "c"}),
     *at("spec.template.metadata.annotations", {"a b": "c"}, {"kubernetes.io/config.mirror": "x"}),
     *at("spec.template", REMOVED, {}),

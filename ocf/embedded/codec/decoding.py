@@ -110,7 +110,8 @@ def _struct(value: Any, kind: StructType, owner: str, path: str) -> dict[str, An
                 out[name] = copy_json(item)
         elif item is not None:
             decoded = item if item.__class__ is field.exact else _value(item, field.type, kind.name, prefix + name)
-            if field.presence in _KEEPS_EMPTY or not _is_empty(decoded):
+            # An empty text of a number or a text is not its zero, which is a number.
+            if field.presence in _KEEPS_EMPTY or not _is_empty(decoded) or field.type is Scalar.INT_OR_TEXT:
                 out[name] = decoded
     for name, field in _always(kind):
         if name not in out:

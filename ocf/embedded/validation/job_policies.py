@@ -83,7 +83,7 @@ def _exit_code_errors(codes: _Json, names: set[str], path: str) -> Iterator[Fiel
         detail = "must be one of the container or initContainer names in the pod template"
         yield invalid(f"{path}.containerName", container, detail)
     if not values:
-        yield invalid(f"{path}.values", values, "at least one value is required")
+        yield invalid(f"{path}.values", codes.get("values"), "at least one value is required")
     elif len(values) > _MOST_CODES:
         yield too_many(f"{path}.values", len(values), _MOST_CODES)
     for index, value in enumerate(values):
