@@ -31,7 +31,7 @@ _CLAIMS: Final = Table(
     },
     mistakes=(
         *at("spec", {}, REMOVED),
-        *at("spec.accessModes", [], REMOVED, ["ReadWriteMany"], ["RWO"], ["ReadWriteOnce", "ReadOnlyMany"], [""], "x"),
+        *at("spec.accessModes", [], REMOVED, ["ReadWriteMany"], ["RWO"], ["ReadWriteOnce", "ReadOnlyMany"], [""]),
         *at("spec.accessModes", ["ReadWriteOncePod"], ["ReadWriteOncePod", "ReadWriteOnce"], ["x", "y"]),
         *at("spec.resources.requests", REMOVED),
         *at("spec.resources", {}, REMOVED, {"limits": {"storage": "2Gi"}}),
@@ -77,7 +77,7 @@ _CLAIMS: Final = Table(
     ),
     changes=(
         *at("spec.accessModes", ["ReadWriteMany"]),
-        *at("spec.resources.requests.storage", "2Gi", "1023Mi", "512Mi", "1Gi", "1024Mi"),
+        *at("spec.resources.requests.storage", "1023Mi", "512Mi", "1Gi", "1024Mi"),
         *at("spec.storageClassName", "slow", REMOVED, "", None),
         *at("spec.volumeMode", "Block", REMOVED),
         *at("spec.volumeName", "pv-9", "pv-2", REMOVED),

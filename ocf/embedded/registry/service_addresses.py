@@ -138,6 +138,8 @@ def allocate_addresses(
 
 def _problem(text: str, taken: set[str]) -> str:
     address = parse_address(text)
-    if address is None or address not in _RANGE or address in (_RANGE.network_address, _RANGE.broadcast_address):
+    if address is None or address not in _RANGE:
         return f"the provided IP ({text}) is not in the valid range. The range of valid IPs is {_RANGE}"
+    if address in (_RANGE.network_address, _RANGE.broadcast_address):
+        return "the provided network does not match the current range"
     return "provided IP is already allocated" if str(address) in taken else ""
