@@ -23,7 +23,6 @@ __all__ = [
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
-_MAPPED: Final = IPv6Network("::ffff:0:0/96")
 _MAPPED_BITS: Final = 96
 _LINK_LOCAL_MULTICAST: Final = (IPv4Network("224.0.0.0/24"), IPv6Network("ff02::/16"))
 
@@ -66,8 +65,9 @@ def parse_network(text: str) -> Network | None:
         network = ip_network((_without_zeros(address), int(length)), strict=False)
     except ValueError:
         return None
-    if isinstance(network, IPv6Network) and network.prefixlen >= _MAPPED_BITS and network.network_address in _MAPPED:
-        return ip_network((network.network_address.ipv4_mapped, network.prefixlen - _MAPPED_BITS))
+    mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
+    if mapped is not None and network.prefixlen >= _MAPPED_BITS:
+        return IPv4Network((mapped, network.prefixlen - _MAPPED_BITS))
     return network
 
 

@@ -205,7 +205,7 @@ def _scope_errors(parameters: Mapping[str, Any], path: str) -> Iterator[FieldErr
         yield required(f"{path}.scope")
     elif scope == "Namespace" and namespace is None:
         yield required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
-    elif scope == "Namespace":
+    elif scope == "Namespace" and namespace is not None:
         yield from each_problem(dns_label, namespace, f"{path}.namespace")
     elif scope == "Cluster" and namespace is not None:
         yield forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")

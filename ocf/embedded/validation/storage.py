@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from ocf.cluster.protocol import Subresource
 from ocf.embedded.validation.claims import claim_spec_errors
-from ocf.embedded.validation.diffs import unified_diff
-from ocf.embedded.validation.fields import each_problem, enumeration, immutable, shown_selector
+from ocf.embedded.validation.fields import each_problem, enumeration, immutable
+from ocf.embedded.validation.go_structs import go_diff, go_struct
 from ocf.embedded.validation.metadata import metadata_errors, metadata_update_errors
 from ocf.embedded.validation.validation import Validation
 from ocf.objects import Manifest
@@ -21,6 +21,7 @@ from ocf.objects.quantity import Quantity
 __all__ = ["VALIDATIONS"]
 
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+_SPEC: Final = "PersistentVolumeClaimSpec"
 _RECLAIM: Final = ("Delete", "Retain")
 _BINDING: Final = ("Immediate", "WaitForFirstConsumer")
 _MOST_PARAMETERS: Final = 512
@@ -39,10 +40,9 @@ def _claim_update_errors(new: Manifest, old: Manifest) -> Iterator[FieldError]:
     yield from metadata_update_errors(new["metadata"], old["metadata"])
     yield from _claim_errors(new)
     yield from _annotation_errors(new, old)
-    before, after = _shown(old["spec"]), _shown(new["spec"])
-    _accept_changes(new, old, before, after)
-    if before != after:
-        yield forbidden("spec", f"{_FIXED}\n{unified_diff(before, after)}")
+    before, after = _accepted(new, old)
+    if go_struct(_SPEC, before) != go_struct(_SPEC, after):
+        yield forbidden("spec", f"{_FIXED}\n{go_diff(_SPEC, before, after)}")
     yield from _shrink_errors(new, old)
     yield from immutable(new["spec"].get("volumeMode"), old["spec"].get("volumeMode"), "volumeMode")
     yield from _attributes_errors(new, old)
@@ -57,52 +57,24 @@ def _annotation_errors(new: Manifest, old: Manifest) -> Iterator[FieldError]:
         yield invalid(f"metadata.annotations.{_CLASS_ANNOTATION}", value, "field is immutable")
 
 
-def _accept_changes(new: Manifest, old: Manifest, before: dict[str, Any], after: dict[str, Any]) -> None:
-    """Make the fields equal that may be changed: those of bound claims, and fields that are set once."""
+def _accepted(new: Manifest, old: Manifest) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the old and the new spec, equal in the fields that may change or are set once."""
+    before, after = dict(old["spec"]), dict(new["spec"])
     known = (old["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION)
-    if not before["VolumeName"]:
-        before["VolumeName"] = after["VolumeName"]
-    if before["StorageClassName"] is None and known in (None, after["StorageClassName"]):
-        after["StorageClassName"] = None
+    if not before.get("volumeName"):
+        before["volumeName"] = after.get("volumeName", "")
+    if before.get("storageClassName") is None and known in (None, after.get("storageClassName")):
+        after["storageClassName"] = None
     if (new.get("status") or {}).get("phase") == "Bound":
-        if after["Resources"]["Requests"] is not None:
-            requests = {**after["Resources"]["Requests"], "storage": _amount(old["spec"])}
-            after["Resources"]["Requests"] = dict(sorted(requests.items()))
-        after["VolumeAttributesClassName"] = before["VolumeAttributesClassName"]
+        resources = after.get("resources") or {}
+        if resources.get("requests") is not None:
+            after["resources"] = {**resources, "requests": {**resources["requests"], "storage": _amount(old["spec"])}}
+        after["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
+    return before, after
 
 
 def _amount(spec: Mapping[str, Any]) -> str:
-    return str(Quantity.parse(((spec.get("resources") or {}).get("requests") or {}).get("storage", "0")))
-
-
-def _shown(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a spec with the names and the order of the internal Go type."""
-    resources = spec.get("resources") or {}
-    return {
-        "AccessModes": spec.get("accessModes"),
-        "Selector": shown_selector(spec.get("selector")),
-        "Resources": {"Limits": _amounts(resources.get("limits")), "Requests": _amounts(resources.get("requests"))},
-        "VolumeName": spec.get("volumeName", ""),
-        "StorageClassName": spec.get("storageClassName"),
-        "VolumeMode": spec.get("volumeMode"),
-        "DataSource": _shown_reference(spec.get("dataSource"), ("apiGroup", "kind", "name")),
-        "DataSourceRef": _shown_reference(spec.get("dataSourceRef"), ("apiGroup", "kind", "name", "namespace")),
-        "VolumeAttributesClassName": spec.get("volumeAttributesClassName"),
-    }
-
-
-def _amounts(amounts: Mapping[str, Any] | None) -> dict[str, str] | None:
-    return None if amounts is None else {name: str(Quantity.parse(value)) for name, value in sorted(amounts.items())}
-
-
-_GO_NAMES: Final = {"apiGroup": "APIGroup", "kind": "Kind", "name": "Name", "namespace": "Namespace"}
-_TEXTS: Final = frozenset({"kind", "name"})
-
-
-def _shown_reference(reference: Mapping[str, Any] | None, fields: Sequence[str]) -> dict[str, Any] | None:
-    if reference is None:
-        return None
-    return {_GO_NAMES[name]: reference.get(name, "" if name in _TEXTS else None) for name in fields}
+    return str(((spec.get("resources") or {}).get("requests") or {}).get("storage", "0"))
 
 
 def _shrink_errors(new: Manifest, old: Manifest) -> Iterator[FieldError]:

@@ -164,10 +164,14 @@ def _assign(node: Any, last: str | int, value: Any) -> None:
         del node[last]
     elif last == _END and isinstance(node, list):
         node.append(copy.deepcopy(value))
-    elif (isinstance(last, int) and isinstance(node, list) and last < len(node)) or isinstance(node, dict):
+    elif isinstance(node, dict) or _has_item(node, last):
         node[last] = copy.deepcopy(value)
     else:
         raise NotApplicableError(last)
+
+
+def _has_item(node: Any, index: str | int) -> bool:
+    return isinstance(node, list) and isinstance(index, int) and index < len(node)
 
 
 async def create_stored(cluster: Cluster, stored: Mapping[str, Json]) -> dict[str, Json]:
