@@ -143,6 +143,7 @@ def protobuf(_: Servers) -> None:
 def http(servers: Servers) -> None:
     """Record responses over HTTP."""
     script("record_http", servers.url, TOKEN)
+    script("record_exchanges", servers.url, TOKEN)
 
 
 def corpus(servers: Servers) -> None:

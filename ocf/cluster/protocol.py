@@ -119,12 +119,15 @@ class WatchOptions:
         label_selector: As in `ListOptions`. An object that begins to match is reported as `ADDED`, one that ceases to
             match as `DELETED`.
         field_selector: As `label_selector`.
+        timeout: Seconds after which the watch ends, after a bookmark two seconds before; None leaves the end to the
+            cluster.
     """
 
     resource_version: str
     namespace: str = ""
     label_selector: str = ""
     field_selector: str = ""
+    timeout: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

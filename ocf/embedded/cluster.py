@@ -193,7 +193,7 @@ class EmbeddedCluster:
             return await read_page(self._registry, self._registry.resource(api_version, kind), options)
 
     async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
-        """Report changes to the objects of a kind, without end.
+        """Report changes to the objects of a kind, until the timeout of the options.
 
         No resources are held between two events, so a caller may stop iterating at any time. The resource version `0`
         means the same as an empty one.
@@ -210,7 +210,8 @@ class EmbeddedCluster:
             selects = selection(resource, options.label_selector, options.field_selector)
             scope = WatchSelector(self._registry, resource, options.namespace, selects)
             version = read_version(options.resource_version)
-        async for event in follow(scope, version, bookmark_every=self._bookmark_every):
+        every, timeout = self._bookmark_every, options.timeout
+        async for event in follow(scope, version, bookmark_every=every, seconds=timeout):
             yield event
 
     async def apply(

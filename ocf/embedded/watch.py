@@ -1,13 +1,15 @@
 """Watch events of one watch, derived from the changes of a store."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from typing import Final
 
 from ocf.cluster.protocol import EventType
 from ocf.embedded.api.status_errors import expired
 from ocf.embedded.registry.registry import Registry, kind_of
 from ocf.embedded.registry.selectors import Predicate
-from ocf.embedded.registry.storage import Change
+from ocf.embedded.registry.storage import Change, Storage
 from ocf.errors import api_error
 from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
@@ -46,6 +48,11 @@ class StoredEvent:
     def copied(self) -> Manifest:
         """Return a copy of the object, for the caller."""
         return self.stored if self.type is EventType.BOOKMARK else self.registry.copy(self.object)
+
+
+_INITIAL_END: Final = "k8s.io/initial-events-end"
+_BEFORE_END: Final = 2.0
+"""Seconds between the last bookmark of a watch and its end, as of a real API server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +95,11 @@ class WatchSelector:
             return stored
         return stored if self.selects(self.registry.shown(stored, self.resource)) else None
 
-    def bookmark(self, version: int) -> StoredEvent:
-        """Return the bookmark event for a resource version."""
-        metadata = {"resourceVersion": str(version)}
+    def bookmark(self, version: int, *, initial_end: bool = False) -> StoredEvent:
+        """Return the bookmark event for a resource version; it may mark the end of the initial events."""
+        metadata: Manifest = {"resourceVersion": str(version)}
+        if initial_end:
+            metadata["annotations"] = {_INITIAL_END: "true"}
         head = {"kind": self.resource.kind, "apiVersion": self.resource.api_version}
         return self._event(EventType.BOOKMARK, {**head, "metadata": metadata}, version)
 
@@ -117,13 +126,16 @@ def read_version(text: str) -> int:
     return int(text or 0)
 
 
-async def follow(scope: WatchSelector, version: int, *, bookmark_every: int) -> AsyncGenerator[StoredEvent, None]:
-    """Report the changes after a resource version, without end.
+async def follow(
+    scope: WatchSelector, version: int, *, bookmark_every: int, seconds: float | None = None
+) -> AsyncGenerator[StoredEvent, None]:
+    """Report the changes after a resource version.
 
     Args:
         scope: Objects that the watch selects.
-        version: Resource version to start at; 0 reports the existing objects first.
+        version: Resource version to start at; 0 reports the existing objects first, and a bookmark at their end.
         bookmark_every: Number of changes outside the scope after which a bookmark is sent.
+        seconds: Seconds until the end, with a bookmark two seconds before; None for no end.
 
     Yields:
         The events.
@@ -132,10 +144,11 @@ async def follow(scope: WatchSelector, version: int, *, bookmark_every: int) -> 
         ExpiredError: If the version is older than the history of the store.
     """
     store = scope.registry.store
+    timer = _Timer.starting(seconds)
     if version == 0:
         version = store.version
-        for event in scope.existing():
-            yield event
+        for initial in (*scope.existing(), scope.bookmark(version, initial_end=True)):
+            yield initial
     reported_version = version
     while True:
         if version < store.forgotten:
@@ -149,5 +162,45 @@ async def follow(scope: WatchSelector, version: int, *, bookmark_every: int) -> 
         if version - reported_version >= bookmark_every:
             reported_version = version
             yield scope.bookmark(version)
-        if version >= store.version:
-            await store.changed()
+        if version >= store.version and await timer.wait(store):
+            if timer.ended:
+                return
+            reported_version = version
+            yield scope.bookmark(version)
+
+
+@dataclass(slots=True)
+class _Timer:
+    """End of a watch, and the last bookmark before it.
+
+    Args:
+        end: Time of the event loop at which the watch ends; None for never.
+        due: Time of the last bookmark; None if there is none, or it was sent.
+    """
+
+    end: float | None
+    due: float | None
+
+    @classmethod
+    def starting(cls, seconds: float | None) -> "_Timer":
+        """Return the timer of a watch that starts now."""
+        now = asyncio.get_running_loop().time()
+        if seconds is None:
+            return cls(None, None)
+        return cls(now + seconds, now + seconds - _BEFORE_END if seconds > _BEFORE_END else None)
+
+    async def wait(self, store: Storage) -> bool:
+        """Wait for the next change of a store; return whether the bookmark or the end is due before it."""
+        due, self.due = self.due, None
+        try:
+            async with asyncio.timeout_at(self.end if due is None else due):
+                await store.changed()
+        except TimeoutError:
+            return True
+        self.due = due
+        return False
+
+    @property
+    def ended(self) -> bool:
+        """Whether the watch is over."""
+        return self.end is not None and asyncio.get_running_loop().time() >= self.end

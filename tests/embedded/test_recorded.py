@@ -54,6 +54,8 @@ def masked(manifest: Manifest) -> Manifest:
     for entry in metadata.get("managedFields", []):
         if "time" in entry:
             entry["time"] = "*"
+        # As text, because the order of the fields counts.
+        entry["fieldsV1"] = json.dumps(entry["fieldsV1"])
     if "managedFields" in metadata:
         # Entries are ordered by time, which is masked; `managedfields/test_field_manager.py` tests the order.
         metadata["managedFields"].sort(key=lambda entry: json.dumps(entry, sort_keys=True))

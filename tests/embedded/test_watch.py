@@ -12,6 +12,7 @@ from ocf.cluster import EventType, ListOptions, PatchOptions, PatchType, WatchEv
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, ExpiredError, ServerError
 from ocf.objects import Manifest, ObjectKey
+from ocf.testing.virtual_time import VirtualLoop
 
 Build = Callable[..., Manifest]
 
@@ -214,3 +215,51 @@ async def test_an_unknown_kind_cannot_be_watched(cluster: EmbeddedCluster) -> No
         await anext(cluster.watch("example.com/v9", "Nothing", WatchOptions(resource_version="")))
 
     assert caught.value.code == 404
+
+
+@pytest.mark.parametrize(
+    ("seconds", "wanted"),
+    [
+        pytest.param(10.0, [(8.0, EventType.BOOKMARK), (10.0, None)], id="two seconds before the end"),
+        pytest.param(2.0, [(2.0, None)], id="not in a watch of two seconds"),
+    ],
+)
+def test_a_timed_watch_ends_after_a_bookmark(seconds: float, wanted: list[tuple[float, EventType | None]]) -> None:
+    async def watched() -> list[tuple[float, EventType | None]]:
+        cluster = EmbeddedCluster(namespaces=["shop"])
+        loop = asyncio.get_running_loop()
+        found = [(round(loop.time(), 3), event.type) async for event in maps(cluster, timeout=seconds)]
+        return [*found, (round(loop.time(), 3), None)]
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        assert runner.run(watched()) == wanted
+
+
+def test_the_last_bookmark_has_the_version_of_all_changes(config_map: Build) -> None:
+    """A client that goes on from it misses nothing and sees nothing twice."""
+
+    async def watched() -> tuple[list[str], str]:
+        cluster = EmbeddedCluster(namespaces=["shop", "other"])
+        watch = maps(cluster, timeout=10.0)
+        first = asyncio.ensure_future(anext(watch))
+        await asyncio.sleep(1)
+        await cluster.create(config_map("a"), field_manager="test")
+        await cluster.create(config_map("b", namespace="other"), field_manager="test")
+        versions = [
+            event.object["metadata"]["resourceVersion"] for event in (await first, *[one async for one in watch])
+        ]
+        return versions, cluster.resource_version
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        versions, newest = runner.run(watched())
+    assert versions[-1] == newest
+    assert int(versions[0]) < int(newest)
+
+
+async def test_existing_objects_end_with_a_marked_bookmark(cluster: EmbeddedCluster, config_map: Build) -> None:
+    await cluster.create(config_map("a"), field_manager="test")
+    async with aclosing(maps(cluster, resource_version="")) as watch:
+        assert (await anext(watch)).type is EventType.ADDED
+        bookmark = await anext(watch)
+    assert bookmark.type is EventType.BOOKMARK
+    assert bookmark.object["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}

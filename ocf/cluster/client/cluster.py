@@ -165,7 +165,7 @@ class ApiServerCluster:
         loop: `contextlib.aclosing` closes the connection at once, otherwise it closes with the iterator.
         """
         resource = await self._discovery.find(api_version, kind)
-        request = requests.watching(resource, options, seconds=self._watch_timeout)
+        request = requests.watching(resource, options, seconds=options.timeout or self._watch_timeout)
         try:
             stream = await self._connection.stream(request)
         except UnknownPathError:

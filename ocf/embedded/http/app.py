@@ -9,7 +9,7 @@ or with an `Origin` header, are rejected.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Final
 
@@ -17,9 +17,10 @@ from aiohttp import web
 
 from ocf.embedded.api.status_errors import bad_request, forbidden, method_not_allowed, no_such_resource
 from ocf.embedded.http.backend import Backend
-from ocf.embedded.http.content_negotiation import negotiate
+from ocf.embedded.http.content_negotiation import media_of_errors, negotiate
 from ocf.embedded.http.control import CONTROL, Control
 from ocf.embedded.http.documents import document_response, not_served
+from ocf.embedded.http.forms import offer_of
 from ocf.embedded.http.handlers import RequestContext, handle
 from ocf.embedded.http.open_watches import OpenWatches
 from ocf.embedded.http.paths import ResourcePath, parse_path
@@ -27,7 +28,7 @@ from ocf.embedded.http.query_options import is_set
 from ocf.embedded.http.request_body import MAX_BYTES
 from ocf.embedded.http.responses import Pieces, Response, error_response, write_body
 from ocf.embedded.http.status import too_large
-from ocf.embedded.http.watch_stream import open_stream
+from ocf.embedded.http.watch_stream import open_stream, watch_of_path
 from ocf.errors import ApiError, ConfigError, api_error
 
 __all__ = ["is_loopback_host", "make_app"]
@@ -87,7 +88,7 @@ class _RequestHandler:
                 if request.transport is not None:
                     request.transport.abort()
                 return web.Response()
-            return _response(error_response(error), warnings)
+            return _response(error_response(error, media_of_errors(request.headers.get("Accept", ""))), warnings)
         except RecursionError:
             return _response(error_response(bad_request("the object is nested too deeply")))
         except (asyncio.CancelledError, ConnectionError, web.HTTPException):
@@ -125,8 +126,11 @@ class _RequestHandler:
             if path.group not in self._backend.catalog().groups():
                 return _response(not_served())
             raise no_such_resource()
-        query = request.query
+        query: Mapping[str, str] = request.query
         watch = request.method == "GET" and is_set(query, "watch") and not path.name
+        if path.watch:
+            watch = True
+            path, query = watch_of_path(request.method, path, query, kind)
         context = RequestContext(
             method=request.method,
             path=path,
@@ -135,7 +139,7 @@ class _RequestHandler:
             body=await _body(request),
             content_type=request.headers.get("Content-Type", ""),
             user_agent=request.headers.get("User-Agent", ""),
-            media=negotiate(request.headers.get("Accept", ""), watch=watch),
+            media=negotiate(request.headers.get("Accept", ""), offer_of(kind, path, watch=watch)),
             now=self._backend.registry.now(),
             warn=warnings.append,
         )

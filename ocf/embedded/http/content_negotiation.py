@@ -3,6 +3,9 @@
 A client lists the media types it can read in order of preference, and may ask for a table or for metadata only
 (https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources). Responses are
 never written in protobuf; a client that prefers it gets the next media type in its list.
+
+Errors have the texts of a real API server, which rejects a request at one of two places: its router, if it writes none
+of the media types, or the negotiation of the form. The router does not know custom kinds and groups.
 """
 
 from collections.abc import Iterator
@@ -10,14 +13,19 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from ocf.embedded.http.status import not_acceptable
+from ocf.embedded.http.status import not_acceptable, unknown_media
+from ocf.errors import ApiError
 
-__all__ = ["Form", "Media", "media_type", "negotiate", "wants_aggregated"]
+__all__ = ["Form", "Media", "Offer", "media_of_errors", "media_type", "negotiate", "reads_json", "wants_aggregated"]
 
 _JSON: Final = "application/json"
 _YAML: Final = "application/yaml"
-_OFFERED: Final = (_JSON, _YAML, "application/json;stream=watch")
+_PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+_WRITTEN: Final = (_JSON, _YAML)
+_STREAMS: Final = (f"{_JSON};stream=watch", f"{_PROTOBUF};stream=watch")
 _WILD: Final = ("*/*", "application/*")
+_META: Final = "meta.k8s.io"
+_META_VERSIONS: Final = ("v1", "v1beta1")
 
 
 class Form(Enum):
@@ -26,6 +34,7 @@ class Form(Enum):
     WHOLE = "whole"
     TABLE = "Table"
     METADATA = "PartialObjectMetadata"
+    METADATA_LIST = "PartialObjectMetadataList"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +44,41 @@ class Media:
     Args:
         yaml: Whether it is written as YAML; otherwise as JSON.
         form: Representation of each object.
+        version: Version of `meta.k8s.io` of that representation.
     """
 
     yaml: bool = False
     form: Form = Form.WHOLE
+    version: str = "v1"
 
     @property
     def content_type(self) -> str:
         """The value of the header `Content-Type`."""
         return _YAML if self.yaml else _JSON
+
+    @property
+    def meta_version(self) -> str:
+        """The `apiVersion` of tables and of metadata."""
+        return f"{_META}/{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What can be written in response to a request.
+
+    Args:
+        watch: Whether the response is a watch, which is never written as YAML.
+        streams: Whether the path can also be watched.
+        tables: Whether the response may be a table.
+        forms: Whether the response has other forms than the whole object.
+        routed: Whether the router of a real API server checks the media types.
+    """
+
+    watch: bool = False
+    streams: bool = False
+    tables: bool = True
+    forms: bool = True
+    routed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +108,21 @@ def _number(text: str) -> float:
         return 0.0
 
 
-def negotiate(accept: str, *, watch: bool = False) -> Media:
+_ANY: Final = Offer()
+
+
+def negotiate(accept: str, offer: Offer = _ANY) -> Media:
     """Return the media type of a response.
 
     Args:
         accept: The `Accept` header; empty accepts everything.
-        watch: Whether the response is a watch, which is never written as YAML.
+        offer: What can be written.
 
     Returns:
         The client's most preferred media type that the server can write.
 
     Raises:
-        BadRequestError: If the server cannot write any of them.
+        ApiError: If the server cannot write any of them (406).
 
     Example:
         >>> negotiate("application/vnd.kubernetes.protobuf,application/json").content_type
@@ -94,25 +132,52 @@ def negotiate(accept: str, *, watch: bool = False) -> Media:
     """
     if not accept.strip():
         return Media()
-    for wanted in _read(accept):
-        media = _media(wanted)
-        if media is not None and not (watch and media.yaml):
+    wanted = list(_read(accept))
+    found = [media for one in wanted if (media := _media(one, offer)) is not None]
+    for media in found:
+        if not (offer.watch and media.yaml):
             return media
-    raise not_acceptable(_OFFERED)
+    if found:
+        raise not_acceptable(_STREAMS)
+    raise _rejected({one.type for one in wanted}, offer)
 
 
-def _media(wanted: _Wanted) -> Media | None:
-    if wanted.type not in (_JSON, _YAML, *_WILD):
+def _rejected(types: set[str], offer: Offer) -> ApiError:
+    if offer.routed and not types & {*_WRITTEN, _PROTOBUF, *_WILD}:
+        return unknown_media((*_WRITTEN, _PROTOBUF, *(_STREAMS if offer.streams else ())))
+    # A client that reads only protobuf is not referred to protobuf, which this server does not write.
+    return not_acceptable(_WRITTEN if types == {_PROTOBUF} else (*_WRITTEN, _PROTOBUF))
+
+
+def _media(wanted: _Wanted, offer: Offer) -> Media | None:
+    if wanted.type not in (*_WRITTEN, *_WILD):
         return None
-    form = Form.WHOLE
-    if "as" in wanted.parameters:
-        if (wanted.parameters.get("g"), wanted.parameters.get("v")) != ("meta.k8s.io", "v1"):
-            return None
-        name = wanted.parameters["as"].removesuffix("List")
-        if name not in (Form.TABLE.value, Form.METADATA.value):
-            return None
-        form = Form(name)
-    return Media(yaml=wanted.type == _YAML, form=form)
+    yaml = wanted.type == _YAML
+    kind, group, version = (wanted.parameters.get(name, "") for name in ("as", "g", "v"))
+    if not (kind or group or version):
+        return Media(yaml)
+    if not offer.forms or group != _META or version not in _META_VERSIONS or kind not in _FORMS:
+        return None
+    form = Form(kind)
+    return None if form is Form.TABLE and not offer.tables else Media(yaml, form, version)
+
+
+_FORMS: Final = (Form.TABLE.value, Form.METADATA.value, Form.METADATA_LIST.value)
+
+
+def reads_json(accept: str) -> bool:
+    """Return whether a client reads JSON, in any form.
+
+    Args:
+        accept: The `Accept` header; empty accepts everything.
+    """
+    return not accept.strip() or any(wanted.type in (_JSON, *_WILD) for wanted in _read(accept))
+
+
+def media_of_errors(accept: str) -> Media:
+    """Return the media type of an error: that of the first one in the `Accept` header that is written in any form."""
+    known = (wanted.type for wanted in _read(accept) if wanted.type in (*_WRITTEN, *_WILD))
+    return Media(yaml=next(known, _JSON) == _YAML)
 
 
 def wants_aggregated(accept: str) -> bool:

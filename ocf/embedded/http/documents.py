@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ocf.embedded.http import discovery, openapi
-from ocf.embedded.http.content_negotiation import negotiate, wants_aggregated
+from ocf.embedded.http.content_negotiation import Offer, media_of_errors, negotiate, reads_json, wants_aggregated
 from ocf.embedded.http.paths import GroupPath, ResourcePath, VersionPath, parse_path
-from ocf.embedded.http.resource_catalog import Catalog, server_version
-from ocf.embedded.http.responses import Response
+from ocf.embedded.http.resource_catalog import Catalog, builtin_kinds, server_version
+from ocf.embedded.http.responses import Response, error_response
+from ocf.embedded.http.status import unknown_media
 
 __all__ = ["document_response", "not_served"]
 
@@ -34,6 +35,8 @@ def document_response(catalog: Catalog, path: str, *, accept: str, host: str) ->
         BadRequestError: If the server cannot write the document in a media type that the client accepts.
     """
     target = parse_path(path)
+    if target is not None and not wants_aggregated(accept):
+        negotiate(accept, Offer(forms=False, routed=_is_routed(target)))
     if isinstance(target, GroupPath):
         return _groups(catalog, target.group, accept, host)
     if isinstance(target, VersionPath):
@@ -61,15 +64,35 @@ def _groups(catalog: Catalog, group: str | None, accept: str, host: str) -> Resp
     return Response(discovery.api_versions(host)) if not group else _found(discovery.api_group(catalog, group))
 
 
+def _is_routed(target: GroupPath | VersionPath | ResourcePath) -> bool:
+    """Return whether the router of a real API server checks the media types of a document of discovery."""
+    custom = isinstance(target, VersionPath) and not any(kind.group == target.group for kind in builtin_kinds())
+    return not custom and not (isinstance(target, GroupPath) and target.group != "")
+
+
 def _other(catalog: Catalog, path: str, accept: str) -> Response:
+    if path in _ONLY_JSON or path.startswith("openapi/v3/"):
+        rejected = _without_json(path, accept)
+        if rejected is not None:
+            return rejected
     if path.partition("/")[0] in _HEALTH:
         return Response("ok")
     if path.startswith("openapi/v3/"):
         return _openapi(catalog, path.split("/")[2:])
-    if path == "openapi/v2":
-        negotiate(accept)
     build = _DOCUMENTS.get(path)
     return not_served() if build is None else Response(build(catalog))
+
+
+def _without_json(path: str, accept: str) -> Response | None:
+    """Return the response if the client does not read JSON; None if it does."""
+    if reads_json(accept):
+        return None
+    if path == "version":
+        return error_response(unknown_media(("application/json",)), media_of_errors(accept))
+    return Response("", code=406)
+
+
+_ONLY_JSON: Final = ("openapi/v2", "version")
 
 
 def _openapi(catalog: Catalog, parts: list[str]) -> Response:
@@ -84,6 +107,9 @@ def _openapi(catalog: Catalog, parts: list[str]) -> Response:
 
 def _version(_catalog: Catalog) -> dict[str, str]:
     known = dict(server_version())
+    known |= {"emulationMajor": known["major"], "emulationMinor": known["minor"]}
+    # A server emulates its own version, and is compatible with the one before.
+    known |= {"minCompatibilityMajor": known["major"], "minCompatibilityMinor": str(int(known["minor"]) - 1)}
     build = {"gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z"}
     return {**known, **build, "goVersion": "", "compiler": "", "platform": "ocf/embedded"}
 

@@ -64,10 +64,6 @@ class ObjectEncoder:
             return encode(shown)
         return encode({key: value for key, value in shown.items() if key not in ("kind", "apiVersion")})
 
-    def existing(self, manifest: Manifest) -> Event:
-        """Return the event for an object that existed before the watch began."""
-        return WatchEvent(EventType.ADDED, manifest)
-
     def line(self, event: Event) -> bytes:
         """Return the line of an event."""
         return event_line(event.type.value, encode(event.object))
@@ -121,10 +117,6 @@ class StoredObjectEncoder(ObjectEncoder):
         store = self.registry.store
         # After a change of the schemas, the store does not retire the encodings of before.
         return store.encodings is self.encodings and store.get(kind_of(self.resource), place_of(manifest)) is manifest
-
-    def existing(self, manifest: Manifest) -> Event:
-        """Return the event for an object that existed before the watch began."""
-        return StoredEvent(EventType.ADDED, manifest, 0, self.registry, self.resource)
 
     def line(self, event: Event) -> bytes:
         """Return the line of an event; events of changes are encoded once for all watches."""

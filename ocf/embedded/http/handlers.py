@@ -16,6 +16,7 @@ from ocf.embedded.http.access_reviews import with_status
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import Form, Media
 from ocf.embedded.http.encoding import ObjectEncoder, encode, encode_list
+from ocf.embedded.http.forms import require_form
 from ocf.embedded.http.paths import ResourcePath
 from ocf.embedded.http.query_options import DeleteQuery, ListQuery, WriteQuery
 from ocf.embedded.http.request_body import duplicates, read_object, read_options, read_patch
@@ -35,6 +36,7 @@ _PARTS: Final[Mapping[Subresource | None, Mapping[str, str]]] = {
     Subresource.BINDING: {"apiVersion": "v1", "kind": "Binding"},
 }
 """What the endpoints of subresources accept where that is not the object itself."""
+_INCLUDED: Final = ("Metadata", "Object", "None")
 _RETURNED: Final = frozenset(
     {
         ("", "PersistentVolume"),
@@ -97,8 +99,16 @@ class RequestContext:
         return Subresource(self.path.subresource) if self.path.subresource else None
 
     def table_options(self, *, heading: bool = True) -> TableOptions:
-        """Return the options of a table in the response."""
-        return TableOptions(self.now, self.query.get("includeObject", "Metadata"), heading)
+        """Return the options of a table in the response.
+
+        Raises:
+            BadRequestError: If the query asks for an object of an unknown form in each row.
+        """
+        include = self.query.get("includeObject") or _INCLUDED[0]
+        if include not in _INCLUDED:
+            detail = f"Invalid value: \"{include}\": must be 'Metadata', 'Object', 'None', or empty"
+            raise bad_request(f"Unable to convert to Table as requested: includeObject: {detail}")
+        return TableOptions(self.now, include, heading, self.media)
 
     def manager(self, options: WriteQuery) -> str:
         """Return the field manager of a write."""
@@ -167,11 +177,12 @@ def object_response(context: RequestContext, manifest: Manifest, code: int = 200
         code: HTTP status.
     """
     body = manifest
+    require_form(context.media, context.kind, listed=False)
     if context.media.form is Form.TABLE and "metadata" in manifest and context.subresource is not Subresource.SCALE:
         version = {"resourceVersion": manifest["metadata"].get("resourceVersion", "")}
         body = table(context.kind, [manifest], version, context.table_options())
     elif context.media.form is Form.METADATA:
-        body = metadata_of(manifest)
+        body = metadata_of(manifest, context.media)
     return Response(body, code=code, media=context.media)
 
 
@@ -181,6 +192,7 @@ async def _get(backend: Backend, context: RequestContext) -> Response:
 
 
 async def _list(backend: Backend, context: RequestContext) -> Response:
+    require_form(context.media, context.kind, listed=True)
     options = ListQuery.read(context.query)
     _require_known_version(backend, options)
     found, encoder = await backend.list(context.kind, _list_options(backend, context, options))
@@ -200,8 +212,8 @@ def _item_encoder(context: RequestContext, encoder: ObjectEncoder) -> Callable[[
     if context.media.form is Form.TABLE:
         options = context.table_options()
         return lambda item: encode(table_row(context.kind, encoder.shown(item), options))
-    if context.media.form is Form.METADATA:
-        return lambda item: encode(metadata_of(encoder.shown(item)))
+    if context.media.form is Form.METADATA_LIST:
+        return lambda item: encode(metadata_of(encoder.shown(item), context.media))
     return encoder.item
 
 
@@ -239,9 +251,9 @@ def _require_known_version(backend: Backend, options: ListQuery) -> None:
 def _list_body(context: RequestContext, found: Iterable[Manifest], metadata: Manifest) -> Manifest:
     if context.media.form is Form.TABLE:
         return table(context.kind, found, metadata, context.table_options())
-    if context.media.form is Form.METADATA:
-        head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
-        return {**head, "metadata": metadata, "items": [metadata_of(item) for item in found]}
+    if context.media.form is Form.METADATA_LIST:
+        head = {"kind": context.media.form.value, "apiVersion": context.media.meta_version}
+        return {**head, "metadata": metadata, "items": [metadata_of(item, context.media) for item in found]}
     items = list(found) if context.kind.custom else [without_kind(item) for item in found]
     return {
         "kind": context.kind.list_kind,

@@ -47,6 +47,7 @@ class ResourcePath:
         namespace: The namespace; empty for all namespaces, or for cluster-scoped objects.
         name: Name of the object; empty for a collection.
         subresource: The subresource; empty for the object itself.
+        watch: Whether it is a deprecated path of a watch, `/api/v1/watch/pods`.
     """
 
     group: str
@@ -55,6 +56,7 @@ class ResourcePath:
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+    watch: bool = False
 
 
 def parse_path(path: str) -> GroupPath | VersionPath | ResourcePath | None:
@@ -67,10 +69,11 @@ def parse_path(path: str) -> GroupPath | VersionPath | ResourcePath | None:
         The parsed path, or None if it is not a path of an API.
 
     Example:
-        >>> parse_path("/apis/apps/v1/namespaces/shop/deployments")
-        ResourcePath(group='apps', version='v1', plural='deployments', namespace='shop', name='', subresource='')
-        >>> parse_path("/api/v1/namespaces/shop")
-        ResourcePath(group='', version='v1', plural='namespaces', namespace='', name='shop', subresource='')
+        >>> path = parse_path("/apis/apps/v1/namespaces/shop/deployments")
+        >>> path == ResourcePath("apps", "v1", "deployments", namespace="shop")
+        True
+        >>> parse_path("/api/v1/watch/namespaces/shop")
+        ResourcePath(group='', version='v1', plural='namespaces', namespace='', name='shop', subresource='', watch=True)
     """
     parts = [unquote(part) for part in path.strip("/").split("/")]
     match parts:
@@ -91,15 +94,19 @@ def parse_path(path: str) -> GroupPath | VersionPath | ResourcePath | None:
 def _in_version(group: str, version: str, rest: list[str]) -> VersionPath | ResourcePath | None:
     if not rest:
         return VersionPath(group, version)
+    watch = rest[0] == _WATCH and len(rest) > 1
+    rest = rest[1:] if watch else rest
     namespace = ""
     # The subresources of a namespace look like collections in the namespace.
     if rest[0] == "namespaces" and len(rest) > _OF_NAMESPACE and rest[2:] not in _NAMESPACE_PARTS:
         namespace, rest = rest[1], rest[2:]
     if not all(rest) or len(rest) > _MAX_PARTS:
         return None
-    return ResourcePath(group, version, rest[0], namespace, *rest[1:])
+    plural, name, part = (*rest, "", "")[:_MAX_PARTS]
+    return ResourcePath(group, version, plural, namespace, name, part, watch)
 
 
+_WATCH: Final = "watch"
 _OF_NAMESPACE: Final = 2
 _NAMESPACE_PARTS: Final = (["status"], ["finalize"])
 _MAX_PARTS: Final = 3

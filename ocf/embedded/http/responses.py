@@ -43,14 +43,15 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def error_response(error: ApiError) -> Response:
+def error_response(error: ApiError, media: Media | None = None) -> Response:
     """Return the response for an error.
 
     Args:
         error: The error; its code is the HTTP status.
+        media: Media type of the response; None for JSON.
     """
     headers = {} if error.retry_after is None else {"Retry-After": str(max(1, round(error.retry_after)))}
-    return Response(status_of(error), code=error.code, headers=headers)
+    return Response(status_of(error), code=error.code, media=media or Media(), headers=headers)
 
 
 def write_body(response: Response) -> tuple[bytes, str]:
@@ -71,9 +72,9 @@ def write_body(response: Response) -> tuple[bytes, str]:
     return encode(response.body), "application/json"
 
 
-def metadata_of(manifest: Manifest) -> Manifest:
-    """Return the `PartialObjectMetadata` of an object."""
-    return {"kind": Form.METADATA.value, "apiVersion": "meta.k8s.io/v1", "metadata": manifest["metadata"]}
+def metadata_of(manifest: Manifest, media: Media) -> Manifest:
+    """Return the `PartialObjectMetadata` of an object, in the version that a client asks for."""
+    return {"kind": Form.METADATA.value, "apiVersion": media.meta_version, "metadata": manifest["metadata"]}
 
 
 def without_kind(manifest: Manifest) -> Manifest:

@@ -14,9 +14,11 @@ __all__ = [
     "bad_body",
     "bad_option",
     "not_acceptable",
+    "not_acceptable_form",
     "status_of",
     "too_large",
     "unknown_body",
+    "unknown_media",
     "unsupported_patch",
 ]
 
@@ -66,14 +68,15 @@ def status_of(error: ApiError) -> Manifest:
     details = {**_named(error), **_causes(error)}
     if error.retry_after is not None:
         details["retryAfterSeconds"] = max(1, round(error.retry_after))
-    if details or error.code in _WITH_DETAILS or error.message in _GENERIC:
+    if details or error.code in _WITH_DETAILS or error.message.startswith(_GENERIC):
         status["details"] = details
     return {**status, "code": error.code}
 
 
-_WITH_DETAILS: Final = (404, 405, 406)
+_WITH_DETAILS: Final = (404, 405)
+_UNKNOWN_MEDIA: Final = "406: Not Acceptable"
 _UNKNOWN_PATCH: Final = "415: Unsupported Media Type"
-_GENERIC: Final = (_UNKNOWN_PATCH, "the server rejected our request due to an error in our request")
+_GENERIC: Final = (_UNKNOWN_MEDIA, _UNKNOWN_PATCH, "the server rejected our request due to an error in our request")
 _NAMED: Final = (
     re.compile(r'(?:object is being deleted: )?(?P<kind>[a-z0-9.-]+) "(?P<name>[^"]*)" (?:not found|already exists)'),
     re.compile(r'Operation cannot be fulfilled on (?P<kind>[A-Za-z0-9./-]+) "(?P<name>[^"]*)":'),
@@ -104,9 +107,20 @@ def _status_error(message: str, code: int) -> ApiError:
     return api_error(message, code=code, reason=_REASONS[code])
 
 
+def unknown_media(offered: tuple[str, ...]) -> ApiError:
+    """Return the error for an `Accept` header without a media type that the router of the server knows."""
+    return _status_error(f"{_UNKNOWN_MEDIA}\n\nAvailable representations: {', '.join(offered)}", 406)
+
+
 def not_acceptable(offered: tuple[str, ...]) -> ApiError:
-    """Return the error for an `Accept` header without a media type that the server can write."""
-    return _status_error(f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}", 406)
+    """Return the error for an `Accept` header without a media type and a form that the server can write."""
+    return _status_error(f"only the following media types are accepted: {', '.join(offered)}", 406)
+
+
+def not_acceptable_form(form: str, go_type: str, *, listed: bool) -> ApiError:
+    """Return the error for the form of a list where there is an object, or the reverse."""
+    problem = f"is a list ({go_type})" if listed else f"is not a list ({go_type})"
+    return _status_error(f"you requested {form}, but the requested object {problem}", 406)
 
 
 def unknown_body() -> ApiError:

@@ -6,10 +6,11 @@ kind, a printer writes the cells; for a custom kind, both follow from its `addit
 """
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from ocf.embedded.http.content_negotiation import Media
 from ocf.embedded.http.jsonpath import find
 from ocf.embedded.http.printers import PRINTERS, AgeClock
 from ocf.embedded.http.resource_catalog import ServedResource, TableColumn
@@ -29,11 +30,13 @@ class TableOptions:
         now: The instant of the request, used for ages; aware.
         include: Object to include in each row: `Metadata`, `Object` or `None`.
         heading: Whether the table contains its column definitions.
+        media: Media type of the response, with the version of the table.
     """
 
     now: datetime
     include: str = "Metadata"
     heading: bool = True
+    media: Media = field(default_factory=Media)
 
 
 def table(kind: ServedResource, items: Iterable[Manifest], metadata: Manifest, options: TableOptions) -> Manifest:
@@ -50,7 +53,7 @@ def table(kind: ServedResource, items: Iterable[Manifest], metadata: Manifest, o
     """
     rows = [table_row(kind, item, options) for item in items]
     columns = [_heading(column) for column in kind.columns] if options.heading else []
-    head = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
+    head = {"kind": "Table", "apiVersion": options.media.meta_version, "metadata": metadata}
     return {**head, "columnDefinitions": columns, "rows": rows}
 
 
@@ -72,7 +75,7 @@ def table_row(kind: ServedResource, item: Manifest, options: TableOptions) -> Ma
     found = cells(kind, item, options.now) if "name" in item["metadata"] else []
     if options.include == "None":
         return {"cells": found}
-    return {"cells": found, "object": item if options.include == "Object" else metadata_of(item)}
+    return {"cells": found, "object": item if options.include == "Object" else metadata_of(item, options.media)}
 
 
 def cells(kind: ServedResource, item: Manifest, now: datetime) -> list[Any]:

@@ -5,28 +5,66 @@ ends the stream, as by a real API server.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from ocf.cluster.protocol import EventType, ListOptions, WatchEvent, WatchOptions
+from ocf.cluster.protocol import EventType, WatchOptions
+from ocf.embedded.api.status_errors import bad_request, method_not_allowed, no_such_resource
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import Form
 from ocf.embedded.http.encoding import Event, ObjectEncoder, StoredObjectEncoder, encode, event_line
 from ocf.embedded.http.handlers import RequestContext
+from ocf.embedded.http.paths import ResourcePath
 from ocf.embedded.http.query_options import ListQuery
+from ocf.embedded.http.resource_catalog import ServedResource
 from ocf.embedded.http.responses import metadata_of
 from ocf.embedded.http.status import status_of
 from ocf.embedded.http.tables import table
-from ocf.errors import ApiError
-from ocf.objects import Manifest
+from ocf.errors import ApiError, ManifestError
+from ocf.objects import Manifest, parse_field_selector
 
-__all__ = ["open_stream"]
+__all__ = ["open_stream", "watch_of_path"]
 
-_INITIAL_END: Final = "k8s.io/initial-events-end"
 _ERROR: Final = "ERROR"
+
+
+def watch_of_path(
+    method: str, path: ResourcePath, query: Mapping[str, str], kind: ServedResource
+) -> tuple[ResourcePath, Mapping[str, str]]:
+    """Return the request that a deprecated path of a watch, `/api/v1/watch/pods/web`, stands for.
+
+    Args:
+        method: The HTTP method.
+        path: The path.
+        query: Query parameters.
+        kind: The resource that the path names.
+
+    Returns:
+        The path of the collection, and the query with `watch` and the name as field selector.
+
+    Raises:
+        ApiError: If the resource has no such path, or the query selects another name.
+    """
+    if path.subresource or "watch" not in kind.verbs:
+        raise no_such_resource()
+    if method != "GET":
+        raise method_not_allowed()
+    selector = query.get("fieldSelector", "")
+    if path.name and selector and not _requires_name(selector, path.name):
+        raise bad_request("fieldSelector metadata.name doesn't match requested name")
+    wanted = {"watch": "true", **({"fieldSelector": selector or f"metadata.name={path.name}"} if path.name else {})}
+    return replace(path, name=""), {**{name: query[name] for name in query}, **wanted}
+
+
+def _requires_name(selector: str, name: str) -> bool:
+    try:
+        terms = parse_field_selector(selector)
+    except ManifestError:
+        return False
+    return any((term.path, term.operator, term.value) == ("metadata.name", "=", name) for term in terms)
 
 
 async def open_stream(
@@ -47,6 +85,8 @@ async def open_stream(
     """
     options = ListQuery.read(context.query)
     encoder = StoredObjectEncoder.of(context.kind, backend.registry)
+    if context.media.form is Form.TABLE:
+        context.table_options()  # checks them
     events = _events(backend, context, options)
     first = asyncio.ensure_future(anext(events))
     # The cluster rejects a watch without waiting for I/O, but the first event may never come.
@@ -67,12 +107,8 @@ _EXPIRED: Final = 410
 
 
 async def _events(backend: Backend, context: RequestContext, options: ListQuery) -> AsyncGenerator[Event, None]:
-    version = options.resource_version
-    if options.initial:
-        async for event in _initial(backend, context, options):
-            version = event.object["metadata"]["resourceVersion"] if event.type is EventType.BOOKMARK else version
-            yield event
-    elif options.initial is False and version in ("", "0"):
+    version = "0" if options.initial else options.resource_version
+    if options.initial is False and version in ("", "0"):
         version = str(backend.version)
     found = backend.watch(
         context.kind,
@@ -81,28 +117,12 @@ async def _events(backend: Backend, context: RequestContext, options: ListQuery)
             namespace=context.path.namespace,
             label_selector=options.label_selector,
             field_selector=options.field_selector,
+            timeout=options.timeout or None,
         ),
     )
     async with aclosing(found) as events:
         async for event in events:
             yield event
-
-
-async def _initial(backend: Backend, context: RequestContext, options: ListQuery) -> AsyncIterator[Event]:
-    """Report the existing objects, then the bookmark that marks their end."""
-    found, encoder = await backend.list(
-        context.kind,
-        ListOptions(
-            namespace=context.path.namespace,
-            label_selector=options.label_selector,
-            field_selector=options.field_selector,
-        ),
-    )
-    for item in found.items:
-        yield encoder.existing(item)
-    metadata = {"resourceVersion": found.resource_version, "annotations": {_INITIAL_END: "true"}}
-    head = {"kind": context.kind.kind, "apiVersion": context.kind.api_version}
-    yield WatchEvent(EventType.BOOKMARK, {**head, "metadata": metadata})
 
 
 @dataclass(slots=True)
@@ -123,6 +143,8 @@ class _Writer:
             return b"", False
         except ApiError as error:
             return (event_line(_ERROR, encode(status_of(error))) if error.code else b""), False
+        if self.context.media.form is Form.METADATA_LIST:
+            return b"", False  # an event is not a list, and a real API server ends the stream there
         if event.type is EventType.BOOKMARK and not self.options.bookmarks:
             return b"", True
         if self.context.media.form is Form.WHOLE:
@@ -131,7 +153,7 @@ class _Writer:
 
     def _shown(self, event: Event) -> Manifest:
         if self.context.media.form is Form.METADATA:
-            return metadata_of(event.object)
+            return metadata_of(event.object, self.context.media)
         heading, self.headed = not self.headed, True
         version = {"resourceVersion": event.object["metadata"].get("resourceVersion", "")}
         context = replace(self.context, now=self.now())

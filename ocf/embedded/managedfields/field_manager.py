@@ -21,6 +21,7 @@ from ocf.embedded.managedfields.fieldset import (
     path_text,
     paths,
     recursive_difference,
+    serialized,
     union,
     with_named_fields,
 )
@@ -186,7 +187,7 @@ def _write_entry(manager: ManagerIdentifier, entry: ManagerEntry) -> dict[str, A
     if entry.time:
         out["time"] = entry.time
     out["fieldsType"] = "FieldsV1"
-    out["fieldsV1"] = entry.fields
+    out["fieldsV1"] = serialized(entry.fields)
     if manager.subresource:
         out["subresource"] = manager.subresource
     return out

@@ -25,6 +25,7 @@ __all__ = [
     "path_text",
     "paths",
     "recursive_difference",
+    "serialized",
     "subset",
     "union",
     "value_element",
@@ -281,9 +282,12 @@ def _type_below(kind: Type, element: str) -> Type:
 
 
 def _rank(element: str) -> tuple[Any, ...]:
-    """Return the sort key of a path element: fields by name, then keys by field, then values, numbers before texts."""
+    """Return the sort key of a path element: fields by name, then keys by field, then values, numbers before texts.
+
+    The element for the field itself comes first.
+    """
     code, rest = element[0], element[2:]
-    if code == "f":
+    if code in "f.":
         return (0, rest)
     if code == "k":
         return (1, [(name, _value_rank(value)) for name, value in sorted(json.loads(rest).items())])
@@ -296,6 +300,26 @@ def _value_rank(value: Any) -> tuple[int, Any]:
     if isinstance(value, int | float):
         return (0, value)
     return (1, value) if isinstance(value, str) else (3, json.dumps(value))
+
+
+def serialized(fields: FieldSet) -> FieldSet:
+    """Return a set in the order in which an API server writes it: each field itself, then those below it by `_rank`.
+
+    Args:
+        fields: The set.
+
+    Returns:
+        The same fields; the set itself if it is in that order.
+
+    Example:
+        >>> serialized({"f:spec": {"f:b": {}, "f:a": {}, ".": {}}})
+        {'f:spec': {'.': {}, 'f:a': {}, 'f:b': {}}}
+    """
+    elements = list(fields)
+    in_order = sorted(elements, key=_rank) if len(elements) > 1 else elements
+    written = {element: serialized(node) if (node := fields[element]) else node for element in in_order}
+    unchanged = in_order == elements and all(written[element] is fields[element] for element in elements)
+    return fields if unchanged else written
 
 
 def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -69,7 +69,6 @@ DIFFERENT_TEXT: Final = frozenset(
     {
         "a continue token that is none",
         "a field selector that cannot be read",
-        "a form that is not written",
         "a label selector that cannot be read",
         "a watch with a selector that cannot be read",
         "an alias bomb",

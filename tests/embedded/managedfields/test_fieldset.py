@@ -1,5 +1,6 @@
 """Field sets: set operations, path elements, and the order of fields."""
 
+import json
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from ocf.embedded.managedfields.fieldset import (
     path_text,
     paths,
     recursive_difference,
+    serialized,
     subset,
     union,
     value_element,
@@ -146,3 +148,13 @@ def test_with_named_fields_adds_declared_fields_with_children() -> None:
 
     template: FieldSet = {".": {}, "f:metadata": {".": {}, "f:labels": {".": {}, "f:a": {}}}}
     assert named == {"f:spec": {".": {}, "f:template": template}}
+
+
+def test_a_set_is_written_in_the_order_of_the_server() -> None:
+    """Itself, fields, keys by value (numbers as numbers), then values; a text that begins another one comes first."""
+    ports = ['k:{"port":80}', 'k:{"port":443}', 'k:{"port":8080}']
+    names = ['k:{"name":"a"}', 'k:{"name":"a b"}', 'k:{"name":"a-b"}']
+    wanted: FieldSet = {"f:a": {".": {}, **{key: {} for key in ports}}, "f:a.b": {key: {} for key in names}, 'v:"x"': {}}
+    mixed = {key: dict(reversed(node.items())) for key, node in reversed(wanted.items())}
+    assert json.dumps(serialized(mixed)) == json.dumps(wanted)
+    assert serialized(wanted) is wanted
