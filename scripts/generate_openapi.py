@@ -27,7 +27,17 @@ AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisc
 TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
 """Groups without stored kinds: what is asked of them is answered, not kept."""
-SUBRESOURCES: Final = ("binding", "eviction", "scale", "status")
+SUBRESOURCES: Final = (
+    "approval",
+    "binding",
+    "ephemeralcontainers",
+    "eviction",
+    "finalize",
+    "resize",
+    "scale",
+    "status",
+    "token",
+)
 
 
 class Server:

@@ -9,6 +9,7 @@ away.
 
 import argparse
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ Json = dict[str, Any]
 
 FILE: Final = FOLDER / "exchanges.json"
 PLACEHOLDER: Final = "{ns}"
+TOKEN: Final = re.compile(r"eyJ[\w.-]{40,}")
 _SETTLED_SECONDS: Final = 2
 
 
@@ -36,7 +38,7 @@ def recorded(server: Server, requests: list[Json], namespace: str) -> Iterator[J
         status, warnings, answer = server.send(
             request["method"], request["path"].replace(PLACEHOLDER, namespace), text, headers
         )
-        answer = answer.replace(namespace, PLACEHOLDER)
+        answer = TOKEN.sub("TOKEN", answer.replace(namespace, PLACEHOLDER))
         yield {**asked, "status": status, **({"warnings": warnings} if warnings else {}), "answer": read(answer)}
         if request["method"] == "POST" and request["path"].endswith("/customresourcedefinitions"):
             time.sleep(_SETTLED_SECONDS)

@@ -40,11 +40,21 @@ class Subresource(StrEnum):
     """Eviction of a pod, which disruption budgets may reject with 429; it can only be created."""
     BINDING = "binding"
     """Assignment of a pod to a node; it can only be created."""
+    TOKEN = "token"  # noqa: S105 (a name)
+    """A token of a service account, as a TokenRequest; it can only be created."""
+    EPHEMERAL_CONTAINERS = "ephemeralcontainers"
+    """The ephemeral containers of a pod, which can only be added."""
+    RESIZE = "resize"
+    """The resources of the containers of a pod."""
+    FINALIZE = "finalize"
+    """The finalizers in the spec of a namespace; it can only be updated."""
+    APPROVAL = "approval"
+    """The conditions of a certificate signing request, with its approval."""
 
     @property
     def shows_object(self) -> bool:
-        """Whether requests for it send and return the object itself; otherwise a Scale or a Status."""
-        return self is Subresource.STATUS
+        """Whether requests for it send and return the object itself; otherwise a Scale, a Status, or a TokenRequest."""
+        return self not in (Subresource.SCALE, Subresource.EVICTION, Subresource.BINDING, Subresource.TOKEN)
 
 
 class PatchType(StrEnum):

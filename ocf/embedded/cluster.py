@@ -28,7 +28,7 @@ from ocf.embedded.api.write_options import FieldValidation, WriteOptions, requir
 from ocf.embedded.apiextensions import custom_resource
 from ocf.embedded.controllers.crd_names import NamesAcceptedController
 from ocf.embedded.controllers.garbage_collector import GarbageCollector
-from ocf.embedded.registry import generic_store, pod_actions, verbs
+from ocf.embedded.registry import created_parts, generic_store, verbs
 from ocf.embedded.registry import scale as scale_subresource
 from ocf.embedded.registry.pages import BATCH, read_page
 from ocf.embedded.registry.pending_write import PendingWrite, run_without_admission
@@ -239,12 +239,15 @@ class EmbeddedCluster:
     async def create(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
     ) -> Manifest:
-        """Create an object, evict a pod, or bind it; the cluster generates a name if only `generateName` is set."""
+        """Create an object, or what a subresource creates, such as an eviction of a pod.
+
+        The cluster generates a name if only `generateName` is set.
+        """
         options = self._options(field_manager, subresource, dry_run=dry_run)
         with self._recording(_request_for_manifest(Verb.CREATE, manifest, options)) as outcome:
             require_manager(field_manager, "CreateOptions")
             if subresource is not None:
-                return await self._write(lambda: pod_actions.create(self._registry, manifest, options), outcome)
+                return await self._write(lambda: created_parts.create(self._registry, manifest, options), outcome)
             return self._registry.copy(
                 await self._write(lambda: verbs.create(self._registry, manifest, options), outcome)
             )

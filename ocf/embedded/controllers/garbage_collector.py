@@ -32,6 +32,7 @@ __all__ = ["GarbageCollector"]
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 _NAMESPACE: Final[Kind] = ("", "Namespace")
+_NAMESPACE_FINALIZER: Final = "kubernetes"
 _READ: Final = ("deletionTimestamp", "finalizers", "ownerReferences")
 
 
@@ -147,9 +148,18 @@ class GarbageCollector:
             if "deletionTimestamp" not in inside["metadata"]:
                 resource = self._resource(kind, inside)
                 self._delete(resource, inside, Propagation.BACKGROUND)
-        emptied = next(self.registry.store.everything(name), None) is None
-        if emptied and not manifest["metadata"].get("finalizers"):
+        if next(self.registry.store.everything(name), None) is not None:
+            return
+        spec = manifest["spec"]
+        others = [finalizer for finalizer in spec.get("finalizers") or () if finalizer != _NAMESPACE_FINALIZER]
+        if not others and not manifest["metadata"].get("finalizers"):
             self.registry.store.remove(_NAMESPACE, place)
+        elif others != (spec.get("finalizers") or []):
+            left = {"finalizers": others} if others else {}
+            kept = {key: value for key, value in spec.items() if key != "finalizers"}
+            self.registry.store.put(
+                _NAMESPACE, place, {**manifest, "metadata": dict(manifest["metadata"]), "spec": {**kept, **left}}
+            )
 
     def _finish_definition(self, place: Place, manifest: Manifest) -> None:
         """Delete all objects of a kind whose definition is being deleted; then drop the cleanup finalizer."""

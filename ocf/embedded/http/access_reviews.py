@@ -1,15 +1,17 @@
 """Access reviews: objects that are answered and not stored, such as SelfSubjectAccessReview.
 
-The server has one user, who may do everything.
+Every user may do everything.
 """
 
 from typing import Any, Final
 
+from ocf.embedded.api.status_errors import bad_request
+from ocf.embedded.api.users import ADMINISTRATOR, ADMINISTRATOR_TOKEN, User
+from ocf.embedded.registry.registry import Registry
 from ocf.objects import Manifest
 
 __all__ = ["with_status"]
 
-_USER: Final = {"username": "admin", "groups": ["system:masters", "system:authenticated"]}
 _RULES: Final = {
     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
     "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
@@ -17,26 +19,44 @@ _RULES: Final = {
 }
 
 
-def with_status(kind: str, review: Manifest) -> Manifest:
+def with_status(kind: str, review: Manifest, registry: Registry, user: User) -> Manifest:
     """Return a review with its result as status.
 
     Args:
         kind: The kind of the review.
         review: The review; it is not changed.
+        registry: The registry of the server, which knows the tokens that it has issued.
+        user: The user of the request.
 
     Returns:
         The review with its status.
 
-    Example:
-        >>> with_status("SelfSubjectAccessReview", {"spec": {}})["status"]
-        {'allowed': True}
+    Raises:
+        BadRequestError: If a TokenReview has no token.
     """
-    return {**review, "metadata": review.get("metadata") or {}, "status": _status(kind)}
+    return {**review, "metadata": review.get("metadata") or {}, "status": _status(kind, review, registry, user)}
 
 
-def _status(kind: str) -> dict[str, Any]:
+def _status(kind: str, review: Manifest, registry: Registry, user: User) -> dict[str, Any]:
     if kind == "SelfSubjectReview":
-        return {"userInfo": _USER}
+        return {"userInfo": user.info()}
     if kind == "TokenReview":
-        return {"authenticated": True, "user": _USER}
+        return _token_status(review.get("spec"), registry)
     return dict(_RULES) if kind == "SelfSubjectRulesReview" else {"allowed": True}
+
+
+def _token_status(spec: Any, registry: Registry) -> dict[str, Any]:
+    wanted = spec if isinstance(spec, dict) else {}
+    token, audiences = wanted.get("token"), wanted.get("audiences")
+    if not isinstance(token, str) or not token:
+        raise bad_request("token is required for TokenReview in authentication")
+    if token == ADMINISTRATOR_TOKEN:
+        return {"authenticated": True, "user": ADMINISTRATOR.info()}
+    from ocf.embedded.registry.service_account_tokens import DEFAULT_AUDIENCES, TokenError, authenticate
+
+    named = tuple(map(str, audiences)) if isinstance(audiences, list) else ()
+    try:
+        user, shared = authenticate(registry, token, named or DEFAULT_AUDIENCES)
+    except TokenError as error:
+        return {"user": {}, "error": str(error)}
+    return {"authenticated": True, "user": user.info(), "audiences": shared}

@@ -16,6 +16,7 @@ from typing import Final
 from aiohttp import web
 
 from ocf.embedded.api.status_errors import bad_request, forbidden, method_not_allowed, no_such_resource
+from ocf.embedded.api.users import ADMINISTRATOR, User
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import media_of_errors, negotiate
 from ocf.embedded.http.control import CONTROL, Control
@@ -142,6 +143,7 @@ class _RequestHandler:
             media=negotiate(request.headers.get("Accept", ""), offer_of(kind, path, watch=watch)),
             now=self._backend.registry.now(),
             warn=warnings.append,
+            user=_user(self._backend, request.headers.get("Authorization", "")),
         )
         if kind.warning:
             context.warn(kind.warning)
@@ -180,6 +182,25 @@ def _require_local_client(request: web.Request) -> None:
         return
     seen = f'Host "{request.host}"' if origin is None else f'Origin "{origin}"'
     raise forbidden("", "", f"requests need a loopback Host header and no Origin header, but this one has {seen}")
+
+
+def _user(backend: Backend, authorization: str) -> User:
+    """Return the user of a request: that of a token of this server, otherwise the administrator.
+
+    Raises:
+        ApiError: If a token of this server is not valid.
+    """
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() != "bearer" or "." not in token:
+        return ADMINISTRATOR
+    from ocf.embedded.registry.service_account_tokens import TokenError, authenticate, is_issued
+
+    if not is_issued(token):
+        return ADMINISTRATOR
+    try:
+        return authenticate(backend.registry, token)[0]
+    except TokenError as error:
+        raise api_error("Unauthorized", code=401, reason="Unauthorized") from error
 
 
 async def _body(request: web.Request) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ocf.cluster.protocol import DeleteOptions, ListOptions, PatchOptions, Subresource
 from ocf.embedded.api.status_errors import bad_request, expired, invalid, method_not_allowed, no_such_resource
+from ocf.embedded.api.users import ADMINISTRATOR, User
 from ocf.embedded.api.write_options import FieldValidation, default_manager
 from ocf.embedded.http.access_reviews import with_status
 from ocf.embedded.http.backend import Backend
@@ -34,6 +35,7 @@ _PARTS: Final[Mapping[Subresource | None, Mapping[str, str]]] = {
     Subresource.SCALE: _SCALE,
     Subresource.EVICTION: {"apiVersion": "policy/v1", "kind": "Eviction"},
     Subresource.BINDING: {"apiVersion": "v1", "kind": "Binding"},
+    Subresource.TOKEN: {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"},
 }
 """What the endpoints of subresources accept where that is not the object itself."""
 _INCLUDED: Final = ("Metadata", "Object", "None")
@@ -75,6 +77,7 @@ class RequestContext:
         media: Media type of the response.
         now: The instant of the request; aware.
         warn: Called with each warning to send with the response.
+        user: The user of the request.
     """
 
     method: str
@@ -87,6 +90,7 @@ class RequestContext:
     media: Media
     now: datetime
     warn: Callable[[str], None]
+    user: User = ADMINISTRATOR
 
     @property
     def key(self) -> ObjectKey:
@@ -130,7 +134,7 @@ async def handle(backend: Backend, context: RequestContext) -> Response:
     """
     _require_valid_path(context)
     if not context.kind.is_stored:
-        return _answer_access_review(context)
+        return _answer_access_review(backend, context)
     verb = _verb(context)
     if verb not in (context.kind.verbs if context.subresource is None else _subresource_verbs(context)):
         raise method_not_allowed()
@@ -161,11 +165,12 @@ def _verb(context: RequestContext) -> str:
     return found
 
 
-def _answer_access_review(context: RequestContext) -> Response:
+def _answer_access_review(backend: Backend, context: RequestContext) -> Response:
     if context.method != "POST" or context.path.name:
         raise method_not_allowed()
     review = _object(context)
-    return Response(with_status(context.kind.kind, review), code=201, media=context.media)
+    answer = with_status(context.kind.kind, review, backend.registry, context.user)
+    return Response(answer, code=201, media=context.media)
 
 
 def object_response(context: RequestContext, manifest: Manifest, code: int = 200) -> Response:
@@ -187,7 +192,7 @@ def object_response(context: RequestContext, manifest: Manifest, code: int = 200
 
 
 async def _get(backend: Backend, context: RequestContext) -> Response:
-    part = None if context.subresource is Subresource.STATUS else context.subresource
+    part = None if context.subresource and context.subresource.shows_object else context.subresource
     return object_response(context, await backend.wrapped.get(context.key, subresource=part))
 
 
@@ -300,13 +305,24 @@ async def _create(backend: Backend, context: RequestContext) -> Response:
     options = WriteQuery.read(context.query, "CreateOptions")
     sent, part = _object(context), context.subresource
     if part is not None:
-        if sent["metadata"].get("name") != context.path.name:
-            raise bad_request(f"name in URL does not match name in {sent['kind']} object")
+        _require_same_name(context, sent)
         sent = {**sent, "apiVersion": context.kind.api_version, "kind": context.kind.kind}
     manager = context.manager(options)
     with _checking(backend, context, options):
         stored = await backend.wrapped.create(sent, field_manager=manager, subresource=part, dry_run=options.dry_run)
     return object_response(context, stored, 201)
+
+
+def _require_same_name(context: RequestContext, sent: Manifest) -> None:
+    metadata = sent["metadata"]
+    if context.subresource is Subresource.TOKEN:
+        name = metadata["name"] = metadata.get("name") or context.path.name
+        if name != context.path.name:
+            detail = f'Invalid value: "{name}": must match the service account name if specified'
+            problem = FieldProblem("metadata.name", detail)
+            raise invalid("TokenRequest.authentication.k8s.io", context.path.name, [problem])
+    elif metadata.get("name") != context.path.name:
+        raise bad_request(f"name in URL does not match name in {sent['kind']} object")
 
 
 def _checking(backend: Backend, context: RequestContext, options: WriteQuery) -> AbstractContextManager[None]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ocf.cluster.protocol import Cluster
+from ocf.embedded.api.users import ADMINISTRATOR_TOKEN
 from ocf.embedded.cluster import EmbeddedCluster
 from ocf.embedded.http.control import Control
 from ocf.embedded.http.tls import ServingTls
@@ -71,7 +72,7 @@ class HttpServer:
             "kind": "Config",
             "clusters": [{"name": _NAME, "cluster": {"server": self.url, **trust}}],
             # The server asks for no credentials, but kubectl asks its user for some over HTTPS where it finds none.
-            "users": [{"name": _NAME, "user": {"token": _NAME} if self.authority else {}}],
+            "users": [{"name": _NAME, "user": {"token": ADMINISTRATOR_TOKEN} if self.authority else {}}],
             "contexts": [{"name": _NAME, "context": context}],
             "current-context": _NAME,
         }

@@ -149,7 +149,7 @@ def update(
         else:
             new["metadata"].pop(field, None)
     _keep_deletion(new["metadata"], live["metadata"])
-    new = prepare_update(new, live, resource, options.subresource)
+    new = prepare_update(new, live, resource, options.subresource, registry.timestamp())
     _allocate(registry, resource, new, live, options)
     problems = update_problems(new, live, resource, options.subresource)
     if problems:

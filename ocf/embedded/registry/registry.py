@@ -1,6 +1,7 @@
 """Shared state of an embedded server: served kinds, stored objects, clock, and the source of uids and names."""
 
 import random
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -80,6 +81,7 @@ class Registry:
     _defined: dict[Served, ApiResource] = field(default_factory=dict, init=False, repr=False)
     _varied: set[Kind] = field(default_factory=set, init=False, repr=False)
     _defined_at: int = field(default=0, init=False, repr=False)
+    _token_key: bytes = field(default=b"", init=False, repr=False)
 
     def resource(self, api_version: str, kind: str) -> ApiResource:
         """Return a served kind.
@@ -165,6 +167,11 @@ class Registry:
     def generate_name(self, prefix: str) -> str:
         """Return a prefix with a random suffix; a prefix that is too long is truncated."""
         return prefix[:_LONGEST_PREFIX] + "".join(self.random.choices(_SUFFIX_LETTERS, k=5))
+
+    def token_key(self) -> bytes:
+        """Return the key that signs tokens of service accounts."""
+        self._token_key = self._token_key or secrets.token_bytes(32)
+        return self._token_key
 
     def empty(self, resource: ApiResource) -> Manifest:
         """Return the empty object of a kind; it must not be changed."""

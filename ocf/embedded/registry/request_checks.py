@@ -10,6 +10,7 @@ from ocf.embedded.apiextensions import undeclared
 from ocf.embedded.codec.decoding import unknown_fields
 from ocf.embedded.codec.defaulting import set_defaults
 from ocf.embedded.managedfields.typed import type_problems
+from ocf.embedded.registry.object_parts import part_of
 from ocf.embedded.registry.registry import decoded
 from ocf.errors import ApiError, InvalidError
 from ocf.objects import Manifest, ObjectKey
@@ -29,7 +30,9 @@ __all__ = [
 
 def require_subresource(resource: ApiResource, name: str, subresource: Subresource | None) -> None:
     """Raise NotFoundError if a kind does not have a subresource."""
-    if subresource is not None and subresource not in resource.subresources:
+    if subresource is None or part_of(resource, subresource) is not None:
+        return
+    if subresource not in resource.subresources:
         raise not_found(resource.group_resource, name) if resource.custom else no_such_resource()
 
 

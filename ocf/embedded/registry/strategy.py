@@ -4,14 +4,17 @@ The tables follow the registry strategies of a real API server. The rules for al
 `generic_store`; the tables list the exceptions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ocf.cluster.protocol import Propagation, Subresource
+from ocf.embedded.api.users import ADMINISTRATOR
 from ocf.embedded.apiextensions.crd_status import remember_stored, start_status
 from ocf.embedded.managedfields.fieldset import FieldSet
 from ocf.embedded.registry.claim_sources import set_sources
 from ocf.embedded.registry.job_selector import generate_selector
+from ocf.embedded.registry.object_parts import part_of
+from ocf.embedded.registry.pod_resizes import qos_class
 from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import ApiResource
@@ -115,6 +118,24 @@ _STATUS_KEEPS_METADATA: Final = frozenset(
 )
 _KEPT_METADATA: Final = ("deletionTimestamp", "labels", "annotations", "finalizers", "ownerReferences")
 
+_CERTIFICATE_REQUEST: Final = ("certificates.k8s.io", "CertificateSigningRequest")
+
+
+def _finalizers(live: Manifest) -> dict[str, Any]:
+    return {"finalizers": live["spec"].get("finalizers", [])}
+
+
+def _whole_spec(live: Manifest) -> dict[str, Any]:
+    spec: dict[str, Any] = live["spec"]
+    return spec
+
+
+_FIXED_PARTS: Final[Mapping[tuple[str, str], Callable[[Manifest], dict[str, Any]]]] = {
+    ("", "Namespace"): _finalizers,
+    _CERTIFICATE_REQUEST: _whole_spec,
+}
+"""Fields of the spec that an update of the object itself does not change."""
+
 _FIRST_STATUS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     ("", "Namespace"): {"phase": "Active"},
     ("", "PersistentVolume"): {"phase": "Pending"},
@@ -152,6 +173,10 @@ def ignored_fields(resource: ApiResource, subresource: Subresource | None) -> Fi
     Returns:
         The fields; each includes all fields below it.
     """
+    if part := part_of(resource, subresource):
+        return part.ignored
+    if subresource is None and _key(resource) == _CERTIFICATE_REQUEST:
+        return {"f:spec": {}, "f:status": {}}
     if subresource is None:
         return {"f:status": {}} if "status" in resource.subresources else {}
     if resource.custom or _key(resource) in _STATUS_KEEPS_METADATA:
@@ -189,13 +214,20 @@ def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest) -> Non
         set_sources(new, {})
     if _key(resource) == ("batch", "Job"):
         generate_selector(new)
+    if _key(resource) == ("", "Pod") and "status" in new:
+        new["status"]["qosClass"] = qos_class(new["spec"])
+    if _key(resource) == _CERTIFICATE_REQUEST:
+        # The server has one user.
+        new["spec"] = {**new["spec"], "username": ADMINISTRATOR.username, "groups": [*ADMINISTRATOR.groups]}
     if _key(resource) == ("", "Namespace"):
         finalizers = new["spec"].setdefault("finalizers", [])
         if "kubernetes" not in finalizers:
             finalizers.append("kubernetes")
 
 
-def prepare_update(new: Manifest, live: Manifest, resource: ApiResource, subresource: Subresource | None) -> Manifest:
+def prepare_update(
+    new: Manifest, live: Manifest, resource: ApiResource, subresource: Subresource | None, now: str
+) -> Manifest:
     """Restore the fields that an update cannot change, and increment the generation.
 
     Args:
@@ -203,20 +235,27 @@ def prepare_update(new: Manifest, live: Manifest, resource: ApiResource, subreso
         live: The live object.
         resource: Its kind.
         subresource: Subresource of the request; None for the object itself.
+        now: The time, as objects contain it.
 
     Returns:
         The object to store.
     """
+    if part := part_of(resource, subresource):
+        return _with_generation(part.kept(new, live, now), live, resource)
     if subresource is Subresource.STATUS:
         return _status_update(new, live, resource)
+    if _key(resource) in _FIXED_PARTS:
+        new |= {"spec": {**new.get("spec", {}), **_FIXED_PARTS[_key(resource)](live)}}
     if "status" in resource.subresources:
         _copy(new, live, "status")
     if _key(resource) == _DEFINITION:
         remember_stored(new)
     if _key(resource) == _CLAIM:
         set_sources(new, live["spec"])
-    if _key(resource) == ("", "Namespace"):
-        _copy(new, live, "spec")
+    return _with_generation(new, live, resource)
+
+
+def _with_generation(new: Manifest, live: Manifest, resource: ApiResource) -> Manifest:
     if (resource.custom or _key(resource) in _GENERATION) and _key(resource) not in _FIXED_GENERATION:
         changed = not equal_json(_without(new, resource), _without(live, resource))
         new["metadata"]["generation"] = live["metadata"].get("generation", 0) + changed

@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 from ocf.cluster.protocol import Subresource
 from ocf.embedded.api.status_errors import go_json
 from ocf.embedded.apiextensions import count_problems, custom_update_problems, definition_problems, schema_faults
+from ocf.embedded.registry.object_parts import part_of
 from ocf.embedded.registry.webhook_configurations import admission_problems
 from ocf.embedded.validation import create_errors, update_errors
 from ocf.errors import FieldProblem
@@ -97,6 +98,8 @@ def update_problems(
         *_new_finalizer_problems(manifest["metadata"], live["metadata"]),
         *_deletion_problems(manifest["metadata"], live["metadata"]),
     ]
+    if part := part_of(resource, subresource):
+        return [*problems, *part.problems(manifest, live)]
     if resource.schema is not None:
         problems += custom_update_problems(manifest, live, resource.schema, subresource)
         problems += _count_problems(manifest, resource, spec=subresource is None)

@@ -6,7 +6,7 @@ Bodies are compared completely, except for values that differ between any two ru
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -22,12 +22,17 @@ Client = Callable[..., Awaitable[Any]]
 RECORDED: Final = json.loads((Path(__file__).parent / "recorded" / "exchanges.json").read_text())
 NAMESPACE: Final = "exchange"
 
+NOT_COMPARED: Final[dict[str, dict[str, tuple[str, ...]]]] = {
+    "Pod": {"spec": ("preemptionPolicy", "priority", "tolerations")},  # of admission plugins
+    "CertificateSigningRequest": {"spec": ("username", "uid")},  # the user of the request
+    "TokenReview": {"metadata": ("managedFields",)},
+}
 MASKS: Final = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UID"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "TIME"),
     (re.compile(r"(\"resourceVersion\": \")\d+"), r"\1N"),
     (re.compile(r"\"recorder\"|\"Python\""), '"MANAGER"'),
-    (re.compile(r"\"eyJ[\w.-]+\""), '"TOKEN"'),
+    (re.compile(r"eyJ[\w.-]{40,}"), "TOKEN"),
 )
 
 
@@ -66,11 +71,26 @@ async def difference(row: Json, ask: Client) -> str:
     kind = row.get("type", "application/json")
     headers = {"Accept": row.get("accept", "application/json"), "User-Agent": "recorder/1"}
     reply = await ask(row["method"], inside(row["path"]), body, kind=kind, **headers)
-    seen = (reply.status, sorted(reply.warnings), masked(read(reply.text)))
-    wanted = (row["status"], sorted(row.get("warnings", ())), masked(row["answer"]))
-    if seen == wanted:
-        return ""
-    return f"{row['method']} {row['path']} {row.get('accept', '')} {body or ''}\n  real: {wanted}\n  ours: {seen}"
+    seen = {"status": reply.status, "warnings": sorted(reply.warnings), "body": masked(read(reply.text))}
+    wanted = {"status": row["status"], "warnings": sorted(row.get("warnings", ())), "body": masked(row["answer"])}
+    lines = list(differing(wanted, seen, ""))
+    request = f"{row['method']} {row['path']} {row.get('accept', '')} {(body or '')[:SHOWN]}"
+    return "\n  ".join([request, *lines]) if lines else ""
+
+
+SHOWN: Final = 300
+
+
+def differing(wanted: Any, seen: Any, path: str) -> Iterator[str]:
+    """Yield one line for each value that differs."""
+    if isinstance(wanted, dict) and isinstance(seen, dict):
+        for key in {**wanted, **seen}:
+            yield from differing(wanted.get(key, "(none)"), seen.get(key, "(none)"), f"{path}.{key}")
+    elif isinstance(wanted, list) and isinstance(seen, list) and len(wanted) == len(seen):
+        for index, pair in enumerate(zip(wanted, seen, strict=True)):
+            yield from differing(*pair, f"{path}[{index}]")
+    elif wanted != seen:
+        yield f"{path}: real {str(wanted)[:SHOWN]}, ours {str(seen)[:SHOWN]}"
 
 
 def inside(text: str) -> str:
@@ -91,15 +111,18 @@ def plain(answer: Any) -> Any:
     return yaml.safe_load(inside(answer)) if isinstance(answer, str) and ": " in answer else answer
 
 
-def masked(answer: Any) -> str:
-    text = inside(json.dumps(ordered(plain(answer)), sort_keys=True, default=str))
+def masked(answer: Any) -> Any:
+    text = inside(json.dumps(ordered(plain(answer)), default=str))
     for pattern, replacement in MASKS:
         text = pattern.sub(replacement, text)
-    return text
+    return json.loads(text)
 
 
 def ordered(value: Any) -> Any:
     """Return a body whose managed fields are text, because their order counts."""
     if isinstance(value, dict):
+        hidden = NOT_COMPARED.get(value.get("kind", ""), {})
+        for part, names in hidden.items():
+            value = {**value, part: {key: one for key, one in value.get(part, {}).items() if key not in names}}
         return {key: json.dumps(one) if key == "fieldsV1" else ordered(one) for key, one in value.items()}
     return [ordered(item) for item in value] if isinstance(value, list) else value

@@ -151,10 +151,14 @@ def test_with_named_fields_adds_declared_fields_with_children() -> None:
 
 
 def test_a_set_is_written_in_the_order_of_the_server() -> None:
-    """Itself, fields, keys by value (numbers as numbers), then values; a text that begins another one comes first."""
+    """Itself, fields, keys by value (numbers as numbers), values; a text that begins another one comes first."""
     ports = ['k:{"port":80}', 'k:{"port":443}', 'k:{"port":8080}']
     names = ['k:{"name":"a"}', 'k:{"name":"a b"}', 'k:{"name":"a-b"}']
-    wanted: FieldSet = {"f:a": {".": {}, **{key: {} for key in ports}}, "f:a.b": {key: {} for key in names}, 'v:"x"': {}}
+    wanted: FieldSet = {
+        "f:a": {".": {}, **{key: {} for key in ports}},
+        "f:a.b": {key: {} for key in names},
+        'v:"x"': {},
+    }
     mixed = {key: dict(reversed(node.items())) for key, node in reversed(wanted.items())}
     assert json.dumps(serialized(mixed)) == json.dumps(wanted)
     assert serialized(wanted) is wanted

@@ -1,4 +1,4 @@
-"""Subresources of pods that are only created: `eviction` and `binding`."""
+"""Subresources that are only created: `eviction` and `binding` of pods, and `token` of service accounts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,34 +12,41 @@ from ocf.embedded.registry.evictions import evict
 from ocf.embedded.registry.pending_write import PendingWrite, Phase, Review, WriteOperation
 from ocf.embedded.registry.registry import Registry
 from ocf.embedded.registry.request_checks import require_subresource
+from ocf.embedded.registry.service_account_tokens import issue
 from ocf.errors import ManifestError
 from ocf.objects import Manifest, ObjectKey
 from ocf.schema.builtin import ApiResource
 
 __all__ = ["TYPES", "create"]
 
-Action: TypeAlias = Callable[[Registry, ApiResource, ObjectKey, Manifest, WriteOptions], PendingWrite[None]]
+Action: TypeAlias = Callable[[Registry, ApiResource, ObjectKey, Manifest, WriteOptions], PendingWrite[Manifest | None]]
 
 TYPES: Final[Mapping[Subresource, tuple[str, str]]] = {
     Subresource.EVICTION: ("policy/v1", "Eviction"),
     Subresource.BINDING: ("v1", "Binding"),
+    Subresource.TOKEN: ("authentication.k8s.io/v1", "TokenRequest"),
 }
 """apiVersion and kind of what is created."""
 
-_ACTIONS: Final[Mapping[Subresource, Action]] = {Subresource.EVICTION: evict, Subresource.BINDING: bind}
 _POD: Final = ("", "Pod")
+_ACTIONS: Final[Mapping[tuple[tuple[str, str], Subresource], Action]] = {
+    (_POD, Subresource.EVICTION): evict,
+    (_POD, Subresource.BINDING): bind,
+    (("", "ServiceAccount"), Subresource.TOKEN): issue,
+}
 
 
 def create(registry: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
-    """Evict a pod, or bind it to a node.
+    """Evict a pod, bind it to a node, or issue a token for a service account.
 
     Args:
         registry: The registry of the server.
-        manifest: The Eviction or the Binding, under the apiVersion, kind and name of the pod; it is not changed.
+        manifest: The Eviction, Binding or TokenRequest, under the apiVersion, kind and name of the object; it is not
+            changed.
         options: Options of the request, with the subresource.
 
     Returns:
-        A Status.
+        A Status, or the TokenRequest with the token.
 
     Raises:
         ApiError: If the API server rejects the request.
@@ -49,13 +56,13 @@ def create(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pen
         key = ObjectKey.of(manifest)
     except ManifestError as error:
         raise bad_request(str(error)) from error
-    action = _ACTIONS.get(options.subresource) if options.subresource else None
-    if action is None or (resource.group, resource.kind) != _POD:
+    action = _ACTIONS.get(((resource.group, resource.kind), options.subresource)) if options.subresource else None
+    if action is None:
         require_subresource(resource, key.name, options.subresource)
         raise method_not_allowed()
     sent = yield from _admitted(resource, key, manifest, options)
-    yield from action(registry, resource, key, sent, options)
-    return _success()
+    created = yield from action(registry, resource, key, sent, options)
+    return _success() if created is None else created
 
 
 def _admitted(
