@@ -10,6 +10,7 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ocf.embedded.codec.pod_defaulting import set_pod_defaults, set_pod_spec_defaults
 from ocf.objects import Manifest
 
 __all__ = ["set_defaults"]
@@ -53,7 +54,7 @@ def _deployment(manifest: Manifest) -> Manifest:
         rolling.setdefault("maxSurge", "25%")
     spec.setdefault("revisionHistoryLimit", 10)
     spec.setdefault("progressDeadlineSeconds", 600)
-    _pod_spec(spec["template"]["spec"])
+    set_pod_spec_defaults(spec["template"]["spec"])
     return manifest
 
 
@@ -76,7 +77,7 @@ def _stateful_set(manifest: Manifest) -> Manifest:
         claim.setdefault("apiVersion", "v1")
         claim.setdefault("kind", "PersistentVolumeClaim")
         _claim(claim)
-    _pod_spec(spec["template"]["spec"])
+    set_pod_spec_defaults(spec["template"]["spec"])
     return manifest
 
 
@@ -88,13 +89,13 @@ def _daemon_set(manifest: Manifest) -> Manifest:
         rolling.setdefault("maxUnavailable", 1)
         rolling.setdefault("maxSurge", 0)
     spec.setdefault("revisionHistoryLimit", 10)
-    _pod_spec(spec["template"]["spec"])
+    set_pod_spec_defaults(spec["template"]["spec"])
     return manifest
 
 
 def _replica_set(manifest: Manifest) -> Manifest:
     manifest["spec"].setdefault("replicas", 1)
-    _pod_spec(manifest["spec"]["template"]["spec"])
+    set_pod_spec_defaults(manifest["spec"]["template"]["spec"])
     return manifest
 
 
@@ -130,105 +131,12 @@ def _job_template(spec: _Json) -> None:
     for rule in spec.get("podFailurePolicy", {}).get("rules") or ():
         for condition in rule.get("onPodConditions") or ():
             condition["status"] = condition["status"] or "True"
-    _pod_spec(spec["template"]["spec"])
+    set_pod_spec_defaults(spec["template"]["spec"])
 
 
 def _pod_template(manifest: Manifest) -> Manifest:
-    _pod_spec(manifest["template"]["spec"])
+    set_pod_spec_defaults(manifest["template"]["spec"])
     return manifest
-
-
-def _pod_spec(spec: _Json) -> None:
-    spec.setdefault("dnsPolicy", "ClusterFirst")
-    spec.setdefault("restartPolicy", "Always")
-    spec.setdefault("securityContext", {})
-    spec.setdefault("terminationGracePeriodSeconds", 30)
-    spec.setdefault("schedulerName", "default-scheduler")
-    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
-    if account:
-        # `serviceAccount` is the deprecated name; the API server keeps both fields equal.
-        spec["serviceAccountName"] = spec["serviceAccount"] = account
-    for name in ("containers", "initContainers", "ephemeralContainers"):
-        for container in spec.get(name) or ():
-            _container(container, host_network=bool(spec.get("hostNetwork")))
-    for volume in spec.get("volumes", ()):
-        _volume(volume)
-
-
-def _container(container: _Json, *, host_network: bool) -> None:
-    if "imagePullPolicy" not in container:
-        container["imagePullPolicy"] = _pull_policy(container.get("image", ""))
-    container.setdefault("terminationMessagePath", "/dev/termination-log")
-    container.setdefault("terminationMessagePolicy", "File")
-    for port in container.get("ports", ()):
-        port.setdefault("protocol", "TCP")
-        if host_network:
-            port.setdefault("hostPort", port["containerPort"])
-    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
-        if name in container:
-            _probe(container[name])
-    for action in container.get("lifecycle", {}).values():
-        if isinstance(action, dict):
-            _http_get(action)
-    for variable in container.get("env", ()):
-        _field_reference(variable.get("valueFrom", {}))
-
-
-def _pull_policy(image: str) -> str:
-    return "Always" if _image_tag(image) == "latest" else "IfNotPresent"
-
-
-def _image_tag(image: str) -> str:
-    """Return the tag of an image; `latest` if it has neither a tag nor a digest, empty without an image."""
-    if not image:
-        return ""
-    name, _, digest = image.partition("@")
-    _, colon, tag = name.rpartition("/")[2].partition(":")
-    return tag if colon else "" if digest else "latest"
-
-
-def _probe(probe: _Json) -> None:
-    probe.setdefault("timeoutSeconds", 1)
-    probe.setdefault("periodSeconds", 10)
-    probe.setdefault("successThreshold", 1)
-    probe.setdefault("failureThreshold", 3)
-    if "grpc" in probe:
-        probe["grpc"].setdefault("service", "")
-    _http_get(probe)
-
-
-def _http_get(action: _Json) -> None:
-    if "httpGet" in action:
-        action["httpGet"].setdefault("path", "/")
-        action["httpGet"].setdefault("scheme", "HTTP")
-
-
-def _field_reference(source: _Json) -> None:
-    if "fieldRef" in source:
-        source["fieldRef"].setdefault("apiVersion", "v1")
-    if "resourceFieldRef" in source:
-        source["resourceFieldRef"].setdefault("divisor", "0")
-
-
-def _volume(volume: _Json) -> None:
-    if len(volume) == 1:
-        volume["emptyDir"] = {}
-    for name in ("secret", "configMap", "downwardAPI", "projected"):
-        if name in volume:
-            volume[name].setdefault("defaultMode", 0o644)
-    if "image" in volume and "pullPolicy" not in volume["image"]:
-        volume["image"]["pullPolicy"] = _pull_policy(volume["image"].get("reference", ""))
-    if "hostPath" in volume:
-        volume["hostPath"].setdefault("type", "")
-    for item in volume.get("downwardAPI", {}).get("items", ()):
-        _field_reference(item)
-    for source in volume.get("projected", {}).get("sources") or ():
-        for item in source.get("downwardAPI", {}).get("items", ()):
-            _field_reference(item)
-        if "serviceAccountToken" in source:
-            source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
-    if "ephemeral" in volume and "volumeClaimTemplate" in volume["ephemeral"]:
-        volume["ephemeral"]["volumeClaimTemplate"]["spec"].setdefault("volumeMode", "Filesystem")
 
 
 def _claim(manifest: Manifest) -> Manifest:
@@ -283,18 +191,6 @@ def _secret(manifest: Manifest) -> Manifest:
     if texts:
         encoded = {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
         manifest["data"] = {**manifest.get("data", {}), **encoded}
-    return manifest
-
-
-def _pod(manifest: Manifest) -> Manifest:
-    spec = manifest["spec"]
-    spec.setdefault("enableServiceLinks", True)
-    for name in ("containers", "initContainers"):
-        for container in spec.get(name) or ():
-            limits = container["resources"].get("limits")
-            if limits:
-                container["resources"]["requests"] = {**limits, **container["resources"].get("requests", {})}
-    _pod_spec(spec)
     return manifest
 
 
@@ -420,7 +316,7 @@ _FILLERS: Final[Mapping[tuple[str, str], Callable[[Manifest], Manifest]]] = {
     ("", "Namespace"): _namespace,
     ("", "Endpoints"): _endpoints,
     ("", "PersistentVolumeClaim"): _claim,
-    ("", "Pod"): _pod,
+    ("", "Pod"): set_pod_defaults,
     ("", "PodTemplate"): _pod_template,
     ("", "Secret"): _secret,
     ("", "Service"): _service,

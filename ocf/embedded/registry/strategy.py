@@ -12,6 +12,7 @@ from ocf.embedded.api.users import ADMINISTRATOR
 from ocf.embedded.apiextensions.crd_status import remember_stored, start_status
 from ocf.embedded.managedfields.fieldset import FieldSet
 from ocf.embedded.registry.claim_sources import set_sources
+from ocf.embedded.registry.disabled_fields import drop_disabled_fields
 from ocf.embedded.registry.job_selector import generate_selector
 from ocf.embedded.registry.object_parts import part_of
 from ocf.embedded.registry.pod_resizes import qos_class
@@ -212,6 +213,7 @@ def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest) -> Non
         start_status(new)
     if _key(resource) == _CLAIM:
         set_sources(new, {})
+    drop_disabled_fields(new, _key(resource))
     if _key(resource) == ("batch", "Job"):
         generate_selector(new)
     if _key(resource) == ("", "Pod") and "status" in new:
@@ -246,6 +248,7 @@ def prepare_update(
         return _status_update(new, live, resource)
     if _key(resource) in _FIXED_PARTS:
         new |= {"spec": {**new.get("spec", {}), **_FIXED_PARTS[_key(resource)](live)}}
+    drop_disabled_fields(new, _key(resource))
     if "status" in resource.subresources:
         _copy(new, live, "status")
     if _key(resource) == _DEFINITION:

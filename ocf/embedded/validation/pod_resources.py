@@ -1,12 +1,12 @@
 """Validation of the resources of a pod as a whole.
 
-Source: `validatePodResources` in `pkg/apis/core/validation/validation.go` of Kubernetes, and
-`AggregateContainerRequests` in `resource/helpers.go` of component-helpers.
+Source: `validatePodResources` in `pkg/apis/core/validation/validation.go` of Kubernetes.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from ocf.embedded.codec.pod_totals import pod_totals
 from ocf.embedded.validation.resources import pod_resource_name, requirement_errors
 from ocf.objects.field_errors import FieldError, forbidden, invalid
 from ocf.objects.quantity import Quantity
@@ -30,7 +30,7 @@ def pod_resource_errors(spec: _Json, path: str) -> Iterator[FieldError]:
         yield forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level")
     yield from requirement_errors(resources, path, name_rule=pod_resource_name)
     for amounts, prefix in (("requests", ""), ("limits", _HUGE)):
-        for name, total in sorted(_aggregated(spec, amounts).items()):
+        for name, total in sorted(pod_totals(spec, amounts).items()):
             value = (resources.get(amounts) or {}).get(name)
             if name.startswith(prefix) and value is not None and total > Quantity.parse(value):
                 shown = str(Quantity.parse(value))
@@ -47,36 +47,3 @@ def _limit_errors(spec: _Json, limits: _Json, path: str) -> Iterator[FieldError]
                 shown = str(Quantity.parse(value))
                 place = f"{path}.containers[{index}][{name}].limits"
                 yield invalid(place, shown, f"must be less than or equal to pod limits of {most}")
-
-
-def _aggregated(spec: _Json, amounts: str) -> dict[str, Quantity]:
-    """Return the sums of the containers, or of the largest phase of initialization where it is larger."""
-    totals: dict[str, Quantity] = {}
-    sidecars: dict[str, Quantity] = {}
-    largest: dict[str, Quantity] = {}
-    for container in spec.get("containers") or ():
-        _add(totals, _amounts(container, amounts))
-    for container in spec.get("initContainers") or ():
-        own = _amounts(container, amounts)
-        if container.get("restartPolicy") == "Always":
-            _add(totals, own)
-            _add(sidecars, own)
-            own = dict(sidecars)
-        else:
-            _add(own, sidecars)
-        for name, value in own.items():
-            largest[name] = max(value, largest.get(name, value))
-    for name, value in largest.items():
-        totals[name] = max(value, totals.get(name, value))
-    return totals
-
-
-def _amounts(container: _Json, amounts: str) -> dict[str, Quantity]:
-    given = container.get("resources", {}).get(amounts) or {}
-    return {name: Quantity.parse(value) for name, value in given.items()}
-
-
-def _add(totals: dict[str, Quantity], amounts: Mapping[str, Quantity]) -> None:
-    for name, value in amounts.items():
-        known = totals.get(name)
-        totals[name] = value if known is None else Quantity(known.nano + value.nano, known.written)

@@ -35,9 +35,7 @@ async def test_a_job_selects_its_pods_by_its_uid(
 
     assert created["spec"]["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
     assert created["spec"]["template"]["metadata"]["labels"] == {**(pod_labels or {}), **generated}
-    assert created["metadata"]["labels"] == (
-        created["spec"]["template"]["metadata"]["labels"] if inherited else labels
-    )
+    assert created["metadata"]["labels"] == (created["spec"]["template"]["metadata"]["labels"] if inherited else labels)
 
 
 async def test_a_manual_selector_is_kept() -> None:

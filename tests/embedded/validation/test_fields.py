@@ -19,7 +19,9 @@ _PORT_RANGE = "must be between 1 and 65535, inclusive"
         pytest.param(
             fields.nonnegative(-1, "f"), ["f: Invalid value: -1: must be greater than or equal to 0"], id="negative"
         ),
-        pytest.param(fields.positive(0, "f"), ["f: Invalid value: 0: must be greater than zero"], id="zero, not positive"),
+        pytest.param(
+            fields.positive(0, "f"), ["f: Invalid value: 0: must be greater than zero"], id="zero, not positive"
+        ),
         pytest.param(fields.port_number(65536, "f"), [f"f: Invalid value: 65536: {_PORT_RANGE}"], id="port"),
         pytest.param(fields.port_number_or_name("http", "f"), [], id="name of a port"),
         pytest.param(
@@ -47,8 +49,8 @@ _PORT_RANGE = "must be between 1 and 65535, inclusive"
             fields.positive_int_or_percent("10", "f"),
             [
                 (
-                    "f: Invalid value: \"10\": a valid percent string must be a numeric string followed by an ending '%' "
-                    "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+                    'f: Invalid value: "10": a valid percent string must be a numeric string followed by an ending '
+                    "'%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
                 )
             ],
             id="percentage",

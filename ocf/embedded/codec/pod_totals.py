@@ -1,0 +1,54 @@
+"""Totals of the resources of the containers of a pod.
+
+Source: `AggregateContainerRequests` and `AggregateContainerLimits` in `resource/helpers.go` of component-helpers.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from ocf.objects.quantity import Quantity
+
+__all__ = ["pod_totals"]
+
+_Json: TypeAlias = Mapping[str, Any]
+
+
+def pod_totals(spec: _Json, amounts: str) -> dict[str, Quantity]:
+    """Return the sums of the containers, or of the largest phase of initialization where it is larger.
+
+    Args:
+        spec: The spec of the pod.
+        amounts: What is summed, `requests` or `limits`.
+
+    Returns:
+        The amounts by resource.
+    """
+    totals: dict[str, Quantity] = {}
+    sidecars: dict[str, Quantity] = {}
+    largest: dict[str, Quantity] = {}
+    for container in spec.get("containers") or ():
+        _add(totals, _amounts(container, amounts))
+    for container in spec.get("initContainers") or ():
+        own = _amounts(container, amounts)
+        if container.get("restartPolicy") == "Always":
+            _add(totals, own)
+            _add(sidecars, own)
+            own = dict(sidecars)
+        else:
+            _add(own, sidecars)
+        for name, value in own.items():
+            largest[name] = max(value, largest.get(name, value))
+    for name, value in largest.items():
+        totals[name] = max(value, totals.get(name, value))
+    return totals
+
+
+def _amounts(container: _Json, amounts: str) -> dict[str, Quantity]:
+    given = container.get("resources", {}).get(amounts) or {}
+    return {name: Quantity.parse(value) for name, value in given.items()}
+
+
+def _add(totals: dict[str, Quantity], amounts: Mapping[str, Quantity]) -> None:
+    for name, value in amounts.items():
+        known = totals.get(name)
+        totals[name] = value if known is None else Quantity(known.nano + value.nano, known.written)
