@@ -7,10 +7,10 @@ is off by default, are not validated.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ocf.embedded.validation.fields import nonnegative, positive
+from ocf.embedded.validation.fields import nonnegative
 from ocf.embedded.validation.validation import Validation
 from ocf.objects import Manifest
-from ocf.objects.field_errors import FieldError
+from ocf.objects.field_errors import FieldError, invalid
 from ocf.objects.metadata_validation import creation_errors, update_errors
 from ocf.objects.name_validation import dns_subdomain, dns_subdomain_prefix
 
@@ -28,8 +28,9 @@ def _lease_update_errors(new: Manifest, old: Manifest) -> Iterator[FieldError]:
 
 
 def _spec_errors(spec: Mapping[str, Any]) -> Iterator[FieldError]:
-    if spec.get("leaseDurationSeconds") is not None:
-        yield from positive(spec["leaseDurationSeconds"], "spec.leaseDurationSeconds")
+    seconds = spec.get("leaseDurationSeconds")
+    if seconds is not None and seconds <= 0:
+        yield invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0")
     yield from nonnegative(spec.get("leaseTransitions"), "spec.leaseTransitions")
 
 
