@@ -23,8 +23,8 @@ These features are left out silently, because most tests do not depend on them:
 * **Controllers.** No ReplicaSets or pods are created, and no status is filled in: write it through the status
   subresource. Only garbage collection and the deletion of namespaces are simulated, after every write or when
   `collect_garbage` is called.
-* **Admission plugins, and most validation.** Names, labels, finalizers, owner references, immutable fields and
-  autoscalers are validated; the specs of most other kinds are not.
+* **Admission plugins, and some validation.** Workloads, networking, storage claims, configuration, access rules, quotas,
+  leases and autoscalers are validated; of other built-in kinds only the metadata is.
 * **Defaults** are complete for Deployment, StatefulSet, ReplicaSet, CronJob, PodTemplate, HorizontalPodAutoscaler,
   Service, Secret, Endpoints, EndpointSlice, PersistentVolumeClaim, NetworkPolicy, RoleBinding and ClusterRoleBinding. A
   Pod lacks what admission plugins add (priority, tolerations, quality of service), a DaemonSet lacks its deprecated
