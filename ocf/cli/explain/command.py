@@ -217,7 +217,9 @@ def _of_files(  # noqa: PLR0917 (the options of the command line)
         settings = override_settings(settings, inputs.own_settings)
     if inputs.history is not None:
         return explanations.explain(inputs.snapshot, inputs.history, settings=settings, now=inputs.now)
-    known = explanations.KnownHistory(inputs.snapshot.status, inputs.now, created=inputs.created)
+    known = explanations.KnownHistory(
+        inputs.snapshot.status, inputs.now, created=inputs.created, scaled_up=inputs.scaled_up
+    )
     return explanations.explain_unknown(inputs.snapshot, known, settings=settings, now=inputs.now)
 
 

@@ -10,31 +10,48 @@ from ocf.autoscaling.explain import RescaleEvent
 from ocf.objects import Manifest, get_field
 from ocf.objects.timestamps import parse_time
 
-__all__ = ["creation_time", "read_events", "rescale_events"]
+__all__ = ["creation_time", "events_about", "read_events", "rescale_events"]
 
 
 def read_events(events: Iterable[Manifest]) -> tuple[Manifest, ...]:
     """Return the parts of events that are shown, the latest event first.
 
     Args:
-        events: Events of `v1`.
+        events: Events of `v1` or `events.k8s.io/v1`; those without a time are left out.
     """
-    return tuple(sorted(map(_event, events), key=lambda each: parse_time(each["at"]), reverse=True))
+    read = (_event(each) for each in events)
+    return tuple(sorted((each for each in read if each["at"]), key=lambda each: parse_time(each["at"]), reverse=True))
+
+
+def events_about(events: Iterable[Manifest], kind: str, name: str, namespace: str) -> Iterator[Manifest]:
+    """Yield the events about one object.
+
+    Args:
+        events: Events of `v1` or `events.k8s.io/v1`.
+        kind: The kind of the object.
+        name: Its name.
+        namespace: Its namespace.
+    """
+    for each in events:
+        about = each.get("involvedObject") or each.get("regarding") or {}
+        if (about.get("kind"), about.get("name"), about.get("namespace") or namespace) == (kind, name, namespace):
+            yield each
 
 
 def _event(event: Manifest) -> Manifest:
     times: Sequence[Any] = (
         (event.get("series") or {}).get("lastObservedTime"),
         event.get("lastTimestamp"),
+        event.get("deprecatedLastTimestamp"),
         event.get("eventTime"),
-        event["metadata"].get("creationTimestamp"),
+        (event.get("metadata") or {}).get("creationTimestamp"),
     )
     return {
         "type": event.get("type") or "Normal",
         "reason": event.get("reason") or "",
-        "message": event.get("message") or "",
-        "count": event.get("count") or 1,
-        "at": next(each for each in times if each),
+        "message": event.get("message") or event.get("note") or "",
+        "count": event.get("count") or event.get("deprecatedCount") or 1,
+        "at": next((each for each in times if each), ""),
     }
 
 

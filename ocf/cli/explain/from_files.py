@@ -16,7 +16,8 @@ from ocf.autoscaling.algorithm import (
     Snapshot,
 )
 from ocf.autoscaling.api.versions import read_hpa
-from ocf.cli.explain.events import creation_time
+from ocf.autoscaling.explain import RescaleEvent, scaled_up
+from ocf.cli.explain.events import creation_time, events_about, read_events, rescale_events
 from ocf.cli.explain.input_validation import check, check_target, entries
 from ocf.cli.explain.metric_files import MEASUREMENTS, read_metric
 from ocf.cli.manifest_files import Document, read_documents
@@ -45,6 +46,7 @@ class SnapshotInput:
         notes: What was filled in.
         own_settings: The settings of a HorizontalAutoscaler; None if it has none.
         created: When the autoscaler was created; None if the files do not say it.
+        scaled_up: Whether its last rescale added replicas, by its events; None if the files do not say it.
     """
 
     snapshot: Snapshot
@@ -53,6 +55,7 @@ class SnapshotInput:
     notes: tuple[str, ...] = ()
     own_settings: Mapping[str, Any] | None = None
     created: datetime | None = None
+    scaled_up: bool | None = None
 
 
 class _Found(NamedTuple):
@@ -117,7 +120,14 @@ def read_input(paths: Sequence[str], name: str | None, *, gates: FeatureGates, n
         notes=tuple(files.notes),
         own_settings=get_field(chosen.manifest, ("spec", "settings")) if chosen.manifest["kind"] == _OWN else None,
         created=creation_time(hpa),
+        scaled_up=scaled_up(_rescales(files, chosen.manifest), snapshot.status.last_scale_time),
     )
+
+
+def _rescales(files: _Files, autoscaler: Manifest) -> Iterator[RescaleEvent]:
+    namespace = _namespace(autoscaler) or "default"
+    about = events_about(files.of("Event"), autoscaler["kind"], _name(autoscaler), namespace)
+    return rescale_events(read_events(about))
 
 
 def _read(paths: Sequence[str]) -> _Files:

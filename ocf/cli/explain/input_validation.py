@@ -116,8 +116,18 @@ _TEMPLATE: Final = struct(metadata=METADATA, spec=_POD_SPEC)
 _WORKLOAD: Final = struct(
     **_ANY_OBJECT, spec=struct(replicas=_INT32, selector=anything, template=_TEMPLATE), status=_SIZE
 )
+_ABOUT: Final = struct(kind=text, name=text, namespace=text)
+_EVENT: Final = struct(
+    **_ANY_OBJECT,
+    **dict.fromkeys(("involvedObject", "regarding"), _ABOUT),
+    **dict.fromkeys(("type", "reason", "message", "note"), text),
+    **dict.fromkeys(("count", "deprecatedCount"), _INT32),
+    **dict.fromkeys(("lastTimestamp", "deprecatedLastTimestamp", "eventTime"), instant),
+    series=struct(lastObservedTime=instant),
+)
 _BY_KIND: Final[Mapping[str, Reader]] = {
     "Pod": struct(**_ANY_OBJECT, spec=_POD_SPEC, status=_POD_STATUS),
     _OWN: struct(**_ANY_OBJECT, spec=struct(settings=struct()), status=struct()),
+    "Event": _EVENT,
     "Scale": struct(**_ANY_OBJECT, spec=_SIZE, status=struct(replicas=_INT32, selector=text)),
 }
