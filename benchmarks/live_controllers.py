@@ -28,7 +28,7 @@ from ocf.testing.envtest.binaries import REMEDY
 from ocf.testing.envtest.startup import free_port
 from ocf.testing.metrics_stub import MetricsStub
 
-__all__ = ["small_suite", "suite"]
+__all__ = ["small_suite", "suite", "syncs_of"]
 
 _SIZES: Final = (200, 1_000, 2_000)
 _PERIOD: Final = timedelta(seconds=15)
@@ -116,7 +116,7 @@ class _Environment:
         async def usage() -> _Usage:
             text = await _metrics(f"https://127.0.0.1:{self._ports[-1]}/metrics")
             found = {name: float(value) for name, value in _PROCESS.findall(text)}
-            return _Usage(_syncs(text), found["cpu_seconds_total"], found["resident_memory_bytes"] / 2**20)
+            return _Usage(syncs_of(text), found["cpu_seconds_total"], found["resident_memory_bytes"] / 2**20)
 
         with ExitStack() as stack:
             await asyncio.to_thread(stack.enter_context, controllers)
@@ -131,7 +131,7 @@ class _Environment:
 
             async def usage() -> _Usage:
                 text = await _metrics(f"http://127.0.0.1:{port}/metrics")
-                return _Usage(_syncs(text), cpu_seconds(program), resident(program))
+                return _Usage(syncs_of(text), cpu_seconds(program), resident(program))
 
             return await self._cost(usage)
 
@@ -156,7 +156,12 @@ async def _metrics(url: str) -> str:
         return "process_cpu_seconds_total 0\nprocess_resident_memory_bytes 0\n"
 
 
-def _syncs(text: str) -> float:
+def syncs_of(text: str) -> float:
+    """Return how many syncs a controller has made, from its metrics.
+
+    Args:
+        text: The metrics in the text format of Prometheus.
+    """
     return sum(float(value) for value in _SYNCS.findall(text))
 
 

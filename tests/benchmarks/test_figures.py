@@ -98,6 +98,21 @@ def test_the_ratio_of_a_count_is_taken_to_another_of_its_suite() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("value", "limit", "holds"),
+    [
+        pytest.param(5, None, True, id="as much as is allowed"),
+        pytest.param(6, None, False, id="more"),
+        pytest.param(5, 4, False, id="beyond its limit"),
+    ],
+)
+def test_the_ratio_of_a_count_may_be_limited(value: int, limit: int | None, holds: bool) -> None:
+    other = Count(name="a.theirs", what="", value=10)
+    ours = Count(name="a.ours", what="", value=value, limit=limit, against="a.theirs", share=0.5)
+    figure = counted(ours, [other, ours])
+    assert (figure.holds, figure.share) == (holds, 0.5)
+
+
 def test_a_count_that_is_compared_with_none_has_no_ratio() -> None:
     suite = [Count(name="a.bare", what="", value=0), Count(name="a.own", what="", value=2, against="a.bare")]
 
