@@ -11,8 +11,10 @@ from ocf.cluster.protocol import Subresource
 from ocf.embedded.api.status_errors import go_json
 from ocf.embedded.managedfields.fieldset import FieldSet
 from ocf.embedded.registry import certificate_requests, pod_resizes
+from ocf.embedded.validation.go_structs import go_diff
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
+from ocf.objects.json_equality import equal_json
 from ocf.objects.name_validation import qualified_name
 from ocf.schema.builtin import ApiResource
 
@@ -54,17 +56,14 @@ def _ephemeral(new: Manifest, live: Manifest, _now: str) -> Manifest:
 
 def _ephemeral_problems(new: Manifest, live: Manifest) -> Iterator[FieldProblem]:
     path = "spec.ephemeralContainers"
-    wanted = new["spec"].get("ephemeralContainers") or []
-    for index, container in enumerate(wanted):
-        for name in ("name", "image"):
-            if not container.get(name):
-                yield FieldProblem(f"{path}[{index}].{name}", "Required value")
-    found = {container.get("name"): container for container in wanted}
-    for old in live["spec"].get("ephemeralContainers") or []:
-        if old["name"] not in found:
-            yield FieldProblem(path, f'Forbidden: existing ephemeral containers "{old["name"]}" may not be removed\n')
-        elif found[old["name"]] != old:
-            yield FieldProblem(path, f'Forbidden: existing ephemeral containers "{old["name"]}" may not be changed\n')
+    found = {container["name"]: container for container in new["spec"].get("ephemeralContainers") or ()}
+    for old in live["spec"].get("ephemeralContainers") or ():
+        name = old["name"]
+        if name not in found:
+            yield FieldProblem(path, f'Forbidden: existing ephemeral containers "{name}" may not be removed\n')
+        elif not equal_json(found[name], old):
+            text = f'existing ephemeral containers "{name}" may not be changed'
+            yield FieldProblem(path, f"Forbidden: {text}\n{go_diff('EphemeralContainer', old, found[name])}")
 
 
 def _resized(new: Manifest, live: Manifest, _now: str) -> Manifest:

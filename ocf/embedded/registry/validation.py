@@ -69,25 +69,31 @@ def update_problems(
     Returns:
         The violations; empty if the new object is valid.
     """
-    known = update_errors(manifest, live, resource.group_kind, subresource)
+    known, part = update_errors(manifest, live, resource.group_kind, subresource), part_of(resource, subresource)
     if known is not None:
-        return [FieldProblem(error.path, error.message) for error in known]
+        found = [FieldProblem(error.path, error.message) for error in known]
+        return [*found, *part.problems(manifest, live)] if part else found
     problems = [
         *_metadata_problems(manifest["metadata"], resource),
         *_new_finalizer_problems(manifest["metadata"], live["metadata"]),
         *_deletion_problems(manifest["metadata"], live["metadata"]),
     ]
-    if part := part_of(resource, subresource):
+    if part:
         return [*problems, *part.problems(manifest, live)]
     if resource.schema is not None:
         problems += custom_update_problems(manifest, live, resource.schema, subresource)
         problems += _count_problems(manifest, resource, spec=subresource is None)
         return [*problems, *_rule_problems(manifest, live, resource, problems)]
+    return problems if subresource else [*problems, *_builtin_problems(manifest, live, resource)]
+
+
+def _builtin_problems(manifest: Manifest, live: Manifest, resource: ApiResource) -> Iterator[FieldProblem]:
     if resource.group_kind == _DEFINITION:
-        return problems if subresource else [*problems, *definition_problems(manifest, live)]
-    if resource.group_kind == _AUTOSCALER:
-        return problems if subresource else [*problems, *_autoscaler_problems(manifest, live)]
-    return [*problems, *_body_problems(manifest, resource)]
+        yield from definition_problems(manifest, live)
+    elif resource.group_kind == _AUTOSCALER:
+        yield from _autoscaler_problems(manifest, live)
+    else:
+        yield from _body_problems(manifest, resource)
 
 
 def _new_finalizer_problems(new: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[FieldProblem]:

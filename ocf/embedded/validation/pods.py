@@ -200,6 +200,25 @@ def _status_errors(new: Manifest, live: Manifest) -> Iterator[FieldError]:
     yield from annotation_update_errors(new, live, "metadata.annotations")
 
 
+def _ephemeral_errors(new: Manifest, live: Manifest) -> Iterator[FieldError]:
+    yield from metadata_update_errors(new["metadata"], live["metadata"])
+    yield from _pod_errors(new)
+    yield from annotation_update_errors(new, live, "metadata.annotations")
+
+
+def _resize_errors(new: Manifest, live: Manifest) -> Iterator[FieldError]:
+    yield from metadata_update_errors(new["metadata"], live["metadata"])
+    yield from _pod_errors(new)
+
+
+_PARTS: Final = {
+    Subresource.STATUS: _status_errors,
+    Subresource.EPHEMERAL_CONTAINERS: _ephemeral_errors,
+    Subresource.RESIZE: _resize_errors,
+}
+"""Rules for the subresources of a pod; what they may change is validated by the subresources themselves."""
+
+
 def _template_create_errors(template: Manifest) -> Iterator[FieldError]:
     yield from metadata_errors(template["metadata"])
     yield from pod_template_errors(template["template"], "template")
@@ -211,6 +230,6 @@ def _template_update_errors(new: Manifest, live: Manifest) -> Iterator[FieldErro
 
 
 VALIDATIONS: Final = {
-    "Pod": Validation(_create_errors, _update_errors, {Subresource.STATUS: _status_errors}),
+    "Pod": Validation(_create_errors, _update_errors, _PARTS),
     "PodTemplate": Validation(_template_create_errors, _template_update_errors),
 }
