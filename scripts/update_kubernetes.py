@@ -8,6 +8,7 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 * `schema`: the table of built-in kinds, `ocf/schema/builtin.json.gz`
 * `openapi`: discovery and OpenAPI of the embedded server, `ocf/embedded/http/{served.json.gz,openapi.json.xz}`
 * `protobuf`: its table of protobuf fields, `ocf/embedded/http/protobuf.json.gz`
+* `structs`: the Go structs that messages show, `ocf/embedded/validation/structs.json.gz`
 * `http`: responses over HTTP, `tests/embedded/http/recorded`
 * `corpus`: validation of HPAs, `tests/autoscaling/{validation,api}/data`
 * `validation`: verdicts on valid and invalid objects of built-in kinds, `tests/embedded/validation/recorded`
@@ -16,7 +17,7 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 * `syncs`: syncs of the real kube-controller-manager, `tests/controllers/hpa/comparison/data`
 * `scheduling`: decisions of the scheduler, `tests/nodegroups/data/scheduler.jsonl.xz`
 
-The same release gives the same bytes for the first three; the others record times and random names. `make test` then
+The same release gives the same bytes for the first four; the others record times and random names. `make test` then
 compares: what fails is what the release changed.
 """
 
@@ -113,8 +114,12 @@ def script(name: str, *words: str | Path) -> None:
 def sources() -> dict[str, Path]:
     """Download the Go modules of the API types; return the folder of each."""
     version = f"v0.{KUBERNETES_VERSION.removeprefix('1.')}"
-    modules = [f"k8s.io/{name}@{version}" for name in STAGED]
-    done = subprocess.run(["go", "mod", "download", "-json", *modules], check=True, capture_output=True, text=True)  # noqa: S603, S607 (Go of this machine)
+    return modules(*(f"k8s.io/{name}@{version}" for name in STAGED))
+
+
+def modules(*versions: str) -> dict[str, Path]:
+    """Download Go modules; return the folder of each by its path."""
+    done = subprocess.run(["go", "mod", "download", "-json", *versions], check=True, capture_output=True, text=True)  # noqa: S603, S607 (Go of this machine)
     decoder, text, found = json.JSONDecoder(), done.stdout.strip(), dict[str, Path]()
     while text:
         module, end = decoder.raw_decode(text)
@@ -138,6 +143,12 @@ def openapi(servers: Servers) -> None:
 def protobuf(_: Servers) -> None:
     """Generate the table of protobuf fields."""
     script("generate_protobuf", *(folder for path, folder in sources().items() if "aggregator" not in path))
+
+
+def structs(_: Servers) -> None:
+    """Generate the table of the Go structs that messages show."""
+    kubernetes = modules(f"k8s.io/kubernetes@v{KUBERNETES_VERSION}")["k8s.io/kubernetes"]
+    script("generate_structs", kubernetes, sources()["k8s.io/api"])
 
 
 def http(servers: Servers) -> None:
@@ -173,7 +184,8 @@ def scheduling(_: Servers) -> None:
 
 
 STEPS: Final[dict[str, Callable[[Servers], None]]] = {
-    step.__name__: step for step in (schema, openapi, protobuf, http, corpus, validation, decisions, syncs, scheduling)
+    step.__name__: step
+    for step in (schema, openapi, protobuf, structs, http, corpus, validation, decisions, syncs, scheduling)
 }
 
 
