@@ -23,7 +23,7 @@ These features are left out silently, because most tests do not depend on them:
 * **Controllers.** No ReplicaSets or pods are created, and no status is filled in: write it through the status
   subresource. Only garbage collection and the deletion of namespaces are simulated, after every write or when
   `collect_garbage` is called.
-* **Admission plugins, and some validation.** Workloads, networking, storage claims, configuration, access rules, quotas,
+* **Admission plugins, and some validation.** Workloads, networking, claims, configuration, access rules, quotas,
   leases and autoscalers are validated; of other built-in kinds only the metadata is.
 * **Defaults** are complete for Pod, PodTemplate, Deployment, StatefulSet, ReplicaSet, Job, CronJob,
   HorizontalPodAutoscaler, Service, Secret, Endpoints, EndpointSlice, PersistentVolumeClaim, NetworkPolicy, RoleBinding
