@@ -11,7 +11,6 @@ from ocf.cluster.protocol import Subresource
 from ocf.embedded.api.status_errors import go_json
 from ocf.embedded.managedfields.fieldset import FieldSet
 from ocf.embedded.registry import certificate_requests, pod_resizes
-from ocf.embedded.validation.go_structs import go_diff
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
@@ -62,6 +61,8 @@ def _ephemeral_problems(new: Manifest, live: Manifest) -> Iterator[FieldProblem]
         if name not in found:
             yield FieldProblem(path, f'Forbidden: existing ephemeral containers "{name}" may not be removed\n')
         elif not equal_json(found[name], old):
+            from ocf.embedded.validation.go_structs import go_diff
+
             text = f'existing ephemeral containers "{name}" may not be changed'
             yield FieldProblem(path, f"Forbidden: {text}\n{go_diff('EphemeralContainer', old, found[name])}")
 
