@@ -8,7 +8,7 @@ types, merge keys and resources of the built-in kinds come from a table that was
 
 Custom kinds are created as CustomResourceDefinitions, with structural schemas, defaults, pruning, several versions and
 the status and scale subresources. `CustomKind` is a shorter way to add a kind without a schema. Admission webhooks are
-called if webhook configurations exist.
+called if webhook configurations exist, conversion webhooks if a CustomResourceDefinition has one.
 
 CEL rules of the schemas (`x-kubernetes-validations`), match conditions of webhooks and ValidatingAdmissionPolicies are
 evaluated; this needs `ocf[cel]`. The cost of a rule is not
@@ -16,7 +16,7 @@ estimated: a rule that a real API server rejects as too expensive is accepted he
 too many steps.
 
 Features that are not supported are rejected with an `ApiError`: rarely used parts of CEL,
-MutatingAdmissionPolicies, conversion webhooks, and aggregated API servers (`APIService`).
+MutatingAdmissionPolicies, and aggregated API servers (`APIService`).
 
 These features are left out silently, because most tests do not depend on them:
 

@@ -32,7 +32,7 @@ from ocf.embedded.registry import created_parts, generic_store, verbs
 from ocf.embedded.registry import scale as scale_subresource
 from ocf.embedded.registry.pages import BATCH, read_page
 from ocf.embedded.registry.pending_write import PendingWrite, run_without_admission
-from ocf.embedded.registry.registry import Registry
+from ocf.embedded.registry.registry import Registry, kind_of
 from ocf.embedded.registry.request_checks import require_subresource
 from ocf.embedded.registry.selectors import selection
 from ocf.embedded.registry.storage import Storage
@@ -171,7 +171,7 @@ class EmbeddedCluster:
         with self._recording(_request_for_key(Verb.GET, key, subresource)):
             resource = self._registry.resource(key.api_version, key.kind)
             require_subresource(resource, key.name, subresource)
-            found = self._registry.find(resource, key)
+            found = await self._dispatcher.ready(lambda: self._registry.find(resource, key))
             if subresource is Subresource.SCALE:
                 return scale_subresource.scale_of(found, resource)
             return self._registry.copy(found)
@@ -190,7 +190,15 @@ class EmbeddedCluster:
     async def _page(self, api_version: str, kind: str, options: ListOptions) -> ObjectList:
         """Read one page; its items are those of the store, and must not be changed."""
         with self._recording(Request(Verb.LIST, api_version, kind, options.namespace)):
-            return await read_page(self._registry, self._registry.resource(api_version, kind), options)
+            resource = self._registry.resource(api_version, kind)
+            if not self._registry.has_converter(resource):
+                return await read_page(self._registry, resource, options)
+            if options.label_selector or options.field_selector:
+                every = [stored for _, stored in self._registry.store.objects(kind_of(resource), options.namespace)]
+                await self._dispatcher.ready(lambda: self._registry.require_converted(resource, every))
+            page = await read_page(self._registry, resource, options)
+            await self._dispatcher.ready(lambda: self._registry.require_converted(resource, page.items))
+            return page
 
     async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
         """Report changes to the objects of a kind, until the timeout of the options.
@@ -208,7 +216,8 @@ class EmbeddedCluster:
             if "watch" not in resource.verbs:
                 raise method_not_allowed()
             selects = selection(resource, options.label_selector, options.field_selector)
-            scope = WatchSelector(self._registry, resource, options.namespace, selects)
+            ready = self._dispatcher.ready if self._registry.has_converter(resource) else None
+            scope = WatchSelector(self._registry, resource, options.namespace, selects, ready)
             version = read_version(options.resource_version)
         every, timeout = self._bookmark_every, options.timeout
         async for event in follow(scope, version, bookmark_every=every, seconds=timeout):
@@ -315,7 +324,7 @@ class EmbeddedCluster:
 
     async def _write(self, plan: Callable[[], PendingWrite[Result]], outcome: _Outcome) -> Result:
         """Run a write, with admission if webhooks or policies are configured."""
-        if self._registry.has_admission():
+        if self._registry.has_admission() or self._registry.has_converters():
             result, outcome.changed = await self._dispatcher.run(plan)
             return result
         before = self._registry.store.version

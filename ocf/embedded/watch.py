@@ -1,9 +1,9 @@
 """Watch events of one watch, derived from the changes of a store."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from ocf.cluster.protocol import EventType
 from ocf.embedded.api.status_errors import expired
@@ -15,6 +15,10 @@ from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
 
 __all__ = ["StoredEvent", "WatchSelector", "follow", "read_version"]
+
+
+Ready: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Function that repeats a computation after calls of conversion webhooks, and returns its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +68,14 @@ class WatchSelector:
         resource: The kind.
         namespace: The namespace; empty for all.
         selects: Predicate for the objects; None for all.
+        ready: Repeats a computation after calls of conversion webhooks; None if none converts the objects.
     """
 
     registry: Registry
     resource: ApiResource
     namespace: str
     selects: Predicate | None
+    ready: Ready | None = None
 
     def event(self, change: Change) -> StoredEvent | None:
         """Return the event for a change in a store.
@@ -146,8 +152,8 @@ async def follow(
     store = scope.registry.store
     timer = _Timer.starting(seconds)
     if version == 0:
-        version = store.version
-        for initial in (*scope.existing(), scope.bookmark(version, initial_end=True)):
+        existing, version = await _existing(scope)
+        for initial in (*existing, scope.bookmark(version, initial_end=True)):
             yield initial
     reported_version = version
     while True:
@@ -155,7 +161,7 @@ async def follow(
             raise expired(f"too old resource version: {version} ({store.forgotten})")
         for change in store.since(version):
             version = change.version
-            found = scope.event(change)
+            found = scope.event(change) if scope.ready is None else await _event(scope, change, scope.ready)
             if found is not None:
                 reported_version = version
                 yield found
@@ -204,3 +210,22 @@ class _Timer:
     def ended(self) -> bool:
         """Whether the watch is over."""
         return self.end is not None and asyncio.get_running_loop().time() >= self.end
+
+
+async def _existing(scope: WatchSelector) -> tuple[list[StoredEvent], int]:
+    """Return an event for each existing object, and their resource version; a webhook of the kind has converted them."""
+    store, ready = scope.registry.store, scope.ready
+    if ready is None:
+        return scope.existing(), store.version
+    events, version = await ready(lambda: (scope.existing(), store.version))
+    stored = [event.stored for event in events]
+    await ready(lambda: scope.registry.require_converted(scope.resource, stored))
+    return events, version
+
+
+async def _event(scope: WatchSelector, change: Change, ready: Ready) -> StoredEvent | None:
+    """Return the event for a change, after the conversion of its object by a webhook."""
+    event: StoredEvent | None = await ready(lambda: scope.event(change))
+    if event is not None:
+        await ready(lambda: scope.registry.require_converted(scope.resource, (event.stored,)))
+    return event

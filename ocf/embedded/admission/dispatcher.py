@@ -8,13 +8,14 @@ network.
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from ocf.embedded.admission import review as reviews
 from ocf.embedded.admission.errors import UnansweredError
 from ocf.embedded.admission.matching import WebhookCall, matching_call, webhooks
 from ocf.embedded.api.status_errors import forbidden
-from ocf.embedded.registry.conversion import convert
+from ocf.embedded.registry.conversion_review import ConversionNeeded, conversion_review, converted_objects, failed
 from ocf.embedded.registry.pending_write import ObjectChangedError, PendingWrite, Phase, Review
 from ocf.embedded.registry.registry import Registry
 from ocf.embedded.registry.request_checks import decode
@@ -29,6 +30,7 @@ __all__ = ["AdmissionClient", "Dispatcher"]
 Result = TypeVar("Result")
 
 _MAX_ATTEMPTS: Final = 10
+_CONVERSION_SECONDS: Final = 30.0
 
 
 class AdmissionClient(Protocol):
@@ -78,7 +80,7 @@ class Dispatcher:
         """
         for _ in range(_MAX_ATTEMPTS):
             try:
-                return await self._drive(plan())
+                return await self._converted(plan)
             except ObjectChangedError:
                 continue
         message = (
@@ -86,12 +88,54 @@ class Dispatcher:
         )
         raise api_error(message, code=409, reason="Conflict")
 
+    async def _converted(self, plan: Callable[[], PendingWrite[Result]]) -> tuple[Result, bool]:
+        """Run a write; begin again after each conversion of objects before admission."""
+        while True:
+            try:
+                return await self._drive(plan())
+            except ConversionNeeded as needed:
+                request = needed
+            await self._convert(request)
+
+    async def ready(self, compute: Callable[[], Result]) -> Result:
+        """Compute a value; call conversion webhooks for the objects that it needs in other versions.
+
+        Args:
+            compute: The computation; it is repeated after each call, so it must not change anything.
+
+        Returns:
+            Its result.
+
+        Raises:
+            ApiError: If a webhook cannot convert an object.
+        """
+        while True:
+            try:
+                return compute()
+            except ConversionNeeded as needed:
+                request = needed
+            await self._convert(request)
+
+    async def _convert(self, needed: ConversionNeeded) -> None:
+        review = conversion_review(needed, self._registry.new_uid())
+        try:
+            body = await self._ask(needed.webhook, review, _CONVERSION_SECONDS)
+        except UnansweredError as error:
+            raise failed(needed, f"failed: {str(error).removeprefix('failed to call webhook: ')}") from error
+        converted = converted_objects(needed, body, review)
+        for before, after in zip(needed.manifests, converted, strict=True):
+            self._registry.conversions.add(before, needed.target.api_version, after)
+
     async def _drive(self, write: PendingWrite[Result]) -> tuple[Result, bool]:
         before = self._registry.store.version
         try:
             review = next(write)
             while True:
-                admitted = await self._admit(review)
+                if isinstance(review, ConversionNeeded):
+                    await self._convert(review)
+                    admitted = None
+                else:
+                    admitted = await self._admit(review)
                 before = self._registry.store.version
                 review = write.send(admitted)
         except StopIteration as stop:
@@ -104,8 +148,9 @@ class Dispatcher:
         if review.phase is Phase.MUTATING:
             return await self._run_mutating(hooks, review)
         if self._registry.has_policies():
-            self._enforce_policies(review)
-        calls = [call for hook in hooks if (call := self._matching(hook, review)) is not None]
+            await self.ready(lambda: self._enforce_policies(review))
+        matching = [await self.ready(partial(self._matching, hook, review)) for hook in hooks]
+        calls = [call for call in matching if call is not None]
         errors = await asyncio.gather(*(self._call_validating(call, review) for call in calls))
         for error in filter(None, errors):
             raise error
@@ -128,8 +173,8 @@ class Dispatcher:
         from ocf.embedded.admission.conditions import ConditionError, conditions_match
 
         values = {
-            "object": reviews.converted(review.object, call.resource, review),
-            "oldObject": reviews.converted(review.old, call.resource, review),
+            "object": reviews.converted(self._registry, review.object, call.resource, review),
+            "oldObject": reviews.converted(self._registry, review.old, call.resource, review),
             "request": reviews.admission_request(call.resource, review),
         }
         try:
@@ -150,7 +195,7 @@ class Dispatcher:
         again: list[WebhookCall] = []
         done: list[WebhookCall] = []
         for hook in hooks:
-            call = self._matching(hook, review)
+            call = await self.ready(partial(self._matching, hook, review))
             if call is None:
                 continue
             changed = await self._call_mutating(call, review)
@@ -160,7 +205,7 @@ class Dispatcher:
                 again = [earlier for earlier in done if earlier.is_reinvoked]
             done.append(call)
         for earlier in again:
-            call = self._matching(earlier.webhook, review)
+            call = await self.ready(partial(self._matching, earlier.webhook, review))
             if call is not None:
                 review = replace(review, object=await self._call_mutating(call, review))
         return review.object
@@ -171,14 +216,16 @@ class Dispatcher:
         if response is None or review.object is None:
             return review.object
         try:
-            return self._apply_patch(call, review, review.object, response)
+            return await self.ready(partial(self._apply_patch, call, review, review.object, response))
         except ValueError as error:
             raise api_error(f"Internal error occurred: {error}", code=500, reason="InternalError") from error
 
-    @staticmethod
-    def _apply_patch(call: WebhookCall, review: Review, manifest: Manifest, response: Mapping[str, Any]) -> Manifest:
+    def _apply_patch(
+        self, call: WebhookCall, review: Review, manifest: Manifest, response: Mapping[str, Any]
+    ) -> Manifest:
         if review.options.subresource is not None and not review.options.subresource.shows_object:
             return reviews.patched_object(manifest, response)
+        convert = self._registry.convert
         seen = convert(manifest, review.resource, call.resource)
         wanted = reviews.patched_object(seen, response)
         if wanted is seen:
@@ -193,7 +240,8 @@ class Dispatcher:
             raise error
         uid = self._registry.new_uid()
         try:
-            body = await self._ask(call, copy_json(reviews.admission_review(call, review, uid)))
+            sent = await self.ready(lambda: reviews.admission_review(self._registry, call, review, uid))
+            body = await self._ask(call.webhook, copy_json(sent), call.seconds)
             response, problem = reviews.read_response(body, uid)
         except UnansweredError as unanswered:
             response, problem = {}, str(unanswered)
@@ -208,9 +256,9 @@ class Dispatcher:
             raise denial
         return response
 
-    async def _ask(self, call: WebhookCall, review: Manifest) -> Any:
+    async def _ask(self, webhook: Mapping[str, Any], review: Manifest, seconds: float) -> Any:
         if self._admission is None:
             from ocf.embedded.admission.webhook_client import HttpAdmissionClient
 
             self._admission = HttpAdmissionClient()
-        return await self._admission.ask(call.webhook, review, seconds=call.seconds)
+        return await self._admission.ask(webhook, review, seconds=seconds)

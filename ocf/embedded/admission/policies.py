@@ -112,6 +112,7 @@ class PolicyEngine:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._policies: dict[str, _Policy] = {}
+        self._warnings: list[str] = []
 
     def enforce(self, review: Review) -> None:
         """Evaluate all policies for a write, and pass on their warnings.
@@ -126,11 +127,15 @@ class PolicyEngine:
             # Otherwise a broken policy could prevent its own change. Webhook configurations are not exempt.
             return
         denied: list[tuple[str, str, _Denial]] = []
+        self._warnings = []
         bindings = [binding for _, binding in self._registry.store.objects(_BINDING)]
         for (_, name), policy in self._registry.store.objects(_POLICY):
             bound = [binding for binding in bindings if binding["spec"]["policyName"] == name]
             if bound:
                 denied += self._evaluate(self._compiled(name, policy), bound, review)
+        # Not before all policies are evaluated: the evaluation is repeated if an object has to be converted.
+        for text in self._warnings:
+            review.options.warn(text)
         if denied:
             raise _error(review, *denied[0])
 
@@ -162,7 +167,7 @@ class PolicyEngine:
                 if denial.config or "Deny" in actions:
                     yield *place, denial
                 if not denial.config and "Warn" in actions:
-                    review.options.warn(
+                    self._warnings.append(
                         f"Validation failed for ValidatingAdmissionPolicy '{place[0]}' with binding '{place[1]}': "
                         f"{denial.message}"
                     )
@@ -185,8 +190,8 @@ class PolicyEngine:
                 yield _Denial(f"failed to configure binding: {error}", config=True)
             return
         values = {
-            "object": converted(review.object, resource, review),
-            "oldObject": converted(review.old, resource, review),
+            "object": converted(self._registry, review.object, resource, review),
+            "oldObject": converted(self._registry, review.old, resource, review),
             "request": admission_request(resource, review),
         }
         for param in params:

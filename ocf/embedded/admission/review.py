@@ -15,8 +15,8 @@ from ocf.cluster.protocol import Subresource
 from ocf.embedded.admission.matching import WebhookCall, request_namespace
 from ocf.embedded.api.status_errors import invalid
 from ocf.embedded.patch.json_patch import PatchError, json_patch
-from ocf.embedded.registry.conversion import convert
 from ocf.embedded.registry.pending_write import Review, WriteOperation
+from ocf.embedded.registry.registry import Registry
 from ocf.errors import ApiError, FieldProblem, StatusCause, api_error
 from ocf.objects import Manifest, get_field
 from ocf.schema.builtin import ApiResource
@@ -43,10 +43,11 @@ _OPTIONS: Final = {
 _LOWEST_ERROR_CODE: Final = 400
 
 
-def admission_review(call: WebhookCall, review: Review, uid: str) -> Manifest:
+def admission_review(registry: Registry, call: WebhookCall, review: Review, uid: str) -> Manifest:
     """Return the AdmissionReview to send to a webhook.
 
     Args:
+        registry: The registry of the server.
         call: The webhook.
         review: The write.
         uid: Identifies the request; the response must repeat it.
@@ -57,8 +58,8 @@ def admission_review(call: WebhookCall, review: Review, uid: str) -> Manifest:
     request: dict[str, Any] = {
         "uid": uid,
         **admission_request(call.resource, review),
-        "object": converted(review.object, call.resource, review),
-        "oldObject": converted(review.old, call.resource, review),
+        "object": converted(registry, review.object, call.resource, review),
+        "oldObject": converted(registry, review.old, call.resource, review),
     }
     return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
 
@@ -108,11 +109,11 @@ def _resource(resource: ApiResource) -> dict[str, str]:
     return {"group": resource.group, "version": resource.version, "resource": resource.plural}
 
 
-def converted(manifest: Manifest | None, resource: ApiResource, review: Review) -> Manifest | None:
+def converted(registry: Registry, manifest: Manifest | None, resource: ApiResource, review: Review) -> Manifest | None:
     """Return the object of a write in the API version that a rule matched; objects of subresources stay as they are."""
     if manifest is None or review.options.subresource in _PARTS:
         return manifest
-    return convert(manifest, review.resource, resource)
+    return registry.convert(manifest, review.resource, resource)
 
 
 def _request_options(review: Review) -> dict[str, Any]:

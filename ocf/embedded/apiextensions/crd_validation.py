@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ocf.embedded.api.cel_usage import has_rules
-from ocf.embedded.api.status_errors import go_json, unsupported
+from ocf.embedded.api.status_errors import go_json
 from ocf.embedded.apiextensions.structural_schema import schema_problems
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
@@ -34,8 +34,7 @@ def definition_problems(definition: Manifest, live: Manifest | None) -> list[Fie
         The violations; empty if it is valid.
 
     Raises:
-        BadRequestError: If it uses a feature that the embedded cluster does not support: some functions of CEL, or
-            conversion by a webhook.
+        BadRequestError: If its rules use a feature of CEL that the embedded cluster does not support.
     """
     spec = definition["spec"]
     problems = [
@@ -52,14 +51,7 @@ def definition_problems(definition: Manifest, live: Manifest | None) -> list[Fie
     if spec.get("preserveUnknownFields"):
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         problems.append(FieldProblem("spec.preserveUnknownFields", f"Invalid value: true: {text}"))
-    if not problems:
-        _require_supported_conversion(spec)
     return problems
-
-
-def _require_supported_conversion(spec: _Spec) -> None:
-    if spec["conversion"]["strategy"] != "None":
-        raise unsupported("convert custom resources by a webhook", "use conversion strategy None")
 
 
 def _invalid(path: str, value: Any, text: str) -> FieldProblem:

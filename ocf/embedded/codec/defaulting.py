@@ -221,7 +221,9 @@ def _network_policy(manifest: Manifest) -> Manifest:
 
 def _definition(manifest: Manifest) -> Manifest:
     spec = manifest["spec"]
-    spec.setdefault("conversion", {"strategy": "None"})
+    conversion = spec.setdefault("conversion", {"strategy": "None"})
+    if service := ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("service"):
+        service.setdefault("port", 443)
     names = spec["names"]
     if names.get("kind"):
         names.setdefault("singular", names["kind"].lower())

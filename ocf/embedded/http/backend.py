@@ -23,6 +23,7 @@ from ocf.embedded.api.write_options import FieldValidation
 from ocf.embedded.cluster import EmbeddedCluster
 from ocf.embedded.http.encoding import Event, ObjectEncoder, StoredObjectEncoder
 from ocf.embedded.http.resource_catalog import Catalog, ServedResource, builtin_kinds, custom_kind
+from ocf.embedded.registry.conversion_review import ConversionNeeded
 from ocf.embedded.registry.registry import Registry
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
@@ -159,9 +160,16 @@ class Backend:
         return True
 
     def stored(self, kind: ServedResource, namespace: str, name: str) -> Manifest | None:
-        """Return a stored object, without an entry in the request log; the caller must not change it."""
+        """Return a stored object, without an entry in the request log; the caller must not change it.
+
+        An object that only a webhook could convert is in the version in which it is stored.
+        """
         key = ObjectKey(kind.api_version, kind.kind, name, namespace)
         try:
-            return self.registry.find(self.registry.resource(kind.api_version, kind.kind), key)
+            resource = self.registry.resource(kind.api_version, kind.kind)
+            try:
+                return self.registry.find(resource, key)
+            except ConversionNeeded:
+                return self.registry.stored(resource, (namespace, name))
         except ApiError:
             return None

@@ -1,8 +1,8 @@
 """Conversion of objects between the versions of their kinds.
 
-A kind has one storage version, and clients can read and write it in others. The conversion of a custom resource
-changes `apiVersion` and prunes fields that the other version does not declare. The conversion of a built-in kind moves
-fields as a real API server does.
+A kind has one storage version, and clients can read and write it in others. The conversion of a custom resource without
+a webhook changes `apiVersion` and prunes fields that the other version does not declare. The conversion of a built-in
+kind moves fields as a real API server does.
 """
 
 from collections.abc import Callable, Mapping

@@ -4,6 +4,7 @@ The verbs compute the new object and its managed fields. This module does the re
 writes, generation, validation, optimistic locking, finalizers.
 """
 
+from collections.abc import Generator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -12,9 +13,11 @@ from ocf.cluster.protocol import Preconditions, Propagation
 from ocf.embedded.api.status_errors import already_exists, forbidden, invalid, stale
 from ocf.embedded.api.write_options import WriteOptions
 from ocf.embedded.apiextensions.crd_status import CLEANUP
+from ocf.embedded.registry.conversion_review import ConversionNeeded, converting
 from ocf.embedded.registry.graceful_deletion import deletion_time, grace_period, seconds_left, shortens
 from ocf.embedded.registry.pending_write import ObjectChangedError, PendingWrite, Phase, Review, WriteOperation
 from ocf.embedded.registry.registry import DEFINITION, Registry, kind_of, place_of, without_managed_fields
+from ocf.embedded.registry.storage import Place
 from ocf.embedded.registry.strategy import (
     allows_unconditional_update,
     default_propagation,
@@ -72,10 +75,19 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
     place = place_of(new)
     if reviewed:
         yield Review(Phase.VALIDATING, WriteOperation.CREATE, resource, *place, new, None, options)
+    yield from converting(lambda: registry.encoded(resource, new))
     taken = registry.store.get(kind_of(resource), place)
     if taken is not None:
         raise already_exists(resource.group_resource, place[1], deleting="deletionTimestamp" in taken["metadata"])
-    return new if options.dry_run else registry.write(resource, place, new)
+    return new if options.dry_run else (yield from _written(registry, resource, place, new))
+
+
+def _written(
+    registry: Registry, resource: ApiResource, place: Place, manifest: Manifest
+) -> Generator[ConversionNeeded, None, Manifest]:
+    """Store an object, and return it in the version of the request."""
+    stored = registry.write(resource, place, manifest)
+    return (yield from converting(lambda: registry.shown(stored, resource)))
 
 
 def _require_object(manifest: Manifest | None) -> Manifest:
@@ -156,6 +168,8 @@ def update(
         raise invalid(resource.group_kind, place[1], problems)
     if needs_admission:
         yield Review(Phase.VALIDATING, WriteOperation.UPDATE, resource, *place, new, live, options)
+    changed = new
+    yield from converting(lambda: registry.encoded(resource, changed))
     require_unchanged(registry, resource, live)
     if _is_unchanged(registry, resource, new, live):
         return live
@@ -166,7 +180,7 @@ def update(
         return new
     # The store writes the resourceVersion into the metadata, which may be shared with the live object.
     new["metadata"] = dict(new["metadata"])
-    return registry.write(resource, place, new)
+    return (yield from _written(registry, resource, place, new))
 
 
 def _keep_deletion(new: dict[str, Any], live: dict[str, Any]) -> None:
@@ -284,7 +298,11 @@ def delete(
     if "deletionTimestamp" in metadata and not seconds_left(live) and finalizers == (metadata.get("finalizers") or []):
         return live
     marked = _marked_for_deletion(registry, live, finalizers, seconds)
-    return marked if options.dry_run else registry.write(resource, place, marked)
+    if options.dry_run:
+        return marked
+    yield from converting(lambda: registry.encoded(resource, marked))
+    require_unchanged(registry, resource, live)
+    return (yield from _written(registry, resource, place, marked))
 
 
 def _has_objects(registry: Registry, definition: Manifest) -> bool:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TypeAlias, TypeVar
 
 from ocf.embedded.api.write_options import WriteOptions
+from ocf.embedded.registry.conversion_review import ConversionNeeded
 from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
 
@@ -59,8 +60,11 @@ class Review:
     options: WriteOptions
 
 
-PendingWrite: TypeAlias = Generator[Review, Manifest | None, Result]
-"""A write in progress: it yields reviews, is sent the admitted objects, and returns the stored object."""
+PendingWrite: TypeAlias = Generator[Review | ConversionNeeded, Manifest | None, Result]
+"""A write in progress, which returns the stored object.
+
+It yields reviews, and is sent the admitted objects; and conversions by webhooks, after whose calls it continues.
+"""
 
 
 class ObjectChangedError(Exception):
@@ -75,10 +79,15 @@ def run_without_admission(write: PendingWrite[Result]) -> Result:
 
     Returns:
         The result of the write.
+
+    Raises:
+        ConversionNeeded: If only a webhook can convert the object.
     """
     try:
         review = next(write)
         while True:
+            if isinstance(review, ConversionNeeded):
+                raise review
             review = write.send(review.object)
     except StopIteration as stop:
         result: Result = stop.value

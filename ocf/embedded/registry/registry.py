@@ -2,7 +2,7 @@
 
 import random
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeAlias
@@ -14,6 +14,7 @@ from ocf.embedded.codec.decoding import decode
 from ocf.embedded.managedfields.field_manager import ConversionError
 from ocf.embedded.managedfields.typed import type_problems
 from ocf.embedded.registry.conversion import convert
+from ocf.embedded.registry.conversion_review import ConversionCache, ConversionNeeded
 from ocf.embedded.registry.storage import Kind, Place, Storage
 from ocf.errors import NotFoundError, StatusCause
 from ocf.objects import Manifest, ObjectKey, copy_json, split_api_version
@@ -37,6 +38,11 @@ _CONFIGURATIONS: Final[tuple[Kind, Kind]] = (
     (_ADMISSION, "ValidatingWebhookConfiguration"),
 )
 _POLICY_BINDING: Final[Kind] = (_ADMISSION, "ValidatingAdmissionPolicyBinding")
+
+_MAX_BATCH: Final = 500
+"""Maximum number of objects in one request to a conversion webhook."""
+_HEAD: Final = {"apiVersion", "kind"}
+"""Fields of an empty object, which is converted without a webhook."""
 
 _UNSUPPORTED: Final = {
     ("apiregistration.k8s.io", "v1", "APIService"): ("aggregate other servers", "register their kinds as CustomKind"),
@@ -79,7 +85,9 @@ class Registry:
     _empty: dict[Served, Manifest] = field(default_factory=dict, init=False, repr=False)
     _known: dict[tuple[str, str], ApiResource] = field(default_factory=dict, init=False, repr=False)
     _defined: dict[Served, ApiResource] = field(default_factory=dict, init=False, repr=False)
+    conversions: ConversionCache = field(default_factory=ConversionCache, init=False, repr=False)
     _varied: set[Kind] = field(default_factory=set, init=False, repr=False)
+    _converters: dict[Kind, Mapping[str, Any]] = field(default_factory=dict, init=False, repr=False)
     _defined_at: int = field(default=0, init=False, repr=False)
     _token_key: bytes = field(default=b"", init=False, repr=False)
 
@@ -137,10 +145,17 @@ class Registry:
             for _, definition in self.store.objects(DEFINITION)
             for resource in established(definition)
         }
+        self._converters = {
+            (spec["group"], spec["names"]["kind"]): spec["conversion"]["webhook"]
+            for spec in (definition["spec"] for _, definition in self.store.objects(DEFINITION))
+            if spec["conversion"]["strategy"] == "Webhook"
+        }
+        self.conversions.clear()
         schemas: dict[Kind, list[Any]] = {}
         for found in self._defined.values():
             schemas.setdefault((found.group, found.kind), []).append(found.schema)
         self._varied = {kind for kind, found in schemas.items() if any(schema != found[0] for schema in found)}
+        self._varied |= self._converters.keys()
 
     def custom_kinds(self) -> list[ApiResource]:
         """Return the served custom kinds, one entry for each version."""
@@ -191,7 +206,52 @@ class Registry:
         if stored["apiVersion"] == resource.api_version:
             return self._coerced(stored, resource)
         source = self.stored_as(stored["apiVersion"], stored["kind"])
-        return convert(self._coerced(stored, source), source, resource)
+        return self.convert(self._coerced(stored, source), source, resource)
+
+    def convert(self, manifest: Manifest, source: ApiResource, target: ApiResource) -> Manifest:
+        """Return an object in another version, as `ocf.embedded.registry.conversion.convert` does.
+
+        Raises:
+            ConversionNeeded: If only a webhook can convert it, and the object is not in the cache.
+        """
+        if not self.has_converter(target) or source.api_version == target.api_version:
+            return convert(manifest, source, target)
+        found = self._converted_by_webhook(manifest, target)
+        return found if target.schema is None else prune(found, target.schema)
+
+    def has_converter(self, resource: ApiResource) -> bool:
+        """Return whether a webhook converts the objects of a kind."""
+        return resource.custom and (resource.group, resource.kind) in self._converters
+
+    def has_converters(self) -> bool:
+        """Return whether webhooks convert the objects of any kind."""
+        if self.store.changed_at(DEFINITION) != self._defined_at:
+            self._define()
+        return bool(self._converters)
+
+    def require_converted(self, resource: ApiResource, stored: Iterable[Manifest]) -> None:
+        """Check that objects of the store can be shown in the version of a resource without a call of a webhook.
+
+        Raises:
+            ConversionNeeded: If they cannot; it has some of the objects that have to be converted.
+        """
+        if not self.has_converter(resource):
+            return
+        missing: dict[str, list[Manifest]] = {}
+        for manifest in stored:
+            version = manifest["apiVersion"]
+            source = self.stored_as(version, resource.kind)
+            coerced = self._coerced(manifest, source)
+            if version != resource.api_version and self.conversions.find(coerced, resource.api_version) is None:
+                missing.setdefault(version, []).append(coerced)
+        for found in missing.values():
+            raise ConversionNeeded(found[:_MAX_BATCH], resource, self._converters[resource.group, resource.kind])
+
+    def _converted_by_webhook(self, manifest: Manifest, target: ApiResource) -> Manifest:
+        found = self.conversions.find(manifest, target.api_version)
+        if found is None:
+            raise ConversionNeeded((manifest,), target, self._converters[target.group, target.kind])
+        return found
 
     def _coerced(self, stored: Manifest, resource: ApiResource) -> Manifest:
         """Prune and default a custom resource by the schema of the version in which it is stored.
@@ -208,7 +268,7 @@ class Registry:
         return shown
 
     def write(self, resource: ApiResource, place: Place, manifest: Manifest) -> Manifest:
-        """Store an object in the storage version of its kind; return it in the version of the resource.
+        """Store an object in the storage version of its kind; return it in that version.
 
         Args:
             resource: The kind, in the version of the object.
@@ -217,15 +277,18 @@ class Registry:
 
         Returns:
             The object as stored; it must not be changed.
+
+        Raises:
+            ConversionNeeded: If only a webhook can convert the object; nothing is stored then.
         """
         if resource.home is None:
             return self.store.put((resource.group, resource.kind), place, manifest)
         stored = copy_json(self.encoded(resource, manifest))
-        return self.shown(self.store.put(kind_of(resource), place, stored), resource)
+        return self.store.put(kind_of(resource), place, stored)
 
     def encoded(self, resource: ApiResource, manifest: Manifest) -> Manifest:
         """Return an object in the storage version of its kind; it may share parts with the given one."""
-        return convert(manifest, resource, self._home(resource))
+        return self.convert(manifest, resource, self._home(resource))
 
     def stored(self, resource: ApiResource, place: Place) -> Manifest:
         """Return an existing object as it is stored; it must not be changed.
@@ -282,11 +345,15 @@ class Registry:
 
         return shown
 
-    @staticmethod
-    def _renamed(manifest: Manifest, resource: ApiResource) -> Manifest:
+    def _renamed(self, manifest: Manifest, resource: ApiResource) -> Manifest:
         """Return a custom resource in another version with all its fields; they have to be declared there."""
-        renamed = {**manifest, "apiVersion": resource.api_version}
-        if manifest["apiVersion"] != resource.api_version and (problems := type_problems(renamed, resource.type)):
+        if manifest["apiVersion"] == resource.api_version:
+            return manifest
+        if self.has_converter(resource) and manifest.keys() != _HEAD:
+            renamed = self._converted_by_webhook(manifest, resource)
+        else:
+            renamed = {**manifest, "apiVersion": resource.api_version}
+        if problems := type_problems(renamed, resource.type):
             raise ConversionError(problems[0] if len(problems) == 1 else "\n  ".join(["errors:", *problems]))
         return renamed
 

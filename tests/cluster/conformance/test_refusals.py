@@ -6,7 +6,7 @@ Each marker is a row of the list in `docs/clusters.md`, which `scripts/write_ref
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,15 +16,8 @@ from ocf.objects import ObjectKey
 if TYPE_CHECKING:
     from tests.cluster.conformance.conftest import Env
 
-ANYTHING: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-UNREACHABLE: Final = {"url": "https://127.0.0.1:9/"}
-BY_WEBHOOK: Final = {
-    "strategy": "Webhook",
-    "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": UNREACHABLE},
-}
 
-
-def gizmos(schema: dict[str, Any] = ANYTHING, *, group: str = "gizmos.example.com", **spec: Any) -> dict[str, Any]:
+def gizmos(schema: dict[str, Any], *, group: str) -> dict[str, Any]:
     """Return a definition of a kind that no other test uses."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -35,7 +28,6 @@ def gizmos(schema: dict[str, Any] = ANYTHING, *, group: str = "gizmos.example.co
             "scope": "Namespaced",
             "names": {"kind": "Gizmo", "plural": "gizmos"},
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
-            **spec,
         },
     }
 
@@ -79,13 +71,6 @@ async def test_rules_with_an_optional_old_value_are_accepted(
         await env.cluster.create(given, field_manager="author", dry_run=True)
 
 
-@pytest.mark.refused("convert custom resources by a webhook", "use conversion strategy None")
-async def test_conversion_webhooks_are_accepted(env: Env, unless_refused: AbstractContextManager[None]) -> None:
-    with unless_refused:
-        definition = gizmos(group="converted.example.com", conversion=BY_WEBHOOK)
-        await env.cluster.create(definition, field_manager="author", dry_run=True)
-
-
 @pytest.mark.refused("enforce a MutatingAdmissionPolicy", "use a MutatingWebhookConfiguration")
 async def test_mutating_admission_policies_are_accepted(env: Env, unless_refused: AbstractContextManager[None]) -> None:
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
@@ -112,7 +97,7 @@ async def test_api_services_are_served(env: Env, unless_refused: AbstractContext
 
 
 async def test_rejected_definitions_are_not_stored(env: Env) -> None:
-    definition = gizmos(group="other.example.com", conversion=BY_WEBHOOK)
+    definition = ruled(rule="isURL(self.link)")
     with suppress(BadRequestError):
         await env.cluster.create(definition, field_manager="author", dry_run=not env.may_reject)
 

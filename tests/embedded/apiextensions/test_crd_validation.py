@@ -7,7 +7,7 @@ import pytest
 
 from ocf.cluster import EventType, ListOptions, PatchOptions, PatchType, Subresource, WatchOptions
 from ocf.embedded import EmbeddedCluster
-from ocf.errors import BadRequestError, InvalidError, NotFoundError
+from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
 Define = Callable[..., Manifest]
@@ -289,8 +289,3 @@ class TestRefusals:
 
         assert [cause.field for cause in caught.value.causes] == [field]
         assert caught.value.causes[0].message.endswith("field is immutable")
-
-    async def test_a_conversion_webhook_is_rejected(self, cluster: EmbeddedCluster, define: Define) -> None:
-        webhook = {"clientConfig": {"url": "https://127.0.0.1"}, "conversionReviewVersions": ["v1"]}
-        with pytest.raises(BadRequestError, match="the embedded cluster cannot convert custom resources by a webhook"):
-            await cluster.create(define(conversion={"strategy": "Webhook", "webhook": webhook}), field_manager="author")
