@@ -12,16 +12,15 @@ objects that updates start from.
 import argparse
 import asyncio
 import importlib
-import pkgutil
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from ocf.cluster import Cluster
 from ocf.schema.kubernetes import KUBERNETES_VERSION
 from ocf.testing.envtest import ControlPlane
-from scripts import validation_cases
 from scripts.validation_cases.table import Table, cases
 from tests.embedded.validation.corpus import Answer, Case, Corpus, NotApplicableError, create_stored, send
 
@@ -34,9 +33,9 @@ FLAGS: Final = {
 
 def tables() -> Iterator[Table]:
     """Yield the tables of all modules."""
-    for module in pkgutil.iter_modules(validation_cases.__path__):
+    for module in sorted((Path(__file__).parent / "validation_cases").glob("*.py")):
         found: Sequence[Table] = getattr(
-            importlib.import_module(f"scripts.validation_cases.{module.name}"), "TABLES", ()
+            importlib.import_module(f"scripts.validation_cases.{module.stem}"), "TABLES", ()
         )
         yield from found
 

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from ocf.objects import Manifest
 
-__all__ = ["drop_disabled_fields"]
+__all__ = ["LEASE", "drop_disabled_fields", "drop_election_fields"]
 
+LEASE: Final = ("coordination.k8s.io", "Lease")
 _TEMPLATE: Final = ("spec", "template", "spec")
 _PLACES: Final = {
     ("", "Pod"): ("spec",),
@@ -21,16 +22,19 @@ _PLACES: Final = {
     ("batch", "Job"): _TEMPLATE,
 }
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+_ELECTION: Final = ("strategy", "preferredHolder")
 _PROJECTIONS: Final = ("clusterTrustBundle", "podCertificate")
 
 
 def drop_disabled_fields(manifest: Manifest, kind: tuple[str, str]) -> None:
-    """Drop stop signals, scheduling groups, and projections of certificates from the spec of a pod.
+    """Drop stop signals, scheduling groups, and projections of certificates from the spec of a pod of a new object.
 
     Args:
-        manifest: An object; it is changed if it contains a pod.
+        manifest: An object; it is changed if it contains a pod, or is a lease.
         kind: Its group and kind.
     """
+    if kind == LEASE:
+        drop_election_fields(manifest, {})
     place = _PLACES.get(kind)
     if place is None:
         return
@@ -46,6 +50,18 @@ def drop_disabled_fields(manifest: Manifest, kind: tuple[str, str]) -> None:
         for source in volume.get("projected", {}).get("sources") or ():
             for name in _PROJECTIONS:
                 source.pop(name, None)
+
+
+def drop_election_fields(lease: Manifest, live: Manifest) -> None:
+    """Drop the fields of coordinated leader election from the spec of a lease, unless they are stored.
+
+    Args:
+        lease: The lease; it is changed.
+        live: The stored lease; empty for a new one.
+    """
+    for name in _ELECTION:
+        if name not in live.get("spec", {}):
+            lease.get("spec", {}).pop(name, None)
 
 
 def _drop_signal(container: dict[str, Any]) -> None:

@@ -83,7 +83,8 @@ def _policy_errors(spec: dict[str, Any], before: _Spec | None) -> Iterator[Field
 
 def _add_families(spec: dict[str, Any]) -> Iterator[FieldError]:
     """Add the families of the addresses that have none."""
-    addresses, families = spec.get("clusterIPs") or [], list(spec.get("ipFamilies") or ())
+    addresses: list[str] = spec.get("clusterIPs") or []
+    families: list[str] = list(spec.get("ipFamilies") or ())
     for index, address in enumerate(addresses):
         if address == _NONE:
             return

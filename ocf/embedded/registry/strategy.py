@@ -12,7 +12,7 @@ from ocf.embedded.api.users import ADMINISTRATOR
 from ocf.embedded.apiextensions.crd_status import remember_stored, start_status
 from ocf.embedded.managedfields.fieldset import FieldSet
 from ocf.embedded.registry.claim_sources import set_sources
-from ocf.embedded.registry.disabled_fields import drop_disabled_fields
+from ocf.embedded.registry.disabled_fields import LEASE, drop_disabled_fields, drop_election_fields
 from ocf.embedded.registry.job_selector import generate_selector
 from ocf.embedded.registry.object_parts import part_of
 from ocf.embedded.registry.pod_resizes import qos_class
@@ -253,6 +253,8 @@ def prepare_update(
         _copy(new, live, "status")
     if _key(resource) == _DEFINITION:
         remember_stored(new)
+    if _key(resource) == LEASE:
+        drop_election_fields(new, live)
     if _key(resource) == _CLAIM:
         set_sources(new, live["spec"])
     return _with_generation(new, live, resource)
