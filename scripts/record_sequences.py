@@ -1,18 +1,20 @@
 """Record the answers of a real API server to sequences of requests, which the tests replay on the embedded one.
 
-    python scripts/record_sequences.py policies
+    python -m scripts.record_sequences policies
 
 Each set of cases is a module with a function `cases`. All cases are prepared before the first request is sent, since an
 API server takes up to a second to enforce a new policy.
 """
 
 import argparse
+import base64
 import gzip
 import http.client
 import importlib
 import json
 import ssl
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -24,14 +26,15 @@ from ocf.testing.envtest import ControlPlane
 Json = dict[str, Any]
 
 FOLDER: Final = Path(__file__).parent.parent / "tests" / "embedded" / "sequences" / "recorded"
-SETS: Final = {"policies": "admission_cases.policies", "versions": "version_cases"}
+SETS: Final = {"policies": "admission_cases.policies", "versions": "version_cases", "conversions": "conversion_cases"}
 SECONDS_UNTIL_ENFORCED: Final = 6.0
 
 
 class Server:
     """Sends requests as the user of a kubeconfig."""
 
-    def __init__(self, kubeconfig: Path) -> None:
+    def __init__(self, kubeconfig: Path, webhook: Json) -> None:
+        self._webhook = webhook
         config = yaml.safe_load(kubeconfig.read_text())
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
         context = ssl.create_default_context(cafile=cluster["certificate-authority"])
@@ -40,13 +43,23 @@ class Server:
 
     def send(self, request: Json) -> Json:
         """Send a request, and return it with its answer."""
-        body = None if request["body"] is None else json.dumps(request["body"])
+        body = None if request["body"] is None else json.dumps(self._addressed(request["body"]))
         headers = {"Content-Type": request["kind"], "Accept": "application/json", "User-Agent": "recorder/1"}
         self._connection.request(request["method"], request["path"], body=body, headers=headers)
         answer = self._connection.getresponse()
         text = answer.read().decode()
         warnings = answer.headers.get_all("Warning") or []
         return {**request, "status": answer.status, "warnings": warnings, "answer": json.loads(text)}
+
+    def _addressed(self, value: Any) -> Any:
+        """Fill in the client configuration of the webhook."""
+        if isinstance(value, list):
+            return [self._addressed(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        if "WEBHOOK" in value:
+            return {**self._webhook, "url": f"{self._webhook['url']}/{value['WEBHOOK']}"}
+        return {name: self._addressed(each) for name, each in value.items()}
 
 
 def recorded(server: Server, cases: list[Json]) -> list[Json]:
@@ -73,12 +86,17 @@ def answered(server: Server, requests: list[Json]) -> list[Json]:
 
 
 def main() -> None:
-    """Record one set of cases."""
+    """Record the answers for one set of cases."""
     parser = argparse.ArgumentParser(description="record answers of a real API server to sequences of requests")
     parser.add_argument("name", choices=SETS)
     given = parser.parse_args()
-    with ControlPlane() as plane:
-        cases = recorded(Server(plane.kubeconfig), list(importlib.import_module(SETS[given.name]).cases()))
+    module = importlib.import_module(f"scripts.{SETS[given.name]}")
+    with ControlPlane() as plane, ExitStack() as stack:
+        config: Json = {}
+        if hasattr(module, "serving"):
+            bundle = base64.b64encode(plane.authority.read_bytes()).decode()
+            config = {"caBundle": bundle, "url": stack.enter_context(module.serving(plane))}
+        cases = recorded(Server(plane.kubeconfig, config), list(module.cases()))
     FOLDER.mkdir(parents=True, exist_ok=True)
     lines = "".join(f"{json.dumps(case, separators=(',', ':'))}\n" for case in cases)
     (FOLDER / f"{given.name}.jsonl.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))

@@ -11,6 +11,7 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 * `structs`: the Go structs that messages show, `ocf/embedded/validation/structs.json.gz`
 * `http`: responses over HTTP, `tests/embedded/http/recorded`
 * `corpus`: validation of HPAs, `tests/autoscaling/{validation,api}/data`
+* `sequences`: admission policies, match conditions, and versions of custom kinds, `tests/embedded/sequences/recorded`
 * `validation`: verdicts on valid and invalid objects of built-in kinds, `tests/embedded/validation/recorded`
 * `decisions`: decisions of the HPA controller's own package, by minor release,
   `tests/autoscaling/algorithm/data/decisions.jsonl.xz`
@@ -163,6 +164,12 @@ def corpus(servers: Servers) -> None:
     script("record_hpa_v1", servers.lenient, TOKEN)
 
 
+def sequences(_: Servers) -> None:
+    """Record sequences of requests, each set on a server of its own."""
+    for name in ("policies", "versions", "conversions"):
+        script("record_sequences", name)
+
+
 def validation(_: Servers) -> None:
     """Record verdicts on objects of built-in kinds, on an API server with the embedded one's range of cluster IPs."""
     script("record_validation")
@@ -185,7 +192,7 @@ def scheduling(_: Servers) -> None:
 
 STEPS: Final[dict[str, Callable[[Servers], None]]] = {
     step.__name__: step
-    for step in (schema, openapi, protobuf, structs, http, corpus, validation, decisions, syncs, scheduling)
+    for step in (schema, openapi, protobuf, structs, http, sequences, corpus, validation, decisions, syncs, scheduling)
 }
 
 

@@ -213,7 +213,7 @@ class _Timer:
 
 
 async def _existing(scope: WatchSelector) -> tuple[list[StoredEvent], int]:
-    """Return an event for each existing object, and their resource version; a webhook of the kind has converted them."""
+    """Return an event for each existing object, converted by the webhook of the kind; and their resource version."""
     store, ready = scope.registry.store, scope.ready
     if ready is None:
         return scope.existing(), store.version

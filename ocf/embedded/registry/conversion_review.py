@@ -40,7 +40,7 @@ class ConversionNeeded(Exception):  # noqa: N818 (a request to the caller, not a
         self.manifests, self.target, self.webhook = manifests, target, webhook
 
 
-def converting(compute: Callable[[], Result]) -> Generator[ConversionNeeded, None, Result]:
+def converting(compute: Callable[[], Result]) -> Generator[ConversionNeeded, Manifest | None, Result]:
     """Compute a value, and pause while a conversion webhook is called.
 
     Args:

@@ -84,7 +84,7 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
 
 def _written(
     registry: Registry, resource: ApiResource, place: Place, manifest: Manifest
-) -> Generator[ConversionNeeded, None, Manifest]:
+) -> Generator[ConversionNeeded, Manifest | None, Manifest]:
     """Store an object, and return it in the version of the request."""
     stored = registry.write(resource, place, manifest)
     return (yield from converting(lambda: registry.shown(stored, resource)))

@@ -13,6 +13,8 @@ import pytest_asyncio
 
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving
+from ocf.objects import Manifest
+from tests.embedded.sequences.conversion_webhook import response
 
 RECORDED = Path(__file__).parent / "recorded"
 MASKED = ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp")
@@ -117,4 +119,29 @@ async def test_versions_with_different_schemas(client: Client) -> None:
         if case["namespace"]:
             await client.namespace(case["namespace"])
         found += await differences(client, case)
+    assert not found, f"{len(found)} differences:\n" + "\n".join(found)
+
+
+class ConversionWebhook:
+    """Responds as the webhook did that the real API server called."""
+
+    async def ask(self, webhook: Mapping[str, Any], review: Manifest, *, seconds: float) -> Any:
+        del seconds
+        return response(webhook["clientConfig"]["url"], review)
+
+
+async def test_conversion_webhooks() -> None:
+    cases = json.loads(json.dumps(recorded("conversions")))
+    found: list[str] = []
+    async with (
+        serving(EmbeddedCluster(admission=ConversionWebhook())) as server,
+        aiohttp.ClientSession() as session,
+    ):
+        client = Client(server.url, session)
+        await client.namespace("conversion")
+        for case in cases:
+            config = case["setup"][0]["body"]["spec"]["conversion"]["webhook"]["clientConfig"]
+            config["url"] = f"https://127.0.0.1:1/{config.pop('WEBHOOK')}"
+            await client.send(case["setup"][0])
+            found += await differences(client, {**case, "setup": []})
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)
