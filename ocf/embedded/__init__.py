@@ -11,12 +11,11 @@ the status and scale subresources. `CustomKind` is a shorter way to add a kind w
 called if webhook configurations exist, conversion webhooks if a CustomResourceDefinition has one.
 
 CEL rules of the schemas (`x-kubernetes-validations`), match conditions of webhooks and ValidatingAdmissionPolicies are
-evaluated; this needs `ocf[cel]`. The cost of a rule is not
-estimated: a rule that a real API server rejects as too expensive is accepted here, and its evaluation is stopped after
-too many steps.
+evaluated; this needs `ocf[cel]`. The cost of a rule is not estimated: a rule that a real API server rejects as too
+expensive is accepted here, and its evaluation is stopped after too many steps.
 
-Features that are not supported are rejected with an `ApiError`: rarely used parts of CEL,
-MutatingAdmissionPolicies, and aggregated API servers (`APIService`).
+Features that are not supported are rejected with an `ApiError`: rarely used parts of CEL, MutatingAdmissionPolicies,
+and aggregated API servers (`APIService`).
 
 These features are left out silently, because most tests do not depend on them:
 

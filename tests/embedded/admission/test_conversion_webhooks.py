@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import ListOptions, PatchOptions, PatchType, WatchOptions
+from ocf.cluster import EventType, ListOptions, PatchOptions, PatchType, WatchOptions
 from ocf.embedded import EmbeddedCluster, UnansweredError
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
@@ -144,9 +144,10 @@ async def test_patches_and_applies_work_in_both_versions(cluster: EmbeddedCluste
 async def test_a_watch_sees_converted_objects(cluster: EmbeddedCluster) -> None:
     await cluster.create(shop("v2", "old", street="a", city="York"), field_manager="me")
     watch = cluster.watch("example.com/v1", "Shop", WatchOptions(namespace="shop", resource_version="0"))
-    first = await anext(watch)
+    first, bookmark = await anext(watch), await anext(watch)
     await cluster.create(shop("v2", "new", street="b", city="York"), field_manager="me")
     second = await anext(watch)
+    assert bookmark.type is EventType.BOOKMARK
     assert [event.object["spec"]["address"] for event in (first, second)] == ["a, York", "b, York"]
     await watch.aclose()
 
