@@ -14,8 +14,8 @@ CEL rules of the schemas (`x-kubernetes-validations`), match conditions of webho
 evaluated; this needs `ocf[cel]`. The cost of a rule is not estimated: a rule that a real API server rejects as too
 expensive is accepted here, and its evaluation is stopped after too many steps.
 
-Features that are not supported are rejected with an `ApiError`: rarely used parts of CEL, MutatingAdmissionPolicies,
-and aggregated API servers (`APIService`).
+Features that are not supported are rejected with an `ApiError`: rarely used parts of CEL, and
+MutatingAdmissionPolicies.
 
 These features are left out silently, because most tests do not depend on them:
 

@@ -285,26 +285,6 @@ class TestRequests:
 
 
 class TestRejections:
-    @pytest.mark.parametrize(
-        ("api_version", "kind", "hint"),
-        [
-            pytest.param("apiregistration.k8s.io/v1", "APIService", "CustomKind", id="aggregation"),
-        ],
-    )
-    async def test_an_unsupported_feature_is_rejected_with_an_alternative(
-        self, cluster: EmbeddedCluster, api_version: str, kind: str, hint: str
-    ) -> None:
-        manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x", "namespace": "shop"}}
-        for request in (
-            cluster.create(manifest, field_manager="test"),
-            cluster.apply(manifest, field_manager="test"),
-            cluster.list(api_version, kind),
-        ):
-            with pytest.raises(BadRequestError) as caught:
-                await request
-            assert "the embedded cluster cannot" in caught.value.message
-            assert hint in caught.value.message
-
     async def test_a_strategic_merge_patch_of_a_custom_kind_is_rejected(self, cluster: EmbeddedCluster) -> None:
         """Such a patch needs Go types, which a custom kind does not have."""
         manifest: Manifest = {

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from ocf.embedded.admission.errors import UnansweredError
 from ocf.objects import Manifest
 
-__all__ = ["HttpAdmissionClient"]
+__all__ = ["HttpAdmissionClient", "tls_context"]
 
 _OK: Final = 200
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -91,7 +91,7 @@ class HttpAdmissionClient:
         import aiohttp
 
         try:
-            return await self._post(url, review, _tls_context(config), seconds)
+            return await self._post(url, review, tls_context(config), seconds)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             text = "context deadline exceeded" if isinstance(error, asyncio.TimeoutError) else str(error)
             raise UnansweredError(f'failed to call webhook: Post "{url}": {text}') from error
@@ -128,7 +128,7 @@ def _with_timeout(url: str, seconds: float) -> str:
     return f"{url}{'&' if '?' in url else '?'}timeout={seconds:g}s"
 
 
-def _tls_context(config: Mapping[str, Any]) -> ssl.SSLContext:
+def tls_context(config: Mapping[str, Any]) -> ssl.SSLContext:
     """Return a TLS context that trusts the CA bundle of the configuration; the system's CAs without a bundle."""
     bundle = config.get("caBundle")
     if not bundle:

@@ -9,9 +9,9 @@ or with an `Origin` header, are rejected.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import aclosing
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
@@ -24,13 +24,17 @@ from ocf.embedded.http.documents import document_response, not_served
 from ocf.embedded.http.forms import offer_of
 from ocf.embedded.http.handlers import RequestContext, handle
 from ocf.embedded.http.open_watches import OpenWatches
-from ocf.embedded.http.paths import ResourcePath, parse_path
+from ocf.embedded.http.paths import ResourcePath, VersionPath, parse_path
 from ocf.embedded.http.query_options import is_set
 from ocf.embedded.http.request_body import MAX_BYTES
 from ocf.embedded.http.responses import Pieces, Response, error_response, write_body
 from ocf.embedded.http.status import too_large
 from ocf.embedded.http.watch_stream import open_stream, watch_of_path
+from ocf.embedded.registry.api_services import API_SERVICE
 from ocf.errors import ApiError, ConfigError, api_error
+
+if TYPE_CHECKING:
+    from ocf.embedded.http.aggregation import Aggregation
 
 __all__ = ["is_loopback_host", "make_app"]
 
@@ -50,6 +54,7 @@ def make_app(backend: Backend, stopping: asyncio.Event, control: Control | None 
     """
     app = web.Application(client_max_size=MAX_BYTES)
     handler = _RequestHandler(backend, stopping, control)
+    app.cleanup_ctx.append(handler.running)
     app.router.add_route("*", "/{path:.*}", handler.handle)
     return app
 
@@ -75,7 +80,26 @@ class _RequestHandler:
         self._backend = backend
         self._stopping = stopping
         self._control = control
+        self._aggregation: Aggregation | None = None
         self._watches = OpenWatches()
+
+    async def running(self, _app: web.Application) -> AsyncIterator[None]:
+        """Close what the handler has opened, when the application ends."""
+        yield
+        if self._aggregation is not None:
+            await self._aggregation.close()
+
+    def _aggregated(self) -> "Aggregation | None":
+        """Return the aggregated servers; None as long as there was no APIService."""
+        if self._aggregation is None:
+            if not self._backend.registry.store.changed_at(API_SERVICE):
+                return None
+            # Imported here, because most clusters have none.
+            from ocf.embedded.http.aggregation import Aggregation
+
+            self._aggregation = Aggregation(self._backend)
+        self._aggregation.observe()
+        return self._aggregation
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Respond to a request."""
@@ -99,12 +123,21 @@ class _RequestHandler:
             request.app.logger.exception("%s %s failed", request.method, request.rel_url)
             problem = f"Internal error occurred: {type(error).__name__}: {error}"
             return _response(error_response(api_error(problem, code=500, reason="InternalError")), warnings)
+        finally:
+            self._aggregated()
 
     async def _dispatch(self, request: web.Request, warnings: list[str]) -> web.StreamResponse:
         path = request.rel_url.raw_path
         if path.startswith(CONTROL) and self._control is not None:
             return _response(await self._handle_control(request, path.removeprefix(CONTROL), self._control))
         target = parse_path(path)
+        if isinstance(target, ResourcePath | VersionPath) and (aggregation := self._aggregated()) is not None:
+            service = aggregation.find(target.group, target.version)
+            if service is not None:
+                from ocf.embedded.http.proxy import forward
+
+                user = _user(self._backend, request.headers.get("Authorization", ""))
+                return await forward(aggregation, service, request, await _body(request), user)
         if isinstance(target, ResourcePath):
             return await self._handle_resource(request, target, warnings)
         accept = request.headers.get("Accept", "")

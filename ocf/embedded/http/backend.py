@@ -22,7 +22,7 @@ from ocf.cluster.protocol import Cluster, ListOptions, ObjectList, WatchOptions
 from ocf.embedded.api.write_options import FieldValidation
 from ocf.embedded.cluster import EmbeddedCluster
 from ocf.embedded.http.encoding import Event, ObjectEncoder, StoredObjectEncoder
-from ocf.embedded.http.resource_catalog import Catalog, ServedResource, builtin_kinds, custom_kind
+from ocf.embedded.http.resource_catalog import Catalog, RemoteVersion, ServedResource, builtin_kinds, custom_kind
 from ocf.embedded.registry.conversion_review import ConversionNeeded
 from ocf.embedded.registry.registry import Registry
 from ocf.errors import ApiError
@@ -64,6 +64,7 @@ class Backend:
     wrapped: Cluster = field(init=False)
     _is_wrapped: bool = field(default=False, init=False, repr=False)
     _custom: list[ApiResource] = field(default_factory=list, init=False, repr=False)
+    _remote: tuple[RemoteVersion, ...] = field(default=(), init=False, repr=False)
     _catalog: Catalog | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -147,8 +148,14 @@ class Backend:
         custom = self.registry.custom_kinds()
         if self._catalog is None or custom != self._custom:
             self._custom = custom
-            self._catalog = Catalog((*filter(self._serves, builtin_kinds()), *map(custom_kind, custom)))
+            kinds = (*filter(self._serves, builtin_kinds()), *map(custom_kind, custom))
+            self._catalog = Catalog(kinds, self._remote)
         return self._catalog
+
+    def set_remote(self, versions: tuple[RemoteVersion, ...]) -> None:
+        """Set the versions of aggregated API servers, which discovery lists."""
+        if versions != self._remote:
+            self._remote, self._catalog = versions, None
 
     def _serves(self, kind: ServedResource) -> bool:
         if not kind.is_stored:

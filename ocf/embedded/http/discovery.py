@@ -97,8 +97,10 @@ def aggregated(catalog: Catalog, *, core: bool) -> Json:
 
 
 def _version(catalog: Catalog, group: str, version: str) -> Json:
-    kinds = [_discovered(kind) for kind in catalog.of(group, version)]
-    return {"version": version, "resources": kinds, "freshness": "Current"}
+    remote = catalog.remote_version(group, version)
+    kinds = [_discovered(kind) for kind in (remote.resources if remote else catalog.of(group, version))]
+    freshness = "Stale" if remote and not remote.available else "Current"
+    return {"version": version, **({"resources": kinds} if kinds else {}), "freshness": freshness}
 
 
 def _discovered(kind: ServedResource) -> Json:

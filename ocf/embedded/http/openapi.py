@@ -61,6 +61,8 @@ def index(catalog: Catalog) -> Json:
     paths = {}
     for group, versions in catalog.groups().items():
         for version in versions:
+            if catalog.remote_version(group, version):
+                continue  # documents of aggregated servers are not merged
             path = resource_path(group, version).lstrip("/")
             paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={_digest(catalog, group, version)}"}
     return {"paths": paths}

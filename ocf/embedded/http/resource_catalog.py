@@ -17,6 +17,7 @@ from ocf.schema.builtin import ApiResource
 
 __all__ = [
     "Catalog",
+    "RemoteVersion",
     "ServedResource",
     "SubresourceInfo",
     "TableColumn",
@@ -127,14 +128,33 @@ class ServedResource:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoteVersion:
+    """A version that an aggregated API server serves.
+
+    Args:
+        group: API group.
+        version: API version.
+        resources: Its resources, as of the last answer of the server; empty before the first one.
+        available: Whether the server can be reached.
+    """
+
+    group: str
+    version: str
+    resources: tuple[ServedResource, ...]
+    available: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
     """All served resources, in the order of discovery.
 
     Args:
-        kinds: The resources, grouped by API group, with the preferred version first.
+        kinds: The resources of this server, grouped by API group, with the preferred version first.
+        remote: The versions of aggregated API servers.
     """
 
     kinds: tuple[ServedResource, ...]
+    remote: tuple[RemoteVersion, ...] = ()
 
     def find(self, group: str, version: str, plural: str) -> ServedResource | None:
         """Return the resource with a group, version and plural name; None if it is not served."""
@@ -148,7 +168,13 @@ class Catalog:
         found: dict[str, dict[str, None]] = {}
         for kind in self.kinds:
             found.setdefault(kind.group, {})[kind.version] = None
+        for version in self.remote:
+            found.setdefault(version.group, {})[version.version] = None
         return {group: tuple(versions) for group, versions in found.items()}
+
+    def remote_version(self, group: str, version: str) -> RemoteVersion | None:
+        """Return a version of an aggregated API server; None if it is not one."""
+        return next((one for one in self.remote if (one.group, one.version) == (group, version)), None)
 
     def of(self, group: str, version: str) -> tuple[ServedResource, ...]:
         """Return the resources of a version, by name."""

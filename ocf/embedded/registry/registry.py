@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from ocf.embedded.api.status_errors import bad_request, forbidden, no_such_resource, not_found, unsupported
+from ocf.embedded.api.status_errors import bad_request, forbidden, no_such_resource, not_found
 from ocf.embedded.apiextensions import established, prune, set_schema_defaults
 from ocf.embedded.codec.decoding import decode
 from ocf.embedded.managedfields.field_manager import ConversionError
@@ -43,10 +43,6 @@ _MAX_BATCH: Final = 500
 """Maximum number of objects in one request to a conversion webhook."""
 _HEAD: Final = {"apiVersion", "kind"}
 """Fields of an empty object, which is converted without a webhook."""
-
-_UNSUPPORTED: Final = {
-    ("apiregistration.k8s.io", "v1", "APIService"): ("aggregate other servers", "register their kinds as CustomKind"),
-}
 
 
 def kind_of(resource: ApiResource) -> Kind:
@@ -103,7 +99,6 @@ class Registry:
 
         Raises:
             NotFoundError: If the version of the kind is not served.
-            BadRequestError: If a real API server serves the kind and the embedded one does not support it.
         """
         found = self.stored_as(api_version, kind)
         if found.custom and not found.verbs:
@@ -115,7 +110,6 @@ class Registry:
 
         Raises:
             NotFoundError: If the version does not exist.
-            BadRequestError: If a real API server serves the kind and the embedded one does not support it.
         """
         if self.store.changed_at(DEFINITION) != self._defined_at:
             self._define()
@@ -127,8 +121,6 @@ class Registry:
     def _look_up(self, api_version: str, kind: str) -> ApiResource:
         group, version = split_api_version(api_version)
         key = (group, version, kind)
-        if key in _UNSUPPORTED and key not in self.custom:
-            raise unsupported(*_UNSUPPORTED[key])
         resource = self._defined.get(key) or self.custom.get(key) or builtin_resource(group, version, kind)
         if resource is None:
             raise no_such_resource()

@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 from ocf.cluster.protocol import Subresource
 from ocf.embedded.api.status_errors import go_json
 from ocf.embedded.apiextensions import count_problems, custom_update_problems, definition_problems, schema_faults
+from ocf.embedded.registry.api_services import API_SERVICE, api_service_problems
 from ocf.embedded.registry.object_parts import part_of
 from ocf.embedded.registry.webhook_configurations import admission_problems
 from ocf.embedded.validation import create_errors, update_errors
@@ -121,6 +122,8 @@ def _body_problems(manifest: Manifest, resource: ApiResource) -> Iterator[FieldP
         yield from _count_problems(manifest, resource)
     elif resource.group_kind == _DEFINITION:
         yield from definition_problems(manifest, None)
+    elif (resource.group, resource.kind) == API_SERVICE:
+        yield from api_service_problems(manifest)
     elif resource.group == "admissionregistration.k8s.io":
         yield from admission_problems(manifest)
     elif resource.group_kind == _AUTOSCALER:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.errors import BadRequestError, NotFoundError
+from ocf.errors import BadRequestError, InvalidError, NotFoundError
 from ocf.objects import ObjectKey
 
 if TYPE_CHECKING:
@@ -89,11 +89,12 @@ async def test_mutating_admission_policies_are_accepted(env: Env, unless_refused
         await env.cluster.create(policy, field_manager="author", dry_run=True)
 
 
-@pytest.mark.refused("aggregate other servers", "register their kinds as CustomKind")
-async def test_api_services_are_served(env: Env, unless_refused: AbstractContextManager[None]) -> None:
-    with unless_refused:
-        found = await env.cluster.list("apiregistration.k8s.io/v1", "APIService")
-        assert {item["metadata"]["name"] for item in found.items} >= {"v1.", "v1.apps"}
+async def test_api_services_are_validated(env: Env) -> None:
+    spec = {"group": "conformance.example.com", "version": "v1", "groupPriorityMinimum": 0, "versionPriority": 1}
+    named = {"metadata": {"name": "v1.conformance.example.com"}, "spec": spec}
+    manifest = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", **named}
+    with pytest.raises(InvalidError, match=r"spec\.groupPriorityMinimum: Invalid value: 0: must be positive"):
+        await env.cluster.create(manifest, field_manager="author")
 
 
 async def test_rejected_definitions_are_not_stored(env: Env) -> None:
