@@ -11,14 +11,19 @@ schemas, which only some ask for. The same server gives the same bytes.
 
 import argparse
 import gzip
+import http.client
 import json
 import lzma
 import ssl
 import sys
+import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
+
+from ocf.embedded.http.openapi_custom import PLACEHOLDER
 
 Json = dict[str, Any]
 
@@ -54,6 +59,17 @@ class Server:
         request = urllib.request.Request(self._url + path, headers=headers)  # noqa: S310 (the URL is the operator's)
         with urllib.request.urlopen(request, context=self._context) as answer:  # noqa: S310 (likewise)
             return dict(json.load(answer))
+
+    def create(self, path: str, body: Json) -> None:
+        """Create an object, unless it exists."""
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        data = json.dumps(body).encode()
+        request = urllib.request.Request(self._url + path, data=data, headers=headers)  # noqa: S310 (as above)
+        try:
+            urllib.request.urlopen(request, context=self._context).close()  # noqa: S310 (likewise)
+        except urllib.error.HTTPError as error:
+            if error.code != http.client.CONFLICT:
+                raise
 
 
 def embedded_kinds() -> set[tuple[str, str, str]]:
@@ -113,6 +129,42 @@ def schemas(server: Server, versions: Iterable[tuple[str, str]]) -> Json:
 _KINDS: Final = "x-kubernetes-group-version-kind"
 
 
+def custom(server: Server) -> Json:
+    """Create the placeholder kinds, and read their paths, by scope."""
+    group, version = PLACEHOLDER["group"], PLACEHOLDER["version"]
+    names = {scope: PLACEHOLDER[scope] for scope in ("Namespaced", "Cluster")}
+    for scope, (plural, kind) in names.items():
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        parts = {"status": {}, "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}}
+        spec = {
+            "group": group,
+            "scope": scope,
+            "names": {"plural": plural, "kind": kind},
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": schema},
+                    "subresources": parts,
+                }
+            ],
+        }
+        server.create(
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            {"metadata": {"name": f"{plural}.{group}"}, "spec": spec},
+        )
+    time.sleep(_PUBLISHED_SECONDS)
+    paths = server.get(f"/openapi/v3/apis/{group}/{version}")["paths"]
+    return {
+        scope: {path: item for path, item in paths.items() if plural in path.split("/")}
+        for scope, (plural, _) in names.items()
+    }
+
+
+_PUBLISHED_SECONDS: Final = 5
+
+
 def _text(document: Json) -> bytes:
     return json.dumps(document, separators=(",", ":"), sort_keys=True).encode()
 
@@ -131,7 +183,9 @@ def main() -> None:
     discovery = arguments.output / "served.json.gz"
     discovery.write_bytes(gzip.compress(_text({"version": version, "resources": resources}), compresslevel=9, mtime=0))
     openapi = arguments.output / "openapi.json.xz"
-    openapi.write_bytes(lzma.compress(_text({"schemas": found}), preset=9 | lzma.PRESET_EXTREME))
+    openapi.write_bytes(
+        lzma.compress(_text({"schemas": found, "custom": custom(server)}), preset=9 | lzma.PRESET_EXTREME)
+    )
     for path in (discovery, openapi):
         sys.stderr.write(f"{path.name}: {path.stat().st_size} bytes\n")
     sys.stderr.write(f"{len(resources)} resources, {len(found)} schemas\n")

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from ocf.embedded.http.openapi_protobuf import CONTENT_TYPE as OPENAPI_PROTOBUF
 from ocf.embedded.http.status import not_acceptable, unknown_media
 from ocf.errors import ApiError
 
-__all__ = ["Form", "Media", "Offer", "media_of_errors", "media_type", "negotiate", "reads_json", "wants_aggregated"]
+__all__ = ["Form", "Media", "Offer", "media_of_errors", "media_type", "negotiate", "reads_json", "wants_aggregated", "wants_openapi_protobuf"]
 
 _JSON: Final = "application/json"
 _YAML: Final = "application/yaml"
@@ -163,6 +164,19 @@ def _media(wanted: _Wanted, offer: Offer) -> Media | None:
 
 
 _FORMS: Final = (Form.TABLE.value, Form.METADATA.value, Form.METADATA_LIST.value)
+
+
+_OPENAPI: Final = ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", OPENAPI_PROTOBUF)
+
+
+def wants_openapi_protobuf(accept: str) -> bool:
+    """Return whether a client prefers OpenAPI 2.0 as protobuf to JSON.
+
+    Args:
+        accept: The `Accept` header.
+    """
+    known = (wanted.type for wanted in _read(accept) if wanted.type in (*_OPENAPI, _JSON, *_WILD))
+    return next(known, _JSON) in _OPENAPI
 
 
 def reads_json(accept: str) -> bool:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ocf.embedded.http import discovery, openapi
-from ocf.embedded.http.content_negotiation import Offer, media_of_errors, negotiate, reads_json, wants_aggregated
+from ocf.embedded.http.content_negotiation import Offer, media_of_errors, negotiate, reads_json, wants_aggregated, wants_openapi_protobuf
+from ocf.embedded.http.openapi_protobuf import CONTENT_TYPE as OPENAPI_PROTOBUF
+from ocf.embedded.http.openapi_protobuf import write_document
 from ocf.embedded.http.paths import GroupPath, ResourcePath, VersionPath, parse_path
 from ocf.embedded.http.resource_catalog import Catalog, builtin_kinds, server_version
 from ocf.embedded.http.responses import Response, error_response
@@ -71,6 +73,9 @@ def _is_routed(target: GroupPath | VersionPath | ResourcePath) -> bool:
 
 
 def _other(catalog: Catalog, path: str, accept: str) -> Response:
+    if path == "openapi/v2" and wants_openapi_protobuf(accept):
+        body = write_document(openapi.document_v2(catalog))
+        return Response(body, headers={"Content-Type": OPENAPI_PROTOBUF, "Vary": "Accept"})
     if path in _ONLY_JSON or path.startswith("openapi/v3/"):
         rejected = _without_json(path, accept)
         if rejected is not None:

@@ -14,6 +14,7 @@ from importlib import resources
 from typing import Any, Final
 
 from ocf.cluster.protocol import PatchType
+from ocf.embedded.http.openapi_custom import custom_paths, custom_schemas
 from ocf.embedded.http.paths import resource_path
 from ocf.embedded.http.request_body import APPLY
 from ocf.embedded.http.resource_catalog import Catalog, ServedResource, server_version
@@ -40,9 +41,14 @@ _PATCH_TYPES: Final = (APPLY, PatchType.JSON, PatchType.MERGE)
 
 
 @cache
-def _schemas() -> Mapping[str, Json]:
+def _recorded() -> Json:
     packed = resources.files("ocf.embedded.http").joinpath("openapi.json.xz").read_bytes()
-    found: dict[str, Json] = json.loads(lzma.decompress(packed))["schemas"]
+    found: Json = json.loads(lzma.decompress(packed))
+    return found
+
+
+def _schemas() -> Mapping[str, Json]:
+    found: dict[str, Json] = _recorded()["schemas"]
     return found
 
 
@@ -90,14 +96,20 @@ def document(catalog: Catalog, group: str, version: str) -> Json | None:
         return None
     paths: Json = {}
     for kind in kinds:
-        paths.update(_paths(kind))
-    schemas = _reachable([*map(_schema_name, kinds), *(f"{_schema_name(kind)}List" for kind in kinds)], _own(kinds))
+        recorded = custom_paths(kind, _recorded()["custom"], _schema_name(kind)) if kind.custom else _paths(kind)
+        paths.update(recorded)
+    names = [*map(_schema_name, kinds), *(f"{_schema_name(kind)}List" for kind in kinds), *_references(paths)]
+    schemas = _reachable(names, _own(kinds))
+    custom = all(kind.custom for kind in kinds)
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": server_version()["gitVersion"]},
+        "info": _CUSTOM_INFO if custom else {"title": "Kubernetes", "version": server_version()["gitVersion"]},
         "paths": paths,
         "components": {"schemas": schemas},
     }
+
+
+_CUSTOM_INFO: Final = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 
 def _schema_name(kind: ServedResource) -> str:
@@ -107,26 +119,7 @@ def _schema_name(kind: ServedResource) -> str:
 
 def _own(kinds: Iterable[ServedResource]) -> dict[str, Json]:
     """Return the schemas of the custom kinds."""
-    return {name: schema for kind in kinds if kind.custom for name, schema in _custom(kind)}
-
-
-def _custom(kind: ServedResource) -> Iterator[tuple[str, Json]]:
-    name = _schema_name(kind)
-    gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
-    yield name, {**_described(kind.schema), _KINDS: [gvk]}
-    items = {"type": "array", "items": {"$ref": _REF + name}}
-    listed = {**_HEAD, "metadata": {"$ref": f"{_REF}{_META}ListMeta"}, "items": items}
-    gvk = {**gvk, "kind": kind.list_kind}
-    yield f"{name}List", {"type": "object", "required": ["items"], "properties": listed, _KINDS: [gvk]}
-
-
-_HEAD: Final = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
-
-
-def _described(schema: Mapping[str, Any] | None) -> Json:
-    own = dict(schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
-    metadata = {"allOf": [{"$ref": f"{_REF}{_META}ObjectMeta"}], "description": "Standard object metadata."}
-    return {**own, "properties": {**_HEAD, **own.get("properties", {}), "metadata": metadata}}
+    return dict(entry for kind in kinds if kind.custom for entry in custom_schemas(kind, _schema_name(kind)))
 
 
 def _reachable(names: Iterable[str], own: Mapping[str, Json]) -> Json:

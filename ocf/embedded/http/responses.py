@@ -31,7 +31,7 @@ class Response:
     """A response.
 
     Args:
-        body: JSON values, `Pieces`, or text to send unchanged.
+        body: JSON values, `Pieces`, or text or bytes to send unchanged.
         code: HTTP status.
         media: Media type of the body.
         headers: Additional headers.
@@ -65,6 +65,8 @@ def write_body(response: Response) -> tuple[bytes, str]:
     """
     if isinstance(response.body, str):
         return response.body.encode(), "text/plain; charset=utf-8"
+    if isinstance(response.body, bytes):
+        return response.body, "application/octet-stream"
     if response.media.yaml and isinstance(response.body, dict):
         return dump_document(response.body).encode(), response.media.content_type
     if isinstance(response.body, Pieces):
