@@ -17,7 +17,17 @@ from ocf.embedded.http.openapi_protobuf import CONTENT_TYPE as OPENAPI_PROTOBUF
 from ocf.embedded.http.status import not_acceptable, unknown_media
 from ocf.errors import ApiError
 
-__all__ = ["Form", "Media", "Offer", "media_of_errors", "media_type", "negotiate", "reads_json", "wants_aggregated", "wants_openapi_protobuf"]
+__all__ = [
+    "Form",
+    "Media",
+    "Offer",
+    "media_of_errors",
+    "media_type",
+    "negotiate",
+    "reads_json",
+    "wants_aggregated",
+    "wants_openapi_protobuf",
+]
 
 _JSON: Final = "application/json"
 _YAML: Final = "application/yaml"

@@ -7,7 +7,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ocf.embedded.http import discovery, openapi
-from ocf.embedded.http.content_negotiation import Offer, media_of_errors, negotiate, reads_json, wants_aggregated, wants_openapi_protobuf
+from ocf.embedded.http.content_negotiation import (
+    Offer,
+    media_of_errors,
+    negotiate,
+    reads_json,
+    wants_aggregated,
+    wants_openapi_protobuf,
+)
 from ocf.embedded.http.openapi_protobuf import CONTENT_TYPE as OPENAPI_PROTOBUF
 from ocf.embedded.http.openapi_protobuf import write_document
 from ocf.embedded.http.paths import GroupPath, ResourcePath, VersionPath, parse_path

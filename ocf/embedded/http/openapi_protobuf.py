@@ -6,7 +6,7 @@ and no paths, so only the messages of schemas are written.
 
 import json
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 __all__ = ["CONTENT_TYPE", "write_document"]
@@ -54,8 +54,8 @@ def write_document(document: Json) -> bytes:
         The message `openapi.v2.Document`.
 
     Example:
-        >>> write_document({"swagger": "2.0", "info": {}, "definitions": {}})
-        b'\\n\\x032.0\\x12\\x00B\\x00J\\x00'
+        >>> write_document({"swagger": "2.0", "info": {}, "definitions": {}}).hex()
+        '0a03322e30120042004a00'
     """
     info = document["info"]
     titles = _text(1, info.get("title", "")) + _text(2, info.get("version", ""))
@@ -130,7 +130,7 @@ def _properties(value: Json) -> bytes:
     return _nested(_PROPERTIES, b"".join(_named(1, name, _schema(schema)) for name, schema in value.items()))
 
 
-_STRUCTURED: Final = {
+_STRUCTURED: Final[Mapping[str, Callable[[Any], bytes]]] = {
     "default": lambda value: _any(_DEFAULT, value),
     "required": lambda value: _texts(_REQUIRED, value),
     "enum": lambda value: b"".join(_any(_ENUM, one) for one in value),
