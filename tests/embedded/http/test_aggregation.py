@@ -204,3 +204,11 @@ async def test_an_invalid_registration_is_rejected(spec: dict[str, Any], problem
     reply = await either.ask("POST", SERVICES, Orchard(443).service("shop", **{"caBundle": "YQ==", **spec}))
     assert reply.status == 422
     assert problem in reply.json["message"]
+
+
+async def test_its_row_has_the_service_and_whether_it_is_available(either: Either) -> None:
+    async with registered(either):
+        await available(either.ask, "True")
+        table = await either.ask("GET", f"{SERVICES}/{NAME}", Accept="application/json;as=Table;g=meta.k8s.io;v=v1")
+    namespace = either.path.rpartition("/")[2]
+    assert table.json["rows"][0]["cells"][:3] == [NAME, f"{namespace}/orchard", "True"]

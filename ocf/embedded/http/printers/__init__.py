@@ -47,6 +47,7 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
     ("autoscaling", "HorizontalPodAutoscaler"): workloads.horizontal_pod_autoscaler,
     ("batch", "CronJob"): workloads.cron_job,
     ("batch", "Job"): workloads.job,
+    ("apiregistration.k8s.io", "APIService"): cluster.api_service,
     ("certificates.k8s.io", "CertificateSigningRequest"): cluster.signing_request,
     ("coordination.k8s.io", "Lease"): cluster.lease,
     ("discovery.k8s.io", "EndpointSlice"): networking.endpoint_slice,

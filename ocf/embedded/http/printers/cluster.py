@@ -200,6 +200,20 @@ def priority_class(item: Manifest, clock: AgeClock) -> Cells:
     return [item["metadata"]["name"], item.get("value", 0), default, clock.age(item), policy]
 
 
+def api_service(item: Manifest, clock: AgeClock) -> Cells:
+    """Write the row of an APIService."""
+    service = item["spec"].get("service")
+    conditions = item["status"].get("conditions") or ()
+    found = next((one for one in conditions if one["type"] == "Available"), {"status": "Unknown"})
+    reason = "" if found["status"] == "True" else found.get("reason", "")
+    return [
+        item["metadata"]["name"],
+        f"{service['namespace']}/{service['name']}" if service else "Local",
+        f"{found['status']} ({reason})" if reason else found["status"],
+        clock.age(item),
+    ]
+
+
 def role_binding(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a RoleBinding or a ClusterRoleBinding."""
     role = item["roleRef"]
