@@ -24,12 +24,12 @@ These features are left out silently, because most tests do not depend on them:
   `collect_garbage` is called.
 * **Admission plugins, and some validation.** Workloads, networking, storage claims, configuration, access rules,
   quotas, leases and autoscalers are validated; of other built-in kinds only the metadata is.
-* **Defaults** are complete for Pod, PodTemplate, Deployment, StatefulSet, ReplicaSet, Job, CronJob,
-  HorizontalPodAutoscaler, Service, Secret, Endpoints, EndpointSlice, PersistentVolumeClaim, NetworkPolicy, IngressClass,
-  StorageClass, PriorityClass, LimitRange, RoleBinding and ClusterRoleBinding. A Pod lacks what admission plugins add
-  (priority, tolerations), a DaemonSet lacks its deprecated annotation. ReplicationController and all other kinds are
-  stored as sent. A Job gets its labels and its selector. A Service gets the first free address of 10.96.0.0/12 and the
-  first free node ports.
+* **Defaults** are complete for Pod, PodTemplate, Deployment, StatefulSet, ReplicaSet, Job, CronJob, Service, Secret,
+  HorizontalPodAutoscaler, Endpoints, EndpointSlice, PersistentVolumeClaim, NetworkPolicy, IngressClass, StorageClass,
+  PriorityClass, LimitRange, RoleBinding and ClusterRoleBinding. A Pod lacks what admission plugins add (priority,
+  tolerations), a DaemonSet lacks its deprecated annotation. ReplicationController and all other kinds are stored as
+  sent. A Job gets its labels and its selector. A Service gets the first free address of 10.96.0.0/12 and the first free
+  node ports.
 * **Unknown fields** are dropped on create, update and patch, unless `EmbeddedCluster.checking` asks for an error or a
   warning. Server-side apply rejects them.
 * The garbage collector calls no admission webhooks for the objects it deletes.

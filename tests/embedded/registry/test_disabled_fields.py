@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from ocf.embedded.registry.disabled_fields import drop_disabled_fields
+from ocf.objects import Manifest
 
 HOOK = {"exec": {"command": ["true"]}}
 
@@ -44,7 +45,7 @@ def test_a_lifecycle_with_nothing_else_is_dropped() -> None:
 
 
 def test_other_kinds_are_left_alone() -> None:
-    service = {"spec": {"schedulingGroup": {}}}
+    service: Manifest = {"spec": {"schedulingGroup": {}}}
     drop_disabled_fields(service, ("", "Service"))
 
     assert service == {"spec": {"schedulingGroup": {}}}
