@@ -16,6 +16,7 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 * `decisions`: decisions of the HPA controller's own package, by minor release,
   `tests/autoscaling/algorithm/data/decisions.jsonl.xz`
 * `syncs`: syncs of the real kube-controller-manager, `tests/controllers/hpa/comparison/data`
+* `controllers`: states of the other controllers at rest, `tests/embedded/controllers/comparison/states.jsonl.gz`
 * `scheduling`: decisions of the scheduler, `tests/nodegroups/data/scheduler.jsonl.xz`
 
 The same release gives the same bytes for the first four; the others record times and random names. `make test` then
@@ -185,6 +186,11 @@ def syncs(_: Servers) -> None:
     script("record_hpa_ticks")
 
 
+def controllers(_: Servers) -> None:
+    """Record the states that the controllers of workloads come to."""
+    script("record_controllers")
+
+
 def scheduling(_: Servers) -> None:
     """Build the scheduler's package, record what it decides, and compare some of it with the real scheduler."""
     script("record_scheduler")
@@ -192,7 +198,11 @@ def scheduling(_: Servers) -> None:
 
 STEPS: Final[dict[str, Callable[[Servers], None]]] = {
     step.__name__: step
+<<<<<<< HEAD
     for step in (schema, openapi, protobuf, structs, http, sequences, corpus, validation, decisions, syncs, scheduling)
+=======
+    for step in (schema, openapi, protobuf, http, corpus, validation, decisions, syncs, controllers, scheduling)
+>>>>>>> 72b04c7 (embedded: simulate the controllers of workloads on request)
 }
 
 

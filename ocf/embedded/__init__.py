@@ -19,9 +19,9 @@ MutatingAdmissionPolicies.
 
 These features are left out silently, because most tests do not depend on them:
 
-* **Controllers.** No ReplicaSets or pods are created, and no status is filled in: write it through the status
-  subresource. Only garbage collection and the deletion of namespaces are simulated, after every write or when
-  `collect_garbage` is called.
+* **Controllers.** Only garbage collection and the deletion of namespaces are simulated, after every write or when
+  `collect_garbage` is called. Unless `EmbeddedCluster.controllers` runs, no ReplicaSets or pods are created, and no
+  status is filled in: write it through the status subresource.
 * **Admission plugins, and some validation.** Workloads, networking, storage claims, configuration, access rules,
   quotas, leases and autoscalers are validated; of other built-in kinds only the metadata is.
 * **Defaults** are complete for Pod, PodTemplate, Deployment, StatefulSet, ReplicaSet, Job, CronJob, Service, Secret,
@@ -33,23 +33,41 @@ These features are left out silently, because most tests do not depend on them:
 * **Unknown fields** are dropped on create, update and patch, unless `EmbeddedCluster.checking` asks for an error or a
   warning. Server-side apply rejects them.
 * The garbage collector calls no admission webhooks for the objects it deletes.
-* There is no kubelet: a pod on a node that is deleted stays, as on a real API server, until it is deleted with a grace
-  period of 0. A pod without a node is deleted immediately.
+* Without these controllers, there is no kubelet: a pod on a node that is deleted stays, as on a real API server, until
+  it is deleted with a grace period of 0. A pod without a node is deleted immediately.
 * An owner that never existed in the cluster does not count as deleted.
 """
+
+from typing import TYPE_CHECKING
 
 from ocf.embedded.admission.dispatcher import AdmissionClient
 from ocf.embedded.admission.errors import UnansweredError
 from ocf.embedded.admission.webhook_client import HttpAdmissionClient
 from ocf.embedded.api.write_options import FieldValidation
 from ocf.embedded.cluster import EmbeddedCluster
+from ocf.embedded.controllers.settings import ControllerSettings
 from ocf.schema.builtin import CustomKind
+
+if TYPE_CHECKING:
+    from ocf.embedded.controllers.runner import Controllers
 
 __all__ = [
     "AdmissionClient",
+    "ControllerSettings",
+    "Controllers",
     "CustomKind",
     "EmbeddedCluster",
     "FieldValidation",
     "HttpAdmissionClient",
     "UnansweredError",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import the built-in controllers on first use: few clusters run them."""
+    if name != "Controllers":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ocf.embedded.controllers.runner import Controllers
+
+    globals()[name] = Controllers
+    return Controllers

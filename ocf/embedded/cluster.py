@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.protocol import (
@@ -28,6 +28,7 @@ from ocf.embedded.api.write_options import FieldValidation, WriteOptions, requir
 from ocf.embedded.apiextensions import custom_resource
 from ocf.embedded.controllers.crd_names import NamesAcceptedController
 from ocf.embedded.controllers.garbage_collector import GarbageCollector
+from ocf.embedded.controllers.settings import ControllerSettings
 from ocf.embedded.registry import created_parts, generic_store, verbs
 from ocf.embedded.registry import scale as scale_subresource
 from ocf.embedded.registry.pages import BATCH, read_page
@@ -40,6 +41,9 @@ from ocf.embedded.watch import StoredEvent, WatchSelector, follow, read_version
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
 from ocf.schema.builtin import CustomKind
+
+if TYPE_CHECKING:
+    from ocf.embedded.controllers.runner import Controllers
 
 __all__ = ["EmbeddedCluster"]
 
@@ -157,6 +161,21 @@ class EmbeddedCluster:
         checks = WriteOptions(validation=validation, duplicates=tuple(duplicates))
         view._checks = checks if warn is None else replace(checks, warn=warn)  # noqa: SLF001 (an instance of this class)
         return view
+
+    def controllers(self, settings: ControllerSettings | None = None) -> "Controllers":
+        """Return the built-in controllers of this cluster, which simulate those of Kubernetes, with nodes and kubelets.
+
+        They do nothing until their `run` or `settle` is awaited. Their requests are not in the log of this cluster.
+
+        Args:
+            settings: Which controllers, how many nodes, and the delays of pods; None for the defaults.
+        """
+        # Imported here, because few clusters use them.
+        from ocf.embedded.controllers.runner import Controllers
+
+        view = copy.copy(self)
+        view.requests = RequestLog()
+        return Controllers(view, self._registry, settings or ControllerSettings())
 
     async def collect_garbage(self) -> None:
         """Collect garbage and finish the deletion of namespaces now."""
