@@ -20,7 +20,7 @@ from ocf.testing.fake_controllers import roll_out
 from ocf.testing.recording_cluster import RecordingCluster
 
 if TYPE_CHECKING:
-    from ocf.embedded import EmbeddedCluster
+    from ocf.embedded import Controllers, EmbeddedCluster
     from ocf.runtime.operator import Operator
     from ocf.testing.clock import VirtualClock
 
@@ -40,6 +40,7 @@ class OwnerEnv(Generic[O]):
         cluster: The cluster.
         clock: The clock of cluster and operator.
         recorder: Gets the attempts, events and conditions of each reconcile.
+        controllers: Built-in controllers of the cluster, which `settle` runs; None reports workloads as rolled out.
 
     Attributes:
         cluster: The cluster, to look at what the operator has made.
@@ -77,12 +78,14 @@ class OwnerEnv(Generic[O]):
         clock: VirtualClock,
         *,
         recorder: Recorder | None = None,
+        controllers: Controllers | None = None,
     ) -> None:
         self.operator = operator
         self.key = owner
         self.cluster = cluster
         self.clock = clock
         self._recorder = recorder or NullRecorder()
+        self._controllers = controllers
 
     @classmethod
     async def create(
@@ -93,6 +96,7 @@ class OwnerEnv(Generic[O]):
         clock: VirtualClock,
         *,
         recorder: Recorder | None = None,
+        controllers: Controllers | None = None,
     ) -> OwnerEnv[O]:
         """Create the owner, with the definitions of the operator and the owner's namespace if they are missing.
 
@@ -102,6 +106,7 @@ class OwnerEnv(Generic[O]):
             cluster: The cluster.
             clock: The clock of cluster and operator.
             recorder: Gets the attempts, events and conditions of each reconcile.
+            controllers: Built-in controllers of the cluster, which `settle` runs; None reports workloads as rolled out.
         """
         namespace = owner["metadata"].get("namespace")
         if namespace and not await _exists(cluster, ObjectKey("v1", "Namespace", namespace)):
@@ -111,7 +116,7 @@ class OwnerEnv(Generic[O]):
         for definition in (*own, *operator.definitions):
             await cluster.apply(definition, field_manager=_USER)
         created = await cluster.create(owner, field_manager=_USER)
-        return cls(operator, ObjectKey.of(created), cluster, clock, recorder=recorder)
+        return cls(operator, ObjectKey.of(created), cluster, clock, recorder=recorder, controllers=controllers)
 
     async def reconcile(self) -> timedelta | None:
         """Reconcile the owner once.
@@ -128,7 +133,8 @@ class OwnerEnv(Generic[O]):
         """Reconcile until nothing is written any more; no time passes.
 
         Args:
-            rollouts: Whether workloads are rolled out after each reconcile, as if their pods were running at once.
+            rollouts: Whether the controllers act after each reconcile; without any, workloads are rolled out as if
+                their pods were running at once.
             most: The largest number of reconciles.
 
         Raises:
@@ -140,7 +146,7 @@ class OwnerEnv(Generic[O]):
         for _ in range(most):
             recorded = RecordingCluster(self.cluster)
             await self._reconcile(recorded)
-            rolled = await roll_out(self.cluster) if rollouts else False
+            rolled = await self._roll_out() if rollouts else False
             if not recorded.writes and not rolled:
                 return
         writes = "; ".join(str(request) for request in recorded.writes)
@@ -163,6 +169,14 @@ class OwnerEnv(Generic[O]):
     async def delete(self) -> None:
         """Delete the owner as a user does; it stays as long as it has finalizers."""
         await self.cluster.delete(self.key)
+
+    async def _roll_out(self) -> bool:
+        """Run the controllers; return whether they wrote anything."""
+        if self._controllers is None:
+            return await roll_out(self.cluster)
+        before = self.cluster.resource_version
+        await self._controllers.settle()
+        return self.cluster.resource_version != before
 
     async def _reconcile(self, cluster: RecordingCluster) -> timedelta | None:
         return await reconcile_owner(

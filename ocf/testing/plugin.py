@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from ocf.embedded import CustomKind, EmbeddedCluster
+from ocf.embedded import Controllers, ControllerSettings, CustomKind, EmbeddedCluster
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.runtime.operator import Operator
@@ -51,6 +51,8 @@ __all__ = [
     "cluster",
     "cluster_kinds",
     "cluster_namespaces",
+    "controller_settings",
+    "controllers",
     "envtest",
     "envtest_cluster",
     "envtest_controllers",
@@ -120,12 +122,28 @@ def owner() -> Manifest:
     raise ConfigError("owner_env: the fixture `owner` is missing: define one that returns the manifest of an owner")
 
 
+@pytest.fixture
+def controller_settings() -> ControllerSettings | None:
+    """Return the settings of `controllers`; None, unless overridden: no controller runs."""
+    return None
+
+
+@pytest.fixture
+def controllers(cluster: EmbeddedCluster, controller_settings: ControllerSettings | None) -> Controllers | None:
+    """Return the built-in controllers of `cluster`, which act when `settle` is awaited; None without settings."""
+    return None if controller_settings is None else cluster.controllers(controller_settings)
+
+
 @async_fixture
 async def owner_env(
-    operator: Operator[Any], owner: Manifest, cluster: EmbeddedCluster, clock: VirtualClock
+    operator: Operator[Any],
+    owner: Manifest,
+    cluster: EmbeddedCluster,
+    clock: VirtualClock,
+    controllers: Controllers | None,
 ) -> AsyncIterator[OwnerEnv[Any]]:
     """Create the owner and the definitions of the operator in `cluster`; needs pytest-asyncio or anyio's plugin."""
-    yield await OwnerEnv.create(operator, owner, cluster, clock)
+    yield await OwnerEnv.create(operator, owner, cluster, clock, controllers=controllers)
 
 
 @pytest.fixture

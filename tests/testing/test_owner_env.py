@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from ocf import component
 from ocf.component import Component, ReconcileContext
-from ocf.embedded import EmbeddedCluster
+from ocf.embedded import ControllerSettings, EmbeddedCluster
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment
@@ -68,6 +68,19 @@ async def env() -> OwnerEnv[Shop]:
 async def test_one_reconcile_is_one_reconcile(env: OwnerEnv[Shop]) -> None:
     await env.reconcile()
     assert (await env.conditions())["WebReady"]["reason"] == "Creating"
+
+
+async def test_it_settles_with_the_controllers_as_far_as_they_come_without_time() -> None:
+    clock = VirtualClock()
+    cluster = EmbeddedCluster(now=clock.now)
+    controllers = cluster.controllers(ControllerSettings(ready_after=timedelta(seconds=5)))
+    env = await OwnerEnv.create(OPERATOR, SHOP, cluster, clock, controllers=controllers)
+    await env.settle()
+    pods = (await cluster.list("v1", "Pod")).items
+    assert (len(pods), (await env.conditions())["WebReady"]["reason"]) == (1, "Creating")
+    clock.advance(timedelta(seconds=5))
+    await env.settle()
+    assert (await env.conditions())["WebReady"]["reason"] == "Healthy"
 
 
 async def test_it_settles_with_rolled_out_workloads(env: OwnerEnv[Shop]) -> None:
