@@ -14,6 +14,13 @@ import typer
 
 from ocf.cli.options import Traceback
 from ocf.cli.output import exit_on_error
+from ocf.cli.server_controllers import (
+    ControllersOption,
+    NodesOption,
+    ReadyAfterOption,
+    controller_settings,
+    running_controllers,
+)
 from ocf.cli.server_setup import (
     Kubeconfig,
     OutputOption,
@@ -27,6 +34,7 @@ from ocf.cli.server_setup import (
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
+    from ocf.embedded import ControllerSettings
     from ocf.objects import Manifest
     from ocf.runtime.operator import Manager, Operator
 
@@ -54,9 +62,9 @@ def dev(  # noqa: PLR0913 (each is an option of the command line)
     crd: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Additional CustomResourceDefinitions; repeatable.")
     ] = None,
-    rollouts: Annotated[
-        bool, typer.Option("--rollouts", help="Report every workload as rolled out, as if its pods were running.")
-    ] = False,
+    controllers: ControllersOption = None,
+    nodes: NodesOption = 1,
+    ready_after: ReadyAfterOption = "1s",
     port: Port = 0,
     kubeconfig: Kubeconfig = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log the actions of the operator.")] = False,
@@ -66,14 +74,20 @@ def dev(  # noqa: PLR0913 (each is an option of the command line)
     """Run an operator on an embedded Kubernetes API server, to try it out.
 
     Its CustomResourceDefinitions are applied and its webhooks are registered; kubectl and other clients can use the
-    API. There are no other controllers, so no pod ever runs. Ctrl-C stops it; the state is in memory and not kept.
+    API. Without --controllers there are no other controllers, so no pod ever runs. Ctrl-C stops it; the state is in
+    memory and not kept.
     """
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
     )
     with exit_on_error(traceback=traceback):
         options = _DevOptions(
-            apply=apply or (), crd=crd or (), rollouts=rollouts, port=port, kubeconfig=kubeconfig, output=output
+            apply=apply or (),
+            crd=crd or (),
+            controllers=controller_settings(controllers, nodes=nodes, ready_after=ready_after),
+            port=port,
+            kubeconfig=kubeconfig,
+            output=output,
         )
         asyncio.run(_dev(target, options))
 
@@ -84,7 +98,7 @@ class _DevOptions:
 
     apply: Sequence[Path]
     crd: Sequence[Path]
-    rollouts: bool
+    controllers: ControllerSettings | None
     port: int
     kubeconfig: Path | None
     output: ServeOutput
@@ -105,7 +119,8 @@ async def _dev(target: str, options: _DevOptions) -> None:
     async with (
         serving(embedded, port=options.port) as server,
         kubeconfig_of(server, options.kubeconfig) as path,
-        _run_operator(operator, path, rollouts=options.rollouts) as manager,
+        running_controllers(embedded, options.controllers),
+        _run_operator(operator, path) as manager,
     ):
         await load_manifests(embedded, manifests, field_manager=_MANAGER)
         print_server(server, path, options.output)
@@ -147,17 +162,14 @@ def _without_rules(value: Any) -> Any:
 
 
 @asynccontextmanager
-async def _run_operator(operator: Operator[Any], kubeconfig: Path, *, rollouts: bool) -> AsyncIterator[Manager]:
-    """Run the operator as a client of the API, with its webhooks and the simulated rollouts."""
+async def _run_operator(operator: Operator[Any], kubeconfig: Path) -> AsyncIterator[Manager]:
+    """Run the operator as a client of the API, with its webhooks."""
     from ocf.cluster.client import ApiServerCluster
     from ocf.runtime.admission import Url
     from ocf.runtime.operator import Listen, ManagerOptions, WebhookOptions, running
-    from ocf.testing import fake_workload_controllers
 
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(await ApiServerCluster.connect(kubeconfig))
-        if rollouts:
-            await stack.enter_async_context(fake_workload_controllers(cluster))
         address = Url(f"https://{_HOST}")
         admission = WebhookOptions(address=address, namespace=_WEBHOOK_NAMESPACE, host=_HOST, port=0, register=True)
         manager_options = ManagerOptions(listen=Listen(port=0, host=_HOST), admission=admission)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,13 @@ import typer
 
 from ocf.cli.options import Traceback
 from ocf.cli.output import exit_on_error
+from ocf.cli.server_controllers import (
+    ControllersOption,
+    NodesOption,
+    ReadyAfterOption,
+    controller_settings,
+    running_controllers,
+)
 from ocf.cli.server_setup import (
     Kubeconfig,
     OutputOption,
@@ -24,6 +32,7 @@ from ocf.cli.server_setup import (
 
 if TYPE_CHECKING:
     from ocf.cli.server_control import ServerControl
+    from ocf.embedded import ControllerSettings
     from ocf.embedded.http import HttpServer
 
 __all__ = ["serve"]
@@ -49,36 +58,54 @@ def serve(  # noqa: PLR0913 (each is an option of the command line)
     tls: Annotated[
         bool, typer.Option("--tls", help="Serve HTTPS, with a certificate authority made for this server.")
     ] = False,
+    controllers: ControllersOption = None,
+    nodes: NodesOption = 1,
+    ready_after: ReadyAfterOption = "1s",
     output: OutputOption = ServeOutput.TEXT,
     traceback: Traceback = False,
 ) -> None:
     """Serve an embedded Kubernetes API on this machine.
 
-    kubectl, kopf and other clients can use it. There is no authentication, so it listens on loopback only. It has no
-    controllers: objects are stored, and nothing runs. Ctrl-C stops it; the state is in memory and not kept.
+    kubectl, kopf and other clients can use it. There is no authentication, so it listens on loopback only. Objects
+    are stored, and nothing acts on them, unless built-in controllers are chosen with --controllers. Ctrl-C stops it;
+    the state is in memory and not kept.
     """
     with exit_on_error(traceback=traceback):
-        asyncio.run(_serve(port, kubeconfig, [*(crd or ()), *(load or ())], fault or (), output, tls=tls))
+        settings = controller_settings(controllers, nodes=nodes, ready_after=ready_after)
+        options = _ServeOptions(port, kubeconfig, [*(crd or ()), *(load or ())], fault or (), output, tls, settings)
+        asyncio.run(_serve(options))
 
 
-async def _serve(
-    port: int, kubeconfig: Path | None, files: Sequence[Path], faults: Sequence[str], output: ServeOutput, *, tls: bool
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _ServeOptions:
+    """Options of the command."""
+
+    port: int
+    kubeconfig: Path | None
+    files: Sequence[Path]
+    faults: Sequence[str]
+    output: ServeOutput
+    tls: bool
+    controllers: ControllerSettings | None
+
+
+async def _serve(options: _ServeOptions) -> None:
     from ocf.embedded import EmbeddedCluster
     from ocf.embedded.http import load_manifests, serving
 
     cluster = EmbeddedCluster()
-    await load_manifests(cluster, read_manifests(files), field_manager="ocf-serve")
+    await load_manifests(cluster, read_manifests(options.files), field_manager="ocf-serve")
     control = _LazyControl()
     stop = stop_event()
     async with (
-        serving(cluster, port=port, control=control, tls=tls) as server,
-        kubeconfig_of(server, kubeconfig) as path,
+        serving(cluster, port=options.port, control=control, tls=options.tls) as server,
+        kubeconfig_of(server, options.kubeconfig) as path,
+        running_controllers(cluster, options.controllers),
     ):
         control.server = server
-        if faults:
-            control.load(faults)
-        print_server(server, path, output)
+        if options.faults:
+            control.load(options.faults)
+        print_server(server, path, options.output)
         await stop.wait()
 
 

@@ -182,7 +182,9 @@ async def test_the_webhooks_are_called() -> None:
 @pytest.mark.usefixtures("folder")
 async def test_rollouts_are_simulated_on_request(folder: Path) -> None:
     (folder / "corner.yaml").write_text(CORNER)
-    async with dev("dev_shop.py:made", "--rollouts", "--apply", "corner.yaml") as running:
+    async with dev(
+        "dev_shop.py:made", "--controllers", "all", "--ready-after", "0s", "--apply", "corner.yaml"
+    ) as running:
         url = f"{running.started['url']}{SHOPS}?watch=1"
         async with running.session.get(url) as answer, asyncio.timeout(600):
             async for line in answer.content:

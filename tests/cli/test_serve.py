@@ -152,3 +152,35 @@ async def test_an_error_at_start_is_one_line(tmp_path: Path) -> None:
     async with serve() as running:
         port = running.started["url"].rpartition(":")[2]
         assert await error_of("--port", port) == f"error: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+
+
+async def test_the_built_in_controllers_run_on_request() -> None:
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "replicas": 2}
+    container = {"name": "web", "image": "web:1"}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}}
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    async with serve("--controllers", "all", "--nodes", "2", "--ready-after", "1ms") as running:
+        code, _ = await running.request("POST", path, {**web, "spec": {**spec, "template": template}})
+        assert code == 201
+        async with running.session.get(f"{running.started['url']}{path}?watch=1") as answer, asyncio.timeout(600):
+            async for line in answer.content:
+                if json.loads(line)["object"]["status"].get("availableReplicas") == 2:
+                    break
+        _, nodes = await running.request("GET", "/api/v1/nodes")
+    assert [node["metadata"]["name"] for node in nodes["items"]] == ["ocf-node-1", "ocf-node-2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        pytest.param(("--controllers", "deployment-controller,nodes"), 'unknown controller "nodes"', id="name"),
+        pytest.param(
+            ("--controllers", "all", "--ready-after", "soon"),
+            "--ready-after: must be a duration like 1m30s, not 'soon'",
+            id="delay",
+        ),
+    ],
+)
+async def test_invalid_controllers_are_rejected(arguments: tuple[str, ...], problem: str) -> None:
+    assert problem in await error_of(*arguments)
