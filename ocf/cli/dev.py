@@ -45,6 +45,8 @@ _HOST: Final = "127.0.0.1"
 _WEBHOOK_NAMESPACE: Final = "kube-system"
 """Namespace of the Secret with the webhooks' certificate."""
 _RULES: Final = "x-kubernetes-validations"
+_UNSUPPORTED: Final = "CEL expressions"
+"""Part of the message of every error about a rule that the embedded cluster does not support."""
 
 
 def dev(  # noqa: PLR0913 (each is an option of the command line)
@@ -144,7 +146,7 @@ async def _without_unsupported_rules(embedded: Cluster, definition: Manifest) ->
     try:
         await embedded.create(definition, field_manager=_MANAGER, dry_run=True)
     except BadRequestError as error:
-        if _RULES in error.message:
+        if _UNSUPPORTED in error.message:
             name = definition.get("metadata", {}).get("name")
             note = f"note: the CEL rules ({_RULES}) of {name} are not evaluated: {error.message}"
             typer.secho(note, fg=typer.colors.YELLOW, err=True)
