@@ -198,11 +198,10 @@ def scheduling(_: Servers) -> None:
 
 STEPS: Final[dict[str, Callable[[Servers], None]]] = {
     step.__name__: step
-<<<<<<< HEAD
-    for step in (schema, openapi, protobuf, structs, http, sequences, corpus, validation, decisions, syncs, scheduling)
-=======
-    for step in (schema, openapi, protobuf, http, corpus, validation, decisions, syncs, controllers, scheduling)
->>>>>>> 72b04c7 (embedded: simulate the controllers of workloads on request)
+    for step in (
+        *(schema, openapi, protobuf, structs, http, sequences, corpus, validation),
+        *(decisions, syncs, controllers, scheduling),
+    )
 }
 
 

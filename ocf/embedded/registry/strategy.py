@@ -131,6 +131,39 @@ def _whole_spec(live: Manifest) -> dict[str, Any]:
     return spec
 
 
+def _set_quality_of_service(pod: Manifest) -> None:
+    if "status" in pod:
+        pod["status"]["qosClass"] = qos_class(pod["spec"])
+
+
+def _set_requestor(request: Manifest) -> None:
+    # The server has one user.
+    request["spec"] = {**request["spec"], "username": ADMINISTRATOR.username, "groups": [*ADMINISTRATOR.groups]}
+
+
+def _add_finalizer(namespace: Manifest) -> None:
+    finalizers = namespace["spec"].setdefault("finalizers", [])
+    if "kubernetes" not in finalizers:
+        finalizers.append("kubernetes")
+
+
+_PREPARE_CREATE: Final[Mapping[tuple[str, str], Callable[[Manifest], None]]] = {
+    ("", "Namespace"): _add_finalizer,
+    ("", "Pod"): _set_quality_of_service,
+    ("batch", "Job"): generate_selector,
+    _CERTIFICATE_REQUEST: _set_requestor,
+    _CLAIM: lambda claim: set_sources(claim, {}),
+    _DEFINITION: start_status,
+}
+"""What a create adds to an object of a kind."""
+
+_PREPARE_UPDATE: Final[Mapping[tuple[str, str], Callable[[Manifest, Manifest], None]]] = {
+    LEASE: drop_election_fields,
+    _CLAIM: lambda claim, live: set_sources(claim, live["spec"]),
+    _DEFINITION: lambda definition, _: remember_stored(definition),
+}
+"""What an update adds to an object of a kind, from the new and the live object."""
+
 _FIXED_PARTS: Final[Mapping[tuple[str, str], Callable[[Manifest], dict[str, Any]]]] = {
     ("", "Namespace"): _finalizers,
     _CERTIFICATE_REQUEST: _whole_spec,
@@ -196,7 +229,7 @@ def _empty_status(resource: ApiResource, new: Manifest, empty: Manifest) -> None
 
 
 def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest) -> None:
-    """Set the initial status, generation and finalizers of a new object, and the selector of a Job.
+    """Set the initial status and generation of a new object, and what the API server adds to its kind.
 
     Args:
         new: The object; it is changed.
@@ -209,22 +242,9 @@ def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest) -> Non
         new["metadata"]["generation"] = 1
     else:
         new["metadata"].pop("generation", None)
-    if _key(resource) == _DEFINITION:
-        start_status(new)
-    if _key(resource) == _CLAIM:
-        set_sources(new, {})
     drop_disabled_fields(new, _key(resource))
-    if _key(resource) == ("batch", "Job"):
-        generate_selector(new)
-    if _key(resource) == ("", "Pod") and "status" in new:
-        new["status"]["qosClass"] = qos_class(new["spec"])
-    if _key(resource) == _CERTIFICATE_REQUEST:
-        # The server has one user.
-        new["spec"] = {**new["spec"], "username": ADMINISTRATOR.username, "groups": [*ADMINISTRATOR.groups]}
-    if _key(resource) == ("", "Namespace"):
-        finalizers = new["spec"].setdefault("finalizers", [])
-        if "kubernetes" not in finalizers:
-            finalizers.append("kubernetes")
+    if prepare := _PREPARE_CREATE.get(_key(resource)):
+        prepare(new)
 
 
 def prepare_update(
@@ -251,12 +271,8 @@ def prepare_update(
     drop_disabled_fields(new, _key(resource))
     if "status" in resource.subresources:
         _copy(new, live, "status")
-    if _key(resource) == _DEFINITION:
-        remember_stored(new)
-    if _key(resource) == LEASE:
-        drop_election_fields(new, live)
-    if _key(resource) == _CLAIM:
-        set_sources(new, live["spec"])
+    if prepare := _PREPARE_UPDATE.get(_key(resource)):
+        prepare(new, live)
     return _with_generation(new, live, resource)
 
 
