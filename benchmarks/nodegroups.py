@@ -48,7 +48,7 @@ def pod_spec(shape: int, scale: int) -> dict[str, Any]:
     # Neighbouring numbers give unlike sizes.
     cpu, memory = 1 + shape * 7 % 20, 1 + shape * 11 % 32
     requests = {"cpu": f"{cpu * scale}m", "memory": f"{memory * scale}Mi"}
-    spec: dict[str, Any] = {"containers": [{"name": "app", "resources": {"requests": requests}}]}
+    spec: dict[str, Any] = {"containers": [{"name": "app", "image": "app:1", "resources": {"requests": requests}}]}
     selector = {"matchLabels": {"app": f"app-{shape}"}}
     rule = shape % 5
     if rule == 1:
