@@ -35,6 +35,7 @@ async def embedded(
     cluster = EmbeddedCluster(namespaces=["shop"])
     for definition in definitions:
         await cluster.create(definition, field_manager="test")
+    cluster.compact()  # a real API server has no events of version 1 either
     async with serving(cluster, tls=request.param == "https") as server:
         write_kubeconfig(server.kubeconfig(), tmp_path / "kubeconfig")
         yield Server(tmp_path / "kubeconfig", "shop")

@@ -14,7 +14,7 @@ import pytest
 from ocf.testing.envtest.fixtures import REQUIRE
 from tests.clients import go_programs
 
-__all__ = ["JAVASCRIPT", "Server", "command", "go_program", "run"]
+__all__ = ["JAVASCRIPT", "SECONDS", "Server", "command", "go_program", "run"]
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
 INSTALLED: Final = Path(__file__).parents[2] / ".clients"

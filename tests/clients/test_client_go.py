@@ -9,7 +9,14 @@ from typing import Final
 
 from tests.clients.support import Server, go_program, run
 
-GROUPS: Final = 36
+GROUPS: Final = 40
+LISTED: Final = {
+    "OpenAPI v2": "the document is served in JSON only, and client-go asks for protobuf",
+    "invalid reviews": "reviews of access are answered without validation",
+    "log of a pod": "no pod runs, so there is no log",
+    "token reviews": "every token is that of the administrator",
+}
+"""The groups that differ on the embedded server, with the reason; docs/serve.md names them."""
 
 
 async def differences(server: Server) -> dict[str, str]:
@@ -19,7 +26,9 @@ async def differences(server: Server) -> dict[str, str]:
 
 
 async def test_on_the_embedded_server(embedded: Server) -> None:
-    assert await differences(embedded) == {}
+    found = await differences(embedded)
+    assert {group: problem for group, problem in found.items() if group not in LISTED} == {}
+    assert sorted(found) == sorted(LISTED)
 
 
 async def test_on_a_real_server(real: Server) -> None:

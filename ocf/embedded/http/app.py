@@ -10,7 +10,7 @@ or with an `Origin` header, are rejected.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
@@ -190,13 +190,15 @@ class _RequestHandler:
     async def _handle_watch(self, request: web.Request, context: RequestContext) -> web.StreamResponse:
         found = await open_stream(self._backend, context, self._stopping)
         response = web.StreamResponse(headers={"Content-Type": "application/json", **_COMMON_HEADERS})
-        with self._watches.counted():
-            async with aclosing(found) as lines:
-                await response.prepare(request)
-                async for line in lines:
-                    for part in _parts(line):
-                        await response.write(part)
-        await response.write_eof()
+        # A client that is gone needs no end of the stream; as an error, it would be logged with a traceback.
+        with suppress(ConnectionError):
+            with self._watches.counted():
+                async with aclosing(found) as lines:
+                    await response.prepare(request)
+                    async for line in lines:
+                        for part in _parts(line):
+                            await response.write(part)
+            await response.write_eof()
         return response
 
 

@@ -193,13 +193,14 @@ def object_response(context: RequestContext, manifest: Manifest, code: int = 200
 
 async def _get(backend: Backend, context: RequestContext) -> Response:
     part = None if context.subresource and context.subresource.shows_object else context.subresource
+    _require_known_version(backend, context.query.get("resourceVersion", ""))
     return object_response(context, await backend.wrapped.get(context.key, subresource=part))
 
 
 async def _list(backend: Backend, context: RequestContext) -> Response:
     require_form(context.media, context.kind, listed=True)
     options = ListQuery.read(context.query)
-    _require_known_version(backend, options)
+    _require_known_version(backend, options.resource_version)
     found, encoder = await backend.list(context.kind, _list_options(backend, context, options))
     metadata: dict[str, Any] = {"resourceVersion": found.resource_version}
     if found.continue_token:
@@ -242,8 +243,7 @@ def _exact(backend: Backend, options: ListQuery) -> str:
     return write_token(version, ("", ""))
 
 
-def _require_known_version(backend: Backend, options: ListQuery) -> None:
-    text = options.resource_version
+def _require_known_version(backend: Backend, text: str) -> None:
     if text and not text.isdecimal():
         problem = f'strconv.ParseUint: parsing "{text}": invalid syntax'
         raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": {problem}')

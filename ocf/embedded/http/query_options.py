@@ -139,7 +139,11 @@ _NOT_OLDER: Final = "NotOlderThan"
 _ANY_VERSION: Final = ("", "0")
 _EXACT: Final = "Exact"
 _MATCHES: Final = (_EXACT, _NOT_OLDER, "")
-_REASONS: Final = {"Forbidden": "FieldValueForbidden", "Unsupported value": "FieldValueNotSupported"}
+_REASONS: Final = {
+    "Forbidden": "FieldValueForbidden",
+    "Invalid value": "FieldValueInvalid",
+    "Unsupported value": "FieldValueNotSupported",
+}
 
 
 def _invalid_options(kind: str, problems: list[FieldProblem]) -> InvalidError:
@@ -250,8 +254,11 @@ def _seconds(query: Mapping[str, str]) -> int | None:
 
 def _propagation(query: Mapping[str, str], body: Mapping[str, Any]) -> Propagation | None:
     given = body.get("propagationPolicy") or query.get("propagationPolicy") or ""
+    orphan = body.get("orphanDependents")
+    if given and orphan is not None:
+        detail = f'Invalid value: "{given}": orphanDependents and deletionPropagation cannot be both set'
+        raise _invalid_options("DeleteOptions", [FieldProblem("propagationPolicy", detail)])
     if not given:
-        orphan = body.get("orphanDependents")
         return None if orphan is None else Propagation.ORPHAN if orphan else Propagation.BACKGROUND
     if given not in list(Propagation):
         raise bad_option("DeleteOptions", "propagationPolicy", f'"{given}"', _PROPAGATIONS)

@@ -23,6 +23,8 @@ _MODULES: Final[dict[str, str]] = {
     "DaemonSet.apps": "workloads",
     "Deployment.apps": "workloads",
     "EndpointSlice.discovery.k8s.io": "discovery",
+    "Event": "events",
+    "Event.events.k8s.io": "events",
     "Ingress.networking.k8s.io": "networking",
     "IngressClass.networking.k8s.io": "networking",
     "Job.batch": "jobs",

@@ -22,11 +22,6 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-func (c *check) compact() {
-	// Only the embedded server can compact its history on request.
-	_ = c.client.CoreV1().RESTClient().Post().AbsPath("/ocf/compact").Do(c).Error()
-}
-
 func coreEvents(c *check) {
 	settings := c.configMap("settings", nil, nil)
 	broadcaster := record.NewBroadcaster(record.WithContext(c))
@@ -182,10 +177,17 @@ func accessReviews(c *check) {
 	want("rules", len(rules.Status.ResourceRules) > 0, true)
 	me := ok(c.client.AuthenticationV1().SelfSubjectReviews().Create(c, &authentication.SelfSubjectReview{}, metav1.CreateOptions{}))
 	want("the user has a name", me.Status.UserInfo.Username != "", true)
+}
+
+func invalidReviews(c *check) {
+	reviews := c.client.AuthorizationV1()
+	_, err := reviews.SelfSubjectAccessReviews().Create(c, &authorization.SelfSubjectAccessReview{}, metav1.CreateOptions{})
+	refused(err, apierrors.IsInvalid, "exactly one of nonResourceAttributes or resourceAttributes must be specified")
+}
+
+func tokenReviews(c *check) {
 	unknown := ok(c.client.AuthenticationV1().TokenReviews().Create(c, &authentication.TokenReview{
 		Spec: authentication.TokenReviewSpec{Token: "no token"},
 	}, metav1.CreateOptions{}))
 	want("an unknown token", unknown.Status.Authenticated, false)
-	_, err := reviews.SelfSubjectAccessReviews().Create(c, &authorization.SelfSubjectAccessReview{}, metav1.CreateOptions{})
-	refused(err, apierrors.IsInvalid, "exactly one of nonResourceAttributes or resourceAttributes must be specified")
 }

@@ -34,6 +34,7 @@ const (
 )
 
 var groups = map[string]func(*check){
+	"invalid reviews":         invalidReviews,
 	"access reviews":          accessReviews,
 	"built-in kinds":          builtinKinds,
 	"create and update":       createAndUpdate,
@@ -54,7 +55,10 @@ var groups = map[string]func(*check){
 	"legacy discovery":        legacyDiscovery,
 	"list options":            listOptions,
 	"metadata client":         metadataClient,
-	"OpenAPI":                 openAPI,
+	"OpenAPI v2":              openAPI2,
+	"token reviews":           tokenReviews,
+	"log of a pod":            podLogs,
+	"OpenAPI v3":              openAPI,
 	"paging":                  paging,
 	"patches":                 patches,
 	"protobuf":                protobufClient,
@@ -210,21 +214,21 @@ func main() {
 	var all sync.WaitGroup
 	var lock sync.Mutex
 	slots := make(chan struct{}, parallel)
-	for name, group := range groups {
-		if len(chosen) > 0 && !slices.Contains(chosen, name) {
-			continue
+	start := func(name string) {
+		slots <- struct{}{}
+		defer func() { <-slots }()
+		began := time.Now()
+		result, defined := run(name, groups[name], rest.CopyConfig(config))
+		klog.Infof("%s: %.1f s", name, time.Since(began).Seconds())
+		lock.Lock()
+		defer lock.Unlock()
+		results[name] = result
+		definitions = append(definitions, defined...)
+	}
+	for name := range groups {
+		if len(chosen) == 0 || slices.Contains(chosen, name) {
+			all.Go(func() { start(name) })
 		}
-		all.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			began := time.Now()
-			result, defined := run(name, group, rest.CopyConfig(config))
-			klog.Infof("%s: %.1f s", name, time.Since(began).Seconds())
-			lock.Lock()
-			defer lock.Unlock()
-			results[name] = result
-			definitions = append(definitions, defined...)
-		})
 	}
 	all.Wait()
 	remove(config, definitions)

@@ -83,7 +83,7 @@ func listOptions(c *check) {
 	_, err = maps.List(c, metav1.ListOptions{LabelSelector: "a=="})
 	want("an empty value is valid", err, nil)
 	_, err = maps.List(c, metav1.ListOptions{LabelSelector: "=="})
-	refused(err, apierrors.IsBadRequest, "found '==', expected: !, identifier, or 'end of string'")
+	refused(err, apierrors.IsBadRequest, "'=='")
 
 	everywhere := ok(c.client.CoreV1().ConfigMaps("").List(c, metav1.ListOptions{
 		FieldSelector: "metadata.namespace=" + c.namespace, LabelSelector: "colour"}))
@@ -154,7 +154,7 @@ func rawRequests(c *check) {
 	client := c.client.CoreV1().RESTClient()
 	for path, part := range map[string]string{
 		"/healthz": "ok", "/livez": "ok", "/readyz": "ok", "/version": `"major"`, "/api": "APIVersions",
-		"/apis": "APIGroupList", "/openid/v1/jwks": "keys", "/.well-known/openid-configuration": "issuer",
+		"/apis": "APIGroupList",
 	} {
 		body, err := client.Get().AbsPath(path).DoRaw(c)
 		if err != nil || !strings.Contains(string(body), part) {
@@ -206,13 +206,16 @@ func statusErrors(c *check) {
 	large.Data["a"] = strings.Repeat("x", 3500000)
 	_, err = c.client.CoreV1().ConfigMaps(c.namespace).Create(c, large, metav1.CreateOptions{})
 	refused(err, apierrors.IsRequestEntityTooLargeError, "")
+}
 
+func podLogs(c *check) {
 	c.serviceAccount()
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "web", Image: "web:1"}}}}
-	ok(c.client.CoreV1().Pods(c.namespace).Create(c, pod, metav1.CreateOptions{}))
-	want("log of a pod without a node", len(ok(c.client.CoreV1().Pods(c.namespace).GetLogs("web", &v1.PodLogOptions{}).DoRaw(c))), 0)
-	_, err = c.client.CoreV1().Pods(c.namespace).GetLogs("none", &v1.PodLogOptions{}).Stream(c)
+	pods := c.client.CoreV1().Pods(c.namespace)
+	spec := v1.PodSpec{Containers: []v1.Container{{Name: "web", Image: "web:1"}}}
+	ok(pods.Create(c, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: spec}, metav1.CreateOptions{}))
+	_, err := pods.GetLogs("none", &v1.PodLogOptions{}).Stream(c)
 	refused(err, apierrors.IsNotFound, `pods "none" not found`)
+	want("log of a pod without a node", len(ok(pods.GetLogs("web", &v1.PodLogOptions{}).DoRaw(c))), 0)
 }
 
 // serviceAccount creates the account that a controller would create, without which a real API server admits no pod.
