@@ -1,5 +1,0 @@
-package main
-
-import _ "sigs.k8s.io/controller-runtime"
-
-func main() {}
