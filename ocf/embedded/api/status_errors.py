@@ -15,6 +15,7 @@ __all__ = [
     "expired",
     "forbidden",
     "go_json",
+    "go_shape",
     "go_text",
     "invalid",
     "method_not_allowed",
@@ -127,3 +128,18 @@ def _reason(detail: str) -> str:
     if " in body must be of type " in detail:
         return "FieldValueTypeInvalid"
     return _REASONS.get(detail.partition(":")[0], "FieldValueInvalid")
+
+
+def go_shape(value: Any) -> str:
+    """Return the JSON type of a value, as Go's decoder names it.
+
+    Args:
+        value: A JSON value.
+
+    Example:
+        >>> [go_shape(value) for value in ({}, [], "a", True, 1.5, None)]
+        ['object', 'array', 'string', 'bool', 'number', 'null']
+    """
+    if value is None:
+        return "null"
+    return {dict: "object", list: "array", str: "string", bool: "bool"}.get(type(value), "number")

@@ -118,10 +118,10 @@ class _RequestHandler:
             return _response(error_response(bad_request("the object is nested too deeply")))
         except (asyncio.CancelledError, ConnectionError, web.HTTPException):
             raise
-        except Exception as error:
+        except Exception:
             # A bug of this server: respond like an API server does; the log has the traceback.
             request.app.logger.exception("%s %s failed", request.method, request.rel_url)
-            problem = f"Internal error occurred: {type(error).__name__}: {error}"
+            problem = "Internal error occurred: the log of the server has the details"
             return _response(error_response(api_error(problem, code=500, reason="InternalError")), warnings)
         finally:
             self._aggregated()

@@ -332,12 +332,14 @@ def _checking(backend: Backend, context: RequestContext, options: WriteQuery) ->
 
 
 def _named(context: RequestContext, sent: Manifest) -> Manifest:
-    name = sent["metadata"].get("name") or ""
-    if not name:
+    """Return an object whose name is that of the path."""
+    name = sent["metadata"].get("name")
+    if name in (None, ""):
         raise bad_request(
             f"the name of the object ({context.path.name} based on URL) was undeterminable: name must be provided"
         )
-    if name != context.path.name:
+    # Decoding rejects a name that is not a string.
+    if isinstance(name, str) and name != context.path.name:
         raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({context.path.name})")
     return sent
 
@@ -397,15 +399,15 @@ async def _apply(backend: Backend, context: RequestContext, options: WriteQuery,
 def _applied(context: RequestContext, sent: Manifest) -> Manifest:
     is_scale = context.subresource is Subresource.SCALE
     expected = _SCALE if is_scale else {"apiVersion": context.kind.api_version, "kind": context.kind.kind}
-    found = {name: str(sent.get(name) or "") for name in expected}
+    found = {name: value if isinstance(value := sent.get(name), str) else "" for name in expected}
     if found != expected:
         group, _, version = found["apiVersion"].rpartition("/")
         raise bad_request(f"invalid object type: {group}/{version}, Kind={found['kind']}")
     metadata = sent.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
-    name, namespace = metadata.setdefault("name", context.path.name), metadata.get("namespace") or ""
-    if name != context.path.name:
-        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({context.path.name})")
+    metadata.setdefault("name", context.path.name)
+    namespace = metadata.get("namespace") or ""
+    _named(context, {"metadata": metadata})
     if context.path.namespace:
         if namespace not in ("", context.path.namespace):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")

@@ -3,6 +3,7 @@
 Unknown options are ignored, as by a real API server; invalid values of known options are rejected.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -39,10 +40,16 @@ def is_set(query: Mapping[str, str], name: str) -> bool:
 
 def _integer(query: Mapping[str, str], name: str) -> int:
     text = query.get(name) or "0"
-    try:
-        return int(text)
-    except ValueError:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    if not _INTEGER.fullmatch(text):
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    if len(text) > _DIGITS or not -(2**63) <= int(text) < 2**63:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return int(text)
+
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+# More digits than this are rejected unread, as int() does from 4300 on with an error of its own.
+_DIGITS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)

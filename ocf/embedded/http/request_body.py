@@ -5,10 +5,12 @@ type of a patch also determines how the patch is applied.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from ocf.cluster.protocol import PatchType
+from ocf.embedded.api.status_errors import go_shape
 from ocf.embedded.http.content_negotiation import media_type
 from ocf.embedded.http.protobuf import MEDIA_TYPE, ProtobufError, read_protobuf
 from ocf.embedded.http.status import bad_body, unknown_body, unsupported_patch
@@ -66,8 +68,15 @@ def read_object(body: bytes, content_type: str, kind: str) -> Manifest:
         prefix = "" if media in _READERS else "couldn't get version/kind; json parse error: "
         raise bad_body(kind, f"{prefix}{error}", body) from error
     if not isinstance(found, dict):
-        problem = f"couldn't get version/kind; json parse error: json: cannot unmarshal {_shape(found)} into {_HEAD}"
+        problem = f"couldn't get version/kind; json parse error: json: cannot unmarshal {go_shape(found)} into {_HEAD}"
         raise bad_body(kind, problem, body)
+    for field in ("apiVersion", "kind"):
+        value = found.get(field, "")
+        if value is None:
+            del found[field]
+        elif not isinstance(value, str):
+            problem = f"json: cannot unmarshal {go_shape(value)} into Go struct field .{field} of type string"
+            raise bad_body(kind, f"couldn't get version/kind; json parse error: {problem}", body)
     return found
 
 
@@ -133,10 +142,42 @@ def _reject_constant(constant: str) -> NoReturn:
 
 
 def _go_problem(error: json.JSONDecodeError, body: bytes) -> str:
+    """Return the text of Go's decoder for a malformed body."""
     text = error.doc
     if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated") or not body.strip():
         return "unexpected end of JSON input"
-    return f"invalid character '{text[error.pos]}': {error.msg} at byte {error.pos}"
+    where, shift = next((found for start, found in _GO_PROBLEMS if error.msg.startswith(start)), ("", 0))
+    at = min(error.pos + shift, len(text) - 1)
+    if error.msg.startswith("Expecting ','"):
+        where = "after array element" if _is_in_array(text[: error.pos]) else "after object key:value pair"
+    shown = json.dumps(text[at], ensure_ascii=False)[1:-1].replace('\\"', '"')
+    return f"invalid character '{shown}' {where or 'looking for beginning of value'}"
+
+
+_GO_PROBLEMS: Final = (
+    ("Extra data", ("after top-level value", 0)),
+    ("Expecting ':'", ("after object key", 0)),
+    ("Expecting property name", ("looking for beginning of object key string", 0)),
+    ("Illegal trailing comma", ("looking for beginning of object key string", 1)),
+    ("Invalid control character", ("in string literal", 0)),
+    ("Invalid \\escape", ("in string escape code", 1)),
+    ("Invalid \\u", ("in \\u hexadecimal character escape", 1)),
+)
+"""Problems of Python's decoder, those of Go's, and how many characters later Go sees them."""
+
+
+def _is_in_array(text: str) -> bool:
+    """Return whether the innermost value that JSON has opened and not closed is an array."""
+    opened: list[str] = []
+    for found in _MARKS.findall(text):
+        if found in "[{":
+            opened.append(found)
+        elif found in "]}":
+            opened.pop()
+    return opened[-1:] == ["["]
+
+
+_MARKS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
 
 def _yaml(body: bytes) -> Any:
@@ -174,11 +215,6 @@ def _require_depth(value: Any, body: bytes) -> None:
 def _containers(value: Any) -> Iterator[Any]:
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return (item for item in items if isinstance(item, dict | list))
-
-
-def _shape(value: Any) -> str:
-    shapes = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
-    return shapes.get(type(value), "null")
 
 
 def duplicates(body: bytes) -> list[str]:

@@ -181,8 +181,15 @@ def _go_syntax(value: Any) -> str:
 
 
 def _go_type(value: Any) -> str:
-    names = {str: "string", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}
-    return names.get(type(value), type(value).__name__)
+    names = {
+        str: "string",
+        bool: "bool",
+        int: "int64",
+        float: "float64",
+        dict: "map[string]interface {}",
+        list: "[]interface {}",
+    }
+    return names.get(type(value), "<nil>")
 
 
 def field_set(value: Any, kind: Type) -> FieldSet:

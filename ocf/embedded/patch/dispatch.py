@@ -3,7 +3,7 @@
 from typing import Any
 
 from ocf.cluster.protocol import PatchType
-from ocf.embedded.api.status_errors import bad_request
+from ocf.embedded.api.status_errors import bad_request, go_shape
 from ocf.embedded.patch.json_patch import PatchError, json_patch, merge_patch
 from ocf.embedded.patch.strategic_merge import MalformedPatchError, strategic_patch
 from ocf.errors import InvalidError
@@ -29,6 +29,9 @@ def patched(document: Manifest, change: Any, patch_type: PatchType, kind: Struct
         BadRequestError: If the patch is malformed for its type.
         InvalidError: If it cannot be applied.
     """
+    if change is None and patch_type is not PatchType.MERGE:
+        # Go decodes null as a patch without changes.
+        return document
     _require_shape(change, patch_type)
     try:
         out = _patch(document, change, patch_type, kind)
@@ -49,10 +52,11 @@ def _require_shape(change: Any, patch_type: PatchType) -> None:
     wanted = list if patch_type is PatchType.JSON else dict
     if isinstance(change, wanted):
         return
+    if change is None:
+        raise bad_request("Invalid JSON Patch")
     name = "[]handlers.jsonPatchOp" if patch_type is PatchType.JSON else "map[string]interface {}"
-    found = "array" if isinstance(change, list) else "object" if isinstance(change, dict) else type(change).__name__
     prefix = "" if patch_type is PatchType.STRATEGIC_MERGE else "error decoding patch: "
-    raise bad_request(f"{prefix}json: cannot unmarshal {found} into Go value of type {name}")
+    raise bad_request(f"{prefix}json: cannot unmarshal {go_shape(change)} into Go value of type {name}")
 
 
 def _patch(document: Manifest, change: Any, patch_type: PatchType, kind: StructType) -> Any:

@@ -103,10 +103,12 @@ def metadata_of(manifest: Manifest) -> dict[str, Any]:
 def require_same(sent: Manifest, key: ObjectKey) -> None:
     """Raise BadRequestError if a request changes the name or the namespace of the object."""
     metadata = metadata_of(sent)
-    if metadata.get("name") != key.name:
-        raise bad_request(
-            f"the name of the object ({metadata.get('name') or ''}) does not match the name on the URL ({key.name})"
-        )
+    name = metadata.get("name")
+    if name in (None, ""):
+        raise bad_request(f"the name of the object ({key.name} based on URL) was undeterminable: name must be provided")
+    # Decoding rejects a name that is not a text.
+    if isinstance(name, str) and name != key.name:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({key.name})")
     if (metadata.get("namespace") or "") != key.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
@@ -126,7 +128,8 @@ def apply_error(
     what: str, metadata: dict[str, Any], resource: ApiResource, problem: str, *, after: str = ""
 ) -> ApiError:
     """Return the error for an applied manifest that does not match its type."""
-    place = f"{metadata.get('namespace') or ''}/{metadata.get('name')}"
+    namespace, name = (text if isinstance(text := metadata.get(key), str) else "" for key in ("namespace", "name"))
+    place = f"{namespace}/{name}"
     # A real API server responds with an internal error, although the client sent an invalid manifest.
     message = f"{what} ({place}; {resource.group}/{resource.version}, Kind={resource.kind}){after}: {problem}"
     return InvalidError(message, code=500)

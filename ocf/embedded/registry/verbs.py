@@ -6,7 +6,16 @@ Each verb computes the new object and its managed fields from the request; `gene
 from typing import Any, Final
 
 from ocf.cluster.protocol import PatchType
-from ocf.embedded.api.status_errors import bad_request, go_json, go_text, invalid, not_found, stale, unsupported_patch
+from ocf.embedded.api.status_errors import (
+    bad_request,
+    go_json,
+    go_shape,
+    go_text,
+    invalid,
+    not_found,
+    stale,
+    unsupported_patch,
+)
 from ocf.embedded.api.write_options import WriteOptions
 from ocf.embedded.codec.decoding import DecodeError
 from ocf.embedded.managedfields.field_manager import (
@@ -254,9 +263,9 @@ def _of_kind(registry: Registry, sent: Manifest, resource: ApiResource, change: 
 
     A strategic merge patch cannot change kind and version: the API server ignores both in its result.
     """
-    api_version, kind = str(sent.get("apiVersion")), str(sent.get("kind"))
+    api_version, kind = _version_and_kind(sent, resource, change, patch_type)
     if (api_version, kind) == (resource.api_version, resource.kind):
-        return sent
+        return {**sent, "kind": kind}
     if resource.custom:
         wanted = (("kind", kind, resource.kind), ("apiVersion", api_version, resource.api_version))
         problems = [
@@ -275,6 +284,32 @@ def _of_kind(registry: Registry, sent: Manifest, resource: ApiResource, change: 
         except DecodeError as error:
             raise _undecodable_patch(change, patch_type, error) from error
     raise _invalid_patch(change, sent, patch_type, _kind_problem(registry, api_version, kind, resource))
+
+
+def _version_and_kind(sent: Manifest, resource: ApiResource, change: Any, patch_type: PatchType) -> tuple[str, str]:
+    """Return version and kind of the result of a patch; raise ApiError if the patch removed them or set no texts."""
+    for field in ("apiVersion", "kind"):
+        if not isinstance(sent.get(field) or "", str):
+            raise _invalid_patch(change, sent, patch_type, _type_problem(field, sent[field], patch_type))
+    api_version, kind = sent.get("apiVersion") or "", sent.get("kind") or ""
+    if patch_type is PatchType.STRATEGIC_MERGE or (api_version and kind):
+        return api_version, kind
+    if resource.custom and not kind:
+        raise _invalid_patch(change, sent, patch_type, f"Object 'Kind' is missing in '{go_json(sent)}'")
+    if resource.custom:
+        missing = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
+        raise api_error(f"Internal error occurred: {missing}", code=500, reason="InternalError")
+    if not api_version:
+        name = metadata_of(sent).get("name")
+        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    return api_version, resource.kind
+
+
+def _type_problem(field: str, value: Any, patch_type: PatchType) -> str:
+    if patch_type is PatchType.STRATEGIC_MERGE:
+        return "unrecognized type: string"
+    problem = f"json: cannot unmarshal {go_shape(value)} into Go struct field .{field} of type string"
+    return f"couldn't get version/kind; json parse error: {problem}"
 
 
 def _kind_problem(registry: Registry, api_version: str, kind: str, resource: ApiResource) -> str:
