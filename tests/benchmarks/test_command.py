@@ -48,6 +48,8 @@ def test_the_promised_limits_are_stated(quick_figures: Figures) -> None:
         "controlling.ten-namespaces": 16,
         "controlling.hundred-namespaces": 106,
         "controlling.many": 16,
+        "serving.wait": 100_000_000,
+        "serving.left": 64,
         "gate.check": 2_000,
         "import.ocf": 50_000_000,
         "import.ocf.models": 0,
