@@ -199,8 +199,18 @@ def scheduling(_: Servers) -> None:
 STEPS: Final[dict[str, Callable[[Servers], None]]] = {
     step.__name__: step
     for step in (
-        *(schema, openapi, protobuf, structs, http, sequences, corpus, validation),
-        *(decisions, syncs, controllers, scheduling),
+        schema,
+        openapi,
+        protobuf,
+        structs,
+        http,
+        sequences,
+        corpus,
+        validation,
+        decisions,
+        syncs,
+        controllers,
+        scheduling,
     )
 }
 
