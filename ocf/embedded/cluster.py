@@ -4,7 +4,7 @@ import asyncio
 import copy
 import random
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -225,8 +225,9 @@ class EmbeddedCluster:
         No resources are held between two events, so a caller may stop iterating at any time. The resource version `0`
         means the same as an empty one.
         """
-        async for change in self._changes(api_version, kind, options):
-            yield WatchEvent(change.type, change.copied())
+        async with aclosing(self._changes(api_version, kind, options)) as changes:
+            async for change in changes:
+                yield WatchEvent(change.type, change.copied())
 
     async def _changes(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[StoredEvent, None]:
         """Report changes as `watch` does, with the objects of the store, which must not be changed."""
@@ -239,8 +240,9 @@ class EmbeddedCluster:
             scope = WatchSelector(self._registry, resource, options.namespace, selects, ready)
             version = read_version(options.resource_version)
         every, timeout = self._bookmark_every, options.timeout
-        async for event in follow(scope, version, bookmark_every=every, seconds=timeout):
-            yield event
+        async with aclosing(follow(scope, version, bookmark_every=every, seconds=timeout)) as events:
+            async for event in events:
+                yield event
 
     async def apply(
         self,
