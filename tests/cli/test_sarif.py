@@ -23,7 +23,8 @@ spec: {minReplicas: 10, maxReplicas: 10, scaleTargetRef: {apiVersion: apps/v1, k
 """
 FILES = {
     "good.yaml": VALID,
-    "two problems.yaml": VALID.replace("minReplicas: 10", "minReplicas: 0, bogus: 1"),
+    "unknown field.yaml": VALID.replace("minReplicas: 10", "minReplicas: 1, bogus: 1"),
+    "below the minimum.yaml": VALID.replace("minReplicas: 10", "minReplicas: -1"),
     "ünreadable.yaml": "kind: HorizontalPodAutoscaler\n a: [",
     "of_no_map.json": '["HorizontalPodAutoscaler"]',
     "list.yaml": "kind: HorizontalPodAutoscalerList\napiVersion: autoscaling/v2\nitems: 3",

@@ -196,7 +196,7 @@ def test_the_last_status_and_events_of_the_controller_are_shown(shop: Shop) -> N
     other = {
         **event,
         "metadata": {"name": "b.1", "namespace": "shop"},
-        "involvedObject": {"kind": "Pod", "name": "web"},
+        "involvedObject": {"kind": "Pod", "name": "web", "namespace": "shop"},
     }
     asyncio.run(shop.create(event, other))
     asyncio.run(shop.status(status_of("ReadyForNewScale", scaled=NOON - timedelta(minutes=30))))
