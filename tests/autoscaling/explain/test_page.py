@@ -82,8 +82,10 @@ class _Page(HTMLParser):
 
 
 def plain(line: str) -> str:
-    """Return a line as the page has it: columns are separated by a colon."""
-    return " ".join(re.sub(r" {2,}", ": ", line.strip().removeprefix("> ")).split())
+    """Return a line as the page has it: the columns of an indented one are separated by a colon."""
+    if line.startswith("  "):
+        line = re.sub(r" {2,}", ": ", line.strip().removeprefix("> "))
+    return " ".join(line.split())
 
 
 def check(explanation: Explanation) -> _Page:

@@ -13,7 +13,7 @@ from examples.memcached import monitor
 from examples.memcached.definition import definition
 from examples.memcached.operator import memcached_operator
 from examples.memcached.samples import AUTOSCALED
-from ocf.cluster import Cluster, InterceptingCluster, Request, Verb, WatchOptions
+from ocf.cluster import Cluster, EventType, InterceptingCluster, Request, Verb, WatchOptions
 from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import HttpServer, serving, write_kubeconfig
@@ -49,7 +49,7 @@ async def seen(env: Env, kind: str, holds: Callable[[Manifest], object]) -> Mani
         async for event in env.cluster.watch(
             api_version, kind, WatchOptions(resource_version="0", namespace=NAMESPACE)
         ):
-            if holds(event.object):
+            if event.type is not EventType.BOOKMARK and holds(event.object):
                 return event.object
     raise AssertionError("a watch has ended")
 
