@@ -7,17 +7,17 @@ texts are those of a real API server.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from ocf.embedded.validation.fields import label_selector
 from ocf.objects.field_errors import (
     FieldError,
     duplicate,
-    forbidden,
     internal,
     invalid,
     not_supported,
     required,
     too_many,
 )
-from ocf.objects.name_validation import label_value, path_segment, qualified_name
+from ocf.objects.name_validation import path_segment, qualified_name
 
 if TYPE_CHECKING:
     from ocf.embedded.cel.environment import Expression
@@ -29,7 +29,6 @@ __all__ = [
     "expression_errors",
     "match_resources_errors",
     "rule_errors",
-    "selector_errors",
 ]
 
 _Fields = Mapping[str, Any]
@@ -95,31 +94,6 @@ def condition_errors(conditions: Sequence[_Fields], path: str, *, params: bool =
         names |= {name} if name else set()
 
 
-def selector_errors(selector: _Fields, path: str) -> Iterator[FieldError]:
-    """Validate a label selector."""
-    for name, value in (selector.get("matchLabels") or {}).items():
-        yield from (invalid(f"{path}.matchLabels", name, problem) for problem in qualified_name(name))
-        yield from (invalid(f"{path}.matchLabels", value, problem) for problem in label_value(value))
-    for index, expression in enumerate(selector.get("matchExpressions") or ()):
-        yield from _requirement_errors(expression, f"{path}.matchExpressions[{index}]")
-
-
-def _requirement_errors(expression: _Fields, path: str) -> Iterator[FieldError]:
-    operator, values = expression.get("operator", ""), expression.get("values") or ()
-    key = expression.get("key", "")
-    if operator in ("In", "NotIn"):
-        if not values:
-            yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-    else:
-        yield invalid(f"{path}.operator", operator, "not a valid selector operator", as_json=True)
-    yield from (invalid(f"{path}.key", key, problem) for problem in qualified_name(key))
-    for index, value in enumerate(values):
-        yield from (invalid(f"{path}.values[{index}]", value, problem) for problem in label_value(value))
-
-
 def match_resources_errors(match: _Fields, path: str) -> Iterator[FieldError]:
     """Validate the `matchConstraints` of a policy, or the `matchResources` of a binding."""
     yield from choice_errors(match, "matchPolicy", MATCH_POLICIES, path)
@@ -127,7 +101,7 @@ def match_resources_errors(match: _Fields, path: str) -> Iterator[FieldError]:
         if match.get(name) is None:
             yield required(f"{path}.{name}")
         else:
-            yield from selector_errors(match[name], f"{path}.{name}")
+            yield from label_selector(match[name], f"{path}.{name}")
     for name in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(match.get(name) or ()):
             yield from _resource_name_errors(rule.get("resourceNames") or (), f"{path}.{name}[{index}].resourceNames")

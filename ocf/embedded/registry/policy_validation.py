@@ -10,8 +10,8 @@ from ocf.embedded.registry.match_validation import (
     condition_errors,
     expression_errors,
     match_resources_errors,
-    selector_errors,
 )
+from ocf.embedded.validation.fields import label_selector
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from ocf.objects.name_validation import dns_1035_label, dns_subdomain, path_segment, qualified_name
@@ -198,7 +198,7 @@ def _param_ref_errors(reference: _Fields, path: str) -> Iterator[FieldError]:
         if selector is not None:
             yield forbidden(f"{path}.name", exclusive)
     if selector is not None:
-        yield from selector_errors(selector, f"{path}.selector")
+        yield from label_selector(selector, f"{path}.selector")
         if name:
             yield forbidden(f"{path}.selector", exclusive)
     if not name and selector is None:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ocf.embedded.api.status_errors import go_json
-from ocf.embedded.registry.match_validation import condition_errors, rule_errors, selector_errors
+from ocf.embedded.registry.match_validation import condition_errors, rule_errors
 from ocf.embedded.registry.policy_validation import binding_errors, policy_errors, reject_mutating_policies
+from ocf.embedded.validation.fields import label_selector
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError
@@ -85,7 +86,7 @@ def _match_errors(webhook: Mapping[str, Any], path: str) -> Iterator[FieldError]
     for index, rule in enumerate(webhook.get("rules") or ()):
         yield from rule_errors(rule, f"{path}.rules[{index}]")
     for field in ("namespaceSelector", "objectSelector"):
-        yield from selector_errors(webhook.get(field) or {}, f"{path}.{field}")
+        yield from label_selector(webhook.get(field) or {}, f"{path}.{field}")
     yield from condition_errors(webhook.get("matchConditions") or (), f"{path}.matchConditions")
 
 

@@ -34,6 +34,8 @@ __all__ = [
     "pull_policy",
     "quantity_not_negative",
     "required_enumeration",
+    "requirement_names",
+    "requirement_values",
     "shown_selector",
 ]
 
@@ -225,15 +227,42 @@ def label_selector(selector: Mapping[str, Any], path: str, *, any_value: bool = 
 
 
 def _requirement(expression: Mapping[str, Any], path: str, *, any_value: bool) -> Iterator[FieldError]:
+    found = requirement_values(expression, path)
+    if found is None:
+        operator = expression.get("operator", "")
+        found = iter([invalid(f"{path}.operator", operator, "not a valid selector operator", as_json=True)])
+    yield from found
+    yield from requirement_names(expression, path, any_value=any_value)
+
+
+def requirement_values(expression: Mapping[str, Any], path: str) -> Iterator[FieldError] | None:
+    """Return the errors in the number of values of a requirement of a label or node selector.
+
+    Args:
+        expression: The requirement.
+        path: The field.
+
+    Returns:
+        The errors; None if the operator is none of a label selector.
+    """
     operator, values = expression.get("operator", ""), expression.get("values") or ()
     if operator in ("In", "NotIn"):
-        if not values:
-            yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-    else:
-        yield invalid(f"{path}.operator", operator, "not a valid selector operator", as_json=True)
+        detail = "must be specified when `operator` is 'In' or 'NotIn'"
+        return iter(() if values else [required(f"{path}.values", detail)])
+    if operator in ("Exists", "DoesNotExist"):
+        detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        return iter([forbidden(f"{path}.values", detail)] if values else ())
+    return None
+
+
+def requirement_names(expression: Mapping[str, Any], path: str, *, any_value: bool) -> Iterator[FieldError]:
+    """Yield the errors of the key and the values of a requirement of a label or node selector.
+
+    Args:
+        expression: The requirement.
+        path: The field.
+        any_value: Whether its values may be invalid values of labels.
+    """
     yield from each_problem(qualified_name, expression.get("key", ""), f"{path}.key")
-    for index, value in enumerate(() if any_value else values):
+    for index, value in enumerate(() if any_value else expression.get("values") or ()):
         yield from each_problem(label_value, value, f"{path}.values[{index}]")

@@ -7,7 +7,14 @@ Source: `validateAffinity`, `ValidateTolerations` and `validateTopologySpreadCon
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from ocf.embedded.validation.fields import each_problem, enumeration, label_selector, positive
+from ocf.embedded.validation.fields import (
+    each_problem,
+    enumeration,
+    label_selector,
+    positive,
+    requirement_names,
+    requirement_values,
+)
 from ocf.objects.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required
 from ocf.objects.name_validation import dns_label, dns_subdomain, label_value, qualified_name
 
@@ -60,20 +67,14 @@ def _node_term_errors(term: _Json, path: str, *, any_value: bool = False) -> Ite
 
 def _expression_errors(expression: _Json, path: str, *, any_value: bool) -> Iterator[FieldError]:
     operator, values = expression.get("operator", ""), expression.get("values") or ()
-    if operator in ("In", "NotIn"):
-        if not values:
-            yield required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-    elif operator in ("Gt", "Lt"):
-        if len(values) != 1:
-            yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
-    else:
+    found = requirement_values(expression, path)
+    if found is not None:
+        yield from found
+    elif operator not in ("Gt", "Lt"):
         yield invalid(f"{path}.operator", operator, _BAD_OPERATOR, as_json=True)
-    yield from each_problem(qualified_name, expression.get("key", ""), f"{path}.key")
-    for index, value in enumerate(() if any_value else values):
-        yield from each_problem(label_value, value, f"{path}.values[{index}]")
+    elif len(values) != 1:
+        yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
+    yield from requirement_names(expression, path, any_value=any_value)
 
 
 def _field_errors(expression: _Json, path: str) -> Iterator[FieldError]:
