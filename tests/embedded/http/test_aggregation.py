@@ -90,7 +90,7 @@ async def registered(either: Either, **spec: Any) -> AsyncIterator[Orchard]:
 
 async def available(ask: Client, status: str) -> dict[str, Any]:
     """Wait until the condition has a status; return it."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         while True:
             found = (await ask("GET", f"{SERVICES}/{NAME}")).json
             conditions = found["status"].get("conditions", [])
@@ -110,7 +110,7 @@ async def unknown(ask: Client) -> bool:
 
 
 async def until(true: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         while not await true():  # noqa: ASYNC110 (another process)
             await asyncio.sleep(0.05)
 
@@ -147,7 +147,7 @@ async def test_its_version_is_discovered(either: Either) -> None:
 async def test_aggregated_discovery_lists_its_resources(either: Either) -> None:
     async with registered(either):
         await available(either.ask, "True")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(600):
             while True:
                 items = (await either.ask("GET", "/apis", Accept=AGGREGATED)).json["items"]
                 found = [item for item in items if item["metadata"]["name"] == "fruit.example.com"]

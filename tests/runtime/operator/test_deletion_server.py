@@ -91,7 +91,7 @@ def operator(databases: Databases | None, **more: Any) -> Operator[Shop]:
 
 
 async def until(holds: Callable[[], Awaitable[Any]]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(600):
         while not await holds():  # noqa: ASYNC110 (the server has a clock of its own)
             await asyncio.sleep(0.05)
 
