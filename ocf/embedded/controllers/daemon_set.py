@@ -37,9 +37,6 @@ def reconcile_daemon_set(view: ClusterView, owner: Manifest) -> Outcome:
         view: The cluster.
         owner: The DaemonSet.
     """
-    if owner["spec"]["selector"] == {}:
-        message = "This daemon set is selecting all pods. A non-empty selector is required."
-        return Outcome(events=(Event(owner, "SelectingAll", message, warning=True),))
     pods, claims = claim(view, owner, "Pod")
     if claims:
         return Outcome(tuple(claims))

@@ -44,9 +44,6 @@ def reconcile_deployment(view: ClusterView, owner: Manifest) -> Outcome:
         view: The cluster.
         owner: The Deployment.
     """
-    if owner["spec"]["selector"] == {}:
-        message = "This deployment is selecting all pods. A non-empty selector is required."
-        return Outcome(events=(Event(owner, "SelectingAll", message, warning=True),))
     found, claims = claim(view, owner, "ReplicaSet")
     if claims:
         return Outcome(tuple(claims))
