@@ -157,6 +157,13 @@ async def test_delete_waits_until_the_object_is_gone(kubectl: Kubectl) -> None:
     assert missing.err == 'Error from server (NotFound): deployments.apps "web" not found\n'
 
 
+@pytest.mark.parametrize("api_version", ["example.com/v1", "apps/v1"])
+async def test_replace_names_a_kind_that_is_not_served(kubectl: Kubectl, api_version: str) -> None:
+    unknown = json.dumps({"apiVersion": api_version, "kind": "Widget", "metadata": {"name": "web"}})
+    replaced = await kubectl("replace", "-f", "-", stdin=unknown, code=1)
+    assert f'no matches for kind "Widget" in version "{api_version}"\n' in replaced.err
+
+
 async def test_discovery_names_resources_and_versions(kubectl: Kubectl) -> None:
     resources = await kubectl("api-resources", "--no-headers")
     assert ["deployments", "deploy", "apps/v1", "true", "Deployment"] in words(resources.out)
