@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ocf.embedded.controllers.actions import Action, Event, Outcome, create, delete, update_status
 from ocf.embedded.controllers.ownership import claim, is_deleted
-from ocf.embedded.controllers.pods import available_at, is_available, is_finished, is_ready, pod_from_template
+from ocf.embedded.controllers.pods import is_available, is_finished, is_ready, next_available, pod_from_template
 from ocf.embedded.controllers.replicas import scaled_value
 from ocf.embedded.controllers.revisions import REVISION_LABEL, revision_history, truncated
 from ocf.embedded.controllers.view import ClusterView
@@ -50,9 +50,8 @@ def reconcile_daemon_set(view: ClusterView, owner: Manifest) -> Outcome:
     used = [each["metadata"]["name"] for each in history.revisions if _hash(each) in hashes]
     actions = tuple(run.manage()) or tuple(run.roll())
     seconds = owner["spec"].get("minReadySeconds", 0)
-    instants = [at for pod in pods if (at := available_at(pod, seconds)) is not None and at > view.now]
     writes = (*update_status(owner, run.status()), *actions, *truncated(owner, history, used))
-    return Outcome(writes, min(instants, default=None))
+    return Outcome(writes, next_available(pods, seconds, view.now))
 
 
 def _hash(manifest: Manifest) -> str:

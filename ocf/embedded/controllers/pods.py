@@ -14,12 +14,12 @@ from ocf.objects import Manifest, copy_json, parse_time
 from ocf.objects.conditions import find_condition
 
 __all__ = [
-    "available_at",
     "deletion_order",
     "is_active",
     "is_available",
     "is_finished",
     "is_ready",
+    "next_available",
     "pod_from_template",
 ]
 
@@ -42,8 +42,8 @@ def is_ready(pod: Manifest) -> bool:
     return _ready_condition(pod).get("status") == "True"
 
 
-def available_at(pod: Manifest, min_ready_seconds: int) -> datetime | None:
-    """Return since or from when a pod counts as available; None if it is not ready.
+def _available_at(pod: Manifest, min_ready_seconds: int) -> datetime | None:
+    """Return from when a pod counts as available; None if it is not ready.
 
     Args:
         pod: The pod.
@@ -56,9 +56,21 @@ def available_at(pod: Manifest, min_ready_seconds: int) -> datetime | None:
     return parse_time(since) + timedelta(seconds=min_ready_seconds)
 
 
+def next_available(pods: Iterable[Manifest], min_ready_seconds: int, now: datetime) -> datetime | None:
+    """Return when the next pod becomes available that is ready already; None if none is on its way.
+
+    Args:
+        pods: The pods.
+        min_ready_seconds: Seconds for which each has to be ready.
+        now: The time.
+    """
+    instants = (_available_at(pod, min_ready_seconds) for pod in pods)
+    return min((at for at in instants if at is not None and at > now), default=None)
+
+
 def is_available(pod: Manifest, min_ready_seconds: int, now: datetime) -> bool:
     """Return whether a pod has been ready for long enough."""
-    at = available_at(pod, min_ready_seconds)
+    at = _available_at(pod, min_ready_seconds)
     return at is not None and (min_ready_seconds == 0 or at <= now)
 
 

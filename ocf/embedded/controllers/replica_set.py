@@ -9,12 +9,12 @@ from typing import Any, Final
 from ocf.embedded.controllers.actions import Action, Event, Outcome, create, delete, update_status
 from ocf.embedded.controllers.ownership import claim, controlled, controller_uid, is_deleted
 from ocf.embedded.controllers.pods import (
-    available_at,
     deletion_order,
     is_active,
     is_available,
     is_finished,
     is_ready,
+    next_available,
     pod_from_template,
 )
 from ocf.embedded.controllers.view import ClusterView
@@ -47,9 +47,8 @@ def reconcile_replica_set(view: ClusterView, owner: Manifest) -> Outcome:
     terminating = sum(is_deleted(pod) and not is_finished(pod) for pod in pods)
     status = _status(view, owner, active, terminating)
     seconds = owner["spec"].get("minReadySeconds", 0)
-    instants = [at for pod in active if (at := available_at(pod, seconds)) is not None and at > view.now]
     # The status comes first: a failed creation must not keep it from being reported.
-    return Outcome((*update_status(owner, status), *scaling), min(instants, default=None))
+    return Outcome((*update_status(owner, status), *scaling), next_available(active, seconds, view.now))
 
 
 def _creates(owner: Manifest, count: int) -> Iterator[Action]:

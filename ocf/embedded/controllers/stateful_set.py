@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ocf.embedded.controllers.actions import Action, Event, Outcome, create, delete, update_status
 from ocf.embedded.controllers.ownership import claim, controller_reference, is_deleted
-from ocf.embedded.controllers.pods import available_at, is_available, is_finished, is_ready
+from ocf.embedded.controllers.pods import is_available, is_finished, is_ready, next_available
 from ocf.embedded.controllers.revisions import REVISION_LABEL, History, revision_history, truncated
 from ocf.embedded.controllers.view import ClusterView
 from ocf.objects import Manifest, copy_json
@@ -44,8 +44,7 @@ def reconcile_stateful_set(view: ClusterView, owner: Manifest) -> Outcome:
     used = [status["currentRevision"], status["updateRevision"], *map(_revision, members)]
     actions = (*update_status(owner, status), *update.actions(), *truncated(owner, history, used))
     seconds = owner["spec"].get("minReadySeconds", 0)
-    instants = [at for pod in members if (at := available_at(pod, seconds)) is not None and at > view.now]
-    return Outcome(actions, min(instants, default=None))
+    return Outcome(actions, next_available(members, seconds, view.now))
 
 
 def _ordinal(owner: Manifest, pod: Manifest) -> int | None:
