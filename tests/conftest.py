@@ -9,6 +9,7 @@ the collector runs at a pace for short-lived objects. What a test leaves behind 
 session ends.
 """
 
+import asyncio
 import gc
 from collections.abc import Generator
 from typing import Final
@@ -24,6 +25,16 @@ _PACE: Final = (50_000, 20, 100)
 
 settings.register_profile("ocf", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ocf")
+
+
+def pytest_sessionstart() -> None:
+    """Set no event loop, so that none is created by asking for the current one.
+
+    Before its version 1.4, pytest-asyncio asks for the current event loop ahead of the first asynchronous test. asyncio
+    then creates one, which no code closes once `asyncio.run` has replaced it; the collector warns of it in whichever
+    test it runs next.
+    """
+    asyncio.set_event_loop(None)
 
 
 @pytest.hookimpl(wrapper=True)

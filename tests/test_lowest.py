@@ -1,6 +1,8 @@
 """The lowest versions that pyproject.toml allows are those that `make test-lowest` installs."""
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Final
@@ -12,6 +14,18 @@ from packaging.version import Version
 
 ROOT: Final = Path(__file__).parents[1]
 LOCK: Final = ROOT / "requirements" / "lowest.lock"
+ASYNCHRONOUS_THEN_ASYNCIO_RUN: Final = """
+import asyncio, gc
+
+async def test_asynchronous():
+    await asyncio.sleep(0)
+
+def test_asyncio_run():
+    asyncio.run(asyncio.sleep(0))
+
+def test_collection():
+    gc.collect()
+"""
 PIN: Final = re.compile(r"^([\w.-]+)==([^\s;]+)", re.MULTILINE)
 
 
@@ -39,3 +53,27 @@ def test_the_lowest_version_is_the_one_that_is_tested(requirement: Requirement) 
         f"requirements/lowest.lock differs from {requirement} in pyproject.toml: run `make lock-lowest`; "
         "if it still differs, another dependency demands more, so raise the bound to the version in the lock"
     )
+
+
+def test_no_event_loop_is_left_to_the_garbage_collector(tmp_path: Path) -> None:
+    module = tmp_path / "test_event_loops.py"
+    module.write_text(ASYNCHRONOUS_THEN_ASYNCIO_RUN, encoding="utf-8")
+    options: list[str | Path] = [
+        "-c",
+        ROOT / "pyproject.toml",
+        "--rootdir",
+        tmp_path,
+        "-p",
+        "tests.conftest",
+        "-p",
+        "no:randomly",
+    ]
+    run = subprocess.run(  # noqa: S603 (ours)
+        [sys.executable, "-m", "pytest", *options, "-p", "no:cacheprovider", module],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.returncode == 0, run.stdout
