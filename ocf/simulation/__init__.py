@@ -1,0 +1,11 @@
+"""Simulation of autoscalers: what they would do under a given load, on a virtual clock.
+
+`Scenario` is the input file. `simulate` runs the exact algorithms of `ocf.autoscaling` and `ocf.nodegroups` in closed
+loop with a workload, and returns a `SimulationResult`. Everything here is pure: no cluster, no threads, no network, and
+the same scenario gives the same result on every run and machine.
+"""
+
+from ocf.simulation.result import Action, Columns, ConditionChange, SimulationResult
+from ocf.simulation.scenario import Scenario
+
+__all__ = ["Action", "Columns", "ConditionChange", "Scenario", "SimulationResult"]

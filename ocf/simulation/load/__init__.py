@@ -1,0 +1,6 @@
+"""Loads: step functions of time, read from files or generated."""
+
+from ocf.simulation.load.generators import AnyLoad, SteadyLoad
+from ocf.simulation.load.series import LoadSeries
+
+__all__ = ["AnyLoad", "LoadSeries", "SteadyLoad"]

@@ -1,0 +1,131 @@
+"""The result of a simulation: a time series, the scaling actions and the changes of the conditions.
+
+The time series is a step function: a row holds until the next one. A row begins at each sync, and at each instant in
+between at which the load, the pods or the nodes change.
+"""
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+__all__ = ["Action", "Columns", "ConditionChange", "SimulationResult"]
+
+
+def _floats() -> "array[float]":
+    return array("d")
+
+
+def _integers() -> "array[int]":
+    return array("q")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of the time series, all of the same length.
+
+    Numbers that a sync computes hold from it on; they are NaN, or -1 for whole numbers, where there is none.
+
+    Args:
+        time: Seconds since the start.
+        load: Offered load, in load units per second.
+        capacity: Load that the ready pods can serve, in load units per second; pods that warm up count in part.
+        served: Load that is served.
+        queue: Load units that wait at the begin of the row.
+        dropped: Load units per second that are dropped.
+        demand: The smallest number of warm pods that serve the load within the target utilization.
+        replicas: `spec.replicas` of the scale.
+        starting: Pods that are not ready yet.
+        ready: Pods that are ready.
+        terminating: Pods that are being deleted.
+        utilization: Current value over target value of the metric that decided: 1.0 is on target.
+        wanted: Replicas that the metrics propose.
+        stabilized: Replicas after stabilization.
+        desired: Replicas after the limits, which the controller writes.
+        synced: 1 if the row begins with a sync, otherwise 0.
+    """
+
+    time: "array[float]" = field(default_factory=_floats)
+    load: "array[float]" = field(default_factory=_floats)
+    capacity: "array[float]" = field(default_factory=_floats)
+    served: "array[float]" = field(default_factory=_floats)
+    queue: "array[float]" = field(default_factory=_floats)
+    dropped: "array[float]" = field(default_factory=_floats)
+    demand: "array[int]" = field(default_factory=_integers)
+    replicas: "array[int]" = field(default_factory=_integers)
+    starting: "array[int]" = field(default_factory=_integers)
+    ready: "array[int]" = field(default_factory=_integers)
+    terminating: "array[int]" = field(default_factory=_integers)
+    utilization: "array[float]" = field(default_factory=_floats)
+    wanted: "array[int]" = field(default_factory=_integers)
+    stabilized: "array[int]" = field(default_factory=_integers)
+    desired: "array[int]" = field(default_factory=_integers)
+    synced: "array[int]" = field(default_factory=_integers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """A scaling action.
+
+    Args:
+        time: Seconds since the start.
+        before: `spec.replicas` before.
+        after: `spec.replicas` after.
+        reason: Message of the event of the controller, such as `cpu resource utilization (percentage of request) above
+            target`.
+        rule: The rule of the trace that decided.
+        explanation: The explanation of the trace, in the words of `ocf explain`; one line per step.
+    """
+
+    time: float
+    before: int
+    after: int
+    reason: str
+    rule: str
+    explanation: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionChange:
+    """A condition of the HPA whose status or reason changes.
+
+    Args:
+        time: Seconds since the start.
+        type: `AbleToScale`, `ScalingActive` or `ScalingLimited`.
+        status: `True`, `False` or `Unknown`.
+        reason: The reason.
+        message: The message.
+    """
+
+    time: float
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationResult:
+    """The result of a simulation.
+
+    Args:
+        name: Name of the scenario.
+        start: The instant at which it starts.
+        duration: Seconds that were simulated; the last row ends there.
+        columns: The time series.
+        actions: The scaling actions in order.
+        condition_changes: The changes of the conditions in order; the first sync sets each one.
+        syncs: Number of syncs.
+        bounds: `minReplicas` and `maxReplicas`.
+        measures: Measures by name, see `ocf.simulation.measures`.
+    """
+
+    name: str
+    start: datetime
+    duration: float
+    columns: Columns
+    actions: tuple[Action, ...] = ()
+    condition_changes: tuple[ConditionChange, ...] = ()
+    syncs: int = 0
+    bounds: tuple[int, int] = (1, 1)
+    measures: Mapping[str, float] = field(default_factory=dict)

@@ -1,0 +1,23 @@
+"""The file kind `Scenario`: autoscaler, workload, load, metrics pipeline and objectives of a simulation."""
+
+from ocf.simulation.scenario.controller import ControllerSettings, MetricsPipeline, Outage
+from ocf.simulation.scenario.objectives import LatencyObjective, Objectives, Prices
+from ocf.simulation.scenario.scenario import Scenario
+from ocf.simulation.scenario.workload import Delay, PodFailure, Queue, Signal, SignalSource, Usage, Workload
+
+__all__ = [
+    "ControllerSettings",
+    "Delay",
+    "LatencyObjective",
+    "MetricsPipeline",
+    "Objectives",
+    "Outage",
+    "PodFailure",
+    "Prices",
+    "Queue",
+    "Scenario",
+    "Signal",
+    "SignalSource",
+    "Usage",
+    "Workload",
+]

@@ -1,0 +1,47 @@
+"""The file kind `Scenario`."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, Field
+
+from ocf.simulation.fields import Model, PositivePeriod
+from ocf.simulation.load import AnyLoad
+from ocf.simulation.scenario.controller import ControllerSettings, MetricsPipeline
+from ocf.simulation.scenario.objectives import Objectives
+from ocf.simulation.scenario.workload import Workload
+
+__all__ = ["Scenario"]
+
+
+class Scenario(Model):
+    """A scenario: everything that decides the result of a simulation.
+
+    Args:
+        api_version: `ocf.dev/v1`.
+        kind: `Scenario`.
+        name: Name of the scenario, for reports.
+        hpa: The HorizontalPodAutoscaler, autoscaling/v1 or v2: the manifest, or the path of a file with it, relative to
+            the file of the scenario.
+        workload: The workload that is scaled.
+        load: The load, or loads that are added up.
+        metrics: The metrics pipeline.
+        controller: Settings of the HPA controller.
+        objectives: What a good run is.
+        duration: How long the simulation runs; None: as long as the load, which has an end then.
+        start: The instant at which it starts.
+        seed: Seed of all random numbers.
+    """
+
+    api_version: Literal["ocf.dev/v1"] = "ocf.dev/v1"
+    kind: Literal["Scenario"] = "Scenario"
+    name: Annotated[str, Field(min_length=1)] = "simulation"
+    hpa: dict[str, Any] | str
+    workload: Workload
+    load: AnyLoad | tuple[AnyLoad, ...]
+    metrics: MetricsPipeline = MetricsPipeline()
+    controller: ControllerSettings = ControllerSettings()
+    objectives: Objectives = Objectives()
+    duration: PositivePeriod | None = None
+    start: AwareDatetime = datetime(2026, 1, 1, tzinfo=UTC)
+    seed: int = 0

@@ -1,0 +1,112 @@
+"""The workload of a scenario: what one pod serves and uses, and how long it takes to start and to stop."""
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from ocf.simulation.fields import Milli, Model, Period, Positive, Rate
+
+__all__ = ["Delay", "PodFailure", "Queue", "Signal", "SignalSource", "Usage", "Workload"]
+
+
+class Delay(Model):
+    """A delay that differs from pod to pod.
+
+    Args:
+        mean: The mean delay.
+        spread: Delays are distributed evenly from `mean - spread` to `mean + spread`, but are never negative.
+    """
+
+    mean: Period
+    spread: Period = timedelta()
+
+
+class Usage(Model):
+    """What one pod uses of a resource.
+
+    Args:
+        idle: Usage without load, in thousandths.
+        busy: Usage at the full capacity of the pod, in thousandths; usage grows linearly between the two.
+    """
+
+    idle: Milli = 0
+    busy: Milli
+
+
+class SignalSource(StrEnum):
+    """What the value of a metric follows."""
+
+    LOAD = "load"
+    """The offered load, in load units per second; shared evenly by the ready pods in a metric of type Pods."""
+    SERVED = "served"
+    """The load that is served."""
+    QUEUE = "queue"
+    """The load units that wait."""
+
+
+class Signal(Model):
+    """The values of a metric that is not about a resource.
+
+    Args:
+        source: What the metric follows.
+        factor: The value of the metric for one unit of the source.
+    """
+
+    source: SignalSource = SignalSource.LOAD
+    factor: Positive = 1.0
+
+
+class Queue(Model):
+    """What happens to load above the capacity.
+
+    Args:
+        length: The load units that can wait; what arrives while the queue is full is dropped. None: no limit.
+    """
+
+    length: Rate | None = None
+
+
+class PodFailure(Model):
+    """Pods that fail; the workload replaces them.
+
+    Args:
+        at: Time since the start of the simulation.
+        pods: Number of pods; the oldest ones fail.
+    """
+
+    at: Period
+    pods: Annotated[int, Field(ge=1)] = 1
+
+
+class Workload(Model):
+    """The workload that is scaled.
+
+    Args:
+        capacity: Load units per second, such as requests per second, that one warm pod serves.
+        replicas: `spec.replicas` at the start; None: `minReplicas` of the HPA. These pods are ready and warm.
+        requests: Requests of one pod by resource, in thousandths.
+        usage: Usage of one pod by resource; a resource that is missing here is used up to its request.
+        signals: Values of the metrics of types Pods, Object and External by name of the metric.
+        startup: From the creation of a pod to the start of its containers (`status.startTime`).
+        readiness: From the start to the condition Ready.
+        warm_up: From Ready to full capacity, which grows linearly from none.
+        termination: From the deletion of a pod, after which it serves nothing, until it is gone.
+        queue: The queue in front of the pods.
+        service_time: Time that one load unit takes on an idle pod, for the latency; None: `1 / capacity`.
+        failures: Pods that fail.
+    """
+
+    capacity: Positive
+    replicas: Annotated[int, Field(ge=0)] | None = None
+    requests: dict[str, Milli] = Field(default_factory=dict)
+    usage: dict[str, Usage] = Field(default_factory=dict)
+    signals: dict[str, Signal] = Field(default_factory=dict)
+    startup: Delay = Delay(mean=timedelta(seconds=2))
+    readiness: Delay = Delay(mean=timedelta(seconds=8))
+    warm_up: Period = timedelta()
+    termination: Delay = Delay(mean=timedelta(seconds=5))
+    queue: Queue = Queue()
+    service_time: Period | None = None
+    failures: tuple[PodFailure, ...] = ()
