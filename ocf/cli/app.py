@@ -98,7 +98,15 @@ def _convert_on_demand(parameter: Any, hint: Any) -> None:
             return _chosen(choices[0], value, ctx, parameter)
         is_text = isinstance(value, str) and hint in _TEXT
         are_texts = isinstance(value, list | tuple) and len(value) > 0 and hint in _TEXTS
-        return value if is_text or are_texts else convert(ctx, value)
+        return value if is_text or are_texts else converted(ctx, value)
+
+    def converted(ctx: Any, value: Any) -> Any:
+        try:
+            return convert(ctx, value)
+        except typer.BadParameter as error:
+            if isinstance(value, str):
+                error.message = f"{error.message}, got {value!r}"
+            raise
 
     parameter.process_value = process_value
 

@@ -65,8 +65,8 @@ def dev(  # noqa: PLR0913 (each is an option of the command line)
         list[Path] | None, typer.Option(metavar="FILE", help="Additional CustomResourceDefinitions; repeatable.")
     ] = None,
     controllers: ControllersOption = None,
-    nodes: NodesOption = 1,
-    ready_after: ReadyAfterOption = "1s",
+    nodes: NodesOption = None,
+    ready_after: ReadyAfterOption = None,
     port: Port = 0,
     kubeconfig: Kubeconfig = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log the actions of the operator.")] = False,

@@ -59,8 +59,8 @@ def serve(  # noqa: PLR0913 (each is an option of the command line)
         bool, typer.Option("--tls", help="Serve HTTPS, with a certificate authority made for this server.")
     ] = False,
     controllers: ControllersOption = None,
-    nodes: NodesOption = 1,
-    ready_after: ReadyAfterOption = "1s",
+    nodes: NodesOption = None,
+    ready_after: ReadyAfterOption = None,
     output: OutputOption = ServeOutput.TEXT,
     traceback: Traceback = False,
 ) -> None:

@@ -27,35 +27,53 @@ ControllersOption: TypeAlias = Annotated[
     ),
 ]
 NodesOption: TypeAlias = Annotated[
-    int, typer.Option(min=0, help="Simulated nodes to create, with --controllers.", rich_help_panel=_PANEL)
+    int | None,
+    typer.Option(min=0, help="Simulated nodes to create, with --controllers; default: 1.", rich_help_panel=_PANEL),
 ]
 ReadyAfterOption: TypeAlias = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="DURATION",
-        help="Delay until a pod on a node is ready, such as 500ms or 10s, with --controllers.",
+        help="Delay until a pod on a node is ready, such as 500ms or 10s, with --controllers; default: 1s.",
         rich_help_panel=_PANEL,
     ),
 ]
 
 
-def controller_settings(names: Sequence[str] | None, *, nodes: int, ready_after: str) -> ControllerSettings | None:
+def controller_settings(
+    names: Sequence[str] | None, *, nodes: int | None = None, ready_after: str | None = None
+) -> ControllerSettings | None:
     """Return the settings of the options; None if no controller runs.
 
     Args:
-        names: Values of `--controllers`.
-        nodes: Value of `--nodes`.
-        ready_after: Value of `--ready-after`.
+        names: Values of `--controllers`; None if the option is not given.
+        nodes: Value of `--nodes`; None if the option is not given.
+        ready_after: Value of `--ready-after`; None if the option is not given.
 
     Raises:
-        ConfigError: If a name or the delay is invalid.
+        ConfigError: If a name or the delay is invalid, or an option has no effect since no controller runs.
     """
-    chosen = [name.strip() for value in names or () for name in value.split(",") if name.strip()]
-    if not chosen:
+    from ocf.errors import ConfigError
+
+    if names is None:
+        for option, value in (("--nodes", nodes), ("--ready-after", ready_after)):
+            if value is not None:
+                raise ConfigError(f"{option} has no effect without --controllers: add --controllers all, or remove it")
         return None
     from ocf.embedded import ControllerSettings
 
-    return ControllerSettings(names=chosen, nodes=nodes, ready_after=_delay(ready_after))
+    chosen = [name.strip() for value in names for name in value.split(",") if name.strip()]
+    if not chosen:
+        raise ConfigError("--controllers names no controller: choose all, or remove the option")
+    given: dict[str, Any] = {"names": chosen}
+    if nodes is not None:
+        given["nodes"] = nodes
+    if ready_after is not None:
+        given["ready_after"] = _delay(ready_after)
+    try:
+        return ControllerSettings(**given)
+    except ConfigError as error:
+        raise ConfigError(f"--controllers: {error}") from error
 
 
 def _delay(text: str) -> timedelta:

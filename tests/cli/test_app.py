@@ -52,9 +52,10 @@ def test_text_choices_and_defaults_are_not_converted(tmp_path: Path) -> None:
 
 
 def test_everything_else_is_converted() -> None:
-    answer = CliRunner().invoke(app, ["hpa-controller", "--port", "many"])
+    answer = CliRunner().invoke(app, ["hpa-controller", "--port", "many"], env={"COLUMNS": "200"})
     assert answer.exit_code == 2
     assert "Invalid value for '--port'" in answer.stderr
+    assert ", got 'many'" in answer.stderr
 
 
 def test_a_missing_argument_is_named() -> None:

@@ -149,9 +149,17 @@ async def test_an_error_at_start_is_one_line(tmp_path: Path) -> None:
     )
     assert (await error_of("--load", str(broken))).startswith(f"error: {broken}: document 1: line ")
     assert "error: unknown fault" in await error_of("--fault", "conflit")
+    assert "error: --nodes has no effect without --controllers" in await error_of("--nodes", "2")
+    assert await error_of("--kubeconfig", str(tmp_path / "none" / "config")) == (
+        f"error: kubeconfig {tmp_path / 'none' / 'config'} cannot be written: No such file or directory; "
+        "choose a file in an existing folder that you can write to\n"
+    )
     async with serve() as running:
         port = running.started["url"].rpartition(":")[2]
-        assert await error_of("--port", port) == f"error: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+        assert await error_of("--port", port) == (
+            f"error: cannot listen on 127.0.0.1:{port}: Address already in use; "
+            "choose another port, or 0 for a free one\n"
+        )
 
 
 async def test_the_built_in_controllers_run_on_request() -> None:
@@ -169,18 +177,3 @@ async def test_the_built_in_controllers_run_on_request() -> None:
                     break
         _, nodes = await running.request("GET", "/api/v1/nodes")
     assert [node["metadata"]["name"] for node in nodes["items"]] == ["ocf-node-1", "ocf-node-2"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        pytest.param(("--controllers", "deployment-controller,nodes"), 'unknown controller "nodes"', id="name"),
-        pytest.param(
-            ("--controllers", "all", "--ready-after", "soon"),
-            "--ready-after: must be a duration like 1m30s, not 'soon'",
-            id="delay",
-        ),
-    ],
-)
-async def test_invalid_controllers_are_rejected(arguments: tuple[str, ...], problem: str) -> None:
-    assert problem in await error_of(*arguments)

@@ -66,7 +66,7 @@ class ControllerSettings:
     def __post_init__(self) -> None:
         unknown = sorted(set(self.names) - {ALL, *CONTROLLER_NAMES})
         if unknown:
-            raise ConfigError(f'unknown controller "{unknown[0]}"; known: {ALL}, {", ".join(CONTROLLER_NAMES)}')
+            raise ConfigError(f'unknown controller "{unknown[0]}": must be one of {ALL}, {", ".join(CONTROLLER_NAMES)}')
         if self.nodes < 0:
             raise ConfigError(f"the number of nodes must be 0 or more, got {self.nodes}")
         for name in ("ready_after", "finish_after", "stop_after"):

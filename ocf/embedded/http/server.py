@@ -142,7 +142,8 @@ async def serving(
         except OSError as error:
             # asyncio's message repeats the address, so the text of the error number is used.
             reason = os.strerror(error.errno) if error.errno else str(error)
-            raise ConfigError(f"cannot listen on {host}:{port}: {reason}") from error
+            advice = "choose another port, or 0 for a free one"
+            raise ConfigError(f"cannot listen on {host}:{port}: {reason}; {advice}") from error
         bound = runner.addresses[0][1]
         name = f"[{host}]" if ":" in host else host
         scheme, authority = ("https", issued.authority) if issued else ("http", b"")
@@ -181,4 +182,5 @@ def write_kubeconfig(kubeconfig: dict[str, Any], path: Path) -> None:
             Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+        advice = "choose a file in an existing folder that you can write to"
+        raise ConfigError(f"kubeconfig {path} cannot be written: {error.strerror or error}; {advice}") from error

@@ -329,7 +329,7 @@ def test_they_run_beside_other_tasks() -> None:
     ("wrong", "problem"),
     [
         pytest.param(
-            {"names": ("deployments",)}, 'unknown controller "deployments"; known: all, daemonset-', id="name"
+            {"names": ("deployments",)}, 'unknown controller "deployments": must be one of all, daemonset-', id="name"
         ),
         pytest.param({"nodes": -1}, "the number of nodes must be 0 or more, got -1", id="nodes"),
         pytest.param({"ready_after": timedelta(-1)}, "ready_after must be 0 or more", id="delay"),
