@@ -1,9 +1,12 @@
-"""`MetricsStub`: a metrics server that is registered at a real API server for the duration of a block."""
+"""`MetricsStub`: a metrics server that is registered at an API server for the duration of a block."""
 
 import asyncio
 import base64
 import ssl
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -12,6 +15,7 @@ from ocf.controllers.metrics_client import RESTMapper
 from ocf.errors import ApiError, ConfigError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.conditions import is_condition_true
+from ocf.testing.envtest.certificates import Authority
 from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.metrics_stub.api_service import HOST, api_services, service
 from ocf.testing.metrics_stub.handlers import MetricsHandlers, MetricsQuery, make_app
@@ -30,19 +34,20 @@ _ADDRESS: Final = "127.0.0.1"
 
 
 class MetricsStub:
-    """A server of the three metrics APIs behind a control plane; it returns the metrics that a test sets.
+    """A server of the three metrics APIs behind an API server; it returns the metrics that a test sets.
 
-    A control plane can have only one such server, because the registration applies to all namespaces. It runs in the
+    An API server can have only one such server, because the registration applies to all namespaces. It runs in the
     event loop of the test, so a test that blocks its loop also blocks all clients of the metrics.
 
     Args:
-        plane: The running control plane.
+        plane: The running control plane, or the kubeconfig of another API server on this machine, such as that of
+            `ocf serve`.
         metrics: The metrics; None for an empty `FakeMetricsClient`.
         clock: Gives the time of requests; None for the system clock.
         seconds: How long the API server may take to find it.
 
     Raises:
-        ConfigError: On entering, if the API server does not find it in time.
+        ConfigError: On entering, if the API server does not find it in time, or trustme is not installed.
 
     Example:
         >>> from ocf.testing.envtest import ControlPlane
@@ -54,7 +59,7 @@ class MetricsStub:
 
     def __init__(
         self,
-        plane: "ControlPlane",
+        plane: "ControlPlane | Path",
         metrics: FakeMetricsClient | None = None,
         *,
         clock: Clock | None = None,
@@ -70,7 +75,7 @@ class MetricsStub:
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
-            cluster = await stack.enter_async_context(await self._plane.cluster())
+            cluster = await stack.enter_async_context(await self._connect())
             kinds = RESTMapper(cluster)
 
             async def plural_of(group: str, kind: str) -> str:
@@ -79,8 +84,9 @@ class MetricsStub:
                 return ""
 
             self._handlers = MetricsHandlers(self.metrics, plural_of, self._clock)
-            port = await self._serve(stack, self._handlers)
-            await self._register(stack, cluster, port)
+            authority = Authority(Path(stack.enter_context(TemporaryDirectory(prefix=f"{_MANAGER}-"))))
+            port = await self._serve(stack, self._handlers, authority)
+            await self._register(stack, cluster, api_services(port, _encoded(authority)), port)
             self._handlers.queries.clear()
             self._stack = stack.pop_all()
         return self
@@ -113,10 +119,17 @@ class MetricsStub:
             raise ConfigError("this stub is not running; use it inside of its `async with` block")
         return self._handlers
 
-    async def _serve(self, stack: AsyncExitStack, handlers: MetricsHandlers) -> int:
+    async def _connect(self) -> "ApiServerCluster":
+        if not isinstance(self._plane, Path):
+            return await self._plane.cluster()
+        from ocf.cluster.client import ApiServerCluster
+
+        return await ApiServerCluster.connect(self._plane)
+
+    async def _serve(self, stack: AsyncExitStack, handlers: MetricsHandlers, authority: Authority) -> int:
         from aiohttp import web
 
-        pair = self._plane.certificate_for(_MANAGER, HOST)
+        pair = authority.server(_MANAGER, HOST)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pair.certificate, pair.key)
         runner = web.AppRunner(make_app(handlers), access_log=None, shutdown_timeout=1.0)
@@ -126,9 +139,9 @@ class MetricsStub:
         port: int = runner.addresses[0][1]
         return port
 
-    async def _register(self, stack: AsyncExitStack, cluster: "ApiServerCluster", port: int) -> None:
-        authority = base64.b64encode(self._plane.authority.read_bytes()).decode()
-        registered = api_services(port, authority)
+    async def _register(
+        self, stack: AsyncExitStack, cluster: "ApiServerCluster", registered: Sequence[Manifest], port: int
+    ) -> None:
         for manifest in (service(), *registered):
             await cluster.apply(manifest, field_manager=_MANAGER, force=True)
             stack.push_async_callback(_delete, cluster, ObjectKey.of(manifest))
@@ -151,6 +164,10 @@ class MetricsStub:
             await cluster.read_path(path)
         here = any(query.path == path for query in self._open.queries)
         return here and _available(await cluster.get(ObjectKey.of(registered)))
+
+
+def _encoded(authority: Authority) -> str:
+    return base64.b64encode(authority.certificate.read_bytes()).decode()
 
 
 async def _stop(runner: "web.AppRunner") -> None:

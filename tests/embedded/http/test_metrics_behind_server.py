@@ -2,16 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import trustme
+import pytest
 
 from ocf.cluster.client import ApiServerCluster
 from ocf.controllers.hpa import BUILT_IN, Mode
 from ocf.embedded.http import HttpServer, write_kubeconfig
 from ocf.objects import ObjectKey
-from ocf.testing.envtest import ControlPlane
-from ocf.testing.envtest.certificates import CertificateFiles
 from ocf.testing.metrics_stub import MetricsStub
 from tests.controllers.hpa.conftest import until
 from tests.controllers.hpa.real_server import autoscaler, counts, deployment, running
@@ -19,31 +17,14 @@ from tests.controllers.hpa.real_server import autoscaler, counts, deployment, ru
 Kubectl = Callable[..., Awaitable[Any]]
 
 
-class Served:
-    """The served cluster in the place of a control plane, for `MetricsStub`."""
-
-    def __init__(self, server: HttpServer, folder: Path) -> None:
-        self._folder = folder
-        self._certificates = trustme.CA()
-        self.authority = folder / "authority.pem"
-        self._certificates.cert_pem.write_to_path(str(self.authority))
-        self.kubeconfig = folder / "served"
-        write_kubeconfig(server.kubeconfig(), self.kubeconfig)
-
-    async def cluster(self) -> ApiServerCluster:
-        return await ApiServerCluster.connect(self.kubeconfig)
-
-    def certificate_for(self, name: str, *hosts: str) -> CertificateFiles:
-        issued = self._certificates.issue_cert(*hosts)
-        files = CertificateFiles(self._folder / f"{name}.crt", self._folder / f"{name}.key")
-        issued.cert_chain_pems[0].write_to_path(str(files.certificate))
-        issued.private_key_pem.write_to_path(str(files.key))
-        return files
+@pytest.fixture
+def kubeconfig(server: HttpServer, tmp_path: Path) -> Path:
+    write_kubeconfig(server.kubeconfig(), tmp_path / "served")
+    return tmp_path / "served"
 
 
-async def test_the_hpa_controller_scales_by_a_metric_behind_the_server(server: HttpServer, tmp_path: Path) -> None:
-    served = Served(server, tmp_path)
-    async with await served.cluster() as cluster, MetricsStub(cast("ControlPlane", served)) as stub:
+async def test_the_hpa_controller_scales_by_a_metric_behind_the_server(kubeconfig: Path) -> None:
+    async with await ApiServerCluster.connect(kubeconfig) as cluster, MetricsStub(kubeconfig) as stub:
         web = await cluster.create(deployment("shop"), field_manager="user")
         await cluster.create(autoscaler(BUILT_IN, "shop"), field_manager="user")
         stub.metrics.set_external("shop", "queue", "40")
@@ -51,8 +32,8 @@ async def test_the_hpa_controller_scales_by_a_metric_behind_the_server(server: H
             await until(cluster, ObjectKey.of(web), counts(4))
 
 
-async def test_kubectl_shows_the_usage_of_pods(server: HttpServer, kubectl: Kubectl, tmp_path: Path) -> None:
-    async with MetricsStub(cast("ControlPlane", Served(server, tmp_path))) as stub:
+async def test_kubectl_shows_the_usage_of_pods(kubectl: Kubectl, kubeconfig: Path) -> None:
+    async with MetricsStub(kubeconfig) as stub:
         stub.metrics.set_usage("shop", "web-0", {"app": {"cpu": "450m", "memory": "10Mi"}}, labels={"app": "web"})
         assert (await kubectl("top", "pods", "-n", "shop", "--no-headers")).out.split() == ["web-0", "450m", "10Mi"]
         shown = (await kubectl("get", "apiservices", "--no-headers")).out
