@@ -1,4 +1,4 @@
-"""The section of `docs/hpa-controller.md` about three programs on one machine: its files and commands lead to its result."""
+"""The section of `docs/hpa-controller.md` about three programs on one machine: its commands scale the workload."""
 
 import asyncio
 import os
