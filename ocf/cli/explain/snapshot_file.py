@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field, ValidationError
 
 from ocf.autoscaling.algorithm import History, Metric, MetricValues, Recommendation, Sample, ScaleEvent, Unavailable
 from ocf.cli.manifest_files import Document
 from ocf.errors import ConfigError
-from ocf.objects import Manifest, Quantity
-from ocf.objects.durations import parse_duration
+from ocf.objects import Manifest
+from ocf.objects.field_types import Amount, Count, FileModel, Milli, Period
 from ocf.objects.timestamps import format_time
 
 __all__ = ["KIND", "SnapshotFile", "read_snapshot", "ready_since"]
@@ -22,31 +21,7 @@ KIND: Final = "Snapshot"
 _IN_TOTAL: Final = frozenset({"Object", "External"})
 
 
-def _period(value: object) -> object:
-    return parse_duration(value) if isinstance(value, str) else value
-
-
-def _milli(value: object) -> object:
-    return (
-        Quantity.parse(value).milli if isinstance(value, str | int | float) and not isinstance(value, bool) else value
-    )
-
-
-def _amount(value: str | float) -> str:
-    return str(Quantity.parse(value))
-
-
-Amount = Annotated[str | int | float, AfterValidator(_amount)]
-Period = Annotated[timedelta, BeforeValidator(_period)]
-Milli = Annotated[int, BeforeValidator(_milli)]
-Count = Annotated[int, Field(ge=0)]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True)
-
-
-class PodGroup(_Model):
+class PodGroup(FileModel):
     """A group of equal pods."""
 
     count: Count = 1
@@ -58,7 +33,7 @@ class PodGroup(_Model):
     deleted: bool = False
 
 
-class MetricSample(_Model):
+class MetricSample(FileModel):
     """The values of one metric."""
 
     name: str
@@ -103,21 +78,21 @@ class MetricSample(_Model):
         return {name: Sample(value, at, self.window) for name, value in pairs if value is not None}
 
 
-class PastRecommendation(_Model):
+class PastRecommendation(FileModel):
     """A past recommendation."""
 
     replicas: Count
     ago: Period
 
 
-class PastChange(_Model):
+class PastChange(FileModel):
     """A past change."""
 
     change: Count
     ago: Period
 
 
-class HistoryFile(_Model):
+class HistoryFile(FileModel):
     """The history of the controller."""
 
     recommendations: list[PastRecommendation] | None = None
@@ -137,7 +112,7 @@ class HistoryFile(_Model):
         return History(recommendations, *events)
 
 
-class SnapshotFile(_Model):
+class SnapshotFile(FileModel):
     """Everything that a sync uses and that no other manifest holds."""
 
     api_version: str
@@ -209,7 +184,7 @@ def read_snapshot(document: Document) -> SnapshotFile:
         ConfigError: If a field is unknown or has a wrong value; the message names all of them.
     """
     try:
-        found = SnapshotFile.model_validate(document.manifest)
+        found = SnapshotFile.model_validate(document.manifest, by_alias=True, by_name=False)
     except ValidationError as error:
         problems = "; ".join(f"{path}: {problem}" for path, problem in _problems(error).items())
         raise ConfigError(f"{document.file}: document {document.number}: {KIND}: {problems}") from error
