@@ -9,8 +9,11 @@ from ocf.objects.field_types import Milli as _SignedMilli
 
 __all__ = ["Fraction", "Milli", "Model", "Period", "Positive", "PositivePeriod", "Rate"]
 
-Model = FileModel
-"""Base of all models of a scenario."""
+
+class Model(FileModel):
+    """Base of all models of a scenario."""
+
+
 Milli = Annotated[_SignedMilli, Field(ge=0)]
 """A quantity, such as `250m` or `1Gi`, in thousandths; not negative."""
 Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
