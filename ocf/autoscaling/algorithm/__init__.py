@@ -17,11 +17,14 @@ from ocf.autoscaling.algorithm.pod_requests import pod_requests
 from ocf.autoscaling.algorithm.replica_calculator import (
     Calculation,
     CalculatorInputs,
+    PodTotals,
     Tolerances,
+    average_of_totals,
     from_average,
     from_total,
     from_total_per_pod,
     from_utilization,
+    utilization_of_totals,
 )
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.scaling_policies import Allowance, Limit, apply_behavior_limits, apply_limits
@@ -64,6 +67,7 @@ __all__ = [
     "Pod",
     "PodGroups",
     "PodLevelResources",
+    "PodTotals",
     "Readiness",
     "Recommendation",
     "Rule",
@@ -82,6 +86,7 @@ __all__ = [
     "Unavailable",
     "apply_behavior_limits",
     "apply_limits",
+    "average_of_totals",
     "choose_proposal",
     "decide",
     "downscale_window",
@@ -101,4 +106,5 @@ __all__ = [
     "stabilize",
     "stabilize_with_behavior",
     "tolerances_of",
+    "utilization_of_totals",
 ]

@@ -28,12 +28,15 @@ from ocf.autoscaling.algorithm.snapshot import Pod, Sample, Unavailable
 __all__ = [
     "Calculation",
     "CalculatorInputs",
+    "PodTotals",
     "Tolerances",
+    "average_of_totals",
     "from_average",
     "from_total",
     "from_total_per_pod",
     "from_utilization",
     "sum_series",
+    "utilization_of_totals",
 ]
 
 _NO_PODS = Unavailable("no pods returned by selector while calculating replica count")
@@ -91,6 +94,22 @@ class CalculatorInputs(NamedTuple):
     tolerances: Tolerances
     settings: Settings
     now: datetime
+
+
+class PodTotals(NamedTuple):
+    """Sums over the counted samples of a resource.
+
+    Args:
+        usage: Sum of the samples of pods with a request, thousandths.
+        requests: Sum of the requests of these pods, thousandths.
+        known: Number of these pods.
+        samples: Number of counted samples, with those of unknown pods.
+    """
+
+    usage: int
+    requests: int
+    known: int
+    samples: int
 
 
 class Calculation(NamedTuple):
@@ -151,7 +170,22 @@ def from_utilization(
     )
     if isinstance(requests, Unavailable):
         return requests
-    usage, total, known = _totals(kept, requests)
+    return utilization_of_totals(inputs, groups, _totals(kept, requests), target, requests=requests)
+
+
+def utilization_of_totals(
+    inputs: CalculatorInputs, groups: PodGroups, totals: PodTotals, target: int, *, requests: Mapping[str, int]
+) -> Calculation | Unavailable:
+    """Compute the replicas for a utilization of pods that are grouped and added up already.
+
+    Args:
+        inputs: The inputs that all metrics share; the pods are not used.
+        groups: The pods by group.
+        totals: The sums over the counted samples.
+        target: Percent.
+        requests: Thousandths by pod name; those of the missing and the unready pods are used.
+    """
+    usage, total, known, samples = totals
     if not total:
         return _NO_REQUESTS
     utilization = _percent(usage, total)
@@ -161,7 +195,7 @@ def from_utilization(
         filled = _filled_utilization(groups, first, usage, total, requests=requests, target=target)
         if filled is None:
             return _NO_REQUESTS
-        counted = len(kept) + len(_pods_to_fill_in(groups, first))
+        counted = samples + len(_pods_to_fill_in(groups, first))
         replicas, rule = _propose_after_filling(inputs, first, filled, counted)
     else:
         replicas, rule = _propose(inputs, first, groups)
@@ -197,12 +231,27 @@ def from_average(
         return grouped
     groups, kept = grouped
     usage = saturate64(sum([sample.value for sample in kept.values()]))
-    average = divide(usage, len(kept))
+    return average_of_totals(inputs, groups, usage, len(kept), target)
+
+
+def average_of_totals(
+    inputs: CalculatorInputs, groups: PodGroups, usage: int, samples: int, target: int
+) -> Calculation:
+    """Compute the replicas for an average value of pods that are grouped and added up already.
+
+    Args:
+        inputs: The inputs that all metrics share; the pods are not used.
+        groups: The pods by group.
+        usage: Sum of the counted samples, thousandths.
+        samples: Number of counted samples, at least 1.
+        target: Thousandths per pod.
+    """
+    average = divide(usage, samples)
     first = ratio(average, target)
     filled = counted = None
     if _has_gaps(groups, first):
         filled_usage = saturate64(usage + target * len(groups.missing)) if first < 1.0 else usage
-        counted = len(kept) + len(_pods_to_fill_in(groups, first))
+        counted = samples + len(_pods_to_fill_in(groups, first))
         filled = ratio(divide(filled_usage, counted), target)
         replicas, rule = _propose_after_filling(inputs, first, filled, counted)
     else:
@@ -219,7 +268,9 @@ def from_average(
     )
 
 
-def from_total(inputs: CalculatorInputs, total: int, target: int) -> Calculation | Unavailable:
+def from_total(
+    inputs: CalculatorInputs, total: int, target: int, *, ready: int | None = None
+) -> Calculation | Unavailable:
     """Compute the replicas for a value of the whole workload.
 
     Pods that are being deleted count as long as they are ready. From zero replicas, the tolerance is ignored.
@@ -228,15 +279,17 @@ def from_total(inputs: CalculatorInputs, total: int, target: int) -> Calculation
         inputs: The inputs that all metrics share.
         total: The measured value, thousandths.
         target: Thousandths for the whole workload.
+        ready: Number of pods that are running and ready; None counts them.
     """
     first = ratio(total, target)
     if inputs.current == 0:
         return Calculation(replicas=saturating_ceil32(first), rule=Rule.FROM_ZERO, ratio=first, measured=total)
     if first in inputs.tolerances:
         return Calculation(replicas=inputs.current, rule=Rule.WITHIN_TOLERANCE, ratio=first, measured=total)
-    if not inputs.pods:
-        return Unavailable(f"unable to calculate ready pods: {_NO_PODS.message}")
-    ready = count_ready_pods(inputs.pods)
+    if ready is None:
+        if not inputs.pods:
+            return Unavailable(f"unable to calculate ready pods: {_NO_PODS.message}")
+        ready = count_ready_pods(inputs.pods)
     replicas = saturating_ceil32(first * ready)
     return Calculation(replicas=replicas, rule=Rule.READY_PODS, ratio=first, measured=total, ready=ready)
 
@@ -293,11 +346,11 @@ def _counted_samples(samples: Mapping[str, Sample], groups: PodGroups) -> Mappin
     return {name: sample for name, sample in samples.items() if name not in dropped}
 
 
-def _totals(samples: Mapping[str, Sample], requests: Mapping[str, int]) -> tuple[int, int, int]:
-    """Return the usage, the requests and the number of the pods that have both a sample and a request."""
+def _totals(samples: Mapping[str, Sample], requests: Mapping[str, int]) -> PodTotals:
+    """Return the sums over the pods that have both a sample and a request."""
     if samples.keys() == requests.keys():  # the usual case, in a third of the time
         usage = sum([sample.value for sample in samples.values()])
-        return saturate64(usage), saturate64(sum(requests.values())), len(requests)
+        return PodTotals(saturate64(usage), saturate64(sum(requests.values())), len(requests), len(samples))
     usage = total = known = 0
     for name, sample in samples.items():
         request = requests.get(name)
@@ -305,7 +358,7 @@ def _totals(samples: Mapping[str, Sample], requests: Mapping[str, int]) -> tuple
             usage += sample.value
             total += request
             known += 1
-    return saturate64(usage), saturate64(total), known
+    return PodTotals(saturate64(usage), saturate64(total), known, len(samples))
 
 
 def _pods_to_fill_in(groups: PodGroups, first: float) -> tuple[str, ...]:
