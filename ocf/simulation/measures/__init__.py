@@ -1,0 +1,28 @@
+"""Measures of a simulated run: elasticity, overload, latency, pod-hours, cost and scaling.
+
+All are pure functions of the time series and the scaling actions. `MEASURES` has their definitions.
+"""
+
+from ocf.simulation.measures.catalog import MEASURES, Group, Measure, Unit
+from ocf.simulation.measures.expressions import Expression, parse_expression
+from ocf.simulation.measures.formatting import duration_text, number_text, value_text
+from ocf.simulation.measures.measuring import check_name, measure
+from ocf.simulation.measures.speedup import elastic_speedup
+from ocf.simulation.measures.verdicts import Verdict, verdicts
+
+__all__ = [
+    "MEASURES",
+    "Expression",
+    "Group",
+    "Measure",
+    "Unit",
+    "Verdict",
+    "check_name",
+    "duration_text",
+    "elastic_speedup",
+    "measure",
+    "number_text",
+    "parse_expression",
+    "value_text",
+    "verdicts",
+]

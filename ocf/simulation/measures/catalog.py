@@ -1,0 +1,274 @@
+"""The measures: names, titles, units and definitions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+__all__ = ["MEASURES", "Group", "Measure", "Unit"]
+
+
+class Unit(StrEnum):
+    """Units of measures."""
+
+    SHARE = "share"
+    """A share of a whole; 1 is all of it. Shown in percent."""
+    SECONDS = "seconds"
+    COUNT = "count"
+    PODS = "pods"
+    POD_HOURS = "pod-hours"
+    PER_HOUR = "per hour"
+    LOAD_UNITS = "load units"
+    PRICE = "price"
+    """An amount in the currency of the scenario."""
+    PLAIN = "plain"
+    """A number without a unit."""
+
+
+class Group(StrEnum):
+    """Groups of measures that are computed together; headings of reports."""
+
+    OVERLOAD = "overload"
+    LATENCY = "latency"
+    ELASTICITY = "elasticity"
+    RESOURCES = "resources"
+    SCALING = "scaling"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A measure of a simulated run.
+
+    Args:
+        group: The group.
+        name: Name in results, in JSON and in expressions.
+        title: Title in reports.
+        unit: Unit of the value.
+        definition: Definition in one sentence.
+        lower_is_better: Whether a lower value is better; None where that depends on the reader.
+    """
+
+    group: Group
+    name: str
+    title: str
+    unit: Unit
+    definition: str
+    lower_is_better: bool | None = True
+
+
+_OVERLOAD: Final = (
+    Measure(
+        Group.OVERLOAD,
+        "overload_time",
+        "overload time",
+        Unit.SHARE,
+        "Share of the time in which load units wait, or the load exceeds the target utilization of the ready pods.",
+    ),
+    Measure(
+        Group.OVERLOAD,
+        "overloads",
+        "overloads",
+        Unit.COUNT,
+        "Number of uninterrupted overloads.",
+    ),
+    Measure(
+        Group.OVERLOAD,
+        "time_to_recover_mean",
+        "time to recover, mean",
+        Unit.SECONDS,
+        "Mean length of the overloads; one that lasts until the end counts as long as it was seen.",
+    ),
+    Measure(
+        Group.OVERLOAD,
+        "time_to_recover_max",
+        "time to recover, longest",
+        Unit.SECONDS,
+        "Length of the longest overload.",
+    ),
+    Measure(
+        Group.OVERLOAD,
+        "dropped",
+        "dropped load",
+        Unit.LOAD_UNITS,
+        "Load units that were dropped because the queue was full.",
+    ),
+    Measure(
+        Group.OVERLOAD,
+        "dropped_share",
+        "dropped share",
+        Unit.SHARE,
+        "Dropped load units per offered load unit.",
+    ),
+    Measure(
+        Group.OVERLOAD,
+        "backlog_max",
+        "longest queue",
+        Unit.LOAD_UNITS,
+        "Most load units that waited at the same time.",
+    ),
+)
+_LATENCY: Final = (
+    Measure(
+        Group.LATENCY,
+        "late_share",
+        "late share",
+        Unit.SHARE,
+        "Share of the accepted load units whose latency exceeds the objective, by the queueing model.",
+    ),
+    Measure(
+        Group.LATENCY,
+        "latency_p50",
+        "latency, median",
+        Unit.SECONDS,
+        "Median of the latency of the accepted load units, by the queueing model.",
+    ),
+    Measure(
+        Group.LATENCY,
+        "latency_p95",
+        "latency, 95th percentile",
+        Unit.SECONDS,
+        "95th percentile of the latency of the accepted load units, by the queueing model.",
+    ),
+    Measure(
+        Group.LATENCY,
+        "latency_p99",
+        "latency, 99th percentile",
+        Unit.SECONDS,
+        "99th percentile of the latency of the accepted load units, by the queueing model.",
+    ),
+)
+_ELASTICITY: Final = (
+    Measure(
+        Group.ELASTICITY,
+        "under_provisioning",
+        "under-provisioning accuracy",
+        Unit.SHARE,
+        "Mean over time of the missing pods, as a share of the demand.",
+    ),
+    Measure(
+        Group.ELASTICITY,
+        "over_provisioning",
+        "over-provisioning accuracy",
+        Unit.SHARE,
+        "Mean over time of the excess pods, as a share of the demand; a demand of 0 counts as 1.",
+    ),
+    Measure(
+        Group.ELASTICITY,
+        "missing_pods",
+        "missing pods",
+        Unit.PODS,
+        "Mean over time of the missing pods.",
+    ),
+    Measure(
+        Group.ELASTICITY,
+        "excess_pods",
+        "excess pods",
+        Unit.PODS,
+        "Mean over time of the excess pods.",
+    ),
+    Measure(
+        Group.ELASTICITY,
+        "under_provisioned_time",
+        "under-provisioned time",
+        Unit.SHARE,
+        "Share of the time in which the demand exceeds the ready pods.",
+    ),
+    Measure(
+        Group.ELASTICITY,
+        "over_provisioned_time",
+        "over-provisioned time",
+        Unit.SHARE,
+        "Share of the time in which the ready pods exceed the demand.",
+    ),
+    Measure(
+        Group.ELASTICITY,
+        "instability",
+        "instability",
+        Unit.SHARE,
+        "Share of the time between syncs over which demand and ready pods do not move in the same direction.",
+    ),
+    Measure(
+        Group.ELASTICITY,
+        "jitter",
+        "jitter",
+        Unit.PER_HOUR,
+        "Changes of the ready pods minus changes of the demand, from sync to sync, per hour.",
+        lower_is_better=None,
+    ),
+    Measure(
+        Group.ELASTICITY,
+        "deviation",
+        "deviation",
+        Unit.PLAIN,
+        "Euclidean distance of accuracies, timeshares and instability from the ideal, 0 in all of them.",
+    ),
+)
+_RESOURCES: Final = (
+    Measure(
+        Group.RESOURCES,
+        "pod_hours",
+        "pod-hours",
+        Unit.POD_HOURS,
+        "Hours of all pods from creation until they are gone.",
+    ),
+    Measure(
+        Group.RESOURCES,
+        "cost",
+        "cost",
+        Unit.PRICE,
+        "Pod-hours times the price of a pod-hour.",
+    ),
+    Measure(
+        Group.RESOURCES,
+        "ready_mean",
+        "ready pods, mean",
+        Unit.PODS,
+        "Mean over time of the ready pods.",
+        lower_is_better=None,
+    ),
+    Measure(
+        Group.RESOURCES,
+        "replicas_max",
+        "replicas, most",
+        Unit.PODS,
+        "Highest number of replicas.",
+        lower_is_better=None,
+    ),
+)
+_SCALING: Final = (
+    Measure(
+        Group.SCALING,
+        "scaling_actions",
+        "scaling actions",
+        Unit.COUNT,
+        "Number of changes of the replicas by the controller.",
+    ),
+    Measure(
+        Group.SCALING,
+        "scale_ups",
+        "scale-ups",
+        Unit.COUNT,
+        "Number of scaling actions that add replicas.",
+        lower_is_better=None,
+    ),
+    Measure(
+        Group.SCALING,
+        "scale_downs",
+        "scale-downs",
+        Unit.COUNT,
+        "Number of scaling actions that remove replicas.",
+        lower_is_better=None,
+    ),
+    Measure(
+        Group.SCALING,
+        "flaps",
+        "flaps",
+        Unit.COUNT,
+        "Number of scaling actions within 10 minutes of the previous one, in the other direction.",
+    ),
+)
+
+MEASURES: Final[Mapping[str, Measure]] = {
+    each.name: each for each in (*_OVERLOAD, *_LATENCY, *_ELASTICITY, *_RESOURCES, *_SCALING)
+}
+"""All measures by name, in the order of reports."""

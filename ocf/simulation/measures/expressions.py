@@ -1,0 +1,151 @@
+"""Expressions over measures, such as `overload_time > 2% or latency_p95 > 250ms`.
+
+They have the syntax of Python: comparisons, `and`, `or`, `not`, and arithmetic. A number may have a unit: `%`, or `ms`,
+`s`, `m` and `h`, which give seconds.
+"""
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ocf.errors import ConfigError
+from ocf.simulation.measures.measuring import check_name
+
+__all__ = ["Expression", "parse_expression"]
+
+_NUMBER: Final = re.compile(r"(?<![\w.])(\d+(?:\.\d*)?|\.\d+)\s*(%|(?:ms|s|m|h)\b)")
+_UNITS: Final = {"%": 0.01, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[float, float], bool]]] = {
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_ARITHMETIC: Final[Mapping[type[ast.operator], Callable[[float, float], float]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+_LONGEST: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A condition over measures.
+
+    Args:
+        text: The text.
+        tree: Its syntax tree.
+        names: The measures in it, in order.
+    """
+
+    text: str
+    tree: ast.expr
+    names: tuple[str, ...]
+
+    def holds(self, measures: Mapping[str, float]) -> bool:
+        """Evaluate the condition.
+
+        Args:
+            measures: Values by name.
+
+        Raises:
+            ConfigError: If the run does not have a measure, or a divisor is 0.
+        """
+        for name in self.names:
+            if name not in measures:
+                reason = (
+                    "the scenario has no objective for the latency" if name == "late_share" else "no load was served"
+                )
+                raise ConfigError(f"{self.text!r}: the run has no {name}: {reason}")
+        try:
+            return _holds(self.tree, measures)
+        except ZeroDivisionError:
+            raise ConfigError(f"{self.text!r}: division by 0") from None
+
+
+def parse_expression(text: str) -> Expression:
+    """Parse a condition over measures.
+
+    Args:
+        text: The text.
+
+    Raises:
+        ConfigError: If it is not a condition, or has a name that is not a measure.
+
+    Example:
+        >>> gate = parse_expression("overload_time > 2% or latency_p95 > 250ms")
+        >>> gate.names, gate.holds({"overload_time": 0.01, "latency_p95": 0.3})
+        (('overload_time', 'latency_p95'), True)
+    """
+    if len(text) > _LONGEST:
+        raise ConfigError(f"an expression may have {_LONGEST} characters, not {len(text)}")
+    plain = _NUMBER.sub(lambda found: repr(round(float(found[1]) * _UNITS[found[2]], 12)), text)
+    try:
+        tree = ast.parse(plain.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise _invalid(text) from None
+    _check_condition(tree, text)
+    names = dict.fromkeys(each.id for each in ast.walk(tree) if isinstance(each, ast.Name))
+    return Expression(text, tree, tuple(map(check_name, names)))
+
+
+def _invalid(text: str) -> ConfigError:
+    return ConfigError(f"invalid expression {text!r}: write a comparison of measures, such as 'overload_time > 2%'")
+
+
+def _check_condition(tree: ast.expr, text: str) -> None:
+    if isinstance(tree, ast.BoolOp):
+        for each in tree.values:
+            _check_condition(each, text)
+    elif isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
+        _check_condition(tree.operand, text)
+    elif isinstance(tree, ast.Compare) and all(type(each) in _COMPARISONS for each in tree.ops):
+        for each in (tree.left, *tree.comparators):
+            _check_number(each, text)
+    else:
+        raise _invalid(text)
+
+
+def _check_number(tree: ast.expr, text: str) -> None:
+    if isinstance(tree, ast.BinOp) and type(tree.op) in _ARITHMETIC:
+        _check_number(tree.left, text)
+        _check_number(tree.right, text)
+    elif isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        _check_number(tree.operand, text)
+    elif not isinstance(tree, ast.Name) and not (isinstance(tree, ast.Constant) and type(tree.value) in {int, float}):
+        raise _invalid(text)
+
+
+def _holds(tree: ast.expr, measures: Mapping[str, float]) -> bool:
+    match tree:
+        case ast.BoolOp(op=ast.And()):
+            return all(_holds(each, measures) for each in tree.values)
+        case ast.BoolOp():
+            return any(_holds(each, measures) for each in tree.values)
+        case ast.UnaryOp():
+            return not _holds(tree.operand, measures)
+        case ast.Compare():
+            numbers = [_number(each, measures) for each in (tree.left, *tree.comparators)]
+            pairs = zip(tree.ops, numbers, numbers[1:], strict=False)
+            return all(_COMPARISONS[type(each)](left, right) for each, left, right in pairs)
+    raise AssertionError(tree)
+
+
+def _number(tree: ast.expr, measures: Mapping[str, float]) -> float:
+    match tree:
+        case ast.Name():
+            return measures[tree.id]
+        case ast.BinOp():
+            return _ARITHMETIC[type(tree.op)](_number(tree.left, measures), _number(tree.right, measures))
+        case ast.UnaryOp():
+            return -_number(tree.operand, measures)
+        case ast.Constant(value=int() | float() as value):
+            return float(value)
+    raise AssertionError(tree)

@@ -1,0 +1,57 @@
+"""Verdicts on the objectives of a scenario."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ocf.simulation.measures.formatting import duration_text, value_text
+from ocf.simulation.measures.measuring import run_latencies
+from ocf.simulation.result import SimulationResult
+from ocf.simulation.scenario import Objectives, Workload
+
+__all__ = ["Verdict", "verdicts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether a run meets an objective.
+
+    Args:
+        objective: The objective in words.
+        found: The value in words.
+        met: Whether it is met.
+    """
+
+    objective: str
+    found: str
+    met: bool
+
+
+def verdicts(result: SimulationResult, *, workload: Workload, objectives: Objectives) -> tuple[Verdict, ...]:
+    """Return a verdict for each bound that the objectives set.
+
+    Args:
+        result: The run, with its measures.
+        workload: The workload of the scenario.
+        objectives: The objectives of the scenario.
+    """
+    return (*_bounds(result.measures, objectives), *_latency(result, workload, objectives))
+
+
+def _bounds(measures: Mapping[str, float], objectives: Objectives) -> Iterator[Verdict]:
+    for name in ("overload_time", "pod_hours", "cost"):
+        bound: float | None = getattr(objectives, name)
+        if bound is not None:
+            most, found = (
+                value_text(name, each, currency=objectives.prices.currency) for each in (bound, measures[name])
+            )
+            title = name.replace("_", " ")
+            yield Verdict(objective=f"{title} at most {most}", found=found, met=measures[name] <= bound)
+
+
+def _latency(result: SimulationResult, workload: Workload, objectives: Objectives) -> Iterator[Verdict]:
+    objective = objectives.latency
+    found = None if objective is None else run_latencies(result, workload)
+    if objective is not None and found is not None:
+        most, value = objective.at_most.total_seconds(), found.percentile(objective.percentile)
+        text = f"latency, {objective.percentile:g}th percentile, at most {duration_text(most)}"
+        yield Verdict(objective=text, found=duration_text(value), met=value <= most)
