@@ -6,7 +6,7 @@ All are pure functions of the time series and the scaling actions. `MEASURES` ha
 from ocf.simulation.measures.catalog import MEASURES, Group, Measure, Unit
 from ocf.simulation.measures.expressions import Expression, parse_expression
 from ocf.simulation.measures.formatting import duration_text, number_text, value_text
-from ocf.simulation.measures.measuring import check_name, measure
+from ocf.simulation.measures.measuring import check_name, measure, with_measures
 from ocf.simulation.measures.speedup import elastic_speedup
 from ocf.simulation.measures.verdicts import Verdict, verdicts
 
@@ -25,4 +25,5 @@ __all__ = [
     "parse_expression",
     "value_text",
     "verdicts",
+    "with_measures",
 ]

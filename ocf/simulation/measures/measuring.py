@@ -1,7 +1,7 @@
 """All measures of a run."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Final
@@ -13,9 +13,9 @@ from ocf.simulation.measures.latency import Latencies, latencies
 from ocf.simulation.measures.overload import overload
 from ocf.simulation.measures.resources import resources, scaling
 from ocf.simulation.result import SimulationResult
-from ocf.simulation.scenario import Objectives, Workload
+from ocf.simulation.scenario import Objectives, Scenario, Workload
 
-__all__ = ["check_name", "measure", "run_latencies"]
+__all__ = ["check_name", "measure", "run_latencies", "with_measures"]
 
 _DIGITS: Final = 9
 _PERCENTILES: Final = {"latency_p50": 50.0, "latency_p95": 95.0, "latency_p99": 99.0}
@@ -68,6 +68,17 @@ def measure(
     for group in dict.fromkeys(each.group for each in MEASURES.values() if each.name in wanted):
         found.update(_GROUPS[group](run))
     return {name: _rounded(found[name]) for name in MEASURES if name in wanted and name in found}
+
+
+def with_measures(result: SimulationResult, scenario: Scenario) -> SimulationResult:
+    """Return a run with all of its measures.
+
+    Args:
+        result: The run.
+        scenario: The scenario that was run.
+    """
+    found = measure(result, workload=scenario.workload, objectives=scenario.objectives)
+    return replace(result, measures=found)
 
 
 def run_latencies(result: SimulationResult, workload: Workload) -> Latencies | None:

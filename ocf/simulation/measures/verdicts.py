@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ocf.simulation.measures.formatting import duration_text, value_text
 from ocf.simulation.measures.measuring import run_latencies
 from ocf.simulation.result import SimulationResult
-from ocf.simulation.scenario import Objectives, Workload
+from ocf.simulation.scenario import Objectives, Scenario, Workload
 
 __all__ = ["Verdict", "verdicts"]
 
@@ -26,15 +26,15 @@ class Verdict:
     met: bool
 
 
-def verdicts(result: SimulationResult, *, workload: Workload, objectives: Objectives) -> tuple[Verdict, ...]:
-    """Return a verdict for each bound that the objectives set.
+def verdicts(result: SimulationResult, scenario: Scenario) -> tuple[Verdict, ...]:
+    """Return a verdict for each bound that the objectives of a scenario set.
 
     Args:
         result: The run, with its measures.
-        workload: The workload of the scenario.
-        objectives: The objectives of the scenario.
+        scenario: The scenario.
     """
-    return (*_bounds(result.measures, objectives), *_latency(result, workload, objectives))
+    objectives = scenario.objectives
+    return (*_bounds(result.measures, objectives), *_latency(result, scenario.workload, objectives))
 
 
 def _bounds(measures: Mapping[str, float], objectives: Objectives) -> Iterator[Verdict]:

@@ -41,7 +41,8 @@ class Objectives(Model):
     Args:
         target_utilization: Share of the capacity of a pod up to which it is not overloaded. It defines the demand: the
             smallest number of warm pods that serve the load within this share of their capacity.
-        overload_time: Largest share of the time in which demand exceeds the ready pods.
+        overload_time: Largest share of the time in which load units wait, or the load exceeds the target utilization of
+            the ready pods.
         latency: Bound of the latency.
         pod_hours: Most pod-hours.
         cost: Highest cost.
