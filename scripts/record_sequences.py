@@ -26,7 +26,12 @@ from ocf.testing.envtest import ControlPlane
 Json = dict[str, Any]
 
 FOLDER: Final = Path(__file__).parent.parent / "tests" / "embedded" / "sequences" / "recorded"
-SETS: Final = {"policies": "admission_cases.policies", "versions": "version_cases", "conversions": "conversion_cases"}
+SETS: Final = {
+    "cel": "cel_cases",
+    "conversions": "conversion_cases",
+    "policies": "admission_cases.policies",
+    "versions": "version_cases",
+}
 SECONDS_UNTIL_ENFORCED: Final = 6.0
 
 

@@ -4,21 +4,56 @@ A real API server rejects a rule with an undeclared field, or with a comparison 
 checker, with the same texts. Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#gradual-type-checking.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any, Final
 
-from ocf.embedded.cel.format_function import checked_format, formatted
-from ocf.embedded.cel.functions import FUNCTIONS, pattern
-from ocf.embedded.cel.literals import NO_POSITION, RuleSyntaxError
+from ocf.embedded.cel.aggregates import list_run, map_run
+from ocf.embedded.cel.format_function import format_problems
+from ocf.embedded.cel.functions import FUNCTIONS
+from ocf.embedded.cel.issues import Issues, MacroError
+from ocf.embedded.cel.literal_checks import check_literals
+from ocf.embedded.cel.literals import RuleSyntaxError
 from ocf.embedded.cel.macros import MACROS
-from ocf.embedded.cel.operators import require_valid
-from ocf.embedded.cel.overloads import Function, chosen, fitting, joined
-from ocf.embedded.cel.parser import Call, Entries, Identifier, Listing, Literal, Node, Selection
+from ocf.embedded.cel.optional_values import Maybe, first_present, selected
+from ocf.embedded.cel.overloads import Function, chosen, equivalent, fitting, joined
 from ocf.embedded.cel.runtime import Checked, Frame, Run, all_of, any_of, either
-from ocf.embedded.cel.types import ANY, BOOL, BYTES, DOUBLE, INT, NULL, STRING, TYPE, CelType, list_of, map_of
-from ocf.embedded.cel.unsupported import UNSUPPORTED_FUNCTIONS, unsupported_feature
-from ocf.embedded.cel.values import EvaluationError, kind_name, read_duration, read_instant
+from ocf.embedded.cel.syntax_tree import (
+    Call,
+    Entries,
+    Identifier,
+    Listing,
+    Literal,
+    Node,
+    Selection,
+    Struct,
+    qualified_name,
+)
+from ocf.embedded.cel.types import (
+    ANY,
+    BOOL,
+    BYTES,
+    CIDR,
+    DOUBLE,
+    DURATION,
+    INT,
+    IP,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    UINT,
+    UNRESOLVED,
+    CelType,
+    list_of,
+    map_of,
+    optional_of,
+    run_time_name,
+    type_of,
+    unwrapped,
+)
+from ocf.embedded.cel.values import EvaluationError, TypeName, Uint, kind_name, require_valid
 
 __all__ = ["Checker"]
 
@@ -29,22 +64,16 @@ _LITERALS: Final[Mapping[type, CelType]] = {
     str: STRING,
     bytes: BYTES,
     type(None): NULL,
+    Uint: UINT,
 }
-_TYPES: Final = frozenset({"bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type"})
-_CONVERSIONS: Final = frozenset({"bool", "double", "int"})
-_TWO_VARIABLES: Final = frozenset({"all", "exists", "exists_one", "existsOne"})
-_LITERAL_CHECKS: Final[Mapping[tuple[str, int], Callable[[str], Any]]] = {
-    ("matches", 1): pattern,
-    ("duration", 0): read_duration,
-    ("timestamp", 0): read_instant,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _TypeName:
-    """A type as a value."""
-
-    name: str
+_TYPES: Final = {
+    kind.name: kind
+    for kind in (
+        *(BOOL, BYTES, DOUBLE, INT, STRING, TYPE, UINT, IP, CIDR),
+        *(list_of(ANY), map_of(ANY, ANY), optional_of(ANY)),
+    )
+} | {run_time_name(kind.name): kind for kind in (NULL, TIMESTAMP, DURATION)}
+_BRANCHES: Final = ("or", "orValue")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +84,25 @@ class Checker:
         variables: Types of the variables, by name.
         used: Names of the variables that the checked expressions use; the checker adds to it.
         local: Names of the variables that macros declare.
+        issues: The problems; the checker adds to them.
+        kinds: Types of the checked expressions, by the identity of their nodes; the checker adds to them.
+        mixed: Whether lists and maps may have items of different types, as in the arguments of `format`.
     """
 
     variables: Mapping[str, CelType]
     used: set[str] = field(default_factory=set)
     local: frozenset[str] = frozenset()
+    issues: Issues = field(default_factory=Issues)
+    kinds: dict[int, CelType] = field(default_factory=dict)
+    mixed: bool = False
 
     def within(self, name: str, kind: CelType) -> "Checker":
         """Return a checker with one more variable, for the arguments of a macro."""
         return replace(self, variables={**self.variables, name: kind}, local=self.local | {name})
+
+    def report(self, text: str, at: int) -> None:
+        """Record a type error."""
+        self.issues.types.append(RuleSyntaxError(text, at))
 
     def check(self, node: Node) -> Checked:
         """Check the types of an expression and compile it.
@@ -72,12 +111,23 @@ class Checker:
             node: The root of its syntax tree.
 
         Returns:
-            The compiled expression, with the type of its value.
+            The compiled expression, with the type of its value; `dyn` if `issues` has type errors of it.
 
         Raises:
-            RuleSyntaxError: If its types do not match.
+            MacroError: If the arguments of a macro are invalid.
             BadRequestError: If it uses a feature that the embedded cluster does not support.
         """
+        try:
+            checked = self._checked(node)
+        except MacroError:
+            raise
+        except RuleSyntaxError as error:
+            self.issues.types.append(error)
+            checked = Checked(ANY, lambda _: None)
+        self.kinds[id(node)] = checked.kind
+        return checked
+
+    def _checked(self, node: Node) -> Checked:
         match node:
             case Literal(value):
                 return Checked(_LITERALS[type(value)], lambda _: value)
@@ -85,12 +135,19 @@ class Checker:
                 return self._identifier(node)
             case Selection():
                 return self._selection(node)
+            case Call():
+                return self._call(node)
+            case _:
+                return self._aggregate(node)
+
+    def _aggregate(self, node: Listing | Entries | Struct) -> Checked:
+        match node:
             case Listing():
                 return self._listing(node)
             case Entries():
                 return self._entries(node)
-            case Call():
-                return self._call(node)
+            case Struct():
+                return self._struct(node)
 
     def _identifier(self, node: Identifier) -> Checked:
         name = node.name
@@ -98,7 +155,7 @@ class Checker:
         if kind is None:
             if name not in _TYPES:
                 raise RuleSyntaxError(f"undeclared reference to '{name}' (in container '')", node.at)
-            return Checked(TYPE, lambda _: _TypeName(name))
+            return Checked(type_of(_TYPES[name]), lambda _: TypeName(name))
         if name not in self.local:
             self.used.add(name)
 
@@ -126,79 +183,93 @@ class Checker:
         return found
 
     def _selection(self, node: Selection) -> Checked:
-        qualified = _qualified(node)
-        if qualified in self.variables and qualified is not None:
+        qualified = qualified_name(node)
+        if qualified is not None and (qualified in self.variables or qualified in _TYPES):
             return self._identifier(Identifier(qualified, node.at))
-        if qualified in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
-            name = node.name.lower()
-            return Checked(TYPE, lambda _: _TypeName(name))
         operand = self.check(node.operand)
-        name, kind = self.field(operand.kind, node)
+        target, is_optional = unwrapped(operand.kind)
+        name, kind = self.field(target, node)
+        gives_optional = node.optional or is_optional
 
         def run(frame: Frame) -> Any:
             value = operand.run(frame)
             frame.spend()
+            if gives_optional or isinstance(value, Maybe):
+                return selected(value, name)
             if not isinstance(value, dict) or name not in value:
                 raise EvaluationError(f"no such key: {node.name}")
             return require_valid(value[name])
 
-        return Checked(kind, run)
+        return Checked(optional_of(kind) if gives_optional else kind, run)
 
     def _listing(self, node: Listing) -> Checked:
-        items = [self.check(item) for item in node.items]
-        runs = [item.run for item in items]
-
-        def run(frame: Frame) -> list[Any]:
-            frame.spend(len(runs) + 1)
-            return [item(frame) for item in runs]
-
-        return Checked(list_of(_common([item.kind for item in items], node.items)), run)
+        items = [(self._part(item.node, optional=item.optional), item.optional) for item in node.items]
+        kind = self._common([item.kind for item, _ in items], [item.node for item in node.items])
+        return Checked(list_of(kind), list_run([(item.run, optional) for item, optional in items]))
 
     def _entries(self, node: Entries) -> Checked:
-        keys = [self.check(key) for key, _ in node.entries]
-        values = [self.check(value) for _, value in node.entries]
-        key_kind = _common([key.kind for key in keys], [key for key, _ in node.entries])
-        value_kind = _common([value.kind for value in values], [value for _, value in node.entries])
-        pairs = [(key.run, value.run) for key, value in zip(keys, values, strict=True)]
+        keys = [self.check(entry.key) for entry in node.entries]
+        values = [self._part(entry.value, optional=entry.optional) for entry in node.entries]
+        kinds = (
+            self._common([key.kind for key in keys], [entry.key for entry in node.entries]),
+            self._common([value.kind for value in values], [entry.value for entry in node.entries]),
+        )
+        parts = zip(keys, values, node.entries, strict=True)
+        return Checked(map_of(*kinds), map_run([(key.run, value.run, entry.optional) for key, value, entry in parts]))
 
-        def run(frame: Frame) -> dict[Any, Any]:
-            frame.spend(len(pairs) + 1)
-            return {_key(key(frame)): value(frame) for key, value in pairs}
+    def _struct(self, node: Struct) -> Checked:
+        variable = self.variables.get(node.name)
+        if variable is None and node.name not in _TYPES:
+            raise RuleSyntaxError(f"undeclared reference to '{node.name}' (in container '')", node.at)
+        self.report(f"'{variable}' is not a type" if variable else f"'{node.name}' is not a message type", node.at)
+        for each in node.fields:
+            self.check(each.value)
+            problem = f"unexpected failed resolution of '{node.name}'" if variable else f"undefined field '{each.name}'"
+            self.report(problem, each.at)
+        return Checked(ANY, lambda _: None)
 
-        return Checked(map_of(key_kind, value_kind), run)
+    def _part(self, node: Node, *, optional: bool) -> Checked:
+        """Check a part of a literal; the type of an optional one is that of its value."""
+        checked = self.check(node)
+        if not optional:
+            return checked
+        kind, is_optional = unwrapped(checked.kind)
+        if not is_optional and kind != ANY:
+            self.report(f"expected type '{optional_of(kind)}' but found '{kind}'", node.at)
+        return Checked(kind, checked.run)
+
+    def _common(self, kinds: Sequence[CelType], nodes: Sequence[Node]) -> CelType:
+        """Return the common type of the items of a list literal, or of the keys or values of a map literal."""
+        for other, node in zip(kinds[1:], nodes[1:], strict=True):
+            if not self.mixed and not equivalent(kinds[0], other):
+                problem = f"expected type '{kinds[0]}' but found '{other}'"
+                self.issues.literals.append(RuleSyntaxError(problem, node.at))
+                break
+        return reduce(lambda left, right: joined(left, right) or ANY, kinds, UNRESOLVED)
 
     def _call(self, node: Call) -> Checked:
         if macro := MACROS.get((node.name, node.target is not None, len(node.arguments))):
             return macro(self, node)
         name = self._name(node)
-        has_two_variables = name in _TWO_VARIABLES and node.target is not None and len(node.arguments) == 3  # noqa: PLR2004
-        if name in UNSUPPORTED_FUNCTIONS or has_two_variables:
-            raise unsupported_feature(f"{name}()")
         nodes = node.arguments if node.target is None or name != node.name else (node.target, *node.arguments)
         if name == "type" and len(nodes) == 1 and node.target is None:
             return self._type(nodes[0])
-        if name == "format" and node.target is not None:
-            return self._format(node, node.target)
-        checked = [self.check(each) for each in nodes]
-        special = self._special(node, name, checked)
-        return special or self._function(node, name, checked)
+        inside = replace(self, mixed=True) if name == "format" else self
+        checked = [inside.check(each) for each in nodes]
+        return self._special(node, name, checked) or self._function(node, name, checked)
 
     def _name(self, node: Call) -> str:
         """Return the name of a function, with its prefix if that is a part of the name (`sets.contains`)."""
         if isinstance(node.target, Identifier | Selection):
-            prefix = _qualified(node.target)
+            prefix = qualified_name(node.target)
             whole = f"{prefix}.{node.name}"
-            if (
-                prefix
-                and prefix.partition(".")[0] not in self.variables
-                and (whole in FUNCTIONS or whole in UNSUPPORTED_FUNCTIONS)
-            ):
+            if prefix and prefix.partition(".")[0] not in self.variables and whole in FUNCTIONS:
                 return whole
         return node.name
 
     def _type(self, node: Node) -> Checked:
         checked = self.check(node)
-        return Checked(TYPE, lambda frame: _TypeName(kind_name(checked.run(frame))))
+        return Checked(type_of(checked.kind), lambda frame: TypeName(run_time_name(kind_name(checked.run(frame)))))
 
     def _special(self, node: Call, name: str, checked: list[Checked]) -> Checked | None:
         """Check the operators that do not evaluate all operands; return None for any other call."""
@@ -207,23 +278,16 @@ class Checker:
         if name in ("_&&_", "_||_"):
             for found, part in zip(kinds, node.arguments, strict=True):
                 if found not in (BOOL, ANY):
-                    raise RuleSyntaxError(f"expected type 'bool' but found '{found}'", part.at)
+                    self.report(f"expected type 'bool' but found '{found}'", part.at)
             return Checked(BOOL, all_of(runs) if name == "_&&_" else any_of(runs))
         if name == "_?_:_" and kinds[0] in (BOOL, ANY) and (kind := joined(*kinds[1:])):
             return Checked(kind, either(*runs))
         return None
 
-    def _format(self, node: Call, target: Node) -> Checked:
-        text = target.value if isinstance(target, Literal) else None
-        given = node.arguments[0] if len(node.arguments) == 1 else None
-        items = [self.check(item) for item in given.items] if isinstance(given, Listing) else None
-        checked_format(text, None if items is None else [item.kind for item in items])
-        return Checked(STRING, lambda frame: formatted(str(text), [item.run(frame) for item in items or ()]))
-
     def _function(self, node: Call, name: str, checked: list[Checked]) -> Checked:
         known = FUNCTIONS.get(name)
         kinds = [each.kind for each in checked]
-        if known is None and name not in ("_?_:_", "format", "type"):
+        if known is None and name not in ("_?_:_", "type"):
             raise RuleSyntaxError(f"undeclared reference to '{name}' (in container '')", node.at)
         member = node.target is not None and name == node.name
         found, kind = fitting([each for each in known or () if each.member is member], kinds)
@@ -231,63 +295,20 @@ class Checker:
             raise RuleSyntaxError(
                 f"found no matching overload for '{name}' applied to '{_applied(kinds, member)}'", node.at
             )
-        _check_literals(name, node, member=member)
-        if name in _CONVERSIONS and isinstance(node.arguments[0], Literal):
-            _convert(found, node.arguments[0])
-        return Checked(kind, _called(found, [each.run for each in checked], known=ANY not in kinds))
-
-
-def _key(value: Any) -> Any:
-    if not isinstance(value, str | bool | int):
-        raise EvaluationError("unsupported key type")
-    return value
-
-
-def _qualified(node: Node) -> str | None:
-    if isinstance(node, Identifier):
-        return node.name
-    if isinstance(node, Selection):
-        before = _qualified(node.operand)
-        return before and f"{before}.{node.name}"
-    return None
+        check_literals(self.issues, found, node, name)
+        if name == "format" and isinstance(node.target, Literal) and isinstance(node.arguments[0], Listing):
+            items = [item.node for item in node.arguments[0].items]
+            text = str(node.target.value)
+            self.issues.literals.extend(format_problems(text, items, lambda each: self.kinds[id(each)], node.at))
+        runs = [each.run for each in checked]
+        if name in _BRANCHES and member:
+            return Checked(kind, first_present(*runs, unwrap=name == "orValue"))
+        return Checked(kind, _called(found, runs, known=ANY not in kinds))
 
 
 def _applied(kinds: Sequence[CelType], member: bool) -> str:  # noqa: FBT001
     first, rest = (f"{kinds[0]}.", kinds[1:]) if member else ("", kinds)
     return f"{first}({', '.join(map(str, rest))})"
-
-
-def _common(kinds: Sequence[CelType], nodes: Sequence[Node]) -> CelType:
-    """Return the common type of the items of a list literal, or of the keys or values of a map literal."""
-    if not kinds:
-        return ANY
-    kind = kinds[0]
-    for other, node in zip(kinds[1:], nodes[1:], strict=True):
-        both = joined(kind, other)
-        if both is None:
-            raise RuleSyntaxError(f"expected type '{kind}' but found '{other}'", node.at)
-        kind = both
-    return kind
-
-
-def _check_literals(name: str, node: Call, *, member: bool) -> None:
-    """Raise RuleSyntaxError for an invalid literal argument: a regular expression, a duration or a timestamp."""
-    for index, given in enumerate(node.arguments, start=member):
-        check = _LITERAL_CHECKS.get((name, index))
-        if check is None or not isinstance(given, Literal) or not isinstance(given.value, str):
-            continue
-        try:
-            check(given.value)
-        except (ValueError, OverflowError, EvaluationError):
-            raise RuleSyntaxError(f"invalid {name} argument", given.at) from None
-
-
-def _convert(functions: list[Function], given: Literal) -> None:
-    """Raise RuleSyntaxError for a literal that cannot be converted; a real API server finds this at compile time."""
-    try:
-        functions[0].run(given.value)
-    except EvaluationError as error:
-        raise RuleSyntaxError(str(error), NO_POSITION) from None
 
 
 def _called(functions: list[Function], arguments: list[Run], *, known: bool) -> Run:

@@ -11,8 +11,7 @@ from ocf.embedded.api.cel_usage import RULES, has_rules
 from ocf.embedded.cel.expressions import ExpressionError, checked_expression
 from ocf.embedded.cel.field_paths import field_path
 from ocf.embedded.cel.runtime import Run
-from ocf.embedded.cel.types import BOOL, STRING, CelType, schema_kind, with_head
-from ocf.embedded.cel.unsupported import unsupported_feature
+from ocf.embedded.cel.types import BOOL, STRING, CelType, optional_of, schema_kind, with_head
 
 __all__ = ["CompiledRule", "RuleError", "Rules", "compiled", "compiled_rules", "kind_of"]
 
@@ -114,15 +113,14 @@ def compiled(given: Mapping[str, Any], schema: _Schema, kind: CelType) -> Compil
         RuleError: If the rule is invalid.
         BadRequestError: If the rule uses a feature that the embedded cluster does not support.
     """
-    if given.get("optionalOldSelf"):
-        raise unsupported_feature("optionalOldSelf")
-    run, uses_old = _expression(given["rule"], kind, BOOL)
+    old = optional_of(kind) if given.get("optionalOldSelf") else kind
+    run, uses_old = _expression(given["rule"], kind, old, BOOL)
     path = field_path(given.get("fieldPath") or "", schema) or ""
     message_expression = given.get("messageExpression")
     if not message_expression:
         return CompiledRule(given, run, None, uses_old, path)
     try:
-        message, _ = _expression(message_expression, kind, STRING)
+        message, _ = _expression(message_expression, kind, old, STRING)
     except RuleError as error:
         raise RuleError(
             f"messageExpression {error.text.removeprefix('cel expression ')}", "messageExpression"
@@ -130,11 +128,13 @@ def compiled(given: Mapping[str, Any], schema: _Schema, kind: CelType) -> Compil
     return CompiledRule(given, run, message, uses_old, path)
 
 
-def _expression(text: str, kind: CelType, wanted: CelType) -> tuple[Run, bool]:
+def _expression(text: str, kind: CelType, old: CelType, wanted: CelType) -> tuple[Run, bool]:
     try:
-        checked, used = checked_expression(text, {"self": kind, "oldSelf": kind})
+        expression = checked_expression(text, {"self": kind, "oldSelf": old})
     except ExpressionError as error:
         raise RuleError(error.text) from None
-    if checked.kind != wanted:
+    if expression.checked.kind != wanted:
         raise RuleError(f"cel expression must evaluate to a {wanted}")
-    return checked.run, "oldSelf" in used
+    if expression.program_problem:
+        raise RuleError(expression.program_problem)
+    return expression.checked.run, "oldSelf" in expression.used

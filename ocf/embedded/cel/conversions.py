@@ -1,4 +1,4 @@
-"""Conversion functions of CEL, and functions of timestamps, durations and quantities."""
+"""Conversion functions of CEL, and functions of timestamps and durations."""
 
 import math
 import re
@@ -8,16 +8,13 @@ from decimal import Decimal
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from ocf.embedded.cel.operators import whole
+from ocf.embedded.cel.operators import natural, whole
 from ocf.embedded.cel.overloads import Function, overload
-from ocf.embedded.cel.values import EvaluationError, kind_name, read_duration, read_instant
-from ocf.errors import QuantityError
-from ocf.objects.quantity import Quantity
+from ocf.embedded.cel.values import EvaluationError, Uint, kind_name, read_duration, read_instant
 from ocf.objects.timestamps import Fraction, format_time
 
 __all__ = ["CONVERSIONS", "shown"]
 
-_NANO: Final = 10**9
 _LEAST_POWER, _MOST_POWER = -4, 6
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _DECIMAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?|nan", re.IGNORECASE)
@@ -35,10 +32,20 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def _truncated(value: float) -> int:
+def _unsigned(text: str) -> Uint:
+    if not _INTEGER.fullmatch(text) or text.startswith(("-", "+")) or int(text) >= 2**64:
+        raise _unconvertible("uint")
+    return Uint(text)
+
+
+def _truncated_number(value: float, problem: str) -> int:
     if not math.isfinite(value):
-        raise EvaluationError("integer overflow")
-    return whole(math.trunc(value))
+        raise EvaluationError(problem)
+    return math.trunc(value)
+
+
+def _truncated(value: float) -> int:
+    return whole(_truncated_number(value, "integer overflow"))
 
 
 def _double(text: str) -> float:
@@ -90,6 +97,7 @@ def _instant(value: datetime) -> str:
 _SHOWN: Final[dict[str, Callable[[Any], str]]] = {
     "bool": lambda value: "true" if value else "false",
     "int": str,
+    "uint": str,
     "double": _digits,
     "string": str,
     "bytes": _decoded,
@@ -158,38 +166,23 @@ def _spans(unit: timedelta) -> Callable[[timedelta], int]:
     return lambda span: abs(span) // unit * (-1 if span < timedelta() else 1)
 
 
-def _quantity(text: str) -> Quantity:
-    try:
-        return Quantity.parse(text)
-    except QuantityError:
-        raise EvaluationError(
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-        ) from None
-
-
-def _is_quantity(text: str) -> bool:
-    try:
-        Quantity.parse(text)
-    except QuantityError:
-        return False
-    return True
-
-
-def _from_nano(nano: int) -> Quantity:
-    return Quantity.parse(f"{nano}n")
-
-
 CONVERSIONS: Final[tuple[Function, ...]] = (
     overload("int: int -> int", lambda value: value),
     overload("int: double -> int", _truncated),
     overload("int: string -> int", _integer),
     overload("int: timestamp -> int", lambda at: math.floor(at.timestamp())),
+    overload("int: uint -> int", lambda value: whole(int(value))),
+    overload("uint: uint -> uint", lambda value: value),
+    overload("uint: int -> uint", natural),
+    overload("uint: double -> uint", lambda value: natural(_truncated_number(value, "unsigned integer overflow"))),
+    overload("uint: string -> uint", _unsigned),
+    overload("double: uint -> double", float),
     overload("double: double -> double", lambda value: value),
     overload("double: int -> double", float),
     overload("double: string -> double", _double),
     *(
         overload(f"string: {kind} -> string", shown)
-        for kind in ("string", "bool", "int", "double", "bytes", "timestamp", "duration")
+        for kind in ("string", "bool", "int", "uint", "double", "bytes", "timestamp", "duration")
     ),
     overload("bool: bool -> bool", lambda value: value),
     overload("bool: string -> bool", _boolean),
@@ -204,15 +197,5 @@ CONVERSIONS: Final[tuple[Function, ...]] = (
     *(overload(f"timestamp on {name} -> int", read) for name, read in _PARTS.items()),
     *(overload(f"timestamp on {name}: string -> int", _in_zone(read)) for name, read in _PARTS.items()),
     *(overload(f"duration on {name} -> int", _spans(unit)) for name, unit in _SPANS.items()),
-    overload("quantity: string -> quantity", _quantity),
-    overload("isQuantity: string -> bool", _is_quantity),
-    overload("sign: quantity -> int", lambda value: (value.nano > 0) - (value.nano < 0)),
-    overload("quantity on add: quantity -> quantity", lambda left, right: _from_nano(left.nano + right.nano)),
-    overload("quantity on add: int -> quantity", lambda left, right: _from_nano(left.nano + right * _NANO)),
-    overload("quantity on sub: quantity -> quantity", lambda left, right: _from_nano(left.nano - right.nano)),
-    overload("quantity on sub: int -> quantity", lambda left, right: _from_nano(left.nano - right * _NANO)),
-    overload("quantity on isGreaterThan: quantity -> bool", lambda left, right: left > right),
-    overload("quantity on isLessThan: quantity -> bool", lambda left, right: left < right),
-    overload("quantity on compareTo: quantity -> int", lambda left, right: (left > right) - (left < right)),
 )
-"""The conversion functions, and the functions of timestamps, durations and quantities."""
+"""The conversion functions, and the functions of timestamps and durations."""

@@ -216,11 +216,14 @@ class Environment:
             BadRequestError: If it uses a feature that the embedded cluster does not support.
         """
         try:
-            checked, _ = checked_expression(text, self._types(authorizer=authorizer))
+            expression = checked_expression(text, self._types(authorizer=authorizer))
         except ExpressionError as error:
             return Expression(text, None, error.text)
+        checked = expression.checked
         if gives and checked.kind not in gives:
             return Expression(text, None, _type_problem(checked.kind, gives))
+        if expression.program_problem:
+            return Expression(text, None, expression.program_problem)
         return Expression(text, checked)
 
     def add_variable(self, name: str, text: str) -> Expression:

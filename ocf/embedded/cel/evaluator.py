@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn
 from ocf.embedded.api.status_errors import go_json
 from ocf.embedded.cel.compiler import CompiledRule, Rules
 from ocf.embedded.cel.conversions import shown
+from ocf.embedded.cel.optional_values import Maybe
 from ocf.embedded.cel.runtime import MAX_STEPS, Frame, Meter, Run, TooExpensiveError
 from ocf.embedded.cel.values import EvaluationError, value_of
 from ocf.errors import FieldProblem
@@ -146,12 +147,16 @@ class _Evaluator:
                 self.walk(rules.items, where)
 
     def _here(self, rules: Rules, place: _Place) -> None:
-        values = {"self": value_of(place.new, rules.schema)}
-        if place.old is not None:
-            values["oldSelf"] = value_of(place.old, rules.schema)
+        new = value_of(place.new, rules.schema)
+        old = None if place.old is None else value_of(place.old, rules.schema)
         for rule in rules.here:
-            if place.old is not None or not rule.uses_old:
-                self._evaluate_rule(rule, place, values, rules.schema)
+            if rule.given.get("optionalOldSelf"):
+                previous: Any = Maybe.none() if place.old is None else Maybe(old)
+            elif place.old is not None or not rule.uses_old:
+                previous = old
+            else:
+                continue
+            self._evaluate_rule(rule, place, {"self": new, "oldSelf": previous}, rules.schema)
 
     def _evaluate_rule(
         self, rule: CompiledRule, place: _Place, values: dict[str, Any], schema: Mapping[str, Any]

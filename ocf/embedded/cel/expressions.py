@@ -1,19 +1,17 @@
 """Parsing and type check of one expression, with the error texts of a real API server."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from ocf.embedded.cel.checker import Checker
-from ocf.embedded.cel.literals import NO_POSITION, RuleSyntaxError
+from ocf.embedded.cel.literals import RuleSyntaxError
 from ocf.embedded.cel.parser import parse
 from ocf.embedded.cel.runtime import Checked
 from ocf.embedded.cel.types import CelType
-from ocf.embedded.cel.unsupported import missing_library, unsupported_feature
+from ocf.embedded.cel.unsupported import missing_library
 
-__all__ = ["ExpressionError", "checked_expression"]
-
-_MODERN: Final = (".?", "[?", "{?", "`", ",]", ",}")
-"""Syntax that a real API server supports and the grammar does not."""
+__all__ = ["CheckedExpression", "ExpressionError", "checked_expression"]
 
 _WIDE_DOT: Final = "\N{FULLWIDTH FULL STOP}"
 _WIDE_MARK: Final = "\N{FULLWIDTH CIRCUMFLEX ACCENT}"
@@ -31,7 +29,23 @@ class ExpressionError(Exception):
         self.text = text
 
 
-def checked_expression(text: str, variables: Mapping[str, CelType]) -> tuple[Checked, set[str]]:
+@dataclass(frozen=True, slots=True)
+class CheckedExpression:
+    """A compiled expression.
+
+    Args:
+        checked: Its type, and the function that evaluates it.
+        used: Names of the variables that it uses.
+        program_problem: The error text if it cannot be prepared for its evaluation, which a real API server finds after
+            the check of the type of the result; empty if it can.
+    """
+
+    checked: Checked
+    used: frozenset[str]
+    program_problem: str
+
+
+def checked_expression(text: str, variables: Mapping[str, CelType]) -> CheckedExpression:
     """Check the types of an expression and compile it.
 
     Args:
@@ -39,7 +53,7 @@ def checked_expression(text: str, variables: Mapping[str, CelType]) -> tuple[Che
         variables: Types of its variables, by name.
 
     Returns:
-        The compiled expression, and the names of the variables that it uses.
+        The compiled expression.
 
     Raises:
         ExpressionError: If the expression is invalid.
@@ -47,18 +61,20 @@ def checked_expression(text: str, variables: Mapping[str, CelType]) -> tuple[Che
     """
     checker = Checker(variables)
     try:
-        return checker.check(parse(text)), checker.used
+        checked = checker.check(parse(text))
     except ImportError:
         raise missing_library() from None
     except RuleSyntaxError as error:
-        if error.text.startswith("Syntax error") and any(sign in text.replace(" ", "") for sign in _MODERN):
-            raise unsupported_feature("optional values, trailing commas and quoted names") from None
-        if error.at == NO_POSITION:
-            raise ExpressionError(f"program instantiation failed: {error.text}") from None
         raise ExpressionError(f"compilation failed: {_pointed(text, error)}") from None
     except RecursionError:
         text = "compilation failed: ERROR: <input>:-1:0: expression recursion limit exceeded: 250"
         raise ExpressionError(text) from None
+    if problems := checker.issues.compile_problems():
+        raise ExpressionError("compilation failed: " + "\n".join(_pointed(text, problem) for problem in problems))
+    program = next(iter(checker.issues.program), "")
+    return CheckedExpression(
+        checked, frozenset(checker.used), f"program instantiation failed: {program}" if program else ""
+    )
 
 
 def _pointed(text: str, error: RuleSyntaxError) -> str:

@@ -12,13 +12,20 @@ from typing import Any, Final
 
 from ocf.embedded.cel.authorizer import AUTHORIZATION
 from ocf.embedded.cel.conversions import CONVERSIONS
-from ocf.embedded.cel.operators import OPERATORS, whole
+from ocf.embedded.cel.format_function import formatted
+from ocf.embedded.cel.named_formats import FORMATS
+from ocf.embedded.cel.network import NETWORK
+from ocf.embedded.cel.operators import OPERATORS, natural, whole
+from ocf.embedded.cel.optional_values import OPTIONALS
 from ocf.embedded.cel.overloads import Function, overload
+from ocf.embedded.cel.quantities import QUANTITIES
 from ocf.embedded.cel.regexp import Regexp
 from ocf.embedded.cel.regexp_syntax import RegexpSyntaxError
+from ocf.embedded.cel.urls import URLS
 from ocf.embedded.cel.values import EvaluationError, equal, kind_name
+from ocf.embedded.cel.versions import VERSIONS
 
-__all__ = ["FUNCTIONS", "pattern"]
+__all__ = ["FUNCTIONS", "SORTED_KINDS", "pattern", "sorted_by"]
 
 _CASE: Final = ord("a") - ord("A")
 _UPPER: Final = {letter: letter - _CASE for letter in range(ord("a"), ord("z") + 1)}
@@ -115,11 +122,58 @@ def _slice(items: list[Any], start: int, end: int) -> list[Any]:
     return items[start:end]
 
 
+def _canonical(value: Any) -> Any:
+    """Return a hashable value that is equal for equal values."""
+    match value:
+        case bool() | None:
+            return repr(value)
+        case list():
+            return tuple(map(_canonical, value))
+        case dict():
+            return frozenset((_canonical(key), _canonical(item)) for key, item in value.items())
+        case _:
+            return value
+
+
 def _distinct(items: list[Any]) -> list[Any]:
-    found: dict[str, Any] = {}
+    found: dict[Any, Any] = {}
     for item in items:
-        found.setdefault(repr(item), item)
+        found.setdefault(_canonical(item), item)
     return [*found.values()]
+
+
+def _flattened(items: list[Any], depth: int = 1) -> list[Any]:
+    if depth < 0:
+        raise EvaluationError("level must be non-negative")
+    found: list[Any] = []
+    for item in items:
+        found += _flattened(item, depth - 1) if isinstance(item, list) and depth else [item]
+    return found
+
+
+def sorted_by(items: list[Any], keys: list[Any]) -> list[Any]:
+    """Sort a list by the keys of its items.
+
+    Raises:
+        EvaluationError: If the keys are of different types, or of a type without an order.
+    """
+    kinds = {kind_name(key) for key in keys}
+    if kinds and kind_name(keys[0]) not in SORTED_KINDS:
+        raise EvaluationError("list elements must be comparable")
+    if len(kinds) > 1:
+        raise EvaluationError("list elements must have the same type")
+    return [items[index] for index in sorted(range(len(items)), key=keys.__getitem__)]
+
+
+def _sorted(items: list[Any]) -> list[Any]:
+    return sorted_by(items, items)
+
+
+_QUOTED: Final = {ord(char): f"\\{letter}" for char, letter in zip('\a\b\f\n\r\t\v\\"', 'abfnrtv\\"', strict=True)}
+
+
+def _quoted(text: str) -> str:
+    return f'"{text.translate(_QUOTED)}"'
 
 
 def _index(items: list[Any], item: Any) -> int:
@@ -143,11 +197,12 @@ def _is_sorted(items: list[Any]) -> bool:
     return all(left <= right for left, right in pairwise(items))
 
 
-def _known(items: list[Any]) -> set[str]:
-    return {repr(float(item)) if kind_name(item) == "int" else repr(item) for item in items}
+def _known(items: list[Any]) -> set[Any]:
+    return {*map(_canonical, items)}
 
 
-_COMPARABLE: Final = ("int", "double", "bool", "duration", "timestamp", "string", "bytes")
+SORTED_KINDS: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
+"""Names of the types with an order."""
 
 
 def _for_each(kinds: tuple[str, ...], text: str, run: Callable[[Any], Any]) -> list[Function]:
@@ -177,16 +232,22 @@ _TEXTS: Final = (
     overload("string on substring: int -> string", _part),
     overload("string on substring: int, int -> string", _part),
     overload("string on trim -> string", str.strip),
+    overload("string on format: list(any) -> string", formatted),
+    overload("strings.quote: string -> string", _quoted),
     overload("list(string) on join -> string", "".join),
     overload("list(string) on join: string -> string", lambda items, by: by.join(items)),
 )
 _LISTS: Final = (
     *(overload(f"size: {kind} -> int", len) for kind in ("string", "bytes", "list(A)", "map(A, B)")),
     *(overload(f"{kind} on size -> int", len) for kind in ("string", "bytes", "list(A)", "map(A, B)")),
-    *_for_each(_COMPARABLE, "list({}) on isSorted -> bool", _is_sorted),
-    *(overload(f"list({kind}) on max -> {kind}", _extreme("max", max)) for kind in _COMPARABLE),
-    *(overload(f"list({kind}) on min -> {kind}", _extreme("min", min)) for kind in _COMPARABLE),
-    *(overload(f"list({kind}) on sort -> list({kind})", sorted) for kind in _COMPARABLE),
+    *_for_each(SORTED_KINDS, "list({}) on isSorted -> bool", _is_sorted),
+    *(overload(f"list({kind}) on max -> {kind}", _extreme("max", max)) for kind in SORTED_KINDS),
+    *(overload(f"list({kind}) on min -> {kind}", _extreme("min", min)) for kind in SORTED_KINDS),
+    *(overload(f"list({kind}) on sort -> list({kind})", _sorted) for kind in SORTED_KINDS),
+    overload("list(list(A)) on flatten -> list(A)", _flattened),
+    overload("list(any) on flatten: int -> list(any)", _flattened),
+    overload("lists.range: int -> list(int)", lambda size: [*range(size)]),
+    overload("list(uint) on sum -> uint", lambda items: natural(sum(items))),
     overload("list(int) on sum -> int", lambda items: whole(sum(items))),
     overload("list(double) on sum -> double", lambda items: sum(items, 0.0)),
     overload("list(duration) on sum -> duration", lambda items: sum(items, timedelta())),
@@ -206,5 +267,6 @@ def _by_name(functions: tuple[Function, ...]) -> dict[str, tuple[Function, ...]]
     return {name: tuple(function for function in functions if function.name == name) for name in names}
 
 
-FUNCTIONS: Final = _by_name((*OPERATORS, *CONVERSIONS, *_TEXTS, *_LISTS, *AUTHORIZATION))
+_LIBRARIES: Final = (OPTIONALS, QUANTITIES, VERSIONS, URLS, NETWORK, FORMATS, AUTHORIZATION)
+FUNCTIONS: Final = _by_name((*OPERATORS, *CONVERSIONS, *_TEXTS, *_LISTS, *(each for of in _LIBRARIES for each in of)))
 """The overloads of functions and operators, by name."""

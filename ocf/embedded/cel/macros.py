@@ -1,168 +1,100 @@
-"""Macros of CEL: `has`, and the comprehensions over the items of a list or the keys of a map.
+"""Macros of CEL: `has`, `sortBy`, those of optional values, and the comprehensions.
 
 Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#macros.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from ocf.embedded.cel.comprehensions import COMPREHENSIONS, ExpressionChecker, Loop, Macro
+from ocf.embedded.cel.functions import SORTED_KINDS, sorted_by
+from ocf.embedded.cel.issues import MacroError
 from ocf.embedded.cel.literals import RuleSyntaxError
-from ocf.embedded.cel.operators import require_valid
-from ocf.embedded.cel.parser import Call, Identifier, Node, Selection
-from ocf.embedded.cel.runtime import Checked, Frame, Run, require_bool
-from ocf.embedded.cel.types import ANY, BOOL, INT, CelType, list_of
-from ocf.embedded.cel.values import EvaluationError, kind_name
+from ocf.embedded.cel.optional_values import Maybe
+from ocf.embedded.cel.overloads import joined
+from ocf.embedded.cel.runtime import Checked, Frame
+from ocf.embedded.cel.syntax_tree import Call, Identifier, Literal, Selection
+from ocf.embedded.cel.types import ANY, BOOL, OPTIONAL, list_of, optional_of, unwrapped
+from ocf.embedded.cel.values import EvaluationError
 
-__all__ = ["MACROS", "ExpressionChecker"]
-
-
-class ExpressionChecker(Protocol):
-    """Type checker of the arguments of a macro."""
-
-    def check(self, node: Node) -> Checked:
-        """Check the types of an expression and compile it."""
-        ...
-
-    def field(self, kind: CelType, node: Selection) -> tuple[str, CelType]:
-        """Return a field of a type: its name in manifests, and its type."""
-        ...
-
-    def within(self, name: str, kind: CelType) -> "ExpressionChecker":
-        """Return a checker with one more variable."""
-        ...
-
-
-_GO_TYPES: Final = {"bool": "Bool", "double": "Double", "int": "Int", "null_type": "Null", "string": "String"}
+__all__ = ["MACROS"]
 
 
 def _has(checker: ExpressionChecker, call: Call) -> Checked:
     field = call.arguments[0]
-    if not isinstance(field, Selection):
-        raise RuleSyntaxError("invalid argument to has() macro", field.at)
+    if not isinstance(field, Selection) or field.optional:
+        raise MacroError("invalid argument to has() macro", field.at)
     operand = checker.check(field.operand)
-    name, _ = checker.field(operand.kind, replace(field, at=call.at))
+    name, _ = checker.field(unwrapped(operand.kind)[0], replace(field, at=call.at))
 
     def run(frame: Frame) -> bool:
         value = operand.run(frame)
-        return isinstance(value, dict) and name in value
+        content = value.content if isinstance(value, Maybe) else value
+        return isinstance(content, dict) and name in content
 
     return Checked(BOOL, run)
 
 
-def _over(checker: ExpressionChecker, call: Call) -> tuple[str, Checked, CelType]:
-    """Return the variable of a comprehension, its range, and the type of the variable."""
-    name = call.arguments[0]
-    if not isinstance(name, Identifier):
-        raise RuleSyntaxError("argument must be a simple name", name.at)
-    if call.target is None:  # pragma: no cover  # the keys of MACROS exclude it
-        raise RuleSyntaxError("Syntax error: a macro needs something it goes over", call.at)
-    span = checker.check(call.target)
-    if span.kind == ANY:
-        return name.name, span, ANY
-    if span.kind.name in ("list", "map"):
-        return name.name, span, span.kind.of[0]
-    text = f"expression of type '{span.kind}' cannot be range of a comprehension (must be list, map, or dynamic)"
-    raise RuleSyntaxError(text, call.target.at)
+def _sort_by(checker: ExpressionChecker, call: Call) -> Checked:
+    if isinstance(call.target, Literal):
+        text = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+        raise MacroError(text, call.target.at)
+    if not isinstance(call.arguments[0], Identifier):
+        raise MacroError("argument is not an identifier", call.arguments[0].at)
+    loop = Loop.of(checker, call, 1)
+    key = loop.inside.check(loop.rest[0])
+    if key.kind != ANY and key.kind.name not in SORTED_KINDS:
+        applied = f"{loop.span.kind}.({list_of(key.kind)})"
+        raise RuleSyntaxError(f"found no matching overload for '@sortByAssociatedKeys' applied to '{applied}'", call.at)
+
+    def run(frame: Frame) -> list[Any]:
+        pairs = [(value, key.run(inner)) for inner, (value,) in loop.each(frame)]
+        return sorted_by([value for value, _ in pairs], [each for _, each in pairs])
+
+    return Checked(loop.span.kind, run)
 
 
-def _condition(checker: ExpressionChecker, node: Node) -> Run:
-    checked = checker.check(node)
-    if checked.kind not in (BOOL, ANY):
-        raise RuleSyntaxError(f"expected type 'bool' but found '{checked.kind}'", node.at)
-    return checked.run
-
-
-def _choice(checker: ExpressionChecker, node: Node, call: Call, made: CelType) -> Run:
-    """Check the condition of a macro that a real API server expands to a conditional operator.
-
-    Its operands are the new result and the previous one, both of type `made`.
-    """
-    checked = checker.check(node)
-    if checked.kind not in (BOOL, ANY):
-        text = f"found no matching overload for '_?_:_' applied to '({checked.kind}, {made}, {made})'"
-        raise RuleSyntaxError(text, call.at)
-    return checked.run
-
-
-def _each(frame: Frame, span: Checked, name: str) -> Iterator[tuple[Frame, Any]]:
-    values = span.run(frame)
-    if not isinstance(values, list | dict):
-        go_type = _GO_TYPES.get(kind_name(values), "Dyn")
-        raise EvaluationError(f"got 'types.{go_type}', expected iterable type")
-    inner = frame.within(**{name: None})
-    for value in values:
-        frame.spend()
-        inner.values[name] = value
-        yield inner, value
-
-
-def _found(answer: bool) -> Callable[[ExpressionChecker, Call], Checked]:  # noqa: FBT001
-    """Return the macro that searches for an item for which a condition is true (`exists`) or false (`all`)."""
+def _with_value(*, flat: bool) -> Macro:
+    """Return `optMap`, whose result is made optional, or `optFlatMap`, whose result is optional already."""
 
     def macro(checker: ExpressionChecker, call: Call) -> Checked:
-        name, span, kind = _over(checker, call)
-        condition = _condition(checker.within(name, kind), call.arguments[1])
+        variable, body = call.arguments
+        if not isinstance(variable, Identifier):
+            raise MacroError(f"{call.name}() variable name must be a simple identifier", variable.at)
+        if call.target is None:  # pragma: no cover  # the keys of MACROS exclude it
+            raise MacroError("Syntax error: a macro needs a target", call.at)
+        target = checker.check(call.target)
+        kind = unwrapped(target.kind)[0]
+        if target.kind.name not in (OPTIONAL, ANY.name):
+            for name in ("hasValue", "value"):
+                checker.report(f"found no matching overload for '{name}' applied to '{target.kind}.()'", call.at)
+            kind = ANY
+        made = checker.within(variable.name, kind).check(body)
+        gives = joined(made.kind, optional_of(ANY)) if flat else optional_of(made.kind)
+        if gives is None:
+            applied = f"({BOOL}, {made.kind}, {optional_of(ANY)})"
+            raise RuleSyntaxError(f"found no matching overload for '_?_:_' applied to '{applied}'", call.at)
 
-        def run(frame: Frame) -> bool:
-            failed: EvaluationError | None = None
-            for inner, _ in _each(frame, span, name):
-                try:
-                    if require_bool(condition(inner)) is answer:
-                        return answer
-                except EvaluationError as error:
-                    failed = failed or error
-            if failed is not None:
-                raise failed
-            return not answer
+        def run(frame: Frame) -> Any:
+            found = target.run(frame)
+            if not isinstance(found, Maybe):
+                raise EvaluationError("no such overload")
+            if not found.is_present:
+                return found
+            value = made.run(frame.within(**{variable.name: found.value()}))
+            return value if flat else Maybe(value)
 
-        return Checked(BOOL, run)
+        return Checked(made.kind if flat and made.kind != ANY else gives, run)
 
     return macro
 
 
-def _one(checker: ExpressionChecker, call: Call) -> Checked:
-    name, span, kind = _over(checker, call)
-    condition = _choice(checker.within(name, kind), call.arguments[1], call, INT)
-    return Checked(
-        BOOL, lambda frame: sum(require_bool(condition(inner)) for inner, _ in _each(frame, span, name)) == 1
-    )
-
-
-def _filter(checker: ExpressionChecker, call: Call) -> Checked:
-    name, span, kind = _over(checker, call)
-    condition = _choice(checker.within(name, kind), call.arguments[1], call, list_of(kind))
-
-    def run(frame: Frame) -> list[Any]:
-        return [require_valid(value) for inner, value in _each(frame, span, name) if require_bool(condition(inner))]
-
-    return Checked(list_of(kind), run)
-
-
-def _map(checker: ExpressionChecker, call: Call) -> Checked:
-    name, span, kind = _over(checker, call)
-    inside = checker.within(name, kind)
-    *conditions, last = call.arguments[1:]
-    made = inside.check(last)
-    given = [_choice(inside, node, call, list_of(made.kind)) for node in conditions]
-
-    def run(frame: Frame) -> list[Any]:
-        frames = (inner for inner, _ in _each(frame, span, name))
-        return [made.run(inner) for inner in frames if all(require_bool(condition(inner)) for condition in given)]
-
-    return Checked(list_of(made.kind), run)
-
-
-_ALL, _EXISTS = _found(answer=False), _found(answer=True)
-
-MACROS: Final[Mapping[tuple[str, bool, int], Callable[[ExpressionChecker, Call], Checked]]] = {
+MACROS: Final[Mapping[tuple[str, bool, int], Macro]] = {
     ("has", False, 1): _has,
-    ("all", True, 2): _ALL,
-    ("exists", True, 2): _EXISTS,
-    ("exists_one", True, 2): _one,
-    ("existsOne", True, 2): _one,
-    ("filter", True, 2): _filter,
-    ("map", True, 2): _map,
-    ("map", True, 3): _map,
+    ("sortBy", True, 2): _sort_by,
+    ("optMap", True, 2): _with_value(flat=False),
+    ("optFlatMap", True, 2): _with_value(flat=True),
+    **COMPREHENSIONS,
 }
 """The macros by name, whether they have a target, and their number of arguments."""

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ocf.embedded.cel.overloads import Function, overload
-from ocf.embedded.cel.values import EvaluationError, InvalidValue, Items, equal
+from ocf.embedded.cel.values import EvaluationError, Items, Uint, equal, require_valid
 
-__all__ = ["OPERATORS", "require_valid", "whole"]
+__all__ = ["OPERATORS", "natural", "whole"]
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
@@ -26,11 +26,26 @@ def whole(value: int) -> int:
     return value
 
 
+def natural(value: int) -> Uint:
+    """Return an unsigned integer after a check of its range.
+
+    Raises:
+        EvaluationError: If it is negative or needs more than 64 bits.
+    """
+    if not 0 <= value < 2**64:
+        raise EvaluationError("unsigned integer overflow")
+    return Uint(value)
+
+
+def _natural(run: Callable[[int, int], int]) -> Callable[[int, int], Uint]:
+    return lambda left, right: natural(run(int(left), int(right)))
+
+
 def _divided(left: int, right: int) -> int:
     """Return the quotient of two integers, rounded towards zero."""
     if right == 0:
         raise EvaluationError("division by zero")
-    return whole(abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1))
+    return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
 
 
 def _rest(left: int, right: int) -> int:
@@ -87,17 +102,6 @@ def _has(key: Any, values: dict[Any, Any]) -> bool:
     return key in values
 
 
-def require_valid(value: Any) -> Any:
-    """Return a value after a check that it matches its schema.
-
-    Raises:
-        EvaluationError: If it does not match.
-    """
-    if isinstance(value, InvalidValue):
-        raise EvaluationError(value.text)
-    return value
-
-
 def _number_of(index: float) -> int:
     if not float(index).is_integer():
         raise EvaluationError(f"unsupported index value {index} in list")
@@ -111,7 +115,8 @@ _COMPARED: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "_>=_": lambda left, right: left >= right,
 }
 _ORDERED: Final = (
-    *("bool, bool", "int, int", "int, double", "double, double", "double, int", "string, string", "bytes, bytes"),
+    *(f"{left}, {right}" for left in ("int", "uint", "double") for right in ("int", "uint", "double")),
+    *("bool, bool", "string, string", "bytes, bytes"),
     *("timestamp, timestamp", "duration, duration"),
 )
 
@@ -122,7 +127,8 @@ OPERATORS: Final[tuple[Function, ...]] = (
     overload("@in: A, list(A) -> bool", lambda item, items: any(equal(item, each) for each in items)),
     overload("@in: A, map(A, B) -> bool", _has),
     overload("_[_]: list(A), int -> A", _indexed),
-    overload("_[_]: list(A), double -> A", lambda items, index: _indexed(items, _number_of(index))),
+    overload("_[_]: list(A), double -> A", lambda items, index: _indexed(items, _number_of(index)), dynamic=True),
+    overload("_[_]: list(A), uint -> A", _indexed, dynamic=True),
     overload("_[_]: map(A, B), A -> B", _found),
     overload("!_: bool -> bool", lambda value: not value),
     overload("-_: int -> int", lambda value: whole(-value)),
@@ -142,8 +148,18 @@ OPERATORS: Final[tuple[Function, ...]] = (
     overload("_-_: duration, duration -> duration", _moment(lambda left, right: left - right, "duration overflow")),
     overload("_*_: int, int -> int", lambda left, right: whole(left * right)),
     overload("_*_: double, double -> double", _float(lambda left, right: left * right)),
-    overload("_/_: int, int -> int", _divided),
+    overload("_/_: int, int -> int", lambda left, right: whole(_divided(left, right))),
     overload("_/_: double, double -> double", _ratio),
     overload("_%_: int, int -> int", _rest),
+    *(
+        overload(f"{name}: uint, uint -> uint", _natural(run))
+        for name, run in {
+            "_+_": lambda left, right: left + right,
+            "_-_": lambda left, right: left - right,
+            "_*_": lambda left, right: left * right,
+            "_/_": _divided,
+            "_%_": _rest,
+        }.items()
+    ),
 )
 """The overloads of the operators, with the names in error messages."""

@@ -13,40 +13,55 @@ from ocf.embedded.cel.types import (
     AUTHORIZER_TYPES,
     BOOL,
     BYTES,
+    CIDR,
     DOUBLE,
     DURATION,
+    FORMAT,
     INT,
+    IP,
     NULL,
     QUANTITY,
+    SEMVER,
     STRING,
     TIMESTAMP,
     TYPE,
+    UINT,
+    UNRESOLVED,
+    URL,
     CelType,
     list_of,
     map_of,
+    optional_of,
     variable,
 )
 from ocf.embedded.cel.values import EvaluationError, kind_name
 
-__all__ = ["Function", "chosen", "fitting", "joined", "overload"]
+__all__ = ["Function", "chosen", "equivalent", "fitting", "joined", "overload"]
 
 _WORDS: Final = {
     "any": ANY,
     "bool": BOOL,
     "bytes": BYTES,
+    "cidr": CIDR,
     "double": DOUBLE,
     "duration": DURATION,
+    "format": FORMAT,
     "int": INT,
+    "ip": IP,
     "null": NULL,
     "quantity": QUANTITY,
+    "semver": SEMVER,
     "string": STRING,
     "timestamp": TIMESTAMP,
     "type": TYPE,
+    "uint": UINT,
+    "url": URL,
     "A": variable("A"),
     "B": variable("B"),
     **AUTHORIZER_TYPES,
 }
 _LIST: Final = re.compile(r"list\((.*)\)")
+_OPTIONAL: Final = re.compile(r"optional\((.*)\)")
 _MAP: Final = re.compile(r"map\((\w+), (.*)\)")
 
 
@@ -60,6 +75,7 @@ class Function:
         takes: Types of its arguments.
         gives: Type of its result.
         run: The implementation.
+        dynamic: Whether only an argument of the type `dyn` selects it.
     """
 
     name: str
@@ -67,14 +83,16 @@ class Function:
     takes: tuple[CelType, ...]
     gives: CelType
     run: Callable[..., Any]
+    dynamic: bool = False
 
 
-def overload(text: str, run: Callable[..., Any]) -> Function:
+def overload(text: str, run: Callable[..., Any], *, dynamic: bool = False) -> Function:
     """Return an overload with a signature.
 
     Args:
         text: The signature: `size: string -> int`, or with a target `string on trim -> string`.
         run: The implementation.
+        dynamic: Whether only an argument of the type `dyn` selects it.
 
     Returns:
         The overload.
@@ -88,12 +106,14 @@ def overload(text: str, run: Callable[..., Any]) -> Function:
     name, _, arguments = rest.partition(": ")
     takes = [before] if before else []
     takes += [word for word in re.split(r", (?![^(]*\))", arguments) if word]
-    return Function(name.removesuffix(":"), bool(before), tuple(map(_kind, takes)), _kind(gives), run)
+    return Function(name.removesuffix(":"), bool(before), tuple(map(_kind, takes)), _kind(gives), run, dynamic)
 
 
 def _kind(text: str) -> CelType:
     if found := _LIST.fullmatch(text):
         return list_of(_kind(found[1]))
+    if found := _OPTIONAL.fullmatch(text):
+        return optional_of(_kind(found[1]))
     if found := _MAP.fullmatch(text):
         return map_of(_kind(found[1]), _kind(found[2]))
     return _WORDS[text]
@@ -105,18 +125,24 @@ def _may_be_null(kind: CelType) -> bool:
 
 def joined(left: CelType, right: CelType) -> CelType | None:
     """Return the common type of two types; None if there is no such type."""
-    if ANY in (left, right):
-        return ANY
-    if left == NULL and _may_be_null(right):
-        return right
-    if right == NULL and _may_be_null(left):
-        return left
+    for one, other in ((left, right), (right, left)):
+        if one.unresolved or other == ANY or (one == NULL and _may_be_null(other)):
+            return other
+    if left.name == right.name == TYPE.name:
+        return TYPE
     if left.name != right.name or len(left.of) != len(right.of):
         return None
     below = [joined(*pair) for pair in zip(left.of, right.of, strict=True)]
     if any(kind is None for kind in below):
         return None
     return CelType(left.name, tuple(kind for kind in below if kind), left.fields) if below else left
+
+
+def equivalent(left: CelType, right: CelType) -> bool:
+    """Return whether two types are the same, with parameters that are the same or not known."""
+    if left.name != right.name or len(left.of) != len(right.of):
+        return False
+    return all(ANY in pair or equivalent(*pair) for pair in zip(left.of, right.of, strict=True))
 
 
 def _fits(wanted: CelType, given: CelType, bound: dict[str, CelType]) -> bool:
@@ -135,7 +161,7 @@ def _fits(wanted: CelType, given: CelType, bound: dict[str, CelType]) -> bool:
 
 def _filled(kind: CelType, bound: dict[str, CelType]) -> CelType:
     if kind.free:
-        return bound.get(kind.name, ANY)
+        return bound.get(kind.name, UNRESOLVED)
     return CelType(kind.name, tuple(_filled(below, bound) for below in kind.of), kind.fields) if kind.of else kind
 
 
@@ -160,6 +186,8 @@ def fitting(functions: Sequence[Function], given: Sequence[CelType]) -> tuple[li
 def _bound(functions: Sequence[Function], given: Sequence[CelType]) -> Iterator[tuple[Function, dict[str, CelType]]]:
     for function in functions:
         bound: dict[str, CelType] = {}
+        if function.dynamic and ANY not in given:
+            continue
         if len(function.takes) == len(given) and all(
             _fits(wanted, kind, bound) for wanted, kind in zip(function.takes, given, strict=True)
         ):

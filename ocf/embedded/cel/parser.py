@@ -4,12 +4,25 @@ The grammar is in `cel.lark`. Each node of the syntax tree has its position in t
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from ocf.embedded.cel.literals import LITERALS, RuleSyntaxError
+from ocf.embedded.cel.syntax_tree import (
+    Call,
+    Entries,
+    Entry,
+    Field,
+    Identifier,
+    Item,
+    Listing,
+    Literal,
+    Node,
+    Selection,
+    Struct,
+    qualified_name,
+)
 from ocf.embedded.cel.types import RESERVED
 
 if TYPE_CHECKING:
@@ -17,61 +30,7 @@ if TYPE_CHECKING:
 
     _Tree: TypeAlias = Tree[Token]
 
-__all__ = ["Call", "Entries", "Identifier", "Listing", "Literal", "Node", "Selection", "parse"]
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A literal."""
-
-    value: Any
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Identifier:
-    """The name of a variable or a type."""
-
-    name: str
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """A field of an operand."""
-
-    operand: "Node"
-    name: str
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call of a function, an operator or a macro, with its target, if any."""
-
-    name: str
-    target: "Node | None"
-    arguments: tuple["Node", ...]
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """A list literal."""
-
-    items: tuple["Node", ...]
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Entries:
-    """A map literal."""
-
-    entries: tuple[tuple["Node", "Node"], ...]
-    at: int
-
-
-Node: TypeAlias = Literal | Identifier | Selection | Call | Listing | Entries
+__all__ = ["parse"]
 
 
 _MAX_DEPTH: Final = 250
@@ -125,7 +84,7 @@ def _is_nested(tree: "_Tree", above: "_Tree") -> bool:
     """Return whether a tree is a nested expression, not only an operand of the expression above."""
     if above.data in ("conditional", "index"):
         return tree is above.children[-1]
-    return above.data in ("arguments", "field", "group", "list", "map")
+    return above.data in ("arguments", "entry", "field", "group", "item")
 
 
 def _node(tree: "_Tree") -> Node:
@@ -165,20 +124,35 @@ def _unary(_: "_Tree", *parts: Any) -> Node:
     return Call(f"{sign}_", None, (_node(operand),), _at(operators[0]))
 
 
-def _selection(_: "_Tree", operand: "_Tree", dot: "Token", name: "Token") -> Node:
-    return Selection(_node(operand), str(name), _at(dot))
+def _selection(_: "_Tree", operand: "_Tree", dot: "Token", *rest: "Token") -> Node:
+    return Selection(_node(operand), _name(rest[-1]), _at(dot), len(rest) > 1)
+
+
+def _name(token: "Token") -> str:
+    if token.type == "QUOTED":
+        raise RuleSyntaxError("unsupported syntax: '`'", _at(token))
+    return str(token)
 
 
 def _method(_: "_Tree", target: "_Tree", __: "Token", name: "Token", arguments: "_Tree") -> Node:
     return Call(str(name), _node(target), _nodes(arguments), _start(arguments))
 
 
-def _index(_: "_Tree", operand: "_Tree", bracket: "Token", index: "_Tree") -> Node:
-    return Call("_[_]", None, (_node(operand), _node(index)), _at(bracket))
+def _index(_: "_Tree", operand: "_Tree", bracket: "Token", *rest: Any) -> Node:
+    *mark, index = rest
+    return Call("_[?_]" if mark else "_[_]", None, (_node(operand), _node(index)), _at(bracket))
 
 
-def _message(tree: "_Tree", *_: "_Tree") -> Node:
-    raise RuleSyntaxError("undeclared reference: a rule cannot make messages", _start(tree))
+def _struct(_: "_Tree", operand: "_Tree", brace: "Token", *fields: "_Tree") -> Node:
+    name = qualified_name(_node(operand))
+    if name is None:
+        raise RuleSyntaxError("Syntax error: the expression cannot be read here", _at(brace))
+    return Struct(name, tuple(map(_field, fields)), _at(brace))
+
+
+def _field(tree: "_Tree") -> Field:
+    *marks, name, colon, value = tree.children
+    return Field(_name(cast("Token", name)), _node(cast("_Tree", value)), _at(cast("Token", colon)), bool(marks))
 
 
 def _group(_: "_Tree", inner: "_Tree") -> Node:
@@ -201,13 +175,19 @@ def _unreserved(name: "Token", at: int) -> str:
     return str(name)
 
 
-def _listing(tree: "_Tree", *_: "_Tree") -> Node:
-    return Listing(_nodes(tree), _start(tree))
+def _listing(tree: "_Tree", *items: "_Tree") -> Node:
+    return Listing(
+        tuple(Item(_node(cast("_Tree", each.children[-1])), len(each.children) > 1) for each in items), _start(tree)
+    )
 
 
-def _entries(tree: "_Tree", *_: "_Tree") -> Node:
-    nodes = iter(_nodes(tree))
-    return Entries(tuple(zip(nodes, nodes, strict=True)), _start(tree))
+def _entries(tree: "_Tree", *entries: "_Tree") -> Node:
+    return Entries(tuple(map(_entry, entries)), _start(tree))
+
+
+def _entry(tree: "_Tree") -> Entry:
+    *marks, key, value = tree.children
+    return Entry(_node(cast("_Tree", key)), _node(cast("_Tree", value)), bool(marks))
 
 
 def _literal(_: "_Tree", token: "Token") -> Node:
@@ -222,7 +202,7 @@ _NODES: Final[Mapping[str, Callable[..., Node]]] = {
     "selection": _selection,
     "method": _method,
     "index": _index,
-    "message": _message,
+    "message": _struct,
     "group": _group,
     "identifier": _identifier,
     "function": _function,

@@ -147,10 +147,17 @@ def _expressions(
     except RuleError as error:
         shown = {go_name: given.get(name, empty) for name, (go_name, empty) in _SHOWN.items()}
         yield FieldProblem(f"{path}.{error.of}", f"Invalid value: {_in_html(go_json(shown))}: {error.text}")
+        if error.of == "rule":
+            yield from _optional_problems(given, path)
         return
     if rule.uses_old and apart:
         text = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {apart}"
         yield FieldProblem(f"{path}.rule", f"Invalid value: {go_json(given['rule'])}: {text}")
-    if not rule.uses_old and given.get("optionalOldSelf") is not None:
+    if not rule.uses_old:
+        yield from _optional_problems(given, path)
+
+
+def _optional_problems(given: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
+    if given.get("optionalOldSelf") is not None:
         text = "may not be set if oldSelf is not used in rule"
         yield FieldProblem(f"{path}.optionalOldSelf", f"Invalid value: {go_json(given['optionalOldSelf'])}: {text}")

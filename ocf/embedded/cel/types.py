@@ -15,20 +15,32 @@ __all__ = [
     "AUTHORIZER_TYPES",
     "BOOL",
     "BYTES",
+    "CIDR",
     "DOUBLE",
     "DURATION",
+    "FORMAT",
     "INT",
+    "IP",
     "NULL",
+    "OPTIONAL",
     "QUANTITY",
     "RESERVED",
+    "SEMVER",
     "STRING",
     "TIMESTAMP",
     "TYPE",
+    "UINT",
+    "UNRESOLVED",
+    "URL",
     "CelType",
     "escaped",
     "list_of",
     "map_of",
+    "optional_of",
+    "run_time_name",
     "schema_kind",
+    "type_of",
+    "unwrapped",
     "variable",
     "with_head",
 ]
@@ -45,12 +57,14 @@ class CelType:
         of: Type parameters: the items of a list; the keys and values of a map.
         fields: Fields of an object by their names in CEL, each with its name in manifests and its type.
         free: Whether it is a type variable in the signature of a function.
+        unresolved: Whether it is that of the items of an empty list, or the like, which any type resolves.
     """
 
     name: str
     of: tuple["CelType", ...] = ()
     fields: Mapping[str, tuple[str, "CelType"]] | None = field(default=None, compare=False, hash=False)
     free: bool = False
+    unresolved: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         if self.name == "type" and not self.of:
@@ -59,16 +73,26 @@ class CelType:
 
 
 ANY: Final = CelType("dyn")
+UNRESOLVED: Final = CelType("dyn", unresolved=True)
 BOOL: Final = CelType("bool")
 BYTES: Final = CelType("bytes")
+CIDR: Final = CelType("net.CIDR")
 DOUBLE: Final = CelType("double")
 DURATION: Final = CelType("duration")
+FORMAT: Final = CelType("kubernetes.NamedFormat")
 INT: Final = CelType("int")
+IP: Final = CelType("net.IP")
 NULL: Final = CelType("null")
 QUANTITY: Final = CelType("kubernetes.Quantity")
+SEMVER: Final = CelType("kubernetes.Semver")
 STRING: Final = CelType("string")
 TIMESTAMP: Final = CelType("timestamp")
 TYPE: Final = CelType("type")
+UINT: Final = CelType("uint")
+URL: Final = CelType("kubernetes.URL")
+
+OPTIONAL: Final = "optional_type"
+"""Name of the type of optional values."""
 
 _AUTHORIZATION: Final = "kubernetes.authorization"
 AUTHORIZER: Final = CelType(f"{_AUTHORIZATION}.Authorizer")
@@ -90,6 +114,42 @@ def list_of(item: CelType) -> CelType:
 def map_of(key: CelType, value: CelType) -> CelType:
     """Return the type of a map."""
     return CelType("map", (key, value))
+
+
+def optional_of(kind: CelType) -> CelType:
+    """Return the type of an optional value."""
+    return CelType(OPTIONAL, (kind,))
+
+
+def unwrapped(kind: CelType) -> tuple[CelType, bool]:
+    """Return the type of the value of an optional value, and whether the given type is that of an optional value.
+
+    Example:
+        >>> print(*unwrapped(optional_of(INT)))
+        int True
+    """
+    return (kind.of[0], True) if kind.name == OPTIONAL else (kind, False)
+
+
+def type_of(kind: CelType) -> CelType:
+    """Return the type of a type as a value; all of them are comparable."""
+    return CelType("type", (kind,))
+
+
+_RUN_TIME_NAMES: Final = {
+    "duration": "google.protobuf.Duration",
+    "null": "null_type",
+    "timestamp": "google.protobuf.Timestamp",
+}
+
+
+def run_time_name(name: str) -> str:
+    """Return the name of a type as a value.
+
+    Args:
+        name: Name of the type in error messages of the type checker.
+    """
+    return _RUN_TIME_NAMES.get(name, name)
 
 
 def variable(name: str) -> CelType:

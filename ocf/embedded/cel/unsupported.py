@@ -8,21 +8,9 @@ from typing import Final
 from ocf.embedded.api.status_errors import unsupported
 from ocf.errors import ApiError
 
-__all__ = ["UNSUPPORTED_FUNCTIONS", "missing_library", "unsupported_feature"]
+__all__ = ["missing_library", "unsupported_feature"]
 
 _INSTEAD: Final = "rewrite the expression without it, or test it against a real API server"
-
-UNSUPPORTED_FUNCTIONS: Final = frozenset(
-    {
-        *("asApproximateFloat", "asInteger", "bind", "cidr", "containsCIDR", "containsIP", "first", "flatten"),
-        *("format.named", "getEscapedPath", "getHost", "getHostname", "getPort", "getQuery", "getScheme", "ip"),
-        *("ip.isCanonical", "isCIDR", "isInteger", "isIP", "isSemver", "isURL", "last"),
-        *("lists.range", "masked", "optFlatMap", "optMap", "optional.none", "optional.of", "optional.ofNonZeroValue"),
-        *("orValue", "prefixLength", "semver", "sortBy", "strings.quote", "transformList", "transformMap"),
-        *("transformMapEntry", "uint", "url", "validate"),
-    }
-)
-"""Unsupported functions of a real API server."""
 
 
 def unsupported_feature(what: str) -> ApiError:

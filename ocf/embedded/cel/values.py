@@ -9,12 +9,11 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from ocf.embedded.cel.types import with_head
-from ocf.objects.quantity import Quantity
 from ocf.objects.timestamps import parse_rfc3339
 
 __all__ = [
@@ -22,10 +21,13 @@ __all__ = [
     "InvalidValue",
     "Items",
     "Opaque",
+    "TypeName",
+    "Uint",
     "equal",
     "kind_name",
     "read_duration",
     "read_instant",
+    "require_valid",
     "value_of",
 ]
 
@@ -56,6 +58,33 @@ class Opaque:
     """
 
     kind: str
+
+
+class Uint(int):
+    """An unsigned integer."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName(Opaque):
+    """A type as a value.
+
+    Args:
+        name: Its name.
+    """
+
+    name: str
+    kind: str = field(default="type", init=False)
+
+
+def require_valid(value: Any) -> Any:
+    """Return a value after a check that it matches its schema.
+
+    Raises:
+        EvaluationError: If it does not match.
+    """
+    if isinstance(value, InvalidValue):
+        raise EvaluationError(value.text)
+    return value
 
 
 class Items(list[Any]):
@@ -104,7 +133,7 @@ _NAMES: Final[Mapping[type, str]] = {
     type(None): "null_type",
     datetime: "timestamp",
     timedelta: "duration",
-    Quantity: "kubernetes.Quantity",
+    Uint: "uint",
 }
 
 
