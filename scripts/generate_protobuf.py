@@ -1,11 +1,11 @@
-"""Write the table by which the embedded API server reads bodies in protobuf.
+"""Write the table by which the embedded API server reads and writes protobuf.
 
-Clients written in Go send built-in kinds in protobuf. Which number is which field stands in the `.proto` files beside
-the Go sources of the API types; whether a field is inlined into the JSON object
-stands in the OpenAPI schemas that `scripts/generate_openapi.py` has written.
+Clients written in Go send and accept built-in kinds in protobuf. Which number is which field stands in the `.proto`
+files beside the Go sources of the API types; whether a field is inlined into the JSON object stands in the OpenAPI
+schemas that `scripts/generate_openapi.py` has written.
 
     python scripts/generate_protobuf.py $GOMOD/k8s.io/api@v0.36.3 $GOMOD/k8s.io/apimachinery@v0.36.3 \
-        $GOMOD/k8s.io/apiextensions-apiserver@v0.36.3
+        $GOMOD/k8s.io/apiextensions-apiserver@v0.36.3 $GOMOD/k8s.io/kube-aggregator@v0.36.3
 
 The same input gives the same bytes.
 """
@@ -41,6 +41,8 @@ SPECIAL: Final = {
     "io.k8s.apimachinery.pkg.runtime.RawExtension": "R",
     "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "X",
 }
+DOCUMENTS: Final = ("APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "DeleteOptions")
+"""Kinds of requests and responses that the schemas list without a kind, or as one of many groups."""
 UNIONS: Final = {name for name, code in SPECIAL.items() if code == "O"}
 """Types that are one thing or the other, whose fields are kept to read them."""
 
@@ -65,8 +67,8 @@ def read(root: Path) -> Iterator[tuple[str, Json]]:
 
 
 def _openapi_name(name: str) -> str:
-    own = name.removeprefix("k8s.io.").replace("apiextensions_apiserver", "apiextensions-apiserver")
-    return f"io.k8s.{own}"
+    module, _, rest = name.removeprefix("k8s.io.").partition(".")
+    return f"io.k8s.{module.replace('_', '-')}.{rest}"
 
 
 def _type(name: str, package: str) -> str:
@@ -83,7 +85,8 @@ def build(messages: Json, schemas: Json) -> Json:
         for kind in schema.get("x-kubernetes-group-version-kind", ())[:1]
         if name in messages and not name.endswith("List")
     }
-    kinds[f"{META}DeleteOptions"] = ["", "v1", "DeleteOptions"]
+    kinds |= {f"{META}{name}": ["", "v1", name] for name in DOCUMENTS}
+    kinds[f"{META}PartialObjectMetadata"] = ["meta.k8s.io", "v1", "PartialObjectMetadata"]
     table: Json = {}
     waiting = sorted(kinds)
     while waiting:

@@ -33,11 +33,16 @@ class Server:
 
     def send(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> tuple[int, list[str], str]:
         """Send a request; return status, warnings and body."""
+        status, warnings, answer = self.fetch(method, path, body, headers)
+        return status, warnings, answer.decode()
+
+    def fetch(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> tuple[int, list[str], bytes]:
+        """Send a request; return status, warnings and the bytes of the body."""
         connection = http.client.HTTPSConnection(self._host, context=self._context, timeout=10)
         everything = {"Authorization": f"Bearer {self._token}", "User-Agent": "recorder/1", **headers}
         connection.request(method, path, body=body, headers=everything)
         answer = connection.getresponse()
-        return answer.status, answer.headers.get_all("Warning") or [], answer.read().decode()
+        return answer.status, answer.headers.get_all("Warning") or [], answer.read()
 
     def ask(self, method: str, path: str, body: Any = None, accept: str = "application/json") -> Json:
         """Send JSON and return JSON; refusals are printed."""

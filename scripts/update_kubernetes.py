@@ -144,7 +144,7 @@ def openapi(servers: Servers) -> None:
 
 def protobuf(_: Servers) -> None:
     """Generate the table of protobuf fields."""
-    script("generate_protobuf", *(folder for path, folder in sources().items() if "aggregator" not in path))
+    script("generate_protobuf", *sources().values())
 
 
 def structs(_: Servers) -> None:
@@ -156,6 +156,7 @@ def structs(_: Servers) -> None:
 def http(servers: Servers) -> None:
     """Record responses over HTTP."""
     script("record_http", servers.url, TOKEN)
+    script("record_protobuf", servers.url, TOKEN)
     script("record_exchanges", servers.url, TOKEN)
 
 

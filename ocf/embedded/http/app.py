@@ -28,6 +28,7 @@ from ocf.embedded.http.paths import ResourcePath, VersionPath, parse_path
 from ocf.embedded.http.query_options import is_set
 from ocf.embedded.http.request_body import MAX_BYTES
 from ocf.embedded.http.responses import Pieces, Response, error_response, write_body
+from ocf.embedded.http.serializers import serializer_of
 from ocf.embedded.http.status import too_large
 from ocf.embedded.http.watch_stream import open_stream, watch_of_path
 from ocf.embedded.registry.api_services import API_SERVICE
@@ -184,12 +185,13 @@ class _RequestHandler:
             return await self._handle_watch(request, context)
         response = await handle(self._backend, context)
         if isinstance(response.body, Pieces) and len(response.body.pieces) > 1:
-            return await _send(request, response.body, warnings)
+            return await _send(request, response.body, response.media.content_type, warnings)
         return _response(response, warnings)
 
     async def _handle_watch(self, request: web.Request, context: RequestContext) -> web.StreamResponse:
         found = await open_stream(self._backend, context, self._stopping)
-        response = web.StreamResponse(headers={"Content-Type": "application/json", **_COMMON_HEADERS})
+        content_type = serializer_of(context.media).stream_type
+        response = web.StreamResponse(headers={"Content-Type": content_type, **_COMMON_HEADERS})
         # A client that is gone needs no end of the stream; as an error, it would be logged with a traceback.
         with suppress(ConnectionError):
             with self._watches.counted():
@@ -259,9 +261,9 @@ def _response(response: Response, warnings: Iterable[str] = ()) -> web.Response:
     return sent
 
 
-async def _send(request: web.Request, pieces: Pieces, warnings: Iterable[str]) -> web.StreamResponse:
+async def _send(request: web.Request, pieces: Pieces, content_type: str, warnings: Iterable[str]) -> web.StreamResponse:
     """Send a response piece by piece; each waits until the client has received most of those before."""
-    sent = web.StreamResponse(headers={"Content-Type": "application/json", **_COMMON_HEADERS})
+    sent = web.StreamResponse(headers={"Content-Type": content_type, **_COMMON_HEADERS})
     _add_warnings(sent, warnings)
     sent.content_length = sum(map(len, pieces.pieces))
     await sent.prepare(request)

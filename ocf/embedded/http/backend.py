@@ -23,6 +23,7 @@ from ocf.embedded.api.write_options import FieldValidation
 from ocf.embedded.cluster import EmbeddedCluster
 from ocf.embedded.http.encoding import Event, ObjectEncoder, StoredObjectEncoder
 from ocf.embedded.http.resource_catalog import Catalog, RemoteVersion, ServedResource, builtin_kinds, custom_kind
+from ocf.embedded.http.serializers import Serializer
 from ocf.embedded.registry.conversion_review import ConversionNeeded
 from ocf.embedded.registry.registry import Registry
 from ocf.errors import ApiError
@@ -99,11 +100,14 @@ class Backend:
         finally:
             _REQUEST_VIEW.reset(token)
 
-    async def list(self, kind: ServedResource, options: ListOptions) -> tuple[ObjectList, ObjectEncoder]:
+    async def list(
+        self, kind: ServedResource, serializer: Serializer, options: ListOptions
+    ) -> tuple[ObjectList, ObjectEncoder]:
         """Read one page of the objects of a kind.
 
         Args:
             kind: The kind.
+            serializer: Writes the items.
             options: Options of the list.
 
         Returns:
@@ -111,9 +115,9 @@ class Backend:
         """
         if self._is_wrapped:
             found = await self.wrapped.list(kind.api_version, kind.kind, options)
-            return found, ObjectEncoder(kind)
+            return found, ObjectEncoder(kind, serializer)
         found = await self.cluster._page(kind.api_version, kind.kind, options)  # noqa: SLF001 (as for the registry)
-        return found, StoredObjectEncoder.of(kind, self.registry)
+        return found, StoredObjectEncoder.of(kind, serializer, self.registry)
 
     def watch(self, kind: ServedResource, options: WatchOptions) -> AsyncGenerator[Event, None]:
         """Report changes to the objects of a kind, without end.

@@ -1,8 +1,8 @@
 """Content negotiation of responses.
 
 A client lists the media types it can read in order of preference, and may ask for a table or for metadata only
-(https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources). Responses are
-never written in protobuf; a client that prefers it gets the next media type in its list.
+(https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources). Tables and whole
+objects of custom kinds are not written in protobuf; a client that prefers it gets the next media type in its list.
 
 Errors have the texts of a real API server, which rejects a request at one of two places: its router, if it writes none
 of the media types, or the negotiation of the form. The router does not know custom kinds and groups.
@@ -18,6 +18,7 @@ from ocf.embedded.http.status import not_acceptable, unknown_media
 from ocf.errors import ApiError
 
 __all__ = [
+    "Encoding",
     "Form",
     "Media",
     "Offer",
@@ -32,11 +33,19 @@ __all__ = [
 _JSON: Final = "application/json"
 _YAML: Final = "application/yaml"
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
-_WRITTEN: Final = (_JSON, _YAML)
+_WRITTEN: Final = (_JSON, _YAML, _PROTOBUF)
 _STREAMS: Final = (f"{_JSON};stream=watch", f"{_PROTOBUF};stream=watch")
 _WILD: Final = ("*/*", "application/*")
 _META: Final = "meta.k8s.io"
 _META_VERSIONS: Final = ("v1", "v1beta1")
+
+
+class Encoding(Enum):
+    """Encoding of a response; the value is its media type."""
+
+    JSON = _JSON
+    YAML = _YAML
+    PROTOBUF = _PROTOBUF
 
 
 class Form(Enum):
@@ -53,19 +62,19 @@ class Media:
     """Media type of a response.
 
     Args:
-        yaml: Whether it is written as YAML; otherwise as JSON.
+        encoding: Encoding of the response.
         form: Representation of each object.
         version: Version of `meta.k8s.io` of that representation.
     """
 
-    yaml: bool = False
+    encoding: Encoding = Encoding.JSON
     form: Form = Form.WHOLE
     version: str = "v1"
 
     @property
     def content_type(self) -> str:
         """The value of the header `Content-Type`."""
-        return _YAML if self.yaml else _JSON
+        return self.encoding.value
 
     @property
     def meta_version(self) -> str:
@@ -81,6 +90,7 @@ class Offer:
         watch: Whether the response is a watch, which is never written as YAML.
         streams: Whether the path can also be watched.
         tables: Whether the response may be a table.
+        protobuf: Whether whole objects are written in protobuf.
         forms: Whether the response has other forms than the whole object.
         routed: Whether the router of a real API server checks the media types.
     """
@@ -88,6 +98,7 @@ class Offer:
     watch: bool = False
     streams: bool = False
     tables: bool = True
+    protobuf: bool = True
     forms: bool = True
     routed: bool = True
 
@@ -137,7 +148,7 @@ def negotiate(accept: str, offer: Offer = _ANY) -> Media:
 
     Example:
         >>> negotiate("application/vnd.kubernetes.protobuf,application/json").content_type
-        'application/json'
+        'application/vnd.kubernetes.protobuf'
         >>> negotiate("application/json;as=Table;v=v1;g=meta.k8s.io,application/json").form
         <Form.TABLE: 'Table'>
     """
@@ -146,7 +157,7 @@ def negotiate(accept: str, offer: Offer = _ANY) -> Media:
     wanted = list(_read(accept))
     found = [media for one in wanted if (media := _media(one, offer)) is not None]
     for media in found:
-        if not (offer.watch and media.yaml):
+        if not (offer.watch and media.encoding is Encoding.YAML):
             return media
     if found:
         raise not_acceptable(_STREAMS)
@@ -154,25 +165,31 @@ def negotiate(accept: str, offer: Offer = _ANY) -> Media:
 
 
 def _rejected(types: set[str], offer: Offer) -> ApiError:
-    if offer.routed and not types & {*_WRITTEN, _PROTOBUF, *_WILD}:
-        return unknown_media((*_WRITTEN, _PROTOBUF, *(_STREAMS if offer.streams else ())))
-    # A client that reads only protobuf is not referred to protobuf, which this server does not write.
-    return not_acceptable(_WRITTEN if types == {_PROTOBUF} else (*_WRITTEN, _PROTOBUF))
+    if offer.routed and not types & {*_WRITTEN, *_WILD}:
+        return unknown_media((*_WRITTEN, *(_STREAMS if offer.streams else ())))
+    return not_acceptable(_WRITTEN)
 
 
 def _media(wanted: _Wanted, offer: Offer) -> Media | None:
     if wanted.type not in (*_WRITTEN, *_WILD):
         return None
-    yaml = wanted.type == _YAML
-    kind, group, version = (wanted.parameters.get(name, "") for name in ("as", "g", "v"))
+    encoding = _encoding(wanted.type)
+    kind, group, version = (wanted.parameters.get(name, "") for name in _TRANSFORM)
     if not (kind or group or version):
-        return Media(yaml)
+        return Media(encoding) if offer.protobuf or encoding is not Encoding.PROTOBUF else None
     if not offer.forms or group != _META or version not in _META_VERSIONS or kind not in _FORMS:
         return None
     form = Form(kind)
-    return None if form is Form.TABLE and not offer.tables else Media(yaml, form, version)
+    if form is Form.TABLE and (encoding is Encoding.PROTOBUF or not offer.tables):
+        return None
+    return Media(encoding, form, version)
 
 
+def _encoding(name: str) -> Encoding:
+    return Encoding.JSON if name in _WILD else Encoding(name)
+
+
+_TRANSFORM: Final = ("as", "g", "v")
 _FORMS: Final = (Form.TABLE.value, Form.METADATA.value, Form.METADATA_LIST.value)
 
 
@@ -199,9 +216,11 @@ def reads_json(accept: str) -> bool:
 
 
 def media_of_errors(accept: str) -> Media:
-    """Return the media type of an error: that of the first one in the `Accept` header that is written in any form."""
-    known = (wanted.type for wanted in _read(accept) if wanted.type in (*_WRITTEN, *_WILD))
-    return Media(yaml=next(known, _JSON) == _YAML)
+    """Return the media type of an error: the first one in the `Accept` header that asks for no other form."""
+    for wanted in _read(accept):
+        if wanted.type in (*_WRITTEN, *_WILD) and not any(wanted.parameters.get(name) for name in _TRANSFORM):
+            return Media(_encoding(wanted.type))
+    return Media()
 
 
 def wants_aggregated(accept: str) -> bool:

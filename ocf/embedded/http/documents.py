@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ocf.embedded.http import discovery, openapi
 from ocf.embedded.http.content_negotiation import (
+    Media,
     Offer,
     media_of_errors,
     negotiate,
@@ -25,6 +26,7 @@ from ocf.embedded.http.status import unknown_media
 __all__ = ["document_response", "not_served"]
 
 _AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_JSON: Final = Media()
 _HEALTH: Final = ("healthz", "livez", "readyz")
 
 
@@ -43,13 +45,13 @@ def document_response(catalog: Catalog, path: str, *, accept: str, host: str) ->
     Raises:
         BadRequestError: If the server cannot write the document in a media type that the client accepts.
     """
-    target = parse_path(path)
+    target, media = parse_path(path), Media()
     if target is not None and not wants_aggregated(accept):
-        negotiate(accept, Offer(forms=False, routed=_is_routed(target)))
+        media = negotiate(accept, Offer(forms=False, routed=_is_routed(target)))
     if isinstance(target, GroupPath):
-        return _groups(catalog, target.group, accept, host)
+        return _groups(catalog, target.group, accept, host, media)
     if isinstance(target, VersionPath):
-        return _found(discovery.api_resources(catalog, target.group, target.version))
+        return _found(discovery.api_resources(catalog, target.group, target.version), media)
     if isinstance(target, ResourcePath):
         return not_served()
     return _other(catalog, path.strip("/"), accept)
@@ -60,17 +62,17 @@ def not_served() -> Response:
     return Response("404 page not found\n", code=404)
 
 
-def _found(body: Any) -> Response:
-    return not_served() if body is None else Response(body)
+def _found(body: Any, media: Media = _JSON) -> Response:
+    return not_served() if body is None else Response(body, media=media)
 
 
-def _groups(catalog: Catalog, group: str | None, accept: str, host: str) -> Response:
+def _groups(catalog: Catalog, group: str | None, accept: str, host: str, media: Media) -> Response:
     if not group and wants_aggregated(accept):
         body = discovery.aggregated(catalog, core=group == "")
         return Response(body, headers={"Content-Type": _AGGREGATED, "Vary": "Accept"})
     if group is None:
-        return Response(discovery.api_groups(catalog))
-    return Response(discovery.api_versions(host)) if not group else _found(discovery.api_group(catalog, group))
+        return Response(discovery.api_groups(catalog), media=media)
+    return _found(discovery.api_group(catalog, group) if group else discovery.api_versions(host), media)
 
 
 def _is_routed(target: GroupPath | VersionPath | ResourcePath) -> bool:

@@ -24,7 +24,9 @@ def offer_of(kind: ServedResource, path: ResourcePath, *, watch: bool) -> Offer:
         watch: Whether the request is a watch.
     """
     tables = kind.is_stored and path.subresource not in _WITHOUT_TABLE
-    return Offer(watch=watch, streams=not path.name, tables=tables, routed=not kind.custom)
+    # The scale of an object has a built-in kind.
+    protobuf = path.subresource == "scale" or not kind.custom
+    return Offer(watch=watch, streams=not path.name, tables=tables, protobuf=protobuf, routed=not kind.custom)
 
 
 def require_form(media: Media, kind: ServedResource, *, listed: bool) -> None:

@@ -15,14 +15,15 @@ from ocf.embedded.api.users import ADMINISTRATOR, User
 from ocf.embedded.api.write_options import FieldValidation, default_manager
 from ocf.embedded.http.access_reviews import with_status
 from ocf.embedded.http.backend import Backend
-from ocf.embedded.http.content_negotiation import Form, Media
-from ocf.embedded.http.encoding import ObjectEncoder, encode, encode_list
+from ocf.embedded.http.content_negotiation import Encoding, Form, Media
+from ocf.embedded.http.encoding import ObjectEncoder
 from ocf.embedded.http.forms import require_form
 from ocf.embedded.http.paths import ResourcePath
 from ocf.embedded.http.query_options import DeleteQuery, ListQuery, WriteQuery
 from ocf.embedded.http.request_body import duplicates, read_object, read_options, read_patch
 from ocf.embedded.http.resource_catalog import ServedResource
 from ocf.embedded.http.responses import Pieces, Response, metadata_of, without_kind
+from ocf.embedded.http.serializers import encode, serializer_of
 from ocf.embedded.http.tables import TableOptions, table, table_row
 from ocf.embedded.registry.continue_tokens import write_token
 from ocf.errors import FieldProblem, NotFoundError, StatusCause, api_error
@@ -201,16 +202,17 @@ async def _list(backend: Backend, context: RequestContext) -> Response:
     require_form(context.media, context.kind, listed=True)
     options = ListQuery.read(context.query)
     _require_known_version(backend, options.resource_version)
-    found, encoder = await backend.list(context.kind, _list_options(backend, context, options))
+    serializer = serializer_of(context.media)
+    found, encoder = await backend.list(context.kind, serializer, _list_options(backend, context, options))
     metadata: dict[str, Any] = {"resourceVersion": found.resource_version}
     if found.continue_token:
         metadata["continue"] = found.continue_token
     if found.remaining_item_count is not None:
         metadata["remainingItemCount"] = found.remaining_item_count
-    if context.media.yaml:
+    if context.media.encoding is Encoding.YAML:
         return Response(_list_body(context, map(encoder.shown, found.items), metadata), media=context.media)
     items = map(_item_encoder(context, encoder), found.items)
-    return Response(Pieces(await encode_list(_list_body(context, (), metadata), items)), media=context.media)
+    return Response(Pieces(await serializer.list(_list_body(context, (), metadata), items)), media=context.media)
 
 
 def _item_encoder(context: RequestContext, encoder: ObjectEncoder) -> Callable[[Manifest], bytes]:
@@ -219,7 +221,7 @@ def _item_encoder(context: RequestContext, encoder: ObjectEncoder) -> Callable[[
         options = context.table_options()
         return lambda item: encode(table_row(context.kind, encoder.shown(item), options))
     if context.media.form is Form.METADATA_LIST:
-        return lambda item: encode(metadata_of(encoder.shown(item), context.media))
+        return lambda item: encoder.serializer.metadata(metadata_of(encoder.shown(item), context.media))
     return encoder.item
 
 
@@ -428,9 +430,8 @@ async def _delete(backend: Backend, context: RequestContext) -> Response:
     uid = (before or {"metadata": {}})["metadata"].get("uid", "")
     details = {"name": context.path.name, "group": context.kind.group, "kind": context.kind.plural, "uid": uid}
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-    return Response(
-        {**body, "details": {key: value for key, value in details.items() if value}}, media=Media(context.media.yaml)
-    )
+    named = {key: value for key, value in details.items() if value}
+    return Response({**body, "details": named}, media=Media(context.media.encoding))
 
 
 def _delete_options(options: DeleteQuery) -> DeleteOptions:

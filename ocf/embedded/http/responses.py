@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ocf.embedded.http.content_negotiation import Form, Media
-from ocf.embedded.http.encoding import encode
+from ocf.embedded.http.content_negotiation import Encoding, Form, Media
+from ocf.embedded.http.serializers import serializer_of
 from ocf.embedded.http.status import status_of
 from ocf.errors import ApiError
 from ocf.objects import Manifest, dump_document
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """JSON that is sent piece by piece, so that other requests run in between.
+    """A list that is sent piece by piece, so that other requests run in between.
 
     Args:
         pieces: The bytes.
@@ -67,11 +67,12 @@ def write_body(response: Response) -> tuple[bytes, str]:
         return response.body.encode(), "text/plain; charset=utf-8"
     if isinstance(response.body, bytes):
         return response.body, "application/octet-stream"
-    if response.media.yaml and isinstance(response.body, dict):
-        return dump_document(response.body).encode(), response.media.content_type
+    content_type = response.media.content_type
     if isinstance(response.body, Pieces):
-        return b"".join(response.body.pieces), "application/json"
-    return encode(response.body), "application/json"
+        return b"".join(response.body.pieces), content_type
+    if response.media.encoding is Encoding.YAML:
+        return dump_document(response.body).encode(), content_type
+    return serializer_of(response.media).document(response.body), content_type
 
 
 def metadata_of(manifest: Manifest, media: Media) -> Manifest:

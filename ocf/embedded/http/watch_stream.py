@@ -1,4 +1,4 @@
-"""Watches over HTTP: a stream with one JSON document per event.
+"""Watches over HTTP: a stream of events.
 
 An error before the first event is sent as a normal response. A later error is sent as an event of type `ERROR` that
 ends the stream, as by a real API server.
@@ -15,12 +15,13 @@ from ocf.cluster.protocol import EventType, WatchOptions
 from ocf.embedded.api.status_errors import bad_request, method_not_allowed, no_such_resource
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import Form
-from ocf.embedded.http.encoding import Event, ObjectEncoder, StoredObjectEncoder, encode, event_line
+from ocf.embedded.http.encoding import Event, ObjectEncoder, StoredObjectEncoder
 from ocf.embedded.http.handlers import RequestContext
 from ocf.embedded.http.paths import ResourcePath
 from ocf.embedded.http.query_options import ListQuery
 from ocf.embedded.http.resource_catalog import ServedResource
 from ocf.embedded.http.responses import metadata_of
+from ocf.embedded.http.serializers import serializer_of
 from ocf.embedded.http.status import status_of
 from ocf.embedded.http.tables import table
 from ocf.errors import ApiError, ManifestError
@@ -78,13 +79,13 @@ async def open_stream(
         stopping: Set when the server stops.
 
     Returns:
-        Its events, one line each.
+        The bytes of its events.
 
     Raises:
         ApiError: If the watch is rejected.
     """
     options = ListQuery.read(context.query)
-    encoder = StoredObjectEncoder.of(context.kind, backend.registry)
+    encoder = StoredObjectEncoder.of(context.kind, serializer_of(context.media), backend.registry)
     if context.media.form is Form.TABLE:
         context.table_options()  # checks them
     events = _events(backend, context, options)
@@ -142,14 +143,18 @@ class _Writer:
         except StopAsyncIteration:
             return b"", False
         except ApiError as error:
-            return (event_line(_ERROR, encode(status_of(error))) if error.code else b""), False
+            return (self._event(_ERROR, status_of(error)) if error.code else b""), False
         if self.context.media.form is Form.METADATA_LIST:
             return b"", False  # an event is not a list, and a real API server ends the stream there
         if event.type is EventType.BOOKMARK and not self.options.bookmarks:
             return b"", True
         if self.context.media.form is Form.WHOLE:
             return self.encoder.line(event), True
-        return event_line(event.type.value, encode(self._shown(event))), True
+        return self._event(event.type.value, self._shown(event)), True
+
+    def _event(self, event: str, shown: Manifest) -> bytes:
+        serializer = self.encoder.serializer
+        return serializer.event(event, serializer.document(shown))
 
     def _shown(self, event: Event) -> Manifest:
         if self.context.media.form is Form.METADATA:

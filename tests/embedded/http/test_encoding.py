@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from ocf.cluster import Cluster, ListOptions, ObjectList, PatchOptions, PatchType
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import HttpServer
-from ocf.embedded.http import encoding as encoding_module
-from ocf.embedded.http.encoding import PIECE, encode, encode_list
+from ocf.embedded.http import HttpServer, serializers
+from ocf.embedded.http.serializers import JSON, PIECE, encode
 from ocf.objects import Manifest, ObjectKey
 from tests.embedded.http.conftest import Client
 from tests.embedded.http.test_watch_stream import PATH, config_map, following, watching
@@ -26,7 +25,7 @@ METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 @given(st.lists(st.sampled_from([0, 1, PIECE // 2, PIECE - 3, PIECE, 2 * PIECE]), max_size=6))
 def test_the_pieces_of_a_list_are_its_json(sizes: list[int]) -> None:
     items = ["x" * size for size in sizes]
-    pieces = asyncio.run(encode_list({"kind": "List", "items": []}, map(encode, items)))
+    pieces = asyncio.run(JSON.list({"kind": "List", "items": []}, map(encode, items)))
     assert json.loads(b"".join(pieces)) == {"kind": "List", "items": items}
     assert all(len(piece) <= PIECE + 3 * PIECE + 100 for piece in pieces)
 
@@ -136,7 +135,7 @@ async def test_an_event_is_encoded_once_for_all_watches(
         encoded.append(value)
         return encode(value)
 
-    monkeypatch.setattr(encoding_module, "encode", counting)
+    monkeypatch.setattr(serializers, "encode", counting)
     start = f"resourceVersion={cluster.resource_version}"
     async with watching(server, start) as one, watching(server, start) as other, watching(server, start) as third:
         await cluster.create(config_map("a"), field_manager="test")
@@ -161,7 +160,7 @@ async def test_other_tasks_run_between_the_pieces_of_a_list() -> None:
         taken.append(number)
         return b"1" * PIECE
 
-    listing = asyncio.ensure_future(encode_list({"items": []}, map(item, range(10))))
+    listing = asyncio.ensure_future(JSON.list({"items": []}, map(item, range(10))))
     turns = []
     while not listing.done():
         turns.append(len(taken))

@@ -1,0 +1,182 @@
+"""Serializers of responses: JSON and protobuf.
+
+A list is written in pieces, between which other requests run, and an object of a list or a watch from the bytes of the
+object as an item, which are kept for all responses.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Any, Final, Protocol
+
+from ocf.embedded.http import protobuf_writer
+from ocf.embedded.http.content_negotiation import Encoding, Media
+from ocf.embedded.http.resource_catalog import ServedResource
+from ocf.objects import Manifest
+
+__all__ = ["JSON", "PIECE", "PROTOBUF", "Serializer", "encode", "serializer_of"]
+
+PIECE: Final = 2**18
+"""Number of bytes of a long response after which other requests run."""
+
+# JSON values of the server do not contain themselves; to check that takes a fifth of the time.
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+
+
+def encode(value: Any) -> bytes:
+    """Return the JSON of a value.
+
+    Args:
+        value: JSON values; must not contain itself.
+
+    Example:
+        >>> encode({"a": [1, None]})
+        b'{"a":[1,null]}'
+    """
+    return _ENCODER.encode(value).encode()
+
+
+class Serializer(Protocol):
+    """Writes objects, lists of them, and events of watches."""
+
+    name: str
+    """A name that differs from those of the others."""
+    stream_type: str
+    """The content type of a watch."""
+
+    def document(self, manifest: Manifest) -> bytes:
+        """Return the bytes of a whole response."""
+        ...
+
+    def item(self, kind: ServedResource, manifest: Manifest) -> bytes:
+        """Return the bytes of an object in a list of its kind."""
+        ...
+
+    def metadata(self, manifest: Manifest) -> bytes:
+        """Return the bytes of a `PartialObjectMetadata` in a list."""
+        ...
+
+    def whole(self, kind: ServedResource, item: bytes) -> bytes:
+        """Return the bytes of an object from those of the object in a list."""
+        ...
+
+    def event(self, event: str, document: bytes) -> bytes:
+        """Return an event of a watch.
+
+        Args:
+            event: What happened.
+            document: The bytes of the object.
+        """
+        ...
+
+    async def list(self, head: Manifest, items: Iterable[bytes]) -> tuple[bytes, ...]:
+        """Return a list, in pieces of about the size `PIECE`; other requests run between two pieces.
+
+        Args:
+            head: The list without its items; its last entry is the empty list of items.
+            items: The bytes of each item.
+        """
+        ...
+
+
+def _grouped(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yield the parts in groups of about the size `PIECE`."""
+    group: list[bytes] = []
+    size = 0
+    for part in parts:
+        group.append(part)
+        size += len(part)
+        if size > PIECE:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+async def _yielding(items: Iterable[bytes]) -> AsyncIterator[list[bytes]]:
+    """Yield groups of items; other requests run between two of them."""
+    for group in _grouped(items):
+        yield group
+        await asyncio.sleep(0)
+
+
+class _Json:
+    """JSON; items of built-in kinds are written without `kind` and `apiVersion`, and each event on a line."""
+
+    name = "json"
+    stream_type = "application/json"
+
+    def document(self, manifest: Manifest) -> bytes:
+        return encode(manifest)
+
+    def item(self, kind: ServedResource, manifest: Manifest) -> bytes:
+        if kind.custom:
+            return encode(manifest)
+        return encode({key: value for key, value in manifest.items() if key not in ("kind", "apiVersion")})
+
+    def metadata(self, manifest: Manifest) -> bytes:
+        return encode(manifest)
+
+    def whole(self, kind: ServedResource, item: bytes) -> bytes:
+        if kind.custom:
+            return item
+        head = encode({"kind": kind.kind, "apiVersion": kind.api_version})
+        return b"%b,%b" % (head[:-1], item[1:])
+
+    def event(self, event: str, document: bytes) -> bytes:
+        return b'{"type":"%b","object":%b}\n' % (event.encode(), document)
+
+    async def list(self, head: Manifest, items: Iterable[bytes]) -> tuple[bytes, ...]:
+        opening, pieces = encode(head)[:-2], list[bytes]()
+        async for group in _yielding(items):
+            pieces.append(opening + b",".join(group))
+            opening = b","
+        return (*pieces[:-1], pieces[-1] + b"]}") if pieces else (opening + b"]}",)
+
+
+class _Protobuf:
+    """Protobuf, of built-in kinds; each event has its length before it."""
+
+    name = "protobuf"
+    stream_type = f"{Encoding.PROTOBUF.value};stream=watch"
+
+    def document(self, manifest: Manifest) -> bytes:
+        api_version, kind = manifest.get("apiVersion", ""), manifest["kind"]
+        if protobuf_writer.is_known(api_version, kind):
+            return protobuf_writer.write_protobuf(manifest)
+        entry = kind.removesuffix("List")
+        items = (protobuf_writer.write_item(api_version, entry, item) for item in manifest["items"])
+        return b"".join(protobuf_writer.write_list(manifest, items))
+
+    def item(self, kind: ServedResource, manifest: Manifest) -> bytes:
+        return protobuf_writer.write_item(kind.api_version, kind.kind, manifest)
+
+    def metadata(self, manifest: Manifest) -> bytes:
+        return protobuf_writer.write_item(manifest["apiVersion"], manifest["kind"], manifest)
+
+    def whole(self, kind: ServedResource, item: bytes) -> bytes:
+        return protobuf_writer.write_envelope(kind.api_version, kind.kind, item)
+
+    def event(self, event: str, document: bytes) -> bytes:
+        return protobuf_writer.write_event(event, document)
+
+    async def list(self, head: Manifest, items: Iterable[bytes]) -> tuple[bytes, ...]:
+        # The length of the list stands before its items.
+        known = [item async for group in _yielding(items) for item in group]
+        return tuple(b"".join(group) for group in _grouped(protobuf_writer.write_list(head, known)))
+
+
+JSON: Final[Serializer] = _Json()
+"""Writes JSON."""
+
+PROTOBUF: Final[Serializer] = _Protobuf()
+"""Writes protobuf."""
+
+
+def serializer_of(media: Media) -> Serializer:
+    """Return the serializer of a response.
+
+    Args:
+        media: Its media type, in JSON or protobuf.
+    """
+    return PROTOBUF if media.encoding is Encoding.PROTOBUF else JSON
