@@ -2,9 +2,9 @@
 
     python scripts/record_http.py https://127.0.0.1:6443 TOKEN
 
-Two files are written to `tests/embedded/http/recorded`. `tables.json`: objects in many states, and the cells in
-which the server shows them. `refusals.json`: requests that make no sense, and what comes back. The requests
-are beside them in `asked.json`. The objects are not deleted, so use a server that can be thrown away.
+Three files are written to `tests/embedded/http/recorded`. `tables.json`: objects in many states, and the cells in
+which the server shows them. `refusals.json`: requests that make no sense, and what comes back. `options.json`:
+options in queries and bodies of deletes, most of them invalid. The requests are beside them in `asked.json`. The objects are not deleted, so use a server that can be thrown away.
 """
 
 import argparse
@@ -110,6 +110,7 @@ def main() -> None:
     for name, found in (
         ("tables", list(tables(server, asked["objects"]))),
         ("refusals", list(refusals(server, asked["requests"]))),
+        ("options", list(refusals(server, asked["options"]))),
     ):
         lines = ",\n".join(json.dumps(row, sort_keys=True) for row in found)
         (FOLDER / f"{name}.json").write_text(f"[\n{lines}\n]\n")

@@ -9,7 +9,7 @@ or with an `Origin` header, are rejected.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +25,7 @@ from ocf.embedded.http.forms import offer_of
 from ocf.embedded.http.handlers import RequestContext, handle
 from ocf.embedded.http.open_watches import OpenWatches
 from ocf.embedded.http.paths import ResourcePath, VersionPath, parse_path
-from ocf.embedded.http.query_options import is_set
+from ocf.embedded.http.query_options import Query, is_set
 from ocf.embedded.http.request_body import MAX_BYTES
 from ocf.embedded.http.responses import Pieces, Response, error_response, write_body
 from ocf.embedded.http.serializers import serializer_of
@@ -161,7 +161,7 @@ class _RequestHandler:
             if path.group not in self._backend.catalog().groups():
                 return _response(not_served())
             raise no_such_resource()
-        query: Mapping[str, str] = request.query
+        query: Query = request.query
         watch = request.method == "GET" and is_set(query, "watch") and not path.name
         if path.watch:
             watch = True

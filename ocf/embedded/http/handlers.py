@@ -16,10 +16,11 @@ from ocf.embedded.api.write_options import FieldValidation, default_manager
 from ocf.embedded.http.access_reviews import with_status
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import Encoding, Form, Media
+from ocf.embedded.http.delete_options import DeleteQuery
 from ocf.embedded.http.encoding import ObjectEncoder
 from ocf.embedded.http.forms import require_form
 from ocf.embedded.http.paths import ResourcePath
-from ocf.embedded.http.query_options import DeleteQuery, ListQuery, WriteQuery
+from ocf.embedded.http.query_options import ListQuery, Query, WriteQuery
 from ocf.embedded.http.request_body import duplicates, read_object, read_options, read_patch
 from ocf.embedded.http.resource_catalog import ServedResource
 from ocf.embedded.http.responses import Pieces, Response, metadata_of, without_kind
@@ -84,7 +85,7 @@ class RequestContext:
     method: str
     path: ResourcePath
     kind: ServedResource
-    query: Mapping[str, str]
+    query: Query
     body: bytes
     content_type: str
     user_agent: str

@@ -3,25 +3,28 @@
 Unknown options are ignored, as by a real API server; invalid values of known options are rejected.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypeAlias
 
-from ocf.cluster.protocol import Preconditions, Propagation
+from multidict import MultiMapping
+
 from ocf.embedded.api.status_errors import bad_request
 from ocf.embedded.api.write_options import FieldValidation, require_manager
 from ocf.embedded.http.status import bad_option
 from ocf.errors import FieldProblem, InvalidError, StatusCause
 
-__all__ = ["DeleteQuery", "ListQuery", "WriteQuery", "is_set"]
+__all__ = ["ListQuery", "Query", "WriteQuery", "integer", "invalid_options", "is_set", "read_dry_run", "values"]
 
-_PROPAGATIONS: Final = ("Foreground", "Background", "Orphan", "nil")
+Query: TypeAlias = Mapping[str, str]
+"""The options; one that occurs several times has its first value, unless it is a `MultiMapping`."""
 
 _VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 
 
-def is_set(query: Mapping[str, str], name: str) -> bool:
+def is_set(query: Query, name: str) -> bool:
     """Return whether a boolean option of a query is true.
 
     Only the absence of the option and the values `0` and `false`, in any case, are false: the conversion of a query
@@ -38,8 +41,29 @@ def is_set(query: Mapping[str, str], name: str) -> bool:
     return name in query and query[name] != "0" and query[name].lower() != "false"
 
 
-def _integer(query: Mapping[str, str], name: str) -> int:
-    text = query.get(name) or "0"
+def values(query: Query, name: str) -> list[str]:
+    """Return all values of an option, in order.
+
+    Args:
+        query: The query.
+        name: The name of the option.
+    """
+    if isinstance(query, MultiMapping):
+        return query.getall(name, [])
+    return [query[name]] if name in query else []
+
+
+def integer(query: Query, name: str) -> int:
+    """Return the value of an option that is an integer; 0 without the option.
+
+    Args:
+        query: The query.
+        name: The name of the option.
+
+    Raises:
+        BadRequestError: If the value is not an integer of 64 bits.
+    """
+    text = query.get(name, "0")
     if not _INTEGER.fullmatch(text):
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
     if len(text) > _DIGITS or not -(2**63) <= int(text) < 2**63:
@@ -82,7 +106,7 @@ class ListQuery:
     timeout: int = 0
 
     @classmethod
-    def read(cls, query: Mapping[str, str]) -> "ListQuery":
+    def read(cls, query: Query) -> "ListQuery":
         """Read the options from a query.
 
         Raises:
@@ -91,14 +115,14 @@ class ListQuery:
         options = cls(
             label_selector=query.get("labelSelector", ""),
             field_selector=query.get("fieldSelector", ""),
-            limit=max(0, _integer(query, "limit")),
+            limit=max(0, integer(query, "limit")),
             continue_token=query.get("continue", ""),
             resource_version=query.get("resourceVersion", ""),
             match=query.get("resourceVersionMatch", ""),
             watch=is_set(query, "watch"),
             bookmarks=is_set(query, "allowWatchBookmarks"),
             initial=is_set(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
-            timeout=max(0, _integer(query, "timeoutSeconds")),
+            timeout=max(0, integer(query, "timeoutSeconds")),
         )
         options._require_consistent()
         return options
@@ -114,11 +138,9 @@ class ListQuery:
         return self.match == _EXACT or paged
 
     def _require_consistent(self) -> None:
-        if not self.watch and self.match not in _MATCHES:
-            raise bad_option("ListOptions", _MATCH, f'"{self.match}"', _MATCHES)
         problems = [FieldProblem(name, detail) for name, detail in self._contradictions()]
         if problems:
-            raise _invalid_options("ListOptions", problems)
+            raise invalid_options("ListOptions", problems)
         if self.continue_token and self.resource_version not in _ANY_VERSION:
             raise bad_request("specifying resource version is not allowed when using continue")
 
@@ -137,7 +159,12 @@ class ListQuery:
             yield "sendInitialEvents", "Forbidden: sendInitialEvents is forbidden for list"
         if self.match and not self.resource_version:
             yield _MATCH, "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
-        elif self.match == _EXACT and self.resource_version == "0":
+        if self.match and self.continue_token:
+            yield _MATCH, "Forbidden: resourceVersionMatch is forbidden when continue is provided"
+        if self.match not in _MATCHES:
+            supported = ", ".join(f'"{each}"' for each in _MATCHES)
+            yield _MATCH, f'Unsupported value: "{self.match}": supported values: {supported}'
+        if self.match == _EXACT and self.resource_version == "0":
             yield _MATCH, 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
 
 
@@ -153,7 +180,13 @@ _REASONS: Final = {
 }
 
 
-def _invalid_options(kind: str, problems: list[FieldProblem]) -> InvalidError:
+def invalid_options(kind: str, problems: list[FieldProblem]) -> InvalidError:
+    """Return the error for options with invalid values.
+
+    Args:
+        kind: The kind of the options, for example `DeleteOptions`.
+        problems: The problems, by option.
+    """
     causes = [StatusCause(_REASONS[one.detail.partition(":")[0]], one.detail, one.path) for one in problems]
     text = str(problems[0]) if len(problems) == 1 else f"[{', '.join(map(str, problems))}]"
     return InvalidError(f'{kind}.meta.k8s.io "" is invalid: {text}', code=422, reason="Invalid", causes=causes)
@@ -176,7 +209,7 @@ class WriteQuery:
     validation: FieldValidation = FieldValidation.WARN
 
     @classmethod
-    def read(cls, query: Mapping[str, str], kind: str) -> "WriteQuery":
+    def read(cls, query: Query, kind: str) -> "WriteQuery":
         """Read the options from a query.
 
         Args:
@@ -193,80 +226,22 @@ class WriteQuery:
         require_manager(manager, kind)
         return cls(
             field_manager=manager,
-            dry_run=_dry_run(query, kind),
+            dry_run=read_dry_run(values(query, "dryRun"), kind),
             force=is_set(query, "force") if "force" in query else None,
             validation=FieldValidation(validation or FieldValidation.WARN),
         )
 
 
-def _dry_run(query: Mapping[str, str], kind: str) -> bool:
-    value = query.get("dryRun", "")
-    if value not in ("", "All"):
-        raise bad_option(kind, "dryRun", f'["{value}"]', ("All",))
-    return value == "All"
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteQuery:
-    """The options of a delete, in its body or in its query.
+def read_dry_run(given: list[str], kind: str) -> bool:
+    """Return whether a request is a dry run.
 
     Args:
-        preconditions: Conditions that the stored object must meet.
-        propagation: Handling of its dependents.
-        grace_period_seconds: Grace period of a pod; None for that of the pod.
-        dry_run: Only check whether the delete would succeed.
+        given: The values of the option `dryRun`.
+        kind: The kind of the options, for messages.
+
+    Raises:
+        InvalidError: If a value is not `All`.
     """
-
-    preconditions: Preconditions | None = None
-    propagation: Propagation | None = None
-    grace_period_seconds: int | None = None
-    dry_run: bool = False
-
-    @classmethod
-    def read(cls, query: Mapping[str, str], body: Mapping[str, Any]) -> "DeleteQuery":
-        """Read the options from a query and a body; the body takes precedence.
-
-        Raises:
-            ApiError: If an option has an invalid value.
-        """
-        kind = "DeleteOptions"
-        grace = body.get("gracePeriodSeconds")
-        if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
-            shape = "string" if isinstance(grace, str) else "value"
-            raise bad_request(
-                f"json: cannot unmarshal {shape} into Go struct field DeleteOptions.gracePeriodSeconds of type int64"
-            )
-        dry_run = body.get("dryRun")
-        if dry_run not in (None, [], ["All"]):
-            raise bad_option(kind, "dryRun", str(dry_run).replace("'", '"'), ("All",))
-        return cls(
-            preconditions=_preconditions(body.get("preconditions")),
-            propagation=_propagation(query, body),
-            grace_period_seconds=_seconds(query) if grace is None else grace,
-            dry_run=bool(dry_run) or _dry_run(query, kind),
-        )
-
-
-def _preconditions(given: Any) -> Preconditions | None:
-    if not isinstance(given, Mapping):
-        return None
-    uid, version = given.get("uid"), given.get("resourceVersion")
-    return Preconditions(uid=uid or None, resource_version=version or None)
-
-
-def _seconds(query: Mapping[str, str]) -> int | None:
-    text = query.get("gracePeriodSeconds", "")
-    return int(text) if text.isdecimal() else None
-
-
-def _propagation(query: Mapping[str, str], body: Mapping[str, Any]) -> Propagation | None:
-    given = body.get("propagationPolicy") or query.get("propagationPolicy") or ""
-    orphan = body.get("orphanDependents")
-    if given and orphan is not None:
-        detail = f'Invalid value: "{given}": orphanDependents and deletionPropagation cannot be both set'
-        raise _invalid_options("DeleteOptions", [FieldProblem("propagationPolicy", detail)])
-    if not given:
-        return None if orphan is None else Propagation.ORPHAN if orphan else Propagation.BACKGROUND
-    if given not in list(Propagation):
-        raise bad_option("DeleteOptions", "propagationPolicy", f'"{given}"', _PROPAGATIONS)
-    return Propagation(given)
+    if any(value != "All" for value in given):
+        raise bad_option(kind, "dryRun", json.dumps(given, separators=(",", ":")), ("All",))
+    return bool(given)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from ocf.cluster.protocol import PatchType
-from ocf.embedded.api.status_errors import go_shape
+from ocf.embedded.api.status_errors import bad_request, go_shape
 from ocf.embedded.http.content_negotiation import media_type
 from ocf.embedded.http.protobuf import MEDIA_TYPE, ProtobufError, read_protobuf
 from ocf.embedded.http.status import bad_body, unknown_body, unsupported_patch
@@ -59,25 +59,36 @@ def read_object(body: bytes, content_type: str, kind: str) -> Manifest:
         >>> read_object(b"kind: Shop", "application/yaml", "Shop")
         {'kind': 'Shop'}
     """
+    try:
+        return _typed(body, content_type)
+    except _BodyError as error:
+        raise bad_body(kind, str(error), body) from error
+
+
+def _typed(body: bytes, content_type: str) -> Manifest:
+    """Return the object in a body; its kind and API version are strings, if they are there."""
     media = media_type(content_type)
     if media not in (*_JSON, *_YAML, MEDIA_TYPE):
         raise unknown_body()
     try:
         found = _READERS.get(media, _json)(body)
     except _BodyError as error:
-        prefix = "" if media in _READERS else "couldn't get version/kind; json parse error: "
-        raise bad_body(kind, f"{prefix}{error}", body) from error
+        raise _BodyError(f"{'' if media in _READERS else _UNTYPED}{error}") from error
+    if found is None:
+        return {}
     if not isinstance(found, dict):
-        problem = f"couldn't get version/kind; json parse error: json: cannot unmarshal {go_shape(found)} into {_HEAD}"
-        raise bad_body(kind, problem, body)
+        raise _BodyError(f"{_UNTYPED}json: cannot unmarshal {go_shape(found)} into {_HEAD}")
     for field in ("apiVersion", "kind"):
         value = found.get(field, "")
         if value is None:
             del found[field]
         elif not isinstance(value, str):
             problem = f"json: cannot unmarshal {go_shape(value)} into Go struct field .{field} of type string"
-            raise bad_body(kind, f"couldn't get version/kind; json parse error: {problem}", body)
+            raise _BodyError(f"{_UNTYPED}{problem}")
     return found
+
+
+_UNTYPED: Final = "couldn't get version/kind; json parse error: "
 
 
 def read_patch(body: bytes, content_type: str) -> tuple[PatchType | None, Any]:
@@ -108,7 +119,7 @@ def read_patch(body: bytes, content_type: str) -> tuple[PatchType | None, Any]:
         raise api_error(f"error decoding patch: {error}", code=400, reason="BadRequest") from error
 
 
-def read_options(body: bytes, content_type: str) -> Manifest:
+def read_options(body: bytes, content_type: str) -> Manifest | None:
     """Read the options in the body of a delete.
 
     Args:
@@ -116,9 +127,17 @@ def read_options(body: bytes, content_type: str) -> Manifest:
         content_type: Its `Content-Type`.
 
     Returns:
-        The options; an empty object if the body is empty.
+        The options; None if the body is empty.
+
+    Raises:
+        BadRequestError: If the media type is unknown, or the body is not an object.
     """
-    return read_object(body, content_type, "DeleteOptions") if body else {}
+    if not body:
+        return None
+    try:
+        return _typed(body, content_type)
+    except _BodyError as error:
+        raise bad_request(str(error)) from error
 
 
 def _json(body: bytes) -> Any:
