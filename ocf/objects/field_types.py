@@ -3,10 +3,10 @@
 from datetime import timedelta
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from ocf.objects.durations import parse_duration
+from ocf.objects.durations import format_duration, parse_duration
 from ocf.objects.quantity import Quantity
 
 __all__ = ["Amount", "Count", "FileModel", "Milli", "Period", "PositivePeriod"]
@@ -40,6 +40,10 @@ def _milli(value: object) -> int:
     return _quantity(value).milli
 
 
+def _text_of_milli(value: int) -> str:
+    return str(Quantity.parse(f"{value}m"))
+
+
 def _amount(value: object) -> str:
     return str(_quantity(value))
 
@@ -69,11 +73,14 @@ _QUANTITY_SCHEMA: Final = WithJsonSchema(
     }
 )
 
-Period = Annotated[timedelta, BeforeValidator(_period), AfterValidator(_not_negative), _PERIOD_SCHEMA]
+_AS_TEXT: Final = PlainSerializer(format_duration, return_type=str, when_used="json")
+_AS_QUANTITY: Final = PlainSerializer(_text_of_milli, return_type=str, when_used="json")
+
+Period = Annotated[timedelta, BeforeValidator(_period), AfterValidator(_not_negative), _AS_TEXT, _PERIOD_SCHEMA]
 """A duration in Go's format, such as `1m30s`, or a number of seconds; not negative."""
-PositivePeriod = Annotated[timedelta, BeforeValidator(_period), AfterValidator(_positive), _PERIOD_SCHEMA]
+PositivePeriod = Annotated[timedelta, BeforeValidator(_period), AfterValidator(_positive), _AS_TEXT, _PERIOD_SCHEMA]
 """A duration in Go's format, or a number of seconds; more than 0."""
-Milli = Annotated[int, BeforeValidator(_milli), _QUANTITY_SCHEMA]
+Milli = Annotated[int, BeforeValidator(_milli), _AS_QUANTITY, _QUANTITY_SCHEMA]
 """A quantity, such as `250m` or `1Gi`, in thousandths."""
 Amount = Annotated[str, BeforeValidator(_amount), _QUANTITY_SCHEMA]
 """A quantity, such as `250m` or `1Gi`, as text in the notation of the API server."""

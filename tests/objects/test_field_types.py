@@ -77,3 +77,17 @@ def test_the_pattern_for_editors_accepts_what_is_read(adapter: TypeAdapter[Any],
     assert not any(re.search(pattern, text) for text in ("", "soon", "1 s", "5 m"))
     for text in accepted:
         adapter.validate_python(text)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "value"),
+    [
+        pytest.param(PERIOD, timedelta(hours=1, seconds=1.5), id="duration"),
+        pytest.param(POSITIVE, timedelta(milliseconds=15), id="positive duration"),
+        pytest.param(MILLI, 250, id="thousandths"),
+        pytest.param(MILLI, 512 * 2**20 * 1000, id="whole number"),
+        pytest.param(MILLI, -1500, id="negative quantity"),
+    ],
+)
+def test_what_is_written_as_json_is_read_again(adapter: TypeAdapter[Any], value: Any) -> None:
+    assert adapter.validate_json(adapter.dump_json(value)) == value

@@ -1,6 +1,41 @@
 """Loads: step functions of time, read from files or generated."""
 
-from ocf.simulation.load.generators import AnyLoad, SteadyLoad
+from ocf.simulation.load.files import CsvLoad, FileLoad, Gaps, JsonLoad, PrometheusLoad, TimeUnit, Unit
+from ocf.simulation.load.generators import (
+    GeneratedLoad,
+    RampLoad,
+    RateChange,
+    SineLoad,
+    SpikeLoad,
+    SteadyLoad,
+    StepsLoad,
+)
+from ocf.simulation.load.loads import AnyLoad, Loads, load_series
+from ocf.simulation.load.noise import NoiseLoad
+from ocf.simulation.load.patterns import DailyLoad, Weekday, WeeklyLoad
 from ocf.simulation.load.series import LoadSeries
 
-__all__ = ["AnyLoad", "LoadSeries", "SteadyLoad"]
+__all__ = [
+    "AnyLoad",
+    "CsvLoad",
+    "DailyLoad",
+    "FileLoad",
+    "Gaps",
+    "GeneratedLoad",
+    "JsonLoad",
+    "LoadSeries",
+    "Loads",
+    "NoiseLoad",
+    "PrometheusLoad",
+    "RampLoad",
+    "RateChange",
+    "SineLoad",
+    "SpikeLoad",
+    "SteadyLoad",
+    "StepsLoad",
+    "TimeUnit",
+    "Unit",
+    "Weekday",
+    "WeeklyLoad",
+    "load_series",
+]

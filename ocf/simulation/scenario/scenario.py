@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, Field
 
 from ocf.simulation.fields import Model, PositivePeriod
-from ocf.simulation.load import AnyLoad
+from ocf.simulation.load import Loads
 from ocf.simulation.scenario.controller import ControllerSettings, MetricsPipeline
 from ocf.simulation.scenario.objectives import Objectives
 from ocf.simulation.scenario.workload import Workload
@@ -38,7 +38,7 @@ class Scenario(Model):
     name: Annotated[str, Field(min_length=1)] = "simulation"
     hpa: dict[str, Any] | str
     workload: Workload
-    load: AnyLoad | tuple[AnyLoad, ...]
+    load: Loads
     metrics: MetricsPipeline = MetricsPipeline()
     controller: ControllerSettings = ControllerSettings()
     objectives: Objectives = Objectives()

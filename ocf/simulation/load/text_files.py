@@ -1,0 +1,85 @@
+"""Text files of any size, read line by line within limits."""
+
+import gzip
+import io
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TextIO
+
+from ocf.simulation.input_errors import InputError, InputProblem
+
+__all__ = ["MAX_JSON_BYTES", "bounded_lines", "open_text", "read_bounded"]
+
+MAX_JSON_BYTES: Final = 64 * 2**20
+"""Largest text that is read at once."""
+_LONGEST_LINE: Final = 64 * 2**10
+
+
+@contextmanager
+def open_text(file: Path) -> Iterator[TextIO]:
+    """Open a text in UTF-8; one that ends in `.gz` is decompressed while it is read.
+
+    Args:
+        file: The file.
+
+    Raises:
+        InputError: If the file cannot be read, on opening or later, or is not a text.
+    """
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise InputError([InputProblem(str(file), "must be a file, not a folder, a pipe or a device")])
+        with file.open("rb") as opened:
+            raw = gzip.GzipFile(fileobj=opened) if file.suffix == ".gz" else opened
+            with io.TextIOWrapper(raw, encoding="utf-8-sig") as text:
+                yield text
+    except UnicodeDecodeError as error:
+        raise InputError([InputProblem(str(file), f"must be a text in UTF-8: {error.reason}")]) from None
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise InputError([InputProblem(str(file), f"must be a gzip file: {error}")]) from None
+    except OSError as error:
+        raise InputError([InputProblem(str(file), f"cannot be read: {error.strerror or error}")]) from None
+
+
+def bounded_lines(text: TextIO, file: Path) -> Iterator[str]:
+    """Yield the lines of a text without their ends; none is read beyond the limit.
+
+    Args:
+        text: The text.
+        file: The file, for errors.
+
+    Raises:
+        InputError: If a line is too long.
+    """
+    number = 0
+    rest = ""
+    while chunk := text.read(_LONGEST_LINE):
+        lines = f"{rest}{chunk}".split("\n")
+        rest = lines.pop()
+        yield from lines
+        number += len(lines)
+        if len(rest) > _LONGEST_LINE:
+            detail = f"longer than {_LONGEST_LINE} characters: is this a text with a row in each line?"
+            raise InputError([InputProblem(str(file), detail, line=number + 1)])
+    if rest:
+        yield rest
+
+
+def read_bounded(file: Path) -> str:
+    """Return a whole text.
+
+    Args:
+        file: The file.
+
+    Raises:
+        InputError: If it cannot be read, or is too long.
+    """
+    with open_text(file) as text:
+        found = text.read(MAX_JSON_BYTES + 1)
+    if len(found) > MAX_JSON_BYTES:
+        limit = MAX_JSON_BYTES // 2**20
+        detail = f"longer than {limit} MiB: write it as CSV or JSON Lines, which are read line by line"
+        raise InputError([InputProblem(str(file), detail)])
+    return found
