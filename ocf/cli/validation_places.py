@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.objects import get_field
+from ocf.objects.yaml_places import YamlNode, root_of, split_path
 
 if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document
@@ -24,7 +23,6 @@ _KIND: Final = "HorizontalPodAutoscaler"
 _KINDS: Final = frozenset({_KIND, f"{_KIND}List"})
 _LONGEST: Final = 3 * 2**20
 _WRITTEN_KIND: Final = re.compile(rf"""(?:^([ \t-]*)|[{{,]\s*)["']?kind["']?\s*:\s*["']?{_KIND}""", re.MULTILINE)
-_STEP: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _PROBLEM_LINE: Final = re.compile(r"\bline (\d+):")
 _V1_PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
 
@@ -55,15 +53,14 @@ def find_place(document: Document, path: str) -> Place:
     if document.manifest is None:
         named = _PROBLEM_LINE.search(document.problem)
         return Place(int(named[1]) if named else document.line, 1)
-    node = _Found.root(document.text)
-    found = None if node is None else node.descend(tuple(_steps(document.path)))
+    node = YamlNode.root(document.text)
+    found = None if node is None else node.descend(split_path(document.path))
     if found is None or not found.exact:
         return Place(document.line, 1)
-    field = found.descend(tuple(_steps(path)))
+    field = found.descend(split_path(path))
     if not field.exact and document.manifest.get("apiVersion") == "autoscaling/v1":
         field = found.descend(_v1_path(document.manifest, path))
-    mark = field.mark
-    return Place(document.line + mark.line, mark.column + 1)
+    return Place(document.line + field.line - 1, field.column)
 
 
 def names_autoscaler(text: str) -> bool:
@@ -83,7 +80,7 @@ def names_autoscaler(text: str) -> bool:
     except (ValueError, RecursionError):
         pass
     long = len(text) > _LONGEST
-    node = None if long else _nodes(text)
+    node = None if long else root_of(text)
     if node is not None:
         return _names_autoscaler(_outline(node, 3))
     return any(not long or found[1] == "" for found in _WRITTEN_KIND.finditer(text))
@@ -97,7 +94,7 @@ def has_plain_keys(text: str) -> bool:
     Args:
         text: A document that Kubernetes cannot read.
     """
-    node = None if len(text) > _LONGEST else _nodes(text)
+    node = None if len(text) > _LONGEST else root_of(text)
     waiting, seen = [node] if node is not None else [], set[int]()
     while waiting:
         each = waiting.pop()
@@ -130,60 +127,10 @@ def _outline(node: Any, depth: int) -> Any:
     return {key.value: _outline(value, depth - 1) for key, value in node.value if key.id == "scalar"}
 
 
-class _Found(NamedTuple):
-    """A node, where it is written, and whether it is the one that was looked for or only contains it."""
-
-    node: Any
-    mark: Any
-    exact: bool = True
-
-    @classmethod
-    def root(cls, text: str) -> _Found | None:
-        node = _nodes(text)
-        return None if node is None else cls(node, node.start_mark)
-
-    def descend(self, steps: Sequence[str | int]) -> _Found:
-        found = self
-        for step in steps:
-            child = found.child(step)
-            if child is None:
-                return found._replace(exact=False)
-            found = child
-        return found
-
-    def child(self, step: str | int) -> _Found | None:
-        if isinstance(step, int):
-            items = self.node.value if self.node.id == "sequence" else ()
-            return _Found(items[step], items[step].start_mark) if step < len(items) else None
-        pairs = self.node.value if self.node.id == "mapping" else ()
-        for key, value in pairs:
-            if key.id == "scalar" and key.value == step:
-                return _Found(value, key.start_mark)
-        merged = (value for key, value in pairs if key.value == "<<")
-        sources = (each for value in merged for each in (value.value if value.id == "sequence" else [value]))
-        return next((found for each in sources if (found := _Found(each, None).child(step))), None)
-
-
-def _steps(path: str) -> Iterator[str | int]:
-    for name, position in _STEP.findall(path):
-        yield name or int(position)
-
-
 def _v1_path(manifest: Manifest, path: str) -> tuple[str | int, ...]:
     """Return where autoscaling/v1 has a field of autoscaling/v2: metrics and behavior are in annotations."""
-    steps = tuple(_steps(path))
+    steps = split_path(path)
     annotation = f"{_V1_PREFIX}{steps[1]}" if steps[0] == "spec" and len(steps) > 1 else ""
     if annotation in (get_field(manifest, ("metadata", "annotations")) or ()):
         return ("metadata", "annotations", annotation)
     return ("spec", "targetCPUUtilizationPercentage") if steps[:2] == ("spec", "metrics") else steps
-
-
-@lru_cache(maxsize=2)
-def _nodes(text: str) -> Any:
-    """Return the root node of a document; None if it cannot be parsed or is empty."""
-    import yaml
-
-    try:
-        return yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, RecursionError):
-        return None

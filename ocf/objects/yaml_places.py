@@ -1,0 +1,119 @@
+"""Lines and columns of fields in a YAML or JSON text.
+
+The places come from the nodes of the YAML library, which has no opinion on tags and keys: positions are found in a
+text that Kubernetes would reject, too. A text is parsed for this only if it has a problem.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+__all__ = ["YamlNode", "root_of", "split_path"]
+
+_STEP: Final = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_NULL: Final = "tag:yaml.org,2002:null"
+
+
+class YamlNode(NamedTuple):
+    r"""A node, where it is written, and whether it is the one that was looked for or only contains it.
+
+    Args:
+        node: The node of the YAML library.
+        mark: Where it is written: its key, or the item of a list.
+        exact: False if the field does not exist, and this is the nearest one that contains it.
+
+    Example:
+        >>> root = YamlNode.root("spec:\n  replicas: 3")
+        >>> root.descend(("spec", "replicas")).line, root.descend(("spec", "paused")).line
+        (2, 1)
+    """
+
+    node: Any
+    mark: Any
+    exact: bool = True
+
+    @classmethod
+    def root(cls, text: str, document: int = 0) -> YamlNode | None:
+        """Return the root of a document; None if the text cannot be parsed, or the document is empty or missing.
+
+        Args:
+            text: YAML or JSON.
+            document: Index of the document among those that are not empty.
+        """
+        node = root_of(text, document)
+        return None if node is None else cls(node, node.start_mark)
+
+    @property
+    def line(self) -> int:
+        """The line in the text, from 1."""
+        return int(self.mark.line) + 1
+
+    @property
+    def column(self) -> int:
+        """The column in characters, from 1."""
+        return int(self.mark.column) + 1
+
+    def descend(self, path: Sequence[str | int]) -> YamlNode:
+        """Return the node at a path, or the nearest one that contains it.
+
+        Args:
+            path: Keys and list positions.
+        """
+        found = self
+        for step in path:
+            child = found.child(step)
+            if child is None:
+                return found._replace(exact=False)
+            found = child
+        return found
+
+    def child(self, step: str | int) -> YamlNode | None:
+        """Return the value of a key, or the item of a list; None if there is none.
+
+        Args:
+            step: The key, or the position.
+        """
+        if isinstance(step, int):
+            items = self.node.value if self.node.id == "sequence" else ()
+            return YamlNode(items[step], items[step].start_mark) if step < len(items) else None
+        pairs = self.node.value if self.node.id == "mapping" else ()
+        for key, value in pairs:
+            if key.id == "scalar" and key.value == step:
+                return YamlNode(value, key.start_mark)
+        merged = (value for key, value in pairs if key.value == "<<")
+        sources = (each for value in merged for each in (value.value if value.id == "sequence" else [value]))
+        return next((found for each in sources if (found := YamlNode(each, None).child(step))), None)
+
+
+def split_path(path: str) -> tuple[str | int, ...]:
+    """Return the keys and list positions of a path.
+
+    Args:
+        path: A path as `format_path` writes it.
+
+    Example:
+        >>> split_path("spec.metrics[0].type")
+        ('spec', 'metrics', 0, 'type')
+    """
+    return tuple(name or int(position) for name, position in _STEP.findall(path))
+
+
+@lru_cache(maxsize=2)
+def root_of(text: str, document: int = 0) -> Any:
+    """Return the root node of a document in the YAML library; None if it cannot be parsed, is empty or missing.
+
+    Args:
+        text: YAML or JSON.
+        document: Index of the document among those that are not empty.
+    """
+    import yaml
+
+    try:
+        nodes = yaml.compose_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        found = [node for node in nodes if node.tag != _NULL]
+    except (yaml.YAMLError, RecursionError):
+        return None
+    return found[document] if document < len(found) else None
