@@ -1,11 +1,12 @@
 """The result of a simulation: a time series, the scaling actions and the changes of the conditions.
 
 The time series is a step function: a row holds until the next one. A row begins at each sync, and at each instant in
-between at which the load, the pods or the nodes change.
+between at which the load, the pods or the nodes change, or at which the queue becomes empty or full. A row has the
+values after all that happens at its instant: `replicas` those that the sync wrote.
 """
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -74,7 +75,8 @@ class Action:
         reason: Message of the event of the controller, such as `cpu resource utilization (percentage of request) above
             target`.
         rule: The rule of the trace that decided.
-        explanation: The explanation of the trace, in the words of `ocf explain`; one line per step.
+        explanation: The explanation of the trace, in the words of `ocf explain`: a line per step, and lines that begin
+            with two spaces and belong to it.
     """
 
     time: float
@@ -82,7 +84,7 @@ class Action:
     after: int
     reason: str
     rule: str
-    explanation: tuple[str, ...] = ()
+    explanation: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

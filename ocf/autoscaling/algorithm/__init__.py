@@ -40,7 +40,7 @@ from ocf.autoscaling.algorithm.snapshot import (
     Snapshot,
     Unavailable,
 )
-from ocf.autoscaling.algorithm.stabilization import Stabilization, stabilize, stabilize_with_behavior
+from ocf.autoscaling.algorithm.stabilization import Stabilization, hold, stabilize, stabilize_with_behavior
 from ocf.autoscaling.algorithm.status import HpaCondition, MetricStatus, Status
 from ocf.autoscaling.algorithm.status_builder import HpaEvent
 from ocf.autoscaling.algorithm.trace import Trace
@@ -97,6 +97,7 @@ __all__ = [
     "from_total_per_pod",
     "from_utilization",
     "group_pods",
+    "hold",
     "normalize",
     "pod_requests",
     "read_external",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ocf.autoscaling.algorithm.history import Recommendation, add_recommendation, window_start
 from ocf.autoscaling.algorithm.rules import Rule
 
-__all__ = ["Stabilization", "stabilize", "stabilize_with_behavior"]
+__all__ = ["Stabilization", "hold", "stabilize", "stabilize_with_behavior"]
 
 
 class Stabilization(NamedTuple):
@@ -98,9 +98,28 @@ def stabilize_with_behavior(
             lowest = min(lowest, replicas)
         if replicas > highest and at > down_start:
             highest = replicas
-    held = min(max(current, lowest), highest)
-    rule = None
-    if held != wanted:
-        rule = Rule.SCALE_UP_STABILIZED if wanted >= current else Rule.SCALE_DOWN_STABILIZED
+    held, rule = hold(wanted, current, lowest=lowest, highest=highest)
     kept = add_recommendation(recommendations, Recommendation(wanted, now), slot)
     return Stabilization(held, wanted, lowest, highest, rule, kept)
+
+
+def hold(wanted: int, current: int, *, lowest: int, highest: int) -> tuple[int, Rule | None]:
+    """Return the replicas on which all recommendations within the windows of a `behavior` agree.
+
+    Args:
+        wanted: The proposal of the metrics.
+        current: `spec.replicas` of the scale.
+        lowest: The lowest recommendation in the window for scaling up, at most the proposal.
+        highest: The highest recommendation in the window for scaling down, at least the proposal.
+
+    Returns:
+        The replicas after stabilization, and the rule that changed the number; None if it did not change.
+
+    Example:
+        >>> hold(2, 4, lowest=2, highest=3)
+        (3, <Rule.SCALE_DOWN_STABILIZED: 'ScaleDownStabilized'>)
+    """
+    held = min(max(current, lowest), highest)
+    if held == wanted:
+        return held, None
+    return held, Rule.SCALE_UP_STABILIZED if wanted >= current else Rule.SCALE_DOWN_STABILIZED

@@ -5,7 +5,7 @@
 """
 
 from ocf.autoscaling.explain.chart_svg import standalone_svg
-from ocf.autoscaling.explain.explanation import Explanation, explain, explain_unknown
+from ocf.autoscaling.explain.explanation import Explanation, explain, explain_decision, explain_unknown
 from ocf.autoscaling.explain.last_sync import ReplicaRange
 from ocf.autoscaling.explain.levers import Lever, levers
 from ocf.autoscaling.explain.next_syncs import HoldRelease, first_release, next_syncs
@@ -18,7 +18,7 @@ from ocf.autoscaling.explain.stabilization_holds import (
     hold_of,
     policy_allowances,
 )
-from ocf.autoscaling.explain.text import Section, render
+from ocf.autoscaling.explain.text import Section, render, render_steps
 from ocf.autoscaling.explain.thresholds import Blocker, MetricThresholds, ValueRange, metric_thresholds, with_total
 from ocf.autoscaling.explain.timeline import Timeline, bounded_timelines, render_text, timeline
 from ocf.autoscaling.explain.to_json import to_json
@@ -49,6 +49,7 @@ __all__ = [
     "compatible_histories",
     "decision_range",
     "explain",
+    "explain_decision",
     "explain_unknown",
     "first_release",
     "hold_of",
@@ -57,6 +58,7 @@ __all__ = [
     "next_syncs",
     "policy_allowances",
     "render",
+    "render_steps",
     "render_text",
     "scaled_up",
     "standalone_svg",

@@ -12,7 +12,7 @@ from ocf.autoscaling.explain.stabilization_holds import Hold, PolicyAllowance, h
 from ocf.autoscaling.explain.thresholds import MetricThresholds, metric_thresholds
 from ocf.autoscaling.explain.uncertainty import DecisionRange, KnownHistory, decision_range
 
-__all__ = ["Explanation", "explain", "explain_unknown"]
+__all__ = ["Explanation", "explain", "explain_decision", "explain_unknown"]
 
 _NO_HISTORY: Final = History()
 _DEFAULTS: Final = Settings()
@@ -106,6 +106,17 @@ def explain(
     release = None if decision.rescale else first_release(decision, settings)
     changes = tuple(levers(decision, (history,), settings=settings, now=now))
     return _explain(decision, history, settings, tuple(found), release=release, changes=changes)
+
+
+def explain_decision(decision: Decision, history: History, *, settings: Settings = _DEFAULTS) -> Explanation:
+    """Explain how a decision was made, without what would change it.
+
+    Args:
+        decision: The decision. Its trace is explained, so that the pods and samples of its snapshot may be left out.
+        history: The history that it used.
+        settings: The controller's settings.
+    """
+    return _explain(decision, history, settings, (), release=None, changes=())
 
 
 def _explain(

@@ -17,7 +17,7 @@ from ocf.autoscaling.explain.reasons import reason_of
 from ocf.autoscaling.explain.stabilization_holds import Hold
 from ocf.autoscaling.explain.threshold_text import lever_lines, required_changes, threshold_lines
 
-__all__ = ["Section", "render"]
+__all__ = ["Section", "render", "render_steps"]
 
 
 class Section(NamedTuple):
@@ -44,6 +44,30 @@ def render(explanation: Explanation) -> Iterator[Section]:
     yield Section(_title(explanation), tuple(_result(explanation)))
     if explanation.range is not None and explanation.range.unknown:
         yield Section("What is not known", tuple(_unknown(explanation)))
+    yield from _steps(explanation)
+    if explanation.range is None or explanation.range.is_history_independent:
+        yield Section("What the controller writes", tuple(_written(explanation)))
+    for each, title in _bounds(explanation, apart=True):
+        yield from _changes(each, title)
+
+
+def render_steps(explanation: Explanation) -> Iterator[str]:
+    """Render how the decision was made, without what would change it.
+
+    Args:
+        explanation: The explanation.
+
+    Yields:
+        The result, and for each step a line and the lines that belong to it.
+    """
+    yield from _result(explanation)
+    for section in _steps(explanation):
+        yield section.title
+        for line in section.lines:
+            yield line if line.startswith("  ") else f"  {line}"
+
+
+def _steps(explanation: Explanation) -> Iterator[Section]:
     trace = explanation.decision.trace
     found = trace.combination
     for position, outcome in enumerate(found.outcomes if found is not None else ()):
@@ -56,10 +80,6 @@ def render(explanation: Explanation) -> Iterator[Section]:
             yield Section(f"Stabilization{title}", tuple(_stabilization(each, each.decision.trace.stabilization)))
         if each.decision.trace.limit is not None:
             yield Section(f"Limits{title}", tuple(_limits(each, each.decision.trace.limit)))
-    if explanation.range is None or explanation.range.is_history_independent:
-        yield Section("What the controller writes", tuple(_written(explanation)))
-    for each, title in _bounds(explanation, apart=True):
-        yield from _changes(each, title)
 
 
 def _changes(explanation: Explanation, title: str) -> Iterator[Section]:

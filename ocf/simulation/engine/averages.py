@@ -1,0 +1,68 @@
+"""Averages of a quantity over a window of time."""
+
+from collections import deque
+
+from ocf.simulation.engine.clock import NEVER
+
+__all__ = ["Gauge"]
+
+
+class Gauge:
+    """A quantity that is constant between two changes, and its averages over the recent past.
+
+    Args:
+        value: The value at the start and, as the simulation starts in a steady state, at all times before.
+
+    Example:
+        >>> gauge = Gauge(1.0)
+        >>> gauge.set(10, 3.0)
+        >>> gauge.mean(5, 15), gauge.mean(10, 15)
+        (2.0, 3.0)
+    """
+
+    __slots__ = ("_changes", "value")
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+        self._changes: deque[tuple[int, float]] = deque([(-NEVER, value)])
+
+    def set(self, now: int, value: float) -> None:
+        """Change the value.
+
+        Args:
+            now: The instant, in microseconds; not before the last change.
+            value: The new value.
+        """
+        if value != self.value:
+            self.value = value
+            self._changes.append((now, value))
+
+    def forget(self, before: int) -> None:
+        """Drop what only averages of windows need that begin before an instant.
+
+        Args:
+            before: The instant.
+        """
+        changes = self._changes
+        while len(changes) > 1 and changes[1][0] <= before:
+            changes.popleft()
+
+    def mean(self, begin: int, end: int) -> float:
+        """Return the average over a window that is not forgotten.
+
+        Args:
+            begin: Its begin, in microseconds.
+            end: Its end, after the begin and not before the last change.
+        """
+        changes = self._changes
+        since, value = changes[-1]
+        if since <= begin:
+            return value
+        total, right = 0.0, end
+        for since, value in reversed(changes):
+            if since <= begin:
+                total += value * (right - begin)
+                break
+            total += value * (right - since)
+            right = since
+        return total / (end - begin)

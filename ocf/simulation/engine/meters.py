@@ -1,0 +1,107 @@
+"""Values of the metrics of an HPA, as the simulated workload produces them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ocf.autoscaling.algorithm import Autoscaler, Metric
+from ocf.errors import ConfigError
+from ocf.schema.metric_sources import PODLESS_METRICS, RESOURCE_METRICS
+from ocf.simulation.scenario import SignalSource, Workload
+
+__all__ = ["Meter", "amount", "container_of", "meters_of"]
+
+_MILLI: Final = 1_000
+_NANO_PER_MILLI: Final = 10**6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meter:
+    """How the value of one metric follows from the load.
+
+    Args:
+        metric: The metric.
+        source: What the value follows; None for the utilization of the ready pods.
+        per_pod: Whether each pod has a sample of its own.
+        idle: Value without load, in thousandths.
+        slope: What one unit of the source adds, in thousandths.
+        request: Request of a pod, in thousandths, for a target that needs it; None if the pods have none.
+    """
+
+    metric: Metric
+    source: SignalSource | None
+    per_pod: bool
+    idle: float
+    slope: float
+    request: int | None = None
+
+    @property
+    def resource(self) -> str:
+        """The resource whose usage is measured; empty for other metrics."""
+        return self.metric.name if self.source is None else ""
+
+
+def amount(value: float) -> int:
+    """Return an amount in thousandths as the controller reads it: rounded to billionths, then up.
+
+    Args:
+        value: Thousandths.
+
+    Example:
+        >>> amount(350.0000000001), amount(350.001)
+        (350, 351)
+    """
+    return -(-int(value * _NANO_PER_MILLI + 0.5) // _NANO_PER_MILLI)
+
+
+def meters_of(autoscaler: Autoscaler, workload: Workload) -> tuple[Meter, ...]:
+    """Return the meters of the metrics of an HPA.
+
+    Args:
+        autoscaler: The autoscaler.
+        workload: The workload that it scales.
+
+    Raises:
+        ConfigError: If the workload does not define the values of a metric.
+    """
+    return tuple(_meter(metric, workload) for metric in autoscaler.metrics)
+
+
+def container_of(metrics: Sequence[Metric]) -> str:
+    """Return the name of the container of the pods: the one that metrics of type ContainerResource name.
+
+    Args:
+        metrics: The metrics of the HPA.
+
+    Raises:
+        ConfigError: If they name several containers.
+
+    Example:
+        >>> container_of([])
+        'app'
+    """
+    names = list(dict.fromkeys(metric.container for metric in metrics if metric.type == "ContainerResource"))
+    if len(names) > 1:
+        raise ConfigError(f"the pods of a scenario have one container, but the metrics of the HPA name {names}")
+    return names[0] if names else "app"
+
+
+def _meter(metric: Metric, workload: Workload) -> Meter:
+    if metric.type in RESOURCE_METRICS:
+        request = workload.requests.get(metric.name)
+        usage = workload.usage.get(metric.name)
+        if usage is None and request is None:
+            raise ConfigError(
+                f"the HPA scales on the resource {metric.name}, but the workload has no usage and no request of it:"
+                f" add workload.usage.{metric.name} or workload.requests.{metric.name}"
+            )
+        idle, busy = (0, request or 0) if usage is None else (usage.idle, usage.busy)
+        return Meter(metric=metric, source=None, per_pod=True, idle=idle, slope=busy - idle, request=request)
+    signal = workload.signals.get(metric.name)
+    if signal is None:
+        raise ConfigError(
+            f"the HPA scales on the metric {metric.name} of type {metric.type}, but the workload does not define it:"
+            f" add workload.signals.{metric.name}"
+        )
+    per_pod = metric.type not in PODLESS_METRICS
+    return Meter(metric=metric, source=signal.source, per_pod=per_pod, idle=0.0, slope=signal.factor * _MILLI)

@@ -1,0 +1,193 @@
+"""Proposals of metrics from counts of alike pods.
+
+The arithmetic is that of `ocf.autoscaling.algorithm`. Only the pods that are not settled are grouped one by one; the
+settled ones are alike, so that their number is enough.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+
+from ocf.autoscaling.algorithm import (
+    Autoscaler,
+    Calculation,
+    CalculatorInputs,
+    PodGroups,
+    PodTotals,
+    Settings,
+    Unavailable,
+    average_of_totals,
+    from_total,
+    from_total_per_pod,
+    group_pods,
+    tolerances_of,
+    utilization_of_totals,
+)
+from ocf.autoscaling.algorithm.arithmetic import INT64_MAX
+from ocf.schema.metric_sources import RESOURCE_METRICS
+from ocf.simulation.engine.clock import Clock
+from ocf.simulation.engine.meters import Meter
+from ocf.simulation.engine.pipeline import Pipeline
+
+__all__ = ["Proposals"]
+
+_ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_FULL: Final = 100
+_REMEMBERED: Final = 1 << 16
+
+_Proposal = tuple[int, float]
+_Propose = Callable[[int, int], _Proposal | None]
+_Calculate = Callable[[int, PodGroups, int, int], Calculation | Unavailable]
+
+
+class Proposals:
+    """The proposals of the metrics of an HPA.
+
+    Args:
+        autoscaler: The autoscaler.
+        settings: The controller's settings.
+        pipeline: The metrics pipeline.
+        clock: The clock.
+    """
+
+    __slots__ = ("_clock", "_inputs", "_metrics", "_pipeline", "_settings", "_tolerances")
+
+    def __init__(self, autoscaler: Autoscaler, settings: Settings, pipeline: Pipeline, clock: Clock) -> None:
+        self._settings = settings
+        self._pipeline = pipeline
+        self._clock = clock
+        self._tolerances = tolerances_of(autoscaler, settings)
+        self._inputs: dict[int, CalculatorInputs] = {}
+        self._metrics = tuple(self._metric(position, meter) for position, meter in enumerate(pipeline.meters))
+
+    def choose(self, current: int, now: int) -> tuple[int, int, float] | None:
+        """Return the chosen proposal.
+
+        Args:
+            current: `spec.replicas` of the scale, not 0.
+            now: Time of the sync.
+
+        Returns:
+            The replicas, the position of the metric, and its ratio; None if a metric fails or is not alike for pods,
+            so that the sync has to be computed in full.
+        """
+        best, chosen, ratio = 0, -1, 0.0
+        for position, propose in enumerate(self._metrics):
+            found = None if propose is None else propose(current, now)
+            if found is None:
+                return None
+            # The first of equal proposals counts, as in `choose_proposal`.
+            if best == 0 or found[0] > best:
+                best, ratio = found
+                chosen = position
+        return None if chosen < 0 else (best, chosen, ratio)
+
+    def _metric(self, position: int, meter: Meter) -> _Propose | None:
+        metric, target = meter.metric, meter.metric.target
+        if metric.selector_error:
+            return None
+        if metric.type in RESOURCE_METRICS and target.average is None:
+            if target.utilization is None or not meter.request:
+                return None
+            return self._by_utilization(position, meter, target.utilization, meter.request)
+        if meter.per_pod:
+            return None if target.average is None else self._by_average(position, meter, target.average)
+        per_replica = target.average is not None and (metric.type != "Object" or target.type == "AverageValue")
+        if per_replica:
+            return self._by_replica(position, target.average or 0)
+        return None if target.value is None else self._by_total(position, target.value)
+
+    def _by_utilization(self, position: int, meter: Meter, target: int, request: int) -> _Propose:
+        def calculate(current: int, groups: PodGroups, usage: int, samples: int) -> Calculation | Unavailable:
+            totals = PodTotals(usage, request * samples, samples, samples)
+            requests = dict.fromkeys((*groups.missing, *groups.unready), request)
+            return utilization_of_totals(self._shared(current), groups, totals, target, requests=requests)
+
+        # Of alike pods, the share in percent decides; so usages of the same percentage have the same proposal.
+        return self._per_pod(position, meter, calculate, lambda value: value * _FULL // request, request)
+
+    def _by_average(self, position: int, meter: Meter, target: int) -> _Propose:
+        def calculate(current: int, groups: PodGroups, usage: int, samples: int) -> Calculation:
+            return average_of_totals(self._shared(current), groups, usage, samples, target)
+
+        return self._per_pod(position, meter, calculate, lambda value: value, 0)
+
+    def _per_pod(
+        self, position: int, meter: Meter, calculate: _Calculate, decisive: Callable[[int], int], request: int
+    ) -> _Propose:
+        remembered: dict[tuple[int, int, int, int], _Proposal] = {}
+        pipeline, pods, resource = self._pipeline, self._pipeline.pods, meter.resource
+
+        def propose(current: int, now: int) -> _Proposal | None:
+            scrape = pipeline.scrape
+            value = scrape.values[position]
+            lost = pipeline.lost() if scrape.lost else []
+            measured = len(pods.settled) - len(lost)
+            key = None
+            if not pods.unsettled:
+                key = (decisive(value), measured, len(lost), current)
+                known = remembered.get(key)
+                if known is not None:
+                    return known
+            # Neither sum may reach the end of an integer, where the controller stops adding.
+            if max(value, request) * (measured + len(pods.unsettled) + 1) > INT64_MAX:
+                return None
+            groups, usage, samples = self._grouped(position, resource, lost, now)
+            if not samples:
+                return None
+            result = calculate(current, groups, usage, samples)
+            if isinstance(result, Unavailable):
+                return None
+            found = (result.replicas, result.ratio)
+            if key is not None:
+                if len(remembered) >= _REMEMBERED:
+                    remembered.clear()
+                remembered[key] = found
+            return found
+
+        return propose
+
+    def _grouped(self, position: int, resource: str, lost: list[str], now: int) -> tuple[PodGroups, int, int]:
+        """Return the pods by group, and the sum and the number of the samples that count."""
+        pipeline, pods = self._pipeline, self._pipeline.pods
+        count = len(pods.settled) - len(lost)
+        usage = pipeline.scrape.values[position] * count
+        if not pods.unsettled:
+            return PodGroups(count, (), tuple(lost), ()), usage, count
+        samples = pipeline.samples(position)
+        seen = [pod.seen for pod in pods.unsettled]
+        groups = group_pods(seen, samples, resource=resource, settings=self._settings, now=self._clock.at(now))
+        kept = [sample.value for name, sample in samples.items() if name not in groups.unready]
+        groups = groups._replace(ready=groups.ready + count, missing=(*lost, *groups.missing))
+        return groups, usage + sum(kept), count + len(kept)
+
+    def _by_total(self, position: int, target: int) -> _Propose:
+        pipeline = self._pipeline
+
+        def propose(current: int, _now: int) -> _Proposal | None:
+            value = pipeline.scrape.values[position]
+            result = from_total(self._shared(current), value, target, ready=pipeline.pods.ready_to_count())
+            return None if isinstance(result, Unavailable) else (result.replicas, result.ratio)
+
+        return propose
+
+    def _by_replica(self, position: int, target: int) -> _Propose:
+        def propose(current: int, _now: int) -> _Proposal | None:
+            result = from_total_per_pod(self._shared(current), self._pipeline.scrape.values[position], target)
+            return result.replicas, result.ratio
+
+        return propose
+
+    def _shared(self, current: int) -> CalculatorInputs:
+        """Return the inputs that all metrics share; neither pods nor time are used with them."""
+        found = self._inputs.get(current)
+        if found is None:
+            found = self._inputs[current] = CalculatorInputs(
+                current=current,
+                observed=current,
+                pods=(),
+                tolerances=self._tolerances,
+                settings=self._settings,
+                now=_ANY_TIME,
+            )
+        return found

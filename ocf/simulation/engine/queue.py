@@ -1,0 +1,90 @@
+"""The queue in front of the pods, as a fluid.
+
+Load arrives, waits, is served or dropped at rates that are constant between two changes.
+"""
+
+import math
+from typing import Final
+
+from ocf.simulation.engine.clock import NEVER, SECOND
+
+__all__ = ["FluidQueue"]
+
+_UNLIMITED: Final = math.inf
+
+
+class FluidQueue:
+    """A queue between an offered load and a capacity.
+
+    Args:
+        limit: The load units that can wait; None for no limit.
+
+    Attributes:
+        length: Load units that wait.
+        served: Load units per second that are served.
+        dropped: Load units per second that are dropped.
+        utilization: Share of the capacity that is in use, from 0 to 1.
+        due: The instant at which the queue is empty or full, in microseconds.
+
+    Example:
+        >>> queue = FluidQueue(limit=None)
+        >>> queue.change(0, rate=30, capacity=20)
+        >>> queue.advance(60 * SECOND)
+        >>> queue.length, queue.served
+        (600.0, 20)
+        >>> queue.change(60 * SECOND, rate=10, capacity=20)
+        >>> queue.due // SECOND
+        120
+    """
+
+    __slots__ = ("_at", "_capacity", "_limit", "_rate", "dropped", "due", "length", "served", "utilization")
+
+    def __init__(self, limit: float | None) -> None:
+        self._limit = _UNLIMITED if limit is None else limit
+        self._at = 0
+        self._rate = self._capacity = 0.0
+        self.length = self.served = self.dropped = self.utilization = 0.0
+        self.due = NEVER
+
+    def advance(self, now: int) -> None:
+        """Compute the length at an instant.
+
+        Args:
+            now: The instant in microseconds, not after `due`.
+        """
+        if self.due == now:
+            self.length = 0.0 if self._rate < self._capacity else self._limit
+        elif growth := self._rate - self.served - self.dropped:
+            self.length = max(0.0, min(self._limit, self.length + growth * ((now - self._at) / SECOND)))
+        self._at = now
+
+    def change(self, now: int, *, rate: float, capacity: float) -> None:
+        """Set the rates that hold from an instant on.
+
+        Args:
+            now: The instant in microseconds, to which the queue has advanced.
+            rate: Offered load, in load units per second.
+            capacity: Load units per second that can be served.
+        """
+        self._rate, self._capacity = rate, capacity
+        self.dropped = 0.0
+        self.due = NEVER
+        if rate <= capacity and self.length == 0:
+            self.served = rate
+            self.utilization = rate / capacity if capacity else 0.0
+            return
+        self.served = capacity
+        self.utilization = 1.0 if capacity else 0.0
+        if rate > capacity:
+            if self.length >= self._limit:
+                self.dropped = rate - capacity
+            elif self._limit != _UNLIMITED:
+                self.due = _after(now, (self._limit - self.length) / (rate - capacity))
+        elif rate < capacity:
+            self.due = _after(now, self.length / (capacity - rate))
+
+
+def _after(now: int, seconds: float) -> int:
+    """Return the first microsecond that is some time later."""
+    span = seconds * SECOND
+    return now + max(1, math.ceil(span)) if span < NEVER - now else NEVER

@@ -1,0 +1,191 @@
+"""The loop: load to utilization, to samples, to a decision, to pods, and back to utilization.
+
+The clock jumps from one instant at which something happens to the next. What happens at one instant comes in a fixed
+order: pods change, load changes, the pipeline measures, the autoscaler syncs.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from ocf.autoscaling.algorithm import Autoscaler
+from ocf.errors import ConfigError
+from ocf.simulation.engine.autoscaling import NOTHING, Controller
+from ocf.simulation.engine.clock import NEVER, SECOND, Clock, microseconds
+from ocf.simulation.engine.meters import container_of, meters_of
+from ocf.simulation.engine.pipeline import Pipeline
+from ocf.simulation.engine.pods import Pods
+from ocf.simulation.engine.queue import FluidQueue
+from ocf.simulation.engine.rows import Rows, demand_of
+from ocf.simulation.load import LoadSeries
+from ocf.simulation.result import SimulationResult
+from ocf.simulation.scenario import Scenario
+
+__all__ = ["Progress", "Run"]
+
+Progress = Callable[[float], object]
+"""A function that is called now and then with the share of the time that is simulated."""
+_SYNCS_PER_REPORT: Final = 500
+
+
+class Run:
+    """One simulation.
+
+    Args:
+        scenario: The scenario.
+        load: The load.
+        autoscaler: The HPA.
+        full: Whether every sync runs `decide` on a snapshot of all pods.
+
+    Raises:
+        ConfigError: If the scenario has no end, or does not define the values of a metric.
+    """
+
+    def __init__(self, scenario: Scenario, load: LoadSeries, autoscaler: Autoscaler, *, full: bool = False) -> None:
+        workload, seed = scenario.workload, scenario.seed
+        clock = Clock(scenario.start)
+        replicas = autoscaler.minimum if workload.replicas is None else workload.replicas
+        name, container = autoscaler.target or "web", container_of(autoscaler.metrics)
+        self._scenario = scenario
+        self._autoscaler = autoscaler
+        self._end = _end_of(scenario, load)
+        self._load = load
+        self._step = -1
+        self._load_due = 0
+        self._rate = 0.0
+        self._per_pod = workload.capacity * scenario.objectives.target_utilization
+        self._demand = 0
+        self._failures = sorted((microseconds(each.at), each.pods) for each in workload.failures)
+        self._queue = FluidQueue(workload.queue.length)
+        self._pods = Pods(workload, replicas, name=name, container=container, clock=clock, seed=seed)
+        self._pipeline = Pipeline(
+            scenario.metrics,
+            meters_of(autoscaler, workload),
+            pods=self._pods,
+            queue=self._queue,
+            clock=clock,
+            seed=seed,
+        )
+        settings = scenario.controller.settings()
+        self._controller = Controller(autoscaler, settings, self._pipeline, clock=clock, replicas=replicas, full=full)
+        self._period = microseconds(settings.sync_period)
+        self._sync_due = 0
+        self._syncs = 0
+        self._synced = NOTHING
+        self._rows = Rows()
+
+    def run(self, progress: Progress | None = None) -> SimulationResult:
+        """Run to the end.
+
+        Args:
+            progress: Called now and then with the share of the time that is simulated.
+        """
+        self._next_load(0)
+        self._rebalance(0)
+        self._pipeline.start(self._rate)
+        now, end = 0, self._end
+        pods, queue, pipeline = self._pods, self._queue, self._pipeline
+        while now < end:
+            self._happen(now)
+            if progress is not None and not self._syncs % _SYNCS_PER_REPORT:
+                progress(now / end)
+            failure = self._failures[0][0] if self._failures else NEVER
+            now = min(self._sync_due, self._load_due, pods.due, queue.due, pipeline.due, failure)
+        if progress is not None:
+            progress(1.0)
+        return self._result()
+
+    def _happen(self, now: int) -> None:
+        """Let happen all that is due at an instant."""
+        pods, queue, pipeline = self._pods, self._queue, self._pipeline
+        changed = now in (0, queue.due)
+        queue.advance(now)
+        if pods.due <= now:
+            pods.advance(now)
+            changed = True
+        while self._failures and self._failures[0][0] <= now:
+            pods.fail(self._failures.pop(0)[1], now)
+            changed = True
+        if self._load_due <= now:
+            self._next_load(now)
+            changed = True
+        if changed:
+            self._rebalance(now)
+        if pipeline.due <= now:
+            pipeline.advance(now)
+        if self._sync_due <= now:
+            self._sync(now)
+            self._row(now, synced=1)
+        elif changed:
+            self._row(now, synced=0)
+
+    def _sync(self, now: int) -> None:
+        controller = self._controller
+        before = controller.replicas
+        self._synced = controller.sync(now)
+        self._syncs += 1
+        self._sync_due += self._period
+        if controller.replicas != before:
+            self._pods.scale(controller.replicas, now)
+            self._rebalance(now)
+
+    def _next_load(self, now: int) -> None:
+        """Move on to the step of the load that begins now."""
+        times, step = self._load.times, self._step + 1
+        while step + 1 < len(times) and round(times[step + 1] * SECOND) <= now:
+            step += 1
+        self._step = step
+        self._load_due = round(times[step + 1] * SECOND) if step + 1 < len(times) else NEVER
+        rate = self._load.rates[step]
+        if rate != self._rate:
+            self._rate = rate
+            self._demand = demand_of(rate, self._per_pod)
+
+    def _rebalance(self, now: int) -> None:
+        """Compute what is served and used from now on."""
+        self._queue.change(now, rate=self._rate, capacity=self._pods.capacity)
+        self._pipeline.observe(now, self._rate)
+
+    def _row(self, now: int, *, synced: int) -> None:
+        pods, queue, last = self._pods, self._queue, self._synced
+        ready = pods.ready
+        self._rows.add(
+            (
+                now / SECOND,
+                self._rate,
+                pods.capacity,
+                queue.served,
+                queue.length,
+                queue.dropped,
+                self._demand,
+                self._controller.replicas,
+                len(pods) - ready,
+                ready,
+                len(pods.terminating),
+                last.ratio,
+                last.wanted,
+                last.stabilized,
+                last.desired,
+                synced,
+            )
+        )
+
+    def _result(self) -> SimulationResult:
+        scenario, autoscaler, controller = self._scenario, self._autoscaler, self._controller
+        return SimulationResult(
+            name=scenario.name,
+            start=scenario.start,
+            duration=self._end / SECOND,
+            columns=self._rows.columns(),
+            actions=tuple(controller.actions),
+            condition_changes=tuple(controller.changes),
+            syncs=self._syncs,
+            bounds=(autoscaler.minimum, autoscaler.maximum),
+        )
+
+
+def _end_of(scenario: Scenario, load: LoadSeries) -> int:
+    if scenario.duration is not None:
+        return microseconds(scenario.duration)
+    if load.end is None:
+        raise ConfigError("the simulation has no end: the load does not end, so set `duration`")
+    return round(load.end * SECOND)

@@ -1,0 +1,93 @@
+"""Stabilization windows, evaluated without visiting every recommendation.
+
+The highest and the lowest recommendation of a window change only when a new one arrives or an old one expires. So each
+window keeps only the recommendations that can still become its extreme: a sync takes constant time on average, however
+long the window is.
+"""
+
+from collections import deque
+
+from ocf.autoscaling.algorithm import Autoscaler, Recommendation, Settings, downscale_window
+from ocf.simulation.engine.clock import Clock, microseconds
+
+__all__ = ["Windows"]
+
+_Entries = deque[tuple[int, int]]
+
+
+class Windows:
+    """The recommendations of an HPA within its stabilization windows; times are microseconds since the start.
+
+    Args:
+        autoscaler: The autoscaler.
+        settings: The controller's settings.
+
+    Example:
+        >>> windows = Windows(Autoscaler(name="web", maximum=9), Settings())
+        >>> windows.add(0, 5)
+        >>> windows.extremes(300_000_000, 2), windows.extremes(300_000_001, 2)
+        ((2, 5), (2, 2))
+    """
+
+    __slots__ = ("_all", "_down", "_highest", "_longest", "_lowest", "_up")
+
+    def __init__(self, autoscaler: Autoscaler, settings: Settings) -> None:
+        behavior = autoscaler.behavior
+        # Without a behavior, a recommendation that is exactly as old as the window still counts.
+        self._down = microseconds(downscale_window(autoscaler, settings)) + (behavior is None)
+        window = None if behavior is None else behavior.up.window
+        self._up = 0 if window is None else microseconds(window)
+        self._longest = max(self._down, self._up)
+        self._all: _Entries = deque()
+        self._highest: _Entries = deque()
+        self._lowest: _Entries = deque()
+
+    def add(self, now: int, replicas: int) -> None:
+        """Add a recommendation.
+
+        Args:
+            now: Time of the sync, not before that of the last one.
+            replicas: The recommendation.
+        """
+        entry = (now, replicas)
+        everything, highest, lowest = self._all, self._highest, self._lowest
+        while everything and everything[0][0] <= now - self._longest:
+            everything.popleft()
+        everything.append(entry)
+        while highest and highest[-1][1] <= replicas:
+            highest.pop()
+        highest.append(entry)
+        if self._up:
+            while lowest and lowest[-1][1] >= replicas:
+                lowest.pop()
+            lowest.append(entry)
+
+    def extremes(self, now: int, wanted: int) -> tuple[int, int]:
+        """Return the lowest and the highest recommendation of the windows, with the one of this sync.
+
+        Args:
+            now: Time of the sync, not before that of the last one.
+            wanted: The recommendation of this sync.
+        """
+        low = high = wanted
+        highest, lowest = self._highest, self._lowest
+        start = now - self._down
+        while highest and highest[0][0] <= start:
+            highest.popleft()
+        if highest and highest[0][1] > high:
+            high = highest[0][1]
+        if self._up:
+            start = now - self._up
+            while lowest and lowest[0][0] <= start:
+                lowest.popleft()
+            if lowest and lowest[0][1] < low:
+                low = lowest[0][1]
+        return low, high
+
+    def recommendations(self, clock: Clock) -> tuple[Recommendation, ...]:
+        """Return the recommendations that can still count, for a full sync.
+
+        Args:
+            clock: The clock.
+        """
+        return tuple(Recommendation(replicas, clock.at(now)) for now, replicas in self._all)

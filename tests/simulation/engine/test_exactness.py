@@ -1,0 +1,133 @@
+"""A run computed from counts of alike pods equals one in which every sync runs `decide` on a snapshot of all pods."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ocf.simulation import Scenario
+from tests.simulation.engine.scenarios import hpa_of, rows_of, run, scenario_of
+
+NAMES = st.sampled_from(["cpu", "memory"])
+
+
+def resource(name: str, target: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "Resource", "resource": {"name": name, "target": target}}
+
+
+def other(kind: str, target: dict[str, Any]) -> dict[str, Any]:
+    field = {"Pods": "pods", "Object": "object", "External": "external"}[kind]
+    described = {"describedObject": {"apiVersion": "v1", "kind": "Service", "name": "web"}} if kind == "Object" else {}
+    return {"type": kind, field: {"metric": {"name": "signal"}, "target": target, **described}}
+
+
+def container(metric: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "ContainerResource", "containerResource": {**metric["resource"], "container": "main"}}
+
+
+utilizations = st.integers(20, 120).map(lambda percent: {"type": "Utilization", "averageUtilization": percent})
+averages = st.integers(1, 900).map(lambda milli: {"type": "AverageValue", "averageValue": f"{milli}m"})
+rates = st.integers(1, 20).map(lambda rate: {"type": "AverageValue", "averageValue": str(rate)})
+totals = st.integers(1, 90).map(lambda rate: {"type": "Value", "value": str(rate)})
+resources = st.builds(resource, NAMES, utilizations | averages)
+metrics = st.one_of(
+    resources,
+    resources.map(container),
+    st.builds(other, st.just("Pods"), rates),
+    st.builds(other, st.sampled_from(["Object", "External"]), rates | totals),
+)
+seconds = st.integers(0, 90)
+policies = st.builds(
+    lambda kind, value, period: {"type": kind, "value": value, "periodSeconds": period},
+    st.sampled_from(["Pods", "Percent"]),
+    st.integers(1, 120),
+    st.sampled_from([15, 30, 60, 61, 180]),
+)
+rules = st.fixed_dictionaries(
+    {},
+    optional={
+        "stabilizationWindowSeconds": st.sampled_from([0, 15, 30, 60, 200]),
+        "policies": st.lists(policies, min_size=1, max_size=2),
+        "selectPolicy": st.sampled_from(["Max", "Min", "Disabled"]),
+        "tolerance": st.sampled_from(["0", "0.05", "0.3"]),
+    },
+)
+behaviors = st.none() | st.fixed_dictionaries({}, optional={"scaleUp": rules, "scaleDown": rules})
+delays = st.builds(
+    lambda mean, spread: {"mean": f"{mean}s", "spread": f"{spread}ms"}, seconds, st.integers(0, 20_000)
+)
+loads = st.lists(
+    st.tuples(st.integers(1, 60_000), st.floats(0, 200, allow_subnormal=False)), min_size=1, max_size=12
+)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    """Return a scenario of about 60 syncs."""
+    behavior = draw(behaviors)
+    scaling = {} if behavior is None else {"behavior": behavior}
+    hpa = hpa_of(
+        *draw(st.lists(metrics, min_size=1, max_size=3)),
+        minReplicas=draw(st.integers(1, 5)),
+        maxReplicas=draw(st.integers(5, 30)),
+        **scaling,
+    )
+    workload = {
+        "replicas": draw(st.none() | st.integers(0, 35)),
+        "requests": {"cpu": "500m", "memory": "64Mi"},
+        "usage": {"memory": {"idle": "20Mi", "busy": "90Mi"}, "cpu": {"idle": "7m", "busy": "600m"}},
+        "signals": {
+            "signal": {
+                "source": draw(st.sampled_from(["load", "served", "queue"])),
+                "factor": draw(st.sampled_from([1.0, 0.37])),
+            }
+        },
+        "startup": draw(delays),
+        "readiness": draw(delays),
+        "termination": draw(delays),
+        "warm_up": f"{draw(seconds)}s",
+        "queue": {"length": draw(st.none() | st.integers(0, 500))},
+        "failures": [
+            {"at": f"{at}s", "pods": pods}
+            for at, pods in draw(st.lists(st.tuples(st.integers(0, 900), st.integers(1, 3)), max_size=2))
+        ],
+    }
+    pipeline = {
+        "scrape_period": f"{draw(st.sampled_from([5, 15, 22, 60]))}s",
+        "window": draw(st.none() | st.sampled_from(["10s", "30s", "1m", "2500ms"])),
+        "delay": f"{draw(st.sampled_from([0, 4, 15, 40]))}s",
+        "dropped": draw(st.sampled_from([0.0, 0.0, 0.2, 1.0])),
+        "outages": [{"at": f"{draw(st.integers(0, 900))}s", "duration": "40s"}] if draw(st.booleans()) else [],
+    }
+    controller = {
+        "kubernetes": draw(st.sampled_from([None, "1.30", "1.37"])),
+        "tolerance": draw(st.sampled_from([0.1, 0.0, 0.4])),
+        "downscale_stabilization": draw(st.sampled_from(["5m", "15s", "90s"])),
+        "cpu_initialization_period": draw(st.sampled_from(["5m", "20s"])),
+    }
+    start = draw(st.sampled_from(["2026-01-01T00:00:00Z", "2026-03-29T00:59:50.25Z"]))
+    return scenario_of(
+        hpa,
+        workload=workload,
+        metrics=pipeline,
+        controller=controller,
+        duration="12m",
+        start=start,
+        seed=draw(st.integers(0, 9)),
+    )
+
+
+@given(scenarios(), loads)
+@settings(max_examples=150)
+def test_counts_of_pods_give_what_snapshots_of_all_pods_give(
+    scenario: Scenario, changes: list[tuple[int, float]]
+) -> None:
+    at, steps = 0, [(0.0, changes[0][1])]
+    for later, rate in changes[1:]:
+        at += later
+        steps.append((at / 1000, rate))
+    quick, full = run(scenario, *steps), run(scenario, *steps, full=True)
+    for ours, theirs in zip(rows_of(quick), rows_of(full), strict=True):
+        assert repr(ours) == repr(theirs)
+    assert quick.condition_changes == full.condition_changes
+    assert quick.actions == full.actions
