@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from ocf.autoscaling.algorithm.decision import Decision, PendingRescale, SyncError
 from ocf.autoscaling.algorithm.early_exit import rule_for_scale, was_scaled_to_zero_by_us
-from ocf.autoscaling.algorithm.history import History, add_scale_event
+from ocf.autoscaling.algorithm.history import History
 from ocf.autoscaling.algorithm.hpa_spec import Autoscaler
 from ocf.autoscaling.algorithm.metric_proposals import Combination, Failure, choose_proposal
 from ocf.autoscaling.algorithm.normalize import normalize
@@ -22,7 +22,7 @@ from ocf.autoscaling.algorithm.settings import Settings
 from ocf.autoscaling.algorithm.snapshot import Scale, Snapshot, Unavailable
 from ocf.autoscaling.algorithm.stabilization import Stabilization
 from ocf.autoscaling.algorithm.status import MetricStatus, Status
-from ocf.autoscaling.algorithm.status_builder import MESSAGES, HpaEvent, StatusBuilder
+from ocf.autoscaling.algorithm.status_builder import MESSAGES, HpaEvent, StatusBuilder, rescale_message, rescale_reason
 from ocf.autoscaling.algorithm.trace import Trace
 
 __all__ = ["decide", "tolerances_of"]
@@ -219,11 +219,7 @@ class _Sync:
     def _scale_to_proposal(self, current: int, proposed: int, found: Combination) -> Decision:
         """Stabilize and limit the proposal of the metrics, and decide by the result."""
         wanted = max(0, proposed)
-        reason = ""
-        if wanted > current:
-            reason = f"{found.name if proposed > 0 else ''} above target"
-        elif wanted < current:
-            reason = "All metrics below target"
+        reason = rescale_reason(found.name, wanted, current)
         held, limit = self._normalize(current, wanted)
         desired = limit.replicas
         raised = current == 0 and self._is_below_minimum(desired)
@@ -275,26 +271,12 @@ class _Sync:
         pending = PendingRescale(
             reason=reason, conditions=builder.conditions, events=tuple(builder.events), history=self.history
         )
-        message = f"the HPA controller was able to update the target scale to {desired}"
-        builder.set("AbleToScale", "True", "SucceededRescale", message)
+        builder.set("AbleToScale", "True", "SucceededRescale", rescale_message(desired))
         builder.events.append(HpaEvent("Normal", "SuccessfulRescale", f"New size: {desired}; reason: {reason}"))
-        self._add_scale_event(desired - current)
+        self.history = self.history.with_rescale(desired - current, self.autoscaler.behavior, self.history_now)
         self._set_scaled_to_zero(current, desired)
         status = self._status(current, desired, metrics, scaled=True)
         return self._decision(desired, status, trace, error=error, pending_rescale=pending)
-
-    def _add_scale_event(self, change: int) -> None:
-        behavior, history = self.autoscaler.behavior, self.history
-        if behavior is None:
-            return
-        if change > 0:
-            ups = add_scale_event(history.scale_ups, change, longest=behavior.up.longest_period, now=self.history_now)
-            downs = history.scale_downs
-        else:
-            ups = history.scale_ups
-            longest = behavior.down.longest_period
-            downs = add_scale_event(history.scale_downs, -change, longest=longest, now=self.history_now)
-        self.history = History(recommendations=history.recommendations, scale_ups=ups, scale_downs=downs)
 
     def _set_scaled_to_zero(self, current: int, desired: int) -> None:
         if not self.settings.features.remembered_zero:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm.arithmetic import wrap32
+from ocf.autoscaling.algorithm.hpa_spec import Behavior
 
 __all__ = [
     "ZERO_TIME",
@@ -77,6 +78,23 @@ class History(NamedTuple):
         if self.recommendations is not None:
             return self
         return self._replace(recommendations=(Recommendation(current, now),))
+
+    def with_rescale(self, change: int, behavior: Behavior | None, now: datetime) -> "History":
+        """Return the history with a scale event; without a `behavior`, there are none.
+
+        Args:
+            change: Number of replicas added; negative if some were removed.
+            behavior: The behavior of the autoscaler.
+            now: Time of the sync.
+        """
+        if behavior is None:
+            return self
+        ups, downs = self.scale_ups, self.scale_downs
+        if change > 0:
+            ups = add_scale_event(ups, change, longest=behavior.up.longest_period, now=now)
+        else:
+            downs = add_scale_event(downs, -change, longest=behavior.down.longest_period, now=now)
+        return History(recommendations=self.recommendations, scale_ups=ups, scale_downs=downs)
 
 
 def window_start(now: datetime, period: timedelta) -> datetime:

@@ -12,7 +12,7 @@ from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.status import HpaCondition
 from ocf.objects.conditions import transition_time
 
-__all__ = ["MESSAGES", "HpaEvent", "StatusBuilder"]
+__all__ = ["MESSAGES", "HpaEvent", "StatusBuilder", "rescale_message", "rescale_reason"]
 
 MESSAGES: Final = {
     Rule.SCALE_UP_STABILIZED: (
@@ -105,3 +105,29 @@ class StatusBuilder:
             message: The message, a sentence.
         """
         self.events.append(HpaEvent("Warning", reason, message))
+
+
+def rescale_message(desired: int) -> str:
+    """Return the message of the condition `AbleToScale` after a rescale.
+
+    Args:
+        desired: The replicas that were written.
+    """
+    return f"the HPA controller was able to update the target scale to {desired}"
+
+
+def rescale_reason(metric: str, wanted: int, current: int) -> str:
+    """Return the reason of a rescale that metrics decide, as its event has it; empty if they do not ask for one.
+
+    Args:
+        metric: The name of the chosen metric in messages.
+        wanted: The proposal of the metrics, not negative.
+        current: `spec.replicas` of the scale.
+
+    Example:
+        >>> rescale_reason("pods metric rps", 5, 3)
+        'pods metric rps above target'
+    """
+    if wanted == current:
+        return ""
+    return f"{metric} above target" if wanted > current else "All metrics below target"
