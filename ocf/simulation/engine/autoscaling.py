@@ -1,25 +1,25 @@
 """The HPA controller of a simulation: one sync after the other, with the status and the history that they carry."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm import (
     Autoscaler,
+    Calculation,
     Decision,
     History,
     HpaCondition,
     Rule,
-    Scale,
     Settings,
-    Snapshot,
-    Status,
+    Trace,
     apply_behavior_limits,
     apply_limits,
-    decide,
     hold,
 )
-from ocf.autoscaling.algorithm.status_builder import StatusBuilder
+from ocf.autoscaling.algorithm.status_builder import rescale_message, rescale_reason
 from ocf.simulation.engine.clock import SECOND, Clock
 from ocf.simulation.engine.explanations import Explained
+from ocf.simulation.engine.moments import Memory, Moment, Subject
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.proposals import Proposals
 from ocf.simulation.engine.windows import Windows
@@ -27,10 +27,12 @@ from ocf.simulation.result import Action, ConditionChange
 
 __all__ = ["NOTHING", "Controller", "Synced"]
 
-_NAN = float("nan")
-_EVERY_SYNC = frozenset({"AbleToScale", "ScalingActive", "ScalingLimited"})
+_NAN: Final = float("nan")
+_ABLE, _ACTIVE, _LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
+_RESCALED: Final = "SucceededRescale"
 
-_Key = tuple[Rule | None, Rule, bool, int]
+_Limited = tuple[Rule, bool]
+"""The rule of the limits, and whether it changed the number."""
 
 
 class Synced(NamedTuple):
@@ -49,16 +51,16 @@ class Synced(NamedTuple):
     stabilized: int
 
 
-NOTHING = Synced(-1, _NAN, -1, -1)
+NOTHING: Final = Synced(-1, _NAN, -1, -1)
 """The numbers before the first sync."""
 
 
 class Controller:
     """The HPA controller.
 
-    A sync that does what an earlier one did, with other numbers, is computed from counts of pods. Any other sync runs
-    `ocf.autoscaling.algorithm.decide` on a snapshot of all pods: one that scales, one that sets conditions for the
-    first time, and one with a failure, an outage or no replicas. Both give the same result.
+    A sync is computed from counts of pods, if all its metrics have a value and its conditions are known from earlier
+    syncs. Any other one runs `ocf.autoscaling.algorithm.decide` on a snapshot of all pods: the first ones, and those
+    with a failed metric, an outage, no replicas, or replicas out of range. Both give the same result.
 
     Args:
         autoscaler: The autoscaler.
@@ -84,17 +86,24 @@ class Controller:
         replicas: int,
         full: bool = False,
     ) -> None:
-        self._autoscaler = autoscaler
-        self._settings = settings
+        self._subject = Subject(
+            autoscaler=autoscaler, settings=settings, meters=pipeline.meters, window=pipeline.window, clock=clock
+        )
         self._pipeline = pipeline
-        self._clock = clock
+        # With the gate, a rescale changes the condition ScaledToZero as well.
+        self._zero = settings.features.scale_to_zero
         self._full = full
+        self._minimum, self._maximum = max(1, autoscaler.minimum), autoscaler.maximum
         self._proposals = Proposals(autoscaler, settings, pipeline, clock)
         self._windows = Windows(autoscaler, settings)
+        self._begun = False
         self._history = History()
-        self._status = _initial_status(autoscaler, settings, replicas)
-        self._known: dict[_Key, tuple[HpaCondition, ...]] = {}
-        self._last: _Key | None = None
+        self._desired = replicas
+        self._conditions = {each.type: each for each in _initial_conditions(autoscaler, settings, replicas)}
+        self._names: dict[int, str] = {}
+        self._active: dict[int, HpaCondition] = {}
+        self._able: dict[Rule | None, HpaCondition] = {}
+        self._limited: dict[_Limited, HpaCondition] = {}
         self.replicas = replicas
         self.actions: list[Action] = []
         self.changes: list[ConditionChange] = []
@@ -108,35 +117,52 @@ class Controller:
         Returns:
             Its numbers; `replicas` has its result.
         """
-        current, autoscaler, key = self.replicas, self._autoscaler, None
-        in_range = 0 < current <= autoscaler.maximum and current >= autoscaler.minimum
-        # The first sync adds a recommendation of its own.
-        begun = self._history.recommendations is not None
-        if not self._full and begun and in_range and not self._pipeline.is_down(now):
-            found = self._proposals.choose(current, now)
+        current = self.replicas
+        if self._begun and not self._full and self._minimum <= current <= self._maximum:
+            found = None if self._pipeline.is_down(now) else self._proposals.choose(current, now)
             if found is not None:
-                wanted, chosen, ratio = found
-                held, desired, key = self._normalize(current, wanted, chosen, now)
-                if desired == current and key in self._known:
-                    self._windows.add(now, wanted)
-                    if key != self._last:
-                        self._repeat(key, now)
-                    return Synced(current, ratio, wanted, held)
-        return self._decide(now, key)
+                synced = self._scale_to(current, found[0], *found[1], now=now)
+                if synced is not None:
+                    return synced
+        return self._decide(now)
 
-    def _normalize(self, current: int, wanted: int, chosen: int, now: int) -> tuple[int, int, _Key]:
-        """Stabilize and limit a proposal as `normalize` does."""
-        autoscaler, behavior = self._autoscaler, self._autoscaler.behavior
+    def _scale_to(self, current: int, chosen: int, wanted: int, ratio: float, rule: Rule, *, now: int) -> Synced | None:
+        """Stabilize and limit a proposal as `normalize` does; return None where conditions are not known."""
         lowest, highest = self._windows.extremes(now, wanted)
-        if behavior is None:
-            held, rule = highest, None if highest == wanted else Rule.SCALE_DOWN_STABILIZED
+        if self._subject.autoscaler.behavior is None:
+            held, stabilized = highest, None if highest == wanted else Rule.SCALE_DOWN_STABILIZED
         else:
-            held, rule = hold(wanted, current, lowest=lowest, highest=highest)
-        if held == current:
-            return held, held, (rule, Rule.WITHIN_RANGE, False, chosen)
+            held, stabilized = hold(wanted, current, lowest=lowest, highest=highest)
+        desired, limited = held, (Rule.WITHIN_RANGE, False)
+        if held != current:
+            desired, limited = self._limit(current, held, now)
+        active, limit = self._active.get(chosen), self._limited.get(limited)
+        able = self._able.get(stabilized)
+        if desired != current:
+            if self._zero:
+                return None
+            able = HpaCondition(_ABLE, "True", _RESCALED, rescale_message(desired))
+        if active is None or limit is None or able is None:
+            return None
+        if desired != current:
+            decided = limited[0] if limited[1] else stabilized or rule
+            reason = rescale_reason(self._names[chosen], wanted, current)
+            self._act(self._moment(now), desired, reason=reason, rule=decided)
+            at = self._subject.clock.at(now)
+            self._history = self._history.with_rescale(desired - current, self._subject.autoscaler.behavior, at)
+        self._windows.add(now, wanted)
+        conditions = self._conditions
+        if conditions[_ABLE] is not able or conditions[_ACTIVE] is not active or conditions[_LIMITED] is not limit:
+            self._show((able, active, limit), now)
+        self._desired = desired
+        return Synced(desired, ratio, wanted, held)
+
+    def _limit(self, current: int, held: int, now: int) -> tuple[int, _Limited]:
+        autoscaler, behavior = self._subject.autoscaler, self._subject.autoscaler.behavior
         minimum, maximum = autoscaler.minimum, autoscaler.maximum
         if behavior is None:
-            limit = apply_limits(current, held, minimum=minimum, maximum=maximum, settings=self._settings)
+            settings = self._subject.settings
+            limit = apply_limits(current, held, minimum=minimum, maximum=maximum, settings=settings)
         else:
             limit = apply_behavior_limits(
                 current,
@@ -145,85 +171,96 @@ class Controller:
                 maximum=maximum,
                 behavior=behavior,
                 history=self._history,
-                now=self._clock.at(now),
+                now=self._subject.clock.at(now),
             )
-        return held, limit.replicas, (rule, limit.rule, limit.replicas != limit.wanted, chosen)
+        return limit.replicas, (limit.rule, limit.replicas != limit.wanted)
 
-    def _repeat(self, key: _Key, now: int) -> None:
-        """Set the conditions that an earlier sync set in the same case."""
-        self._last = key
-        builder = StatusBuilder(self._status.conditions, self._clock.at(now))
-        for each in self._known[key]:
-            builder.set(each.type, each.status, each.reason, each.message)
-        self._carry(now, self._status._replace(conditions=builder.conditions, desired_replicas=self.replicas))
-
-    def _decide(self, now: int, key: _Key | None) -> Synced:
-        decision, history = self._decision(now)
-        trace, current = decision.trace, self.replicas
-        step = trace.stabilization
-        if self._history.recommendations is None and decision.history.recommendations is not None:
-            self._windows.add(now, current)
+    def _decide(self, now: int) -> Synced:
+        """Run a full sync, and learn its conditions."""
+        moment = self._moment(now)
+        decision, _ = moment.decide(self._subject)
+        trace, pending = decision.trace, decision.pending_rescale
+        step, known = trace.stabilization, decision.history.recommendations is not None
+        if known and not self._begun:
+            self._begun = True
+            self._windows.add(now, self.replicas)
         if step is not None:
             self._windows.add(now, step.wanted)
         # The recommendations stay in the windows.
-        self._history = decision.history._replace(recommendations=())
-        self._carry(now, decision.status)
-        self._last = None
-        if decision.rescale:
-            self._scaled(now, decision, history)
-        elif key is not None:
-            self._last = key
-            self._known[key] = tuple(each for each in decision.status.conditions if each.type in _EVERY_SYNC)
-        chosen = trace.chosen
-        ratio = _NAN if chosen is None else getattr(chosen.result, "ratio", _NAN)
+        self._history = decision.history._replace(recommendations=None)
+        self._show(decision.status.conditions, now)
+        self._conditions = {each.type: each for each in decision.status.conditions}
+        self._learn(decision)
+        self._desired = decision.status.desired_replicas
+        if pending is not None:
+            self._act(moment, decision.desired, reason=pending.reason, rule=trace.decided_by)
         wanted, held = (-1, -1) if step is None else (step.wanted, step.replicas)
-        return Synced(decision.desired, ratio, wanted, held)
+        return Synced(decision.desired, _ratio_of(trace), wanted, held)
 
-    def _decision(self, now: int) -> tuple[Decision, History]:
-        """Run a full sync; return its decision and the history that it used."""
-        pods = self._pipeline.pods
-        history = self._history
-        if history.recommendations is not None:
-            history = history._replace(recommendations=self._windows.recommendations(self._clock))
-        snapshot = Snapshot(
-            autoscaler=self._autoscaler,
-            status=self._status,
-            scale=Scale(self.replicas, len(pods), f"app={self._autoscaler.target}"),
-            pods=pods.seen(),
-            metric_values=self._pipeline.read(now),
-        )
-        return decide(snapshot, history, settings=self._settings, now=self._clock.at(now)), history
+    def _learn(self, decision: Decision) -> None:
+        """Keep the conditions that the same outcome sets again."""
+        trace, conditions = decision.trace, self._conditions
+        found, step, limit = trace.combination, trace.stabilization, trace.limit
+        if found is None or found.chosen is None or step is None or limit is None or trace.raised_to_minimum:
+            return
+        self._names[found.chosen] = found.name
+        self._active[found.chosen] = conditions[_ACTIVE]
+        self._limited[limit.rule, limit.replicas != limit.wanted] = conditions[_LIMITED]
+        if not decision.rescale:
+            self._able[step.rule] = conditions[_ABLE]
 
-    def _carry(self, now: int, status: Status) -> None:
-        """Keep the status for the next sync, and note the conditions that it changes."""
-        before = {each.type: (each.status, each.reason) for each in self._status.conditions}
-        for each in status.conditions:
-            if before.get(each.type) != (each.status, each.reason):
+    def _show(self, conditions: Iterable[HpaCondition], now: int) -> None:
+        """Set conditions, and note those whose status or reason changes."""
+        for each in conditions:
+            before = self._conditions.get(each.type)
+            self._conditions[each.type] = each
+            if before is None or before.reason != each.reason or before.status != each.status:
                 change = ConditionChange(
                     time=now / SECOND, type=each.type, status=each.status, reason=each.reason, message=each.message
                 )
                 self.changes.append(change)
-        self._status = status
 
-    def _scaled(self, now: int, decision: Decision, history: History) -> None:
-        pending = decision.pending_rescale
+    def _act(self, moment: Moment, desired: int, *, reason: str, rule: Rule) -> None:
         action = Action(
-            time=now / SECOND,
+            time=moment.now / SECOND,
             before=self.replicas,
-            after=decision.desired,
-            reason="" if pending is None else pending.reason,
-            rule=decision.trace.decided_by.value,
-            explanation=Explained(decision, history, self._settings),
+            after=desired,
+            reason=reason,
+            rule=rule.value,
+            explanation=Explained(moment, self._subject),
         )
         self.actions.append(action)
-        self.replicas = decision.desired
+        self.replicas = desired
+
+    def _moment(self, now: int) -> Moment:
+        pipeline, pods = self._pipeline, self._pipeline.pods
+        return Moment(
+            now=now,
+            replicas=self.replicas,
+            settled=tuple([pod.seen for pod in pods.settled]),
+            unsettled=tuple([pod.seen for pod in pods.unsettled]),
+            terminating=tuple([pod.seen for pod in pods.terminating.values()]),
+            scrape=pipeline.scrape,
+            outage=pipeline.is_down(now),
+            memory=Memory(
+                conditions=tuple(self._conditions.values()),
+                desired=self._desired,
+                recommendations=self._windows.recommendations() if self._begun else None,
+                scale_ups=self._history.scale_ups,
+                scale_downs=self._history.scale_downs,
+            ),
+        )
 
 
-def _initial_status(autoscaler: Autoscaler, settings: Settings, replicas: int) -> Status:
-    """Return the status at the start; a workload without replicas was scaled to zero by the controller, if it may."""
-    conditions: tuple[HpaCondition, ...] = ()
+def _ratio_of(trace: Trace) -> float:
+    chosen = trace.chosen
+    return chosen.result.ratio if chosen is not None and isinstance(chosen.result, Calculation) else _NAN
+
+
+def _initial_conditions(autoscaler: Autoscaler, settings: Settings, replicas: int) -> tuple[HpaCondition, ...]:
+    """Return the conditions at the start: without replicas, the controller scaled to zero, if it may."""
     features = settings.features
     if replicas == autoscaler.minimum == 0 and features.remembered_zero and features.scale_to_zero:
         message = "the HPA controller scaled the workload to zero"
-        conditions = (HpaCondition("ScaledToZero", "True", "ScaledToZero", message),)
-    return Status(current_replicas=replicas, desired_replicas=replicas, conditions=conditions)
+        return (HpaCondition("ScaledToZero", "True", "ScaledToZero", message),)
+    return ()

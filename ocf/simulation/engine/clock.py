@@ -55,12 +55,3 @@ class Clock:
             time: Microseconds since the start.
         """
         return time - (time + self._offset) % SECOND
-
-    @staticmethod
-    def span(length: int) -> timedelta:
-        """Return a length of time.
-
-        Args:
-            length: Microseconds.
-        """
-        return timedelta(microseconds=length)

@@ -1,10 +1,9 @@
 """Explanations of scaling actions, rendered when they are read."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import overload
 
-from ocf.autoscaling.algorithm import Decision, History, Settings
+from ocf.simulation.engine.moments import Moment, Subject
 
 __all__ = ["Explained"]
 
@@ -15,26 +14,23 @@ class Explained(Sequence[str]):
     A long run has thousands of actions, and few of them are read; so the lines are rendered on first use.
 
     Args:
-        decision: The decision.
-        history: The history that it used.
-        settings: The controller's settings.
+        moment: The instant of the action.
+        subject: What is the same in all syncs.
     """
 
-    __slots__ = ("_decision", "_history", "_lines", "_settings")
+    __slots__ = ("_lines", "_moment", "_subject")
 
-    def __init__(self, decision: Decision, history: History, settings: Settings) -> None:
-        # The trace has all numbers; pods and samples would keep the memory of a whole cluster for each action.
-        slim = replace(decision.snapshot, pods=(), metric_values=())
-        self._decision = decision._replace(snapshot=slim)
-        self._history = history
-        self._settings = settings
+    def __init__(self, moment: Moment, subject: Subject) -> None:
+        self._moment = moment
+        self._subject = subject
         self._lines: tuple[str, ...] | None = None
 
     def _rendered(self) -> tuple[str, ...]:
         if self._lines is None:
             from ocf.autoscaling.explain import explain_decision, render_steps
 
-            explained = explain_decision(self._decision, self._history, settings=self._settings)
+            decision, history = self._moment.decide(self._subject)
+            explained = explain_decision(decision, history, settings=self._subject.settings)
             self._lines = tuple(render_steps(explained))
         return self._lines
 

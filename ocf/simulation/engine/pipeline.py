@@ -6,38 +6,22 @@ are computed once.
 """
 
 from collections import deque
-from collections.abc import Mapping
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final
 
-from ocf.autoscaling.algorithm import MetricValues, Sample, Unavailable
-from ocf.schema.metric_sources import METRIC_SOURCES
+from ocf.autoscaling.algorithm import Sample
 from ocf.simulation.engine.averages import Gauge
 from ocf.simulation.engine.clock import Clock, microseconds
 from ocf.simulation.engine.meters import Meter, amount
 from ocf.simulation.engine.pods import Pods, SimulatedPod
 from ocf.simulation.engine.queue import FluidQueue
+from ocf.simulation.engine.scrapes import Scrape
 from ocf.simulation.scenario import MetricsPipeline, SignalSource
 
-__all__ = ["Pipeline", "Scrape"]
+__all__ = ["Pipeline"]
 
-_REFUSED: Final = "the server is currently unable to handle the request"
-
-
-class Scrape(NamedTuple):
-    """A measurement of the whole workload.
-
-    Args:
-        at: Its instant, in microseconds since the start.
-        values: The value of each metric: of every settled pod, or of the workload; thousandths.
-        apart: The values of the pods that are not settled, by name.
-        lost: The pods whose samples are missing.
-    """
-
-    at: int
-    values: tuple[int, ...]
-    apart: Mapping[str, tuple[int, ...]]
-    lost: tuple[SimulatedPod, ...]
+_NO_PODS: Final[dict[str, tuple[int, ...]]] = {}
+_NONE: Final[frozenset[str]] = frozenset()
 
 
 class Pipeline:
@@ -54,6 +38,7 @@ class Pipeline:
     Attributes:
         meters: The meters of the metrics of the HPA.
         pods: The pods of the workload.
+        window: The length of the window of a sample.
         scrape: The last measurement that can be read.
         due: The instant of the next measurement, or at which the next one can be read.
     """
@@ -74,6 +59,7 @@ class Pipeline:
         "meters",
         "pods",
         "scrape",
+        "window",
     )
 
     def __init__(
@@ -92,6 +78,7 @@ class Pipeline:
         self._clock = clock
         self._period = microseconds(settings.scrape_period)
         self._window = microseconds(settings.window or settings.scrape_period)
+        self.window = settings.window or settings.scrape_period
         self._delay = microseconds(settings.delay)
         self._dropped = settings.dropped
         self._random = Random(f"{seed}/dropped")  # noqa: S311 (a simulation)
@@ -156,39 +143,13 @@ class Pipeline:
             position: Position of the metric in the spec.
         """
         at, apart, lost = self._clock.at(self._clock.stored(self.scrape.at)), self.scrape.apart, self.scrape.lost
-        window = self._clock.span(self._window)
-        return {
-            pod.name: Sample(apart[pod.name][position], at, window)
-            for pod in self.pods.unsettled
-            if pod.name in apart and pod not in lost
-        }
+        names = [pod.name for pod in self.pods.unsettled if pod.name in apart and pod.name not in lost]
+        return {name: Sample(apart[name][position], at, self.window) for name in names}
 
     def lost(self) -> list[str]:
         """Return the names of the settled pods whose samples are missing."""
-        return [pod.name for pod in self.scrape.lost if pod.settled and not pod.deleted]
-
-    def read(self, now: int) -> tuple[MetricValues, ...]:
-        """Return everything that the autoscaler can read, as the metrics APIs return it.
-
-        Args:
-            now: The instant in microseconds.
-        """
-        return tuple(self._values(position, now) for position in range(len(self.meters)))
-
-    def _values(self, position: int, now: int) -> MetricValues:
-        meter = self.meters[position]
-        api = METRIC_SOURCES[meter.metric.type].api
-        if self.is_down(now):
-            return Unavailable(f"unable to fetch metrics from {api} metrics API: {_REFUSED}")
-        value = self.scrape.values[position]
-        if not meter.per_pod:
-            return (value,)
-        at = self._clock.at(self._clock.stored(self.scrape.at))
-        lost = set(self.lost())
-        sample = Sample(value, at, self._clock.span(self._window))
-        found = {pod.name: sample for pod in self.pods.settled if pod.name not in lost}
-        found.update(self.samples(position))
-        return found or Unavailable(f"no metrics returned from {api} metrics API")
+        lost = self.scrape.lost
+        return [pod.name for pod in self.pods.settled if pod.name in lost] if lost else []
 
     def _measure(self, now: int) -> Scrape:
         begin = now - self._window
@@ -197,12 +158,12 @@ class Pipeline:
             gauge.forget(begin)
             level = self._length(meter) if meter.source is SignalSource.QUEUE else gauge.mean(begin, now)
             values.append(amount(meter.idle + meter.slope * level))
-        pods = self.pods
-        measured = [pod for pod in pods.unsettled if pod.started < now] if pods.unsettled else ()
-        apart = {pod.name: self._apart(pod, now) for pod in measured}
-        lost: tuple[SimulatedPod, ...] = ()
+        pods, apart, lost = self.pods, _NO_PODS, _NONE
+        if pods.unsettled:
+            apart = {pod.name: self._apart(pod, now) for pod in pods.unsettled if pod.started < now}
         if self._dropped:
-            lost = tuple(pod for pod in (*pods.settled, *measured) if self._random.random() < self._dropped)
+            names = (*(pod.name for pod in pods.settled), *apart)
+            lost = frozenset(name for name in names if self._random.random() < self._dropped)
         return Scrape(now, tuple(values), apart, lost)
 
     def _apart(self, pod: SimulatedPod, now: int) -> tuple[int, ...]:

@@ -126,10 +126,6 @@ class Pods:
         """Load units per second that the ready pods can serve."""
         return self._workload.capacity * (self.warmth / FULLY_WARM)
 
-    def seen(self) -> tuple[Pod, ...]:
-        """Return all pods as the autoscaler sees them."""
-        return tuple(pod.seen for pod in (*self.settled, *self.unsettled, *self.terminating.values()))
-
     def ready_to_count(self) -> int:
         """Return the number of running and ready pods, including those that are being deleted."""
         return self.ready + sum(pod.warmth > 0 for pod in self.terminating.values())

@@ -14,6 +14,7 @@ from ocf.autoscaling.algorithm import (
     CalculatorInputs,
     PodGroups,
     PodTotals,
+    Rule,
     Settings,
     Unavailable,
     average_of_totals,
@@ -35,7 +36,7 @@ _ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _FULL: Final = 100
 _REMEMBERED: Final = 1 << 16
 
-_Proposal = tuple[int, float]
+_Proposal = tuple[int, float, Rule]
 _Propose = Callable[[int, int], _Proposal | None]
 _Calculate = Callable[[int, PodGroups, int, int], Calculation | Unavailable]
 
@@ -60,7 +61,7 @@ class Proposals:
         self._inputs: dict[int, CalculatorInputs] = {}
         self._metrics = tuple(self._metric(position, meter) for position, meter in enumerate(pipeline.meters))
 
-    def choose(self, current: int, now: int) -> tuple[int, int, float] | None:
+    def choose(self, current: int, now: int) -> tuple[int, _Proposal] | None:
         """Return the chosen proposal.
 
         Args:
@@ -68,19 +69,18 @@ class Proposals:
             now: Time of the sync.
 
         Returns:
-            The replicas, the position of the metric, and its ratio; None if a metric fails or is not alike for pods,
-            so that the sync has to be computed in full.
+            The position of the metric, and its proposal: replicas, ratio and rule; None if a metric fails or has no
+            common value for alike pods, so that the sync has to be computed in full.
         """
-        best, chosen, ratio = 0, -1, 0.0
+        best, chosen = None, 0
         for position, propose in enumerate(self._metrics):
             found = None if propose is None else propose(current, now)
             if found is None:
                 return None
-            # The first of equal proposals counts, as in `choose_proposal`.
-            if best == 0 or found[0] > best:
-                best, ratio = found
-                chosen = position
-        return None if chosen < 0 else (best, chosen, ratio)
+            # The first of equal proposals counts, but any other than 0 counts before 0, as in `choose_proposal`.
+            if best is None or best[0] == 0 or found[0] > best[0]:
+                best, chosen = found, position
+        return None if best is None else (chosen, best)
 
     def _metric(self, position: int, meter: Meter) -> _Propose | None:
         metric, target = meter.metric, meter.metric.target
@@ -138,7 +138,7 @@ class Proposals:
             result = calculate(current, groups, usage, samples)
             if isinstance(result, Unavailable):
                 return None
-            found = (result.replicas, result.ratio)
+            found = (result.replicas, result.ratio, result.rule)
             if key is not None:
                 if len(remembered) >= _REMEMBERED:
                     remembered.clear()
@@ -167,14 +167,14 @@ class Proposals:
         def propose(current: int, _now: int) -> _Proposal | None:
             value = pipeline.scrape.values[position]
             result = from_total(self._shared(current), value, target, ready=pipeline.pods.ready_to_count())
-            return None if isinstance(result, Unavailable) else (result.replicas, result.ratio)
+            return None if isinstance(result, Unavailable) else (result.replicas, result.ratio, result.rule)
 
         return propose
 
     def _by_replica(self, position: int, target: int) -> _Propose:
         def propose(current: int, _now: int) -> _Proposal | None:
             result = from_total_per_pod(self._shared(current), self._pipeline.scrape.values[position], target)
-            return result.replicas, result.ratio
+            return result.replicas, result.ratio, result.rule
 
         return propose
 

@@ -7,8 +7,8 @@ long the window is.
 
 from collections import deque
 
-from ocf.autoscaling.algorithm import Autoscaler, Recommendation, Settings, downscale_window
-from ocf.simulation.engine.clock import Clock, microseconds
+from ocf.autoscaling.algorithm import Autoscaler, Settings, downscale_window
+from ocf.simulation.engine.clock import microseconds
 
 __all__ = ["Windows"]
 
@@ -84,10 +84,6 @@ class Windows:
                 low = lowest[0][1]
         return low, high
 
-    def recommendations(self, clock: Clock) -> tuple[Recommendation, ...]:
-        """Return the recommendations that can still count, for a full sync.
-
-        Args:
-            clock: The clock.
-        """
-        return tuple(Recommendation(replicas, clock.at(now)) for now, replicas in self._all)
+    def recommendations(self) -> tuple[tuple[int, int], ...]:
+        """Return time and replicas of the recommendations that can still count."""
+        return tuple(self._all)

@@ -1,0 +1,152 @@
+"""What the autoscaler reads at one instant, kept as cheaply as possible.
+
+Most syncs need counts only. A snapshot of all pods is built where a sync needs one, or when the explanation of an
+action is read, perhaps long after the run.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from ocf.autoscaling.algorithm import (
+    Autoscaler,
+    Decision,
+    History,
+    HpaCondition,
+    MetricValues,
+    Pod,
+    Recommendation,
+    Sample,
+    Scale,
+    ScaleEvent,
+    Settings,
+    Snapshot,
+    Status,
+    Unavailable,
+    decide,
+)
+from ocf.schema.metric_sources import METRIC_SOURCES
+from ocf.simulation.engine.clock import Clock
+from ocf.simulation.engine.meters import Meter
+from ocf.simulation.engine.scrapes import Scrape
+
+__all__ = ["Memory", "Moment", "Subject"]
+
+_REFUSED = "the server is currently unable to handle the request"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is the same in all syncs of a run.
+
+    Args:
+        autoscaler: The autoscaler.
+        settings: The controller's settings.
+        meters: The meters of its metrics.
+        window: The length of the window of a sample.
+        clock: The clock.
+    """
+
+    autoscaler: Autoscaler
+    settings: Settings
+    meters: tuple[Meter, ...]
+    window: timedelta
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What the controller carries from sync to sync.
+
+    Args:
+        conditions: The conditions of the status.
+        desired: The desired replicas of the status.
+        recommendations: Time and replicas of the recommendations; None before the first sync.
+        scale_ups: The scale-ups.
+        scale_downs: The scale-downs.
+    """
+
+    conditions: tuple[HpaCondition, ...]
+    desired: int
+    recommendations: tuple[tuple[int, int], ...] | None
+    scale_ups: tuple[ScaleEvent, ...]
+    scale_downs: tuple[ScaleEvent, ...]
+
+    def history(self, clock: Clock) -> History:
+        """Return the history for a sync.
+
+        Args:
+            clock: The clock.
+        """
+        known = self.recommendations
+        recommendations = None if known is None else tuple(Recommendation(count, clock.at(at)) for at, count in known)
+        return History(recommendations, self.scale_ups, self.scale_downs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """An instant at which the autoscaler syncs.
+
+    Args:
+        now: The instant, in microseconds since the start.
+        replicas: `spec.replicas` of the scale.
+        settled: The pods whose samples are alike.
+        unsettled: The other pods that are not being deleted.
+        terminating: The pods that are being deleted.
+        scrape: The measurement that can be read.
+        outage: Whether no metric can be read.
+        memory: What the controller carries.
+    """
+
+    now: int
+    replicas: int
+    settled: tuple[Pod, ...]
+    unsettled: tuple[Pod, ...]
+    terminating: tuple[Pod, ...]
+    scrape: Scrape
+    outage: bool
+    memory: Memory
+
+    def decide(self, subject: Subject) -> tuple[Decision, History]:
+        """Run a full sync.
+
+        Args:
+            subject: What is the same in all syncs.
+
+        Returns:
+            The decision, and the history that it used.
+        """
+        history = self.memory.history(subject.clock)
+        now = subject.clock.at(self.now)
+        return decide(self.snapshot(subject), history, settings=subject.settings, now=now), history
+
+    def snapshot(self, subject: Subject) -> Snapshot:
+        """Return everything that the controller reads.
+
+        Args:
+            subject: What is the same in all syncs.
+        """
+        memory, replicas, autoscaler = self.memory, self.replicas, subject.autoscaler
+        return Snapshot(
+            autoscaler=autoscaler,
+            status=Status(current_replicas=replicas, desired_replicas=memory.desired, conditions=memory.conditions),
+            scale=Scale(replicas, len(self.settled) + len(self.unsettled), f"app={autoscaler.target}"),
+            pods=(*self.settled, *self.unsettled, *self.terminating),
+            metric_values=tuple(self._values(subject, position) for position in range(len(subject.meters))),
+        )
+
+    def _values(self, subject: Subject, position: int) -> MetricValues:
+        meter = subject.meters[position]
+        api = METRIC_SOURCES[meter.metric.type].api
+        if self.outage:
+            return Unavailable(f"unable to fetch metrics from {api} metrics API: {_REFUSED}")
+        scrape, clock = self.scrape, subject.clock
+        value = scrape.values[position]
+        if not meter.per_pod:
+            return (value,)
+        alike = Sample(value, clock.at(clock.stored(scrape.at)), subject.window)
+        found = {pod.name: alike for pod in self.settled if pod.name not in scrape.lost}
+        for pod in self.unsettled:
+            values = scrape.apart.get(pod.name)
+            if values is not None and pod.name not in scrape.lost:
+                found[pod.name] = alike._replace(value=values[position])
+        return found or Unavailable(f"no metrics returned from {api} metrics API")

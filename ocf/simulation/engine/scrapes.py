@@ -1,0 +1,23 @@
+"""Measurements of the whole workload."""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+__all__ = ["Scrape"]
+
+
+class Scrape(NamedTuple):
+    """A measurement of the whole workload.
+
+    Args:
+        at: Its instant, in microseconds since the start.
+        values: The value of each metric: of every settled pod, or of the workload; thousandths.
+        apart: The values of the pods that are not settled, by name.
+        lost: The names of the pods whose samples are missing.
+    """
+
+    at: int
+    values: tuple[int, ...]
+    apart: Mapping[str, tuple[int, ...]]
+    lost: AbstractSet[str]
