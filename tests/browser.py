@@ -45,7 +45,7 @@ onload = () => {{
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def chromium() -> str:
     """The program of the browser; skips the test without one."""
     named = os.environ.get("CHROMIUM")
@@ -61,6 +61,16 @@ def chromium() -> str:
 
 def run(chromium: str, folder: Path, *options: str) -> str:
     """Run the browser with a profile of its own; return what it prints."""
+    return _run(chromium, folder, *options).stdout
+
+
+def complaints(chromium: str, folder: Path, address: str) -> tuple[str, list[str]]:
+    """Return the document of a page after its scripts, and the lines that it writes to the console."""
+    done = _run(chromium, folder, "--enable-logging=stderr", "--dump-dom", address)
+    return done.stdout, re.findall(r"^\[.*:CONSOLE.*$", done.stderr, re.MULTILINE)
+
+
+def _run(chromium: str, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     fixed = [
         "--headless",
         "--no-sandbox",
@@ -69,8 +79,7 @@ def run(chromium: str, folder: Path, *options: str) -> str:
         "--host-resolver-rules=MAP * ~NOTFOUND",
     ]
     command = [chromium, *fixed, f"--user-data-dir={folder / 'profile'}", *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)  # noqa: S603 (ours)
-    return done.stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)  # noqa: S603 (ours)
 
 
 def measured(chromium: str, folder: Path, page: str, width: int, scheme: str) -> Any:

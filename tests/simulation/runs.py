@@ -2,10 +2,14 @@
 
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from math import nan
 from typing import Any, Final
 
-from ocf.simulation import Action, Columns, SimulationResult
+from ocf.simulation import Action, Columns, ConditionChange, Scenario, SimulationResult
+from ocf.simulation.report import Reported
+from ocf.simulation.scenario import Objectives, Workload
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _FLOATS: Final = ("time", "load", "capacity", "served", "queue", "dropped", "utilization")
@@ -39,3 +43,72 @@ def run(
 
 def scaled(time: float, before: int, after: int, reason: str = "cpu resource utilization above target") -> Action:
     return Action(time=time, before=before, after=after, reason=reason, rule="Total")
+
+
+def day(rows: int = 240, *, name: str = "web", more: int = 0) -> SimulationResult:
+    """Return a run of some rows of 15 seconds, with a load that rises and falls, and all kinds of data.
+
+    Args:
+        rows: Number of rows.
+        name: Name of the scenario.
+        more: Replicas more than the load needs.
+    """
+    times = [15.0 * row for row in range(rows)]
+    loads = [abs(row % 120 - 60) * 1.5 + row * 7 % 13 for row in range(rows)]
+    needed = [max(1, -int(-load // 10)) for load in loads]
+    replicas = [needed[max(0, row - 4)] + more for row in range(rows)]
+    queue = [max(0.0, (load - 10 * pods) * 15) for load, pods in zip(loads, replicas, strict=True)]
+    actions = [
+        Action(
+            time=times[row],
+            before=replicas[row - 1],
+            after=replicas[row],
+            reason="cpu resource utilization (percentage of request) above target"
+            if replicas[row] > replicas[row - 1]
+            else "All metrics below target",
+            rule="Total",
+            explanation=(f"usage / target = {loads[row]:.1f} / 7 <pods>", f"desired {replicas[row]}"),
+        )
+        for row in range(1, rows)
+        if replicas[row] != replicas[row - 1]
+    ]
+    changes = [
+        ConditionChange(time=0, type="AbleToScale", status="True", reason="ReadyForNewScale", message=""),
+        ConditionChange(time=0, type="ScalingActive", status="True", reason="ValidMetricFound", message=""),
+        ConditionChange(time=0, type="ScalingLimited", status="False", reason="DesiredWithinRange", message=""),
+        ConditionChange(time=rows * 5, type="ScalingLimited", status="True", reason="TooFewReplicas", message=""),
+        ConditionChange(
+            time=rows * 7, type="ScalingActive", status="False", reason="FailedGetResourceMetric", message=""
+        ),
+    ]
+    made = run(
+        times,
+        duration=rows * 15.0,
+        actions=actions,
+        load=loads,
+        capacity=[10 * pods for pods in replicas],
+        served=[min(load, 10 * pods) for load, pods in zip(loads, replicas, strict=True)],
+        queue=queue,
+        demand=needed,
+        ready=replicas,
+        starting=[row % 3 for row in range(rows)],
+        terminating=[row % 2 for row in range(rows)],
+        utilization=[
+            nan if row % 50 == 7 else load / pods / 7
+            for row, (load, pods) in enumerate(zip(loads, replicas, strict=True))
+        ],
+        wanted=[-1 if row % 50 == 7 else pods for row, pods in enumerate(needed)],
+    )
+    return replace(made, name=name, condition_changes=tuple(changes), syncs=rows, bounds=(1, 12))
+
+
+def reported(result: SimulationResult, **objectives: Any) -> Reported:
+    """Return a run with its measures and verdicts."""
+    scenario = Scenario(
+        name=result.name,
+        hpa={},
+        workload=Workload(capacity=10),
+        load={"type": "Steady", "rate": 1},
+        objectives=Objectives(**objectives),
+    )
+    return Reported.of(result, scenario)

@@ -1,8 +1,10 @@
-"""A self-contained HTML page: it has no script and loads nothing, and its policy forbids both.
+"""A self-contained HTML page: it loads nothing, and its policy forbids that and any script but its own.
 
 It is readable on a screen of 390 pixels, in the dark scheme, and in print.
 """
 
+from base64 import b64encode
+from hashlib import sha256
 from html import escape
 from typing import Final
 
@@ -41,29 +43,39 @@ _PAGE: Final = """\
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'{policy}">
 <title>{title}</title>
 <style>
 {style}</style>
 </head>
 <body>
 {body}
-</body>
+{scripts}</body>
 </html>
 """
 
 
-def html_page(*, title: str, body: str, marks: str = "") -> str:
+def html_page(*, title: str, body: str, marks: str = "", script: str = "", data: str = "") -> str:
     """Return a page.
 
     Args:
         title: Its title, as text.
         body: Its body, as HTML.
         marks: Style of what only this page shows.
+        script: JavaScript, the only one that the policy of the page allows; without it, the page has none.
+        data: JSON for the script, in the element with the identifier `data`.
 
     Example:
         >>> page = html_page(title="1 < 2", body="<main>yes</main>")
         >>> page.startswith("<!doctype html>"), "<title>1 &lt; 2</title>" in page
         (True, True)
     """
-    return _PAGE.format(title=escape(title), style=COLOURS + marks + _STYLE, body=body)
+    policy = scripts = ""
+    if script:
+        digest = b64encode(sha256(script.encode()).digest()).decode()
+        policy = f"; script-src 'sha256-{digest}'"
+        # In a script element, no text ends with it but its end tag.
+        safe = data.replace("<", "\\u003c")
+        scripts = f'<script type="application/json" id="data">{safe}</script>\n<script>{script}</script>\n'
+    style = COLOURS + marks + _STYLE
+    return _PAGE.format(title=escape(title), style=style, body=body, policy=policy, scripts=scripts)

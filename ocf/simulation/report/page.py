@@ -1,0 +1,243 @@
+"""The report of simulated runs as one self-contained page, with charts that zoom.
+
+It loads nothing. It is readable on a screen of 390 pixels, in the dark scheme and in print, and each chart has a table
+with the same values.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from html import escape
+from importlib.resources import files
+from itertools import groupby
+from typing import Any, Final
+
+from ocf.autoscaling.explain.html_page import html_page
+from ocf.simulation.measures import MEASURES, Measure, duration_text, value_text
+from ocf.simulation.report.charts import Chart, charts_of
+from ocf.simulation.report.reported import Reported
+from ocf.simulation.report.series import MOST_ROWS, Sampled, sampled
+from ocf.simulation.report.tables import best, chart_table, moment
+from ocf.simulation.result import Action, SimulationResult
+
+__all__ = ["to_html"]
+
+_FIRST: Final = ("overload_time", "latency_p95", "dropped_share", "pod_hours", "cost", "scaling_actions")
+_TOOLS: Final = (("in", "Zoom in"), ("out", "Zoom out"), ("earlier", "Earlier"), ("later", "Later"), ("all", "All"))
+_MOST_ACTIONS: Final = 100
+_MOST_STORED: Final = 20_000
+"""Actions in a page; later ones are left out."""
+_MOST_EXPLAINED: Final = 400_000
+"""Characters of explanations in a page; the explanations of later actions are left out."""
+_ARROW: Final = "→"
+
+
+def to_html(runs: Sequence[Reported]) -> str:
+    """Render runs as a page.
+
+    Args:
+        runs: One run; or several to compare, of which the first is the baseline.
+
+    Returns:
+        An HTML document with everything that it needs; equal runs give equal documents.
+    """
+    first = runs[0]
+    most = MOST_ROWS if len(runs) == 1 else max(MOST_ROWS // 8, MOST_ROWS // len(runs))
+    samples = [sampled(each.result.columns, each.result.duration, most=most) for each in runs]
+    charts = charts_of(runs)
+    title = first.name if len(runs) == 1 else " / ".join(each.name for each in runs)
+    body = [
+        f"<main>\n<header><h1>{escape(title)}</h1>\n<p class='at'>{escape(_subtitle(first.result))}</p></header>",
+        *_notes(runs),
+        *(_cards(first) if len(runs) == 1 else ()),
+        *_verdicts(runs),
+        *(_measures(runs) if len(runs) > 1 else ()),
+        _tools(),
+        *(_figure(number, chart, runs, samples) for number, chart in enumerate(charts)),
+        *(_actions(first.result) if len(runs) == 1 else ()),
+        *(_measures(runs) if len(runs) == 1 else ()),
+        "</main>",
+    ]
+    return html_page(
+        title=f"{title}: simulation",
+        body="\n".join(body),
+        marks=_part("charts.css"),
+        script=_part("charts.js"),
+        data=_data(runs, samples, charts),
+    )
+
+
+@cache
+def _part(name: str) -> str:
+    return files("ocf.simulation.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _subtitle(result: SimulationResult) -> str:
+    start = f"{result.start:%Y-%m-%d %H:%M:%S}"
+    return f"Simulation of {duration_text(result.duration)} from {start} UTC, {result.syncs} syncs"
+
+
+def _notes(runs: Sequence[Reported]) -> Iterator[str]:
+    lowest, highest = runs[0].result.bounds
+    if len(runs) == 1:
+        yield f"<p>minReplicas {lowest}, maxReplicas {highest}.</p>"
+    yield (
+        "<p>The demand is the smallest number of warm pods that serve the load within"
+        f" {runs[0].target_utilization * 100:g} % of their capacity.</p>"
+    )
+
+
+def _cards(run: Reported) -> Iterator[str]:
+    cells = "".join(
+        f"<div><dt>{escape(MEASURES[name].title)}</dt><dd>{escape(_text(run, name))}</dd></div>"
+        for name in _FIRST
+        if name in run.result.measures and (name != "cost" or run.result.measures[name])
+    )
+    yield f"<dl>{cells}</dl>"
+
+
+def _text(run: Reported, name: str) -> str:
+    value = run.result.measures.get(name)
+    return "–" if value is None else value_text(name, value, currency=run.currency)  # noqa: RUF001 (a dash for none)
+
+
+def _verdicts(runs: Sequence[Reported]) -> Iterator[str]:
+    for run in runs:
+        items = "".join(
+            f'<li class="{"met" if each.met else "missed"}">{escape(each.objective)}: {escape(each.found)},'
+            f" {'met' if each.met else 'missed'}</li>"
+            for each in run.verdicts
+        )
+        if items:
+            name = f" of {run.name}" if len(runs) > 1 else ""
+            yield f"<section><h2>Objectives{escape(name)}</h2><ul>{items}</ul></section>"
+
+
+def _tools() -> str:
+    buttons = "".join(f'<button type="button" data-command="{name}">{text}</button>' for name, text in _TOOLS)
+    return (
+        f'<div class="tools" role="toolbar" aria-label="Range of the charts">{buttons}<span id="range"></span></div>\n'
+        "<p class='at'>Drag over a chart to zoom in. A legend entry hides its line.</p>\n"
+        "<noscript><p>The charts need JavaScript; the tables below them do not.</p></noscript>"
+    )
+
+
+def _figure(number: int, chart: Chart, runs: Sequence[Reported], samples: Sequence[Sampled]) -> str:
+    identifier = f"chart{number}"
+    entries = "".join(
+        f'<li><button type="button" data-series="{which}" aria-pressed="true">'
+        f'<svg viewBox="0 0 24 12" aria-hidden="true"><path class="series {entry.style}" d="M0 6H24"/></svg>'
+        f'{escape(entry.name)}</button> <output data-series="{which}"></output></li>'
+        for which, entry in enumerate(chart.series)
+    ) or "".join(
+        f'<li>{escape(band.name)} <output data-series="{which}"></output></li>'
+        for which, band in enumerate(chart.bands)
+    )
+    marks = "".join(
+        f'<li><svg viewBox="0 0 24 12" class="plot" aria-hidden="true"><path class="mark" d="M0 6H24"/></svg>'
+        f"{escape(mark.name)}</li>"
+        for mark in chart.marks
+    )
+    return (
+        f'<section>\n<h2>{escape(chart.title)}</h2>\n<figure data-chart="{number}">'
+        f'<svg class="plot" role="img" tabindex="0" aria-labelledby="{identifier}-title {identifier}-text">'
+        f'<title id="{identifier}-title">{escape(chart.title)}</title>'
+        f'<desc id="{identifier}-text">{escape(chart.description)} The table below has its values.</desc></svg>\n'
+        f'<figcaption><output class="moment"></output><ul class="legend">{entries}{marks}</ul></figcaption></figure>\n'
+        f"{chart_table(chart, runs, samples)}</section>"
+    )
+
+
+def _actions(result: SimulationResult) -> Iterator[str]:
+    head = "".join(f'<th scope="col">{text}</th>' for text in ("time (UTC)", "replicas", "reason"))
+    rows = "".join(
+        f"<tr><td>{moment(result, each.time)}</td><td>{each.before} {_ARROW} {each.after}</td>"
+        f"<td>{escape(each.reason)}</td></tr>"
+        for each in result.actions[:_MOST_ACTIONS]
+    )
+    yield (
+        f'<section>\n<h2>Scaling actions</h2>\n<p id="shown">{min(_MOST_ACTIONS, len(result.actions))} of'
+        f' {len(result.actions)} scaling actions.</p>\n<table id="actions"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></section>"
+    )
+
+
+def _measures(runs: Sequence[Reported]) -> Iterator[str]:
+    names = "".join(f'<th scope="col">{escape(each.name if len(runs) > 1 else "value")}</th>' for each in runs)
+    bodies = "".join(
+        f'<tbody><tr><th scope="rowgroup" colspan="{len(runs) + 1}">{str(group).capitalize()}</th></tr>'
+        f"{''.join(_measure_row(each, runs) for each in members)}</tbody>"
+        for group, members in groupby(_present(runs), key=lambda each: each.group)
+    )
+    yield (
+        '<section>\n<h2>Measures</h2>\n<div class="scroll"><table class="measures"><thead><tr>'
+        f'<th scope="col">measure</th>{names}</tr></thead>{bodies}</table></div>\n</section>'
+    )
+
+
+def _present(runs: Sequence[Reported]) -> list[Measure]:
+    return [each for each in MEASURES.values() if any(each.name in run.result.measures for run in runs)]
+
+
+def _measure_row(measure: Measure, runs: Sequence[Reported]) -> str:
+    winners = best(measure, [each.result.measures.get(measure.name) for each in runs])
+    cells = "".join(
+        f"<td{' class=best' if which in winners else ''}>{escape(_text(each, measure.name))}</td>"
+        for which, each in enumerate(runs)
+    )
+    heading = f"{escape(measure.title)}<small>{escape(measure.definition)}</small>"
+    return f'<tr><th scope="row">{heading}</th>{cells}</tr>'
+
+
+def _data(runs: Sequence[Reported], samples: Sequence[Sampled], charts: Sequence[Chart]) -> str:
+    texts: dict[str, int] = {}
+    needed = {(series.run, series.key) for chart in charts for series in chart.series}
+    data = {
+        "start": runs[0].result.start.timestamp(),
+        "end": max(each.result.duration for each in runs),
+        "runs": [
+            {
+                "times": [_whole(round(time, 3)) for time in sample.times],
+                "low": {key: _whole_values(values) for key, values in sample.low.items() if (number, key) in needed},
+                "high": {key: _whole_values(values) for key, values in sample.high.items() if (number, key) in needed},
+                "end": run.result.duration,
+            }
+            for number, (run, sample) in enumerate(zip(runs, samples, strict=True))
+        ],
+        "charts": [_chart_data(chart) for chart in charts],
+        "actions": list(_action_data(runs[0].result.actions[:_MOST_STORED], texts)) if len(runs) == 1 else [],
+        "count": len(runs[0].result.actions),
+    }
+    return json.dumps({**data, "texts": list(texts)}, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _chart_data(chart: Chart) -> Mapping[str, Any]:
+    series = [{"run": each.run, "key": each.key, "style": each.style} for each in chart.series]
+    bands = [{"name": each.name, "changes": [list(change) for change in each.changes]} for each in chart.bands] or None
+    return {"series": series, "marks": [asdict(each) for each in chart.marks], "whole": chart.whole, "bands": bands}
+
+
+def _action_data(actions: Sequence[Action], texts: dict[str, int]) -> Iterator[list[Any]]:
+    """Yield the actions; equal texts are stored once."""
+    length = 0
+    for action in actions:
+        data: list[Any] = [
+            _whole(round(action.time, 3)),
+            action.before,
+            action.after,
+            texts.setdefault(action.reason, len(texts)),
+        ]
+        length += sum(len(line) for line in action.explanation if line not in texts)
+        if length <= _MOST_EXPLAINED:
+            data.append([texts.setdefault(line, len(texts)) for line in action.explanation])
+        yield data
+
+
+def _whole(value: float | None) -> float | None:
+    """Return a whole number without `.0`, which is shorter."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _whole_values(values: Sequence[float | None]) -> list[float | None]:
+    return [_whole(value) for value in values]

@@ -1,0 +1,46 @@
+"""A run with what a report has to know of its scenario."""
+
+from dataclasses import dataclass
+
+from ocf.simulation.measures import Verdict, verdicts, with_measures
+from ocf.simulation.result import SimulationResult
+from ocf.simulation.scenario import Scenario
+
+__all__ = ["Reported"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """A run to report.
+
+    Args:
+        name: Its name in the report.
+        result: The run, with its measures.
+        verdicts: Verdicts on the objectives.
+        currency: Currency of prices.
+        target_utilization: Share of the capacity of a pod that defines the demand.
+    """
+
+    name: str
+    result: SimulationResult
+    verdicts: tuple[Verdict, ...] = ()
+    currency: str = ""
+    target_utilization: float = 1.0
+
+    @classmethod
+    def of(cls, result: SimulationResult, scenario: Scenario, *, name: str | None = None) -> "Reported":
+        """Measure a run and compare it with its objectives.
+
+        Args:
+            result: The run.
+            scenario: The scenario.
+            name: Name in the report; None for that of the scenario.
+        """
+        measured = with_measures(result, scenario)
+        return cls(
+            name=name or scenario.name,
+            result=measured,
+            verdicts=verdicts(measured, scenario),
+            currency=scenario.objectives.prices.currency,
+            target_utilization=scenario.objectives.target_utilization,
+        )

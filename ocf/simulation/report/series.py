@@ -1,0 +1,101 @@
+"""Columns of a run as the data of charts, with a bounded number of rows."""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import fsum, isnan
+
+from ocf.simulation.result import Columns
+
+__all__ = ["MOST_ROWS", "Sampled", "sampled"]
+
+MOST_ROWS = 8_000
+"""Rows of a chart; more of them are merged."""
+
+_DIGITS = 4
+_NAMES = (
+    "load",
+    "capacity",
+    "queue",
+    "dropped",
+    "demand",
+    "replicas",
+    "starting",
+    "ready",
+    "terminating",
+    "utilization",
+    "wanted",
+    "stabilized",
+    "desired",
+)
+
+Value = float | None
+"""A number with few digits; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Rows of charts; each holds until the next one.
+
+    Args:
+        times: Seconds since the start at which a row begins.
+        low: Lowest values of the row by column.
+        high: Highest values of the row by column; a column is missing where no row has two values.
+    """
+
+    times: tuple[float, ...]
+    low: dict[str, tuple[Value, ...]]
+    high: dict[str, tuple[Value, ...]]
+
+
+def sampled(columns: Columns, duration: float, *, most: int = MOST_ROWS) -> Sampled:
+    """Return the rows of charts.
+
+    Up to `most` rows are those of the run. Otherwise rows that begin within the same part of the time are merged, and
+    keep their lowest and highest values, so that no peak is lost.
+
+    Args:
+        columns: The time series.
+        duration: Length of the run in seconds.
+        most: Most rows.
+
+    Example:
+        >>> rows = Columns(time=array("d", range(4)), load=array("d", [1, 9, 2, 3]))
+        >>> found = sampled(rows, 4, most=2)
+        >>> found.times, found.low["load"], found.high["load"]
+        ((0.0, 2.0), (1.0, 2.0), (9.0, 3.0))
+    """
+    time = columns.time
+    if len(time) <= most:
+        begins: Sequence[int] = range(len(time))
+    else:
+        firsts = (bisect_left(time, duration * number / most) for number in range(most))
+        begins = sorted({each for each in firsts if each < len(time)})
+    spans = list(pairwise((*begins, len(time))))
+    low: dict[str, tuple[Value, ...]] = {}
+    high: dict[str, tuple[Value, ...]] = {}
+    for name in _NAMES:
+        column = getattr(columns, name)
+        if not len(column):
+            continue
+        parts = _parts(column, spans)
+        low[name] = tuple(_short(min(part)) if part else None for part in parts)
+        if len(spans) < len(time):
+            highest = tuple(_short(max(part)) if part else None for part in parts)
+            if highest != low[name]:
+                high[name] = highest
+    return Sampled(tuple(time[begin] for begin in begins), low, high)
+
+
+def _parts(column: "array[float]", spans: Iterable[tuple[int, int]]) -> list[Sequence[float]]:
+    """Return the values of each span, without those that stand for none."""
+    parts = [column[begin:end] for begin, end in spans]
+    if column.typecode == "q":
+        return [[each for each in part if each >= 0] for part in parts] if min(column) < 0 else [*parts]
+    return [[each for each in part if not isnan(each)] for part in parts] if isnan(fsum(column)) else [*parts]
+
+
+def _short(value: float) -> float:
+    return value if isinstance(value, int) else float(f"{value:.{_DIGITS}g}")

@@ -1,0 +1,127 @@
+"""The page of a report: what it contains, and that it is bounded."""
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ocf.simulation import SimulationResult
+from ocf.simulation.measures import MEASURES
+from ocf.simulation.report import to_html
+from ocf.simulation.report.series import MOST_ROWS
+from tests.simulation.runs import day, reported
+
+
+def data_of(page: str) -> Any:
+    [found] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    return json.loads(found)
+
+
+def test_the_page_loads_nothing_and_allows_only_its_script() -> None:
+    page = to_html([reported(day())])
+    assert re.findall(r'(?:src|href|action)="', page) == []
+    assert set(re.findall(r"https?://[^\s\"']+", page)) == {"http://www.w3.org/2000/svg"}
+    [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert re.fullmatch(r"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-[\w+/]+='", policy)
+
+
+def test_equal_runs_give_equal_pages() -> None:
+    assert to_html([reported(day())]) == to_html([reported(day())])
+
+
+@pytest.mark.parametrize("text", ["</script><script>alert(1)</script>", "<b>", "<!--", "&amp;", '"'])
+def test_text_is_never_markup(text: str) -> None:
+    result = day(40)
+    named = replace(result, name=text, actions=tuple(replace(each, reason=text) for each in result.actions))
+    page = to_html([reported(named)])
+    plain = to_html([reported(replace(result, name="web"))])
+    assert page.count("<script") == plain.count("<script")
+    assert page.count("<!--") == page.count("<b>") == 0
+    assert text in data_of(page)["texts"]
+
+
+def test_every_measure_is_shown_with_its_definition() -> None:
+    result = reported(day(), latency={"at_most": "1s"})
+    page = to_html([result])
+    assert list(result.result.measures) == list(MEASURES)
+    assert all(each.title in page and each.definition in page for each in MEASURES.values())
+
+
+def test_objectives_have_a_verdict() -> None:
+    page = to_html([reported(day(), overload_time=0.02, pod_hours=1000)])
+    assert re.findall(r'<li class="(\w+)">([^<]*)</li>', page) == [
+        ("missed", "overload time at most 2 %: 32.9 %, missed"),
+        ("met", "pod hours at most 1 000: 7.071, met"),
+    ]
+
+
+def test_every_chart_has_a_title_a_description_and_a_table() -> None:
+    page = to_html([reported(day())])
+    titles = re.findall(r"<title id=\"chart\d+-title\">([^<]+)</title><desc [^>]*>[^<]+</desc>", page)
+    assert titles == [
+        "Load and capacity, load units per second",
+        "Replicas",
+        "Pods",
+        "Utilization of the target",
+        "Queue, load units",
+        "Conditions",
+    ]
+    assert re.findall(r"<summary>(.*?) as a table</summary>", page) == titles
+
+
+def test_the_table_of_a_chart_has_the_range_of_each_part() -> None:
+    page = to_html([reported(replace(day(12), duration=1200.0))])
+    [table] = re.findall(r"<summary>Pods as a table</summary>.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
+    first, *_, last = re.findall(r"<tr>(.*?)</tr>", table)
+    assert re.findall(r"<td>(.*?)</td>", first) == ["01-01 00:00:00", "9 to 10", "0 to 2", "0 to 1"]
+    assert re.findall(r"<td>(.*?)</td>", last)[0] == "01-01 00:18:20"
+
+
+def test_actions_have_their_reason_and_explanation() -> None:
+    data = data_of(to_html([reported(day())]))
+    time, before, after, reason, lines = data["actions"][0]
+    action = day().actions[0]
+    assert (time, before, after, data["texts"][reason]) == (action.time, action.before, action.after, action.reason)
+    assert [data["texts"][each] for each in lines] == list(action.explanation)
+
+
+def test_a_long_run_stays_small() -> None:
+    """22 days of 15 seconds: 126 605 syncs."""
+    page = to_html([reported(day(126_605))])
+    assert len(page.encode()) < 2_000_000
+    data = data_of(page)
+    assert len(data["runs"][0]["times"]) == MOST_ROWS
+    assert (len(data["actions"]), data["count"]) == (20_000, len(day(126_605).actions))
+
+
+def compared(*more: int) -> str:
+    return to_html([reported(day(name=f"web+{each}", more=each)) for each in more])
+
+
+def test_compared_runs_share_charts() -> None:
+    data = data_of(compared(0, 1, 3))
+    assert [[(each["run"], each["key"]) for each in chart["series"]] for chart in data["charts"]] == [
+        [(0, "load")],
+        *([(run, key) for run in range(3)] for key in ("replicas", "ready", "utilization", "queue")),
+    ]
+    assert [sorted(run["low"]) for run in data["runs"]] == [
+        ["load", "queue", "ready", "replicas", "utilization"],
+        ["queue", "ready", "replicas", "utilization"],
+        ["queue", "ready", "replicas", "utilization"],
+    ]
+
+
+def test_the_best_of_compared_runs_is_marked() -> None:
+    page = compared(0, 1, 3)
+    [row] = re.findall(r"<tr><th scope=\"row\">pod-hours.*?</tr>", page)
+    assert [bool(each) for each in re.findall(r"<td( class=best)?>", row)] == [True, False, False]
+    [row] = re.findall(r"<tr><th scope=\"row\">longest queue.*?</tr>", page)
+    assert [bool(each) for each in re.findall(r"<td( class=best)?>", row)] == [False, True, True]
+
+
+def test_runs_under_different_loads_show_both() -> None:
+    other: SimulationResult = replace(day(), columns=replace(day().columns, load=day().columns.capacity))
+    data = data_of(to_html([reported(day()), reported(other)]))
+    assert [(each["run"], each["key"]) for each in data["charts"][0]["series"]] == [(0, "load"), (1, "load")]
