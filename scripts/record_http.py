@@ -4,7 +4,8 @@
 
 Three files are written to `tests/embedded/http/recorded`. `tables.json`: objects in many states, and the cells in
 which the server shows them. `refusals.json`: requests that make no sense, and what comes back. `options.json`:
-options in queries and bodies of deletes, most of them invalid. The requests are beside them in `asked.json`. The objects are not deleted, so use a server that can be thrown away.
+options in queries and bodies of deletes, most of them invalid. The requests are beside them in `asked.json`. The
+objects are not deleted, so use a server that can be thrown away.
 """
 
 import argparse
