@@ -53,12 +53,8 @@ rules = st.fixed_dictionaries(
     },
 )
 behaviors = st.none() | st.fixed_dictionaries({}, optional={"scaleUp": rules, "scaleDown": rules})
-delays = st.builds(
-    lambda mean, spread: {"mean": f"{mean}s", "spread": f"{spread}ms"}, seconds, st.integers(0, 20_000)
-)
-loads = st.lists(
-    st.tuples(st.integers(1, 60_000), st.floats(0, 200, allow_subnormal=False)), min_size=1, max_size=12
-)
+delays = st.builds(lambda mean, spread: {"mean": f"{mean}s", "spread": f"{spread}ms"}, seconds, st.integers(0, 20_000))
+loads = st.lists(st.tuples(st.integers(1, 60_000), st.floats(0, 200, allow_subnormal=False)), min_size=1, max_size=12)
 
 
 @st.composite
