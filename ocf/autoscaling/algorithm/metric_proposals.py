@@ -189,7 +189,7 @@ def _resource(metric: Metric, values: MetricValues, inputs: CalculatorInputs, _n
     else:
         name = f"{resource} {'' if whole else 'container '}resource utilization (percentage of request)"
     binary = inputs.settings.features.binary_memory
-    status = MetricStatus(metric, result.utilization, result.measured, binary_memory=binary)
+    status = MetricStatus(metric, result.utilization, result.measured, None, binary)
     return MetricOutcome(metric, name, result, status)
 
 

@@ -199,18 +199,8 @@ def utilization_of_totals(
         replicas, rule = _propose_after_filling(inputs, first, filled, counted)
     else:
         replicas, rule = _propose(inputs, first, groups)
-    return Calculation(
-        replicas=replicas,
-        rule=rule,
-        ratio=first,
-        measured=divide(usage, known),
-        utilization=utilization,
-        groups=groups,
-        usage=usage,
-        requests=total,
-        filled=filled,
-        counted=counted,
-    )
+    measured = divide(usage, known)
+    return Calculation(replicas, rule, first, measured, utilization, groups, usage, total, filled, counted)
 
 
 def from_average(
@@ -256,16 +246,7 @@ def average_of_totals(
         replicas, rule = _propose_after_filling(inputs, first, filled, counted)
     else:
         replicas, rule = _propose(inputs, first, groups)
-    return Calculation(
-        replicas=replicas,
-        rule=rule,
-        ratio=first,
-        measured=average,
-        groups=groups,
-        usage=usage,
-        filled=filled,
-        counted=counted,
-    )
+    return Calculation(replicas, rule, first, average, None, groups, usage, None, filled, counted)
 
 
 def from_total(

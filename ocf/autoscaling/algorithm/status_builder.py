@@ -80,14 +80,15 @@ class StatusBuilder:
         Args:
             kind: Its type.
             status: `True` or `False`.
-            reason: The reason, one word.
+            reason: The reason, one word, or a rule whose value it is.
             message: The message, a sentence.
         """
         known = self._conditions.get(kind)
         if known is not None and known.status == status and known.message == message and known.reason == reason:
             return
         since = self.now if known is None else transition_time(status, self.now, stored=(known.status, known.since))
-        self._conditions[kind] = HpaCondition(kind, status, reason, message, since)
+        # A rule is its own reason, and a manifest has plain strings.
+        self._conditions[kind] = HpaCondition(kind, status, str(reason), message, since)
 
     def remove(self, kind: str) -> None:
         """Remove a condition if it exists.
