@@ -38,7 +38,7 @@ omitted.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -301,6 +301,7 @@ class ApiError(OcfError):
         reason: The `reason` of the Status, for example `NotFound`.
         causes: The causes of the Status.
         retry_after: Seconds that the API server asks the client to wait, or None.
+        subject: The details of the Status that name the object: `name`, `group`, `kind`, `uid`.
     """
 
     def __init__(
@@ -311,12 +312,14 @@ class ApiError(OcfError):
         reason: str = "",
         causes: Iterable[StatusCause] = (),
         retry_after: float | None = None,
+        subject: Mapping[str, str] | None = None,
     ) -> None:
         self.message = message
         self.code = code
         self.reason = reason
         self.causes = tuple(causes)
         self.retry_after = retry_after
+        self.subject = dict(subject or {})
         super().__init__(message)
 
 
@@ -375,6 +378,7 @@ def api_error(
     reason: str = "",
     causes: Iterable[StatusCause] = (),
     retry_after: float | None = None,
+    subject: Mapping[str, str] | None = None,
 ) -> ApiError:
     r"""Return the `ApiError` whose class matches an HTTP status and a Status reason.
 
@@ -384,6 +388,7 @@ def api_error(
         reason: The `reason` of the Status.
         causes: The causes of the Status.
         retry_after: Seconds that the API server asks the client to wait, or None.
+        subject: The details of the Status that name the object: `name`, `group`, `kind`, `uid`.
 
     Returns:
         An error for the caller to raise; the arguments are its attributes.
@@ -398,7 +403,7 @@ def api_error(
         kind = ServerError
     else:
         kind = _CLASS_OF_CODE.get(code, BadRequestError)
-    return kind(message, code=code, reason=reason, causes=causes, retry_after=retry_after)
+    return kind(message, code=code, reason=reason, causes=causes, retry_after=retry_after, subject=subject)
 
 
 def leaf_errors(error: BaseException) -> Iterator[BaseException]:

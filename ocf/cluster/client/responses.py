@@ -29,6 +29,7 @@ NO_STATUS_MESSAGE: Final = "without a Status that gives the reason"
 """End of the message of an error for which the server sent no message."""
 
 _NOT_FOUND = 404
+_SUBJECT: Final = ("name", "group", "kind", "uid")
 
 
 class UnknownPathError(NotFoundError):
@@ -88,6 +89,7 @@ def status_error(
         reason=str(status.get("reason") or ""),
         causes=_causes(details.get("causes")),
         retry_after=retry_after,
+        subject={name: value for name in _SUBJECT if isinstance(value := details.get(name), str) and value},
     )
     return as_client_error(error)
 

@@ -8,25 +8,11 @@ events, so they are the same here.
 from typing import Final
 
 from ocf.cluster.client.responses import NO_STATUS_MESSAGE
+from ocf.cluster.generic_messages import generic_message
 from ocf.errors import ApiError, api_error
 
 __all__ = ["with_client_message"]
 
-_SENTENCES: Final = {
-    400: "the server rejected our request for an unknown reason",
-    401: "the server has asked for the client to provide credentials",
-    403: "unknown",
-    404: "the server could not find the requested resource",
-    405: "the server does not allow this method on the requested resource",
-    406: "the server was unable to respond with a content type that the client supports",
-    409: "the server reported a conflict",
-    415: "unknown",
-    422: "the server rejected our request due to an error in our request",
-    429: "the server has received too many requests and has asked us to try again later",
-    503: "the server is currently unable to handle the request",
-    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
-}
-_FIRST_SERVER_CODE: Final = 500
 _REFUSED: Final = range(300, 600)
 
 
@@ -49,13 +35,7 @@ def with_client_message(error: ApiError, path: str, *subject: str) -> ApiError:
     if error.code not in _REFUSED:
         return error
     if error.message.endswith(NO_STATUS_MESSAGE):
-        message = f"{_sentence(error.code)} ({' '.join(['get', *filter(None, subject)])})"
+        message = f"{generic_message(error.code)} ({' '.join(['get', *filter(None, subject)])})"
     else:
         message = error.message.removeprefix(f"GET {path}: ")
     return api_error(message, code=error.code, reason=error.reason, causes=error.causes, retry_after=error.retry_after)
-
-
-def _sentence(code: int) -> str:
-    if code not in _SENTENCES and code >= _FIRST_SERVER_CODE:
-        return 'an error on the server ("unknown") has prevented the request from succeeding'
-    return _SENTENCES.get(code, f"the server responded with the status code {code} but did not return more information")

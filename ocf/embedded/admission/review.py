@@ -172,7 +172,7 @@ def denial(call: WebhookCall, response: Mapping[str, Any]) -> ApiError | None:
         response: Its response.
 
     Returns:
-        The error, with the code, reason and causes of the webhook.
+        The error, with the code, reason and details of the webhook.
     """
     if response.get("allowed"):
         return None
@@ -182,15 +182,17 @@ def denial(call: WebhookCall, response: Mapping[str, Any]) -> ApiError | None:
     explanation = status.get("message") or status.get("reason")
     message = f'admission webhook "{call.name}" denied the request'
     details = status.get("details")
-    causes = (details.get("causes") if isinstance(details, dict) else None) or ()
+    details = details if isinstance(details, dict) else {}
     return api_error(
         f"{message}: {explanation}" if explanation else f"{message} without explanation",
         code=code if isinstance(code, int) and code >= _LOWEST_ERROR_CODE else _LOWEST_ERROR_CODE,
         reason=str(status.get("reason") or ""),
         causes=[
             StatusCause(str(cause.get("reason") or ""), str(cause.get("message") or ""), str(cause.get("field") or ""))
-            for cause in causes
+            for cause in details.get("causes") or ()
         ],
+        retry_after=details.get("retryAfterSeconds"),
+        subject={name: str(details[name]) for name in ("name", "group", "kind", "uid") if details.get(name)},
     )
 
 

@@ -1,9 +1,7 @@
 """Client that calls admission webhooks over HTTPS."""
 
-import asyncio
 import base64
 import binascii
-import json
 import posixpath
 import ssl
 from collections.abc import Mapping
@@ -15,9 +13,7 @@ from ocf.objects import Manifest
 
 __all__ = ["HttpAdmissionClient", "tls_context"]
 
-_OK: Final = 200
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_MAX_BODY_SHOWN: Final = 200
 
 
 class _UnknownServiceError(ValueError):
@@ -90,15 +86,20 @@ class HttpAdmissionClient:
         # Imported here, because most clusters have no webhooks and need not load the library.
         import aiohttp
 
+        from ocf.embedded.admission.call_errors import ResponseError, call_problem
+
         try:
             return await self._post(url, review, tls_context(config), seconds)
+        except ResponseError as error:
+            raise UnansweredError(f"failed to call webhook: {error}") from error
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
-            text = "context deadline exceeded" if isinstance(error, asyncio.TimeoutError) else str(error)
-            raise UnansweredError(f'failed to call webhook: Post "{url}": {text}') from error
+            raise UnansweredError(f'failed to call webhook: Post "{url}": {call_problem(error)}') from error
 
     @staticmethod
     async def _post(url: str, review: Manifest, context: ssl.SSLContext, seconds: float) -> Any:
         import aiohttp
+
+        from ocf.embedded.admission.call_errors import read_response
 
         timeout = aiohttp.ClientTimeout(total=seconds)
         async with (
@@ -108,13 +109,9 @@ class HttpAdmissionClient:
             body = await response.read()
             if response.status in _REDIRECTS:
                 target = response.headers.get("Location", "")
-                problem = f'Post "{url}": redirects to "{target}" are not followed; register that URL instead'
-                raise UnansweredError(f"failed to call webhook: {problem}")
-            if response.status != _OK:
-                shown = body[:_MAX_BODY_SHOWN].decode(errors="replace")
-                problem = f'an error on the server ("{shown}") has prevented the request from succeeding'
-                raise UnansweredError(f"failed to call webhook: {problem}")
-            return json.loads(body)
+                problem = f'redirects to "{target}" are not followed; register that URL instead'
+                raise ValueError(problem)
+            return read_response(response.status, response.content_type, body)
 
 
 def _cleaned(url: str) -> str:

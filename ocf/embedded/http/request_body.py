@@ -5,11 +5,11 @@ type of a patch also determines how the patch is applied.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from ocf.cluster.protocol import PatchType
+from ocf.embedded.api.json_errors import UNREADABLE_HEAD, go_problem, untyped_problem
 from ocf.embedded.api.status_errors import bad_request, go_shape
 from ocf.embedded.http.content_negotiation import media_type
 from ocf.embedded.http.protobuf import MEDIA_TYPE, ProtobufError, read_protobuf
@@ -29,12 +29,6 @@ APPLY: Final = "application/apply-patch+yaml"
 _JSON: Final = ("application/json", "")
 _YAML: Final = ("application/yaml",)
 _PATCHES: Final = {patch_type.value: patch_type for patch_type in PatchType}
-
-
-_HEAD: Final = (
-    'Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
-    'Kind string "json:\\"kind,omitempty\\"" }'
-)
 
 
 class _BodyError(ValueError):
@@ -73,22 +67,19 @@ def _typed(body: bytes, content_type: str) -> Manifest:
     try:
         found = _READERS.get(media, _json)(body)
     except _BodyError as error:
-        raise _BodyError(f"{'' if media in _READERS else _UNTYPED}{error}") from error
+        raise _BodyError(f"{'' if media in _READERS else UNREADABLE_HEAD}{error}") from error
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise _BodyError(f"{_UNTYPED}json: cannot unmarshal {go_shape(found)} into {_HEAD}")
+        raise _BodyError(f"{UNREADABLE_HEAD}{untyped_problem(found)}")
     for field in ("apiVersion", "kind"):
         value = found.get(field, "")
         if value is None:
             del found[field]
         elif not isinstance(value, str):
             problem = f"json: cannot unmarshal {go_shape(value)} into Go struct field .{field} of type string"
-            raise _BodyError(f"{_UNTYPED}{problem}")
+            raise _BodyError(f"{UNREADABLE_HEAD}{problem}")
     return found
-
-
-_UNTYPED: Final = "couldn't get version/kind; json parse error: "
 
 
 def read_patch(body: bytes, content_type: str) -> tuple[PatchType | None, Any]:
@@ -151,52 +142,13 @@ def _json(body: bytes) -> Any:
     except UnicodeError as error:
         raise _BodyError("invalid UTF-8") from error
     except json.JSONDecodeError as error:
-        raise _BodyError(_go_problem(error, body)) from error
+        raise _BodyError(go_problem(error)) from error
     _require_depth(found, body)
     return found
 
 
 def _reject_constant(constant: str) -> NoReturn:
     raise _BodyError(f"invalid character '{constant[0]}' looking for beginning of value")
-
-
-def _go_problem(error: json.JSONDecodeError, body: bytes) -> str:
-    """Return the text of Go's decoder for a malformed body."""
-    text = error.doc
-    if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated") or not body.strip():
-        return "unexpected end of JSON input"
-    where, shift = next((found for start, found in _GO_PROBLEMS if error.msg.startswith(start)), ("", 0))
-    at = min(error.pos + shift, len(text) - 1)
-    if error.msg.startswith("Expecting ','"):
-        where = "after array element" if _is_in_array(text[: error.pos]) else "after object key:value pair"
-    shown = json.dumps(text[at], ensure_ascii=False)[1:-1].replace('\\"', '"')
-    return f"invalid character '{shown}' {where or 'looking for beginning of value'}"
-
-
-_GO_PROBLEMS: Final = (
-    ("Extra data", ("after top-level value", 0)),
-    ("Expecting ':'", ("after object key", 0)),
-    ("Expecting property name", ("looking for beginning of object key string", 0)),
-    ("Illegal trailing comma", ("looking for beginning of object key string", 1)),
-    ("Invalid control character", ("in string literal", 0)),
-    ("Invalid \\escape", ("in string escape code", 1)),
-    ("Invalid \\u", ("in \\u hexadecimal character escape", 1)),
-)
-"""Problems of Python's decoder, those of Go's, and how many characters later Go sees them."""
-
-
-def _is_in_array(text: str) -> bool:
-    """Return whether the innermost value that JSON has opened and not closed is an array."""
-    opened: list[str] = []
-    for found in _MARKS.findall(text):
-        if found in "[{":
-            opened.append(found)
-        elif found in "]}":
-            opened.pop()
-    return opened[-1:] == ["["]
-
-
-_MARKS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
 
 def _yaml(body: bytes) -> Any:

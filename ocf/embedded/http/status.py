@@ -65,7 +65,7 @@ def status_of(error: ApiError) -> Manifest:
     reason = error.reason or _REASONS.get(error.code, "")
     if reason:
         status["reason"] = reason
-    details = {**_named(error), **_causes(error)}
+    details = {**(error.subject or _named(error)), **_causes(error)}
     if error.retry_after is not None:
         details["retryAfterSeconds"] = max(1, round(error.retry_after))
     if details or error.code in _WITH_DETAILS or error.message.startswith(_GENERIC):

@@ -78,7 +78,8 @@ def selectable(resource: ApiResource, path: str) -> _Read:
     """
     key = (resource.group, resource.kind)
     known = _FIELDS.get(key)
-    allowed = (*_PLACE, *resource.selectable) if known is None else known
+    place = _PLACE if resource.namespaced or not resource.custom else _PLACE[:1]
+    allowed = (*place, *resource.selectable) if known is None else known
     if key == ("", "Pod") and path == "spec.host":
         path = _ALIASES[path]
     if path not in allowed:
@@ -94,8 +95,8 @@ def _unsupported_field(resource: ApiResource, path: str, allowed: tuple[str, ...
     key = (resource.group, resource.kind)
     if key in _FIELDS:
         return bad_request(_MESSAGES.get(key, _UNSUPPORTED).format(path))
-    if resource.selectable:
-        return bad_request(f"field label not supported: {path}")
+    if resource.custom:
+        return bad_request(_UNSUPPORTED.format(path))
     names = ", ".join(f'"{name}"' for name in allowed)
     return bad_request(f'"{path}" is not a known field selector: only {names}')
 

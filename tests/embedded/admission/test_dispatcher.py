@@ -13,6 +13,7 @@ import pytest
 
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.embedded import CustomKind, EmbeddedCluster, FieldValidation, UnansweredError
+from ocf.embedded.http.status import status_of
 from ocf.errors import ApiError, BadRequestError, ForbiddenError, InvalidError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 
@@ -468,6 +469,18 @@ class TestDenials:
         assert (caught.value.code, caught.value.reason) == (code, reason)
         with pytest.raises(NotFoundError):
             await cluster.get(SETTINGS)
+
+    async def test_a_denial_has_the_details_of_the_webhook(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
+    ) -> None:
+        await install(cluster, "Validating", webhook("hook"))
+        details = {"name": "settings", "group": "g", "kind": "K", "uid": "u", "retryAfterSeconds": 7}
+        status = {"code": 429, "reason": "TooManyRequests", "message": "later", "details": details}
+        webhooks.responses["hook"] = {"allowed": False, "status": status}
+        with pytest.raises(ApiError) as caught:
+            await cluster.create(config_map(), field_manager="me")
+
+        assert status_of(caught.value)["details"] == details
 
     async def test_the_failure_policy_decides_about_a_webhook_without_response(
         self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build

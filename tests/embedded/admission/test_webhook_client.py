@@ -24,6 +24,8 @@ from ocf.objects import Manifest
 
 REVIEW: Manifest = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u"}}
 
+BODIES = {"/junk": "{", "/list": "[]", "/empty": ""}
+
 
 class Server:
     """A webhook with configurable responses."""
@@ -39,8 +41,13 @@ class Server:
         self.seen.append((request.path_qs, body))
         if request.path == "/broken":
             return web.Response(status=500, text="oops")
-        if request.path == "/junk":
-            return web.Response(text="{")
+        if request.path == "/lost":
+            return web.Response(status=404, body=b"not here")
+        if request.path in BODIES:
+            return web.Response(text=BODIES[request.path], content_type="application/json")
+        if request.path == "/closed":
+            assert request.transport is not None
+            request.transport.close()
         if request.path == "/moved":
             raise web.HTTPTemporaryRedirect("/check")
         if request.path == "/slow":
@@ -164,7 +171,15 @@ async def test_a_bundle_may_hold_the_serving_certificate_itself() -> None:
         pytest.param(
             "/broken", 'an error on the server ("oops") has prevented the request from succeeding', id="a failure"
         ),
-        pytest.param("/junk", "Expecting property name", id="not JSON"),
+        pytest.param("/lost", "the server could not find the requested resource", id="an unknown path"),
+        pytest.param(
+            "/junk", "couldn't get version/kind; json parse error: unexpected end of JSON input", id="not JSON"
+        ),
+        pytest.param("/list", "json: cannot unmarshal array into Go value of type struct", id="not an object"),
+        pytest.param(
+            "/empty", "0-length response with status code: 200 and content type: application/json", id="empty"
+        ),
+        pytest.param("/closed", '/closed?timeout=30s": EOF', id="a closed connection"),
         pytest.param("/moved", 'redirects to "/check" are not followed; register that URL instead', id="a redirect"),
     ],
 )
@@ -183,10 +198,34 @@ async def test_a_slow_webhook_times_out(server: Server) -> None:
 
 async def test_a_certificate_of_another_authority_is_rejected(server: Server, tmp_path: Path) -> None:
     other = base64.b64encode(certificate(tmp_path).encode()).decode()
-    with pytest.raises(UnansweredError, match="certificate"):
+    text = ": tls: failed to verify certificate: x509: certificate signed by unknown authority"
+    with pytest.raises(UnansweredError, match=f"{text}$"):
         await HttpAdmissionClient().ask(config(server, caBundle=other), REVIEW, seconds=30)
 
     assert server.seen == []
+
+
+async def test_a_webhook_that_does_not_listen_is_named_with_its_address(server: Server, unused_tcp_port: int) -> None:
+    address = f"127.0.0.1:{unused_tcp_port}"
+    webhook = {"clientConfig": {"url": f"https://{address}/check", "caBundle": server.bundle}}
+    with pytest.raises(UnansweredError) as caught:
+        await HttpAdmissionClient().ask(webhook, REVIEW, seconds=30)
+
+    post = f'Post "https://{address}/check?timeout=30s"'
+    expected = f"failed to call webhook: {post}: dial tcp {address}: connect: connection refused"
+    assert str(caught.value) == expected
+
+
+async def test_a_webhook_without_tls_is_an_error() -> None:
+    def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    listening = await asyncio.start_server(answer, "127.0.0.1", 0)
+    url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    async with listening:
+        with pytest.raises(UnansweredError, match="tls: first record does not look like a TLS handshake"):
+            await HttpAdmissionClient().ask({"clientConfig": {"url": url}}, REVIEW, seconds=30)
 
 
 async def test_an_invalid_ca_bundle_is_an_error(server: Server) -> None:

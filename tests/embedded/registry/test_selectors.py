@@ -144,8 +144,17 @@ def test_a_custom_kind_supports_name_and_namespace() -> None:
     widget = custom_resource(CustomKind("example.com", "v1", "Widget"))
 
     assert selection(widget, "", "metadata.name=a") is not None
-    with pytest.raises(BadRequestError, match="is not a known field selector"):
+    assert selection(widget, "", "metadata.namespace=a") is not None
+    with pytest.raises(BadRequestError, match=r"^field label not supported: spec\.size$"):
         selection(widget, "", "spec.size=1")
+
+
+def test_a_custom_kind_of_the_cluster_supports_the_name_only() -> None:
+    widget = custom_resource(CustomKind("example.com", "v1", "Widget", namespaced=False))
+
+    assert selection(widget, "", "metadata.name=a") is not None
+    with pytest.raises(BadRequestError, match=r"^field label not supported: metadata\.namespace$"):
+        selection(widget, "", "metadata.namespace=a")
 
 
 @pytest.mark.parametrize(
