@@ -7,10 +7,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
-	"reflect"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -18,14 +15,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+
+	"clients/expect"
 )
 
 const (
@@ -87,126 +84,42 @@ type check struct {
 	definitions []string // to be deleted when all groups are done
 }
 
-// failure ends a group; no group goes on after what it did not expect.
-type failure string
-
-func fail(format string, arguments ...any) {
-	where := "?"
-	for _, line := range strings.Split(string(debug.Stack()), "\n") {
-		if strings.Contains(line, "/clientgo/") && !strings.Contains(line, "/main.go:") {
-			where = strings.Fields(line[strings.LastIndex(line, "/")+1:])[0]
-			break
-		}
-	}
-	panic(failure(fmt.Sprintf("%s: ", where) + fmt.Sprintf(format, arguments...)))
-}
-
-// ok returns a value that must have come without an error.
-func ok[T any](value T, err error) T {
-	must(err)
-	return value
-}
-
-func must(err error) {
-	if err != nil {
-		fail("%v", err)
-	}
-}
-
-func want[T any](what string, got, expected T) {
-	if !reflect.DeepEqual(got, expected) {
-		fail("%s is %v, want %v", what, got, expected)
-	}
-}
-
-// anyReason is for errors without a reason of their own.
-func anyReason(error) bool { return true }
-
-// refused demands an error that the predicate recognises and whose text contains some words.
-func refused(err error, predicate func(error) bool, words string) {
-	if err == nil {
-		fail("no error, want %q", words)
-	}
-	if !predicate(err) {
-		fail("%q has reason %q", err, apierrors.ReasonForError(err))
-	}
-	if !strings.Contains(err.Error(), words) {
-		fail("the error is %q, want %q in it", err, words)
-	}
-}
-
-// until waits for a condition that other goroutines or the server bring about.
-func (c *check) until(what string, condition func() bool) {
-	err := wait.PollUntilContextCancel(c, 20*time.Millisecond, true, func(context.Context) (bool, error) {
-		return condition(), nil
-	})
-	if err != nil {
-		fail("%s: %v", what, err)
-	}
-}
-
-// names returns the names of objects, sorted.
-func names[T any, P interface {
-	*T
-	metav1.Object
-}](items []T) []string {
-	found := []string{}
-	for i := range items {
-		found = append(found, P(&items[i]).GetName())
-	}
-	slices.Sort(found)
-	return found
-}
-
 func (c *check) configMap(name string, labels map[string]string, data map[string]string) *v1.ConfigMap {
 	object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Data: data}
-	return ok(c.client.CoreV1().ConfigMaps(c.namespace).Create(c, object, metav1.CreateOptions{}))
+	return expect.OK(c.client.CoreV1().ConfigMaps(c.namespace).Create(c, object, metav1.CreateOptions{}))
 }
 
-func run(name string, group func(*check), config *rest.Config) (result string, definitions []string) {
+func run(name string, group func(*check), config *rest.Config) (problem string, definitions []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	var c *check
-	defer func() {
-		definitions = c.definitions
-		switch found := recover().(type) {
-		case nil:
-		case failure:
-			result = string(found)
-		default:
-			result = fmt.Sprintf("%v\n%s", found, debug.Stack())
-		}
-	}()
-	c = &check{
-		Context:   ctx,
-		config:    config,
-		client:    ok(kubernetes.NewForConfig(config)),
-		dynamic:   ok(dynamic.NewForConfig(config)),
-		namespace: "",
-	}
-	word := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(" .", r) {
-			return '-'
-		}
-		return r
-	}, strings.ToLower(name))
-	space := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: word + "-"}}
-	c.namespace = ok(c.client.CoreV1().Namespaces().Create(c, space, metav1.CreateOptions{})).Name
-	group(c)
-	return "", nil
+	c := &check{Context: ctx, config: config}
+	problem = expect.Problem(func() {
+		c.client = expect.OK(kubernetes.NewForConfig(config))
+		c.dynamic = expect.OK(dynamic.NewForConfig(config))
+		word := strings.Map(func(r rune) rune {
+			if strings.ContainsRune(" .", r) {
+				return '-'
+			}
+			return r
+		}, strings.ToLower(name))
+		space := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: word + "-"}}
+		c.namespace = expect.OK(c.client.CoreV1().Namespaces().Create(c, space, metav1.CreateOptions{})).Name
+		group(c)
+	})
+	return problem, c.definitions
 }
 
 // remove deletes definitions at the end: a group that leaves while others read discovery is an error for them.
 func remove(config *rest.Config, definitions []string) {
-	client := ok(extensions.NewForConfig(config)).ApiextensionsV1().CustomResourceDefinitions()
+	client := expect.OK(extensions.NewForConfig(config)).ApiextensionsV1().CustomResourceDefinitions()
 	for _, name := range definitions {
-		must(client.Delete(context.Background(), name, metav1.DeleteOptions{}))
+		expect.NoError(client.Delete(context.Background(), name, metav1.DeleteOptions{}))
 	}
 }
 
 func main() {
 	klog.SetOutput(os.Stderr)
-	config := ok(clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG")))
+	config := expect.OK(clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG")))
 	config.QPS, config.Burst = -1, -1
 	chosen := os.Args[1:]
 	results := map[string]string{}
@@ -232,5 +145,5 @@ func main() {
 	}
 	all.Wait()
 	remove(config, definitions)
-	must(json.NewEncoder(os.Stdout).Encode(results))
+	expect.NoError(json.NewEncoder(os.Stdout).Encode(results))
 }

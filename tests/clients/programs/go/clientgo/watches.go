@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"clients/expect"
 )
 
 // next returns the type of the next event, and the name of its object.
@@ -33,37 +35,37 @@ func next(events watch.Interface) [2]string {
 
 func relabel(c *check, name, label string) {
 	body := []byte(`{"metadata":{"labels":{"app":"` + label + `"}}}`)
-	ok(c.client.CoreV1().ConfigMaps(c.namespace).Patch(c, name, types.MergePatchType, body, metav1.PatchOptions{}))
+	expect.OK(c.client.CoreV1().ConfigMaps(c.namespace).Patch(c, name, types.MergePatchType, body, metav1.PatchOptions{}))
 }
 
 func watches(c *check) {
 	maps := c.client.CoreV1().ConfigMaps(c.namespace)
 	c.configMap("old", map[string]string{"app": "web"}, nil)
-	start := ok(maps.List(c, metav1.ListOptions{})).ResourceVersion
-	all := ok(maps.Watch(c, metav1.ListOptions{ResourceVersion: start}))
+	start := expect.OK(maps.List(c, metav1.ListOptions{})).ResourceVersion
+	all := expect.OK(maps.Watch(c, metav1.ListOptions{ResourceVersion: start}))
 	defer all.Stop()
-	web := ok(maps.Watch(c, metav1.ListOptions{ResourceVersion: start, LabelSelector: "app=web"}))
+	web := expect.OK(maps.Watch(c, metav1.ListOptions{ResourceVersion: start, LabelSelector: "app=web"}))
 	defer web.Stop()
-	one := ok(maps.Watch(c, metav1.ListOptions{ResourceVersion: start, FieldSelector: "metadata.name=new"}))
+	one := expect.OK(maps.Watch(c, metav1.ListOptions{ResourceVersion: start, FieldSelector: "metadata.name=new"}))
 	defer one.Stop()
 	c.configMap("new", nil, nil)
 	relabel(c, "new", "web")
 	relabel(c, "new", "other")
-	must(maps.Delete(c, "new", metav1.DeleteOptions{}))
+	expect.NoError(maps.Delete(c, "new", metav1.DeleteOptions{}))
 	for _, events := range []watch.Interface{all, one} {
 		for _, expected := range []string{"ADDED", "MODIFIED", "MODIFIED", "DELETED"} {
-			want("an event", next(events), [2]string{expected, "new"})
+			expect.Equal("an event", next(events), [2]string{expected, "new"})
 		}
 	}
-	want("it comes into the selection", next(web), [2]string{"ADDED", "new"})
-	want("it leaves the selection", next(web), [2]string{"DELETED", "new"})
+	expect.Equal("it comes into the selection", next(web), [2]string{"ADDED", "new"})
+	expect.Equal("it leaves the selection", next(web), [2]string{"DELETED", "new"})
 
-	fromStart := ok(maps.Watch(c, metav1.ListOptions{FieldSelector: "metadata.name=old"}))
+	fromStart := expect.OK(maps.Watch(c, metav1.ListOptions{FieldSelector: "metadata.name=old"}))
 	defer fromStart.Stop()
-	want("without a version what is there comes first", next(fromStart), [2]string{"ADDED", "old"})
+	expect.Equal("without a version what is there comes first", next(fromStart), [2]string{"ADDED", "old"})
 	second := int64(1)
-	short := ok(maps.Watch(c, metav1.ListOptions{ResourceVersion: start, TimeoutSeconds: &second, LabelSelector: "app=none"}))
-	want("a watch ends in time", next(short), [2]string{"end", ""})
+	short := expect.OK(maps.Watch(c, metav1.ListOptions{ResourceVersion: start, TimeoutSeconds: &second, LabelSelector: "app=none"}))
+	expect.Equal("a watch ends in time", next(short), [2]string{"end", ""})
 }
 
 func watchList(c *check) {
@@ -78,27 +80,27 @@ func watchList(c *check) {
 		AllowWatchBookmarks:  true,
 		LabelSelector:        "app=web",
 	}
-	stream := ok(maps.Watch(c, options))
+	stream := expect.OK(maps.Watch(c, options))
 	defer stream.Stop()
-	want("first", next(stream), [2]string{"ADDED", "a"})
-	want("second", next(stream), [2]string{"ADDED", "b"})
+	expect.Equal("first", next(stream), [2]string{"ADDED", "a"})
+	expect.Equal("second", next(stream), [2]string{"ADDED", "b"})
 	event := <-stream.ResultChan()
-	want("then a bookmark", event.Type, watch.Bookmark)
+	expect.Equal("then a bookmark", event.Type, watch.Bookmark)
 	bookmark := event.Object.(*v1.ConfigMap)
-	want("annotation", bookmark.Annotations, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	expect.Equal("annotation", bookmark.Annotations, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	c.configMap("c", map[string]string{"app": "web"}, nil)
-	want("then changes", next(stream), [2]string{"ADDED", "c"})
+	expect.Equal("then changes", next(stream), [2]string{"ADDED", "c"})
 
 	options.ResourceVersionMatch = ""
 	_, err := maps.Watch(c, options)
-	refused(err, apierrors.IsInvalid, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+	expect.Refused(err, apierrors.IsInvalid, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
 	_, err = maps.List(c, metav1.ListOptions{SendInitialEvents: &yes})
-	refused(err, apierrors.IsInvalid, "sendInitialEvents is forbidden for list")
+	expect.Refused(err, apierrors.IsInvalid, "sendInitialEvents is forbidden for list")
 }
 
 func retryWatcher(c *check) {
 	maps := c.client.CoreV1().ConfigMaps(c.namespace)
-	start := ok(maps.List(c, metav1.ListOptions{})).ResourceVersion
+	start := expect.OK(maps.List(c, metav1.ListOptions{})).ResourceVersion
 	second := int64(1)
 	var opened atomic.Int32
 	source := &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -106,11 +108,11 @@ func retryWatcher(c *check) {
 		options.TimeoutSeconds, options.LabelSelector = &second, "app=web"
 		return maps.Watch(ctx, options)
 	}}
-	watcher := ok(watchtools.NewRetryWatcherWithContext(c, start, source))
+	watcher := expect.OK(watchtools.NewRetryWatcherWithContext(c, start, source))
 	defer watcher.Stop()
-	c.until("the watch is opened again", func() bool { return opened.Load() > 1 })
+	expect.Until(c, "the watch is opened again", func() bool { return opened.Load() > 1 })
 	c.configMap("late", map[string]string{"app": "web"}, nil)
-	want("event", next(watcher), [2]string{"ADDED", "late"})
+	expect.Equal("event", next(watcher), [2]string{"ADDED", "late"})
 
 	go func() {
 		time.Sleep(50 * time.Millisecond)
@@ -124,11 +126,11 @@ func retryWatcher(c *check) {
 			return maps.Watch(ctx, options)
 		},
 	}
-	event := ok(watchtools.UntilWithSync(c, list, &v1.ConfigMap{}, nil, func(event watch.Event) (bool, error) {
+	event := expect.OK(watchtools.UntilWithSync(c, list, &v1.ConfigMap{}, nil, func(event watch.Event) (bool, error) {
 		object, is := event.Object.(*v1.ConfigMap)
 		return is && object.Name == "late" && object.Data["ready"] == "yes", nil
 	}))
-	want("the condition", event.Object.(*v1.ConfigMap).Data["ready"], "yes")
+	expect.Equal("the condition", event.Object.(*v1.ConfigMap).Data["ready"], "yes")
 }
 
 // reflectorAfterExpiry gives a reflector's first watch a version that is too old: on a real API server the events of a
@@ -137,7 +139,7 @@ func reflectorAfterExpiry(c *check) {
 	kinds := c.define("refs", "Ref")
 	refs := c.dynamic.Resource(kinds).Namespace(c.namespace)
 	size := map[string]any{"size": int64(1)}
-	ok(refs.Create(c, custom(kinds, "Ref", "first", size), metav1.CreateOptions{}))
+	expect.OK(refs.Create(c, custom(kinds, "Ref", "first", size), metav1.CreateOptions{}))
 	expired := func() error {
 		stream, err := refs.Watch(c, metav1.ListOptions{ResourceVersion: "1"})
 		if err != nil {
@@ -147,7 +149,7 @@ func reflectorAfterExpiry(c *check) {
 		event := <-stream.ResultChan()
 		return apierrors.FromObject(event.Object)
 	}
-	refused(expired(), apierrors.IsResourceExpired, "too old resource version: 1 (")
+	expect.Refused(expired(), apierrors.IsResourceExpired, "too old resource version: 1 (")
 
 	var lists, watched atomic.Int32
 	source := &cache.ListWatch{
@@ -168,9 +170,9 @@ func reflectorAfterExpiry(c *check) {
 	ctx, stop := context.WithCancel(c)
 	defer stop()
 	go reflector.RunWithContext(ctx)
-	c.until("a second list after 410", func() bool { return lists.Load() == 2 && watched.Load() >= 2 })
-	ok(refs.Create(c, custom(kinds, "Ref", "second", size), metav1.CreateOptions{}))
-	c.until("the reflector follows again", func() bool { return len(store.ListKeys()) == 2 })
+	expect.Until(c, "a second list after 410", func() bool { return lists.Load() == 2 && watched.Load() >= 2 })
+	expect.OK(refs.Create(c, custom(kinds, "Ref", "second", size), metav1.CreateOptions{}))
+	expect.Until(c, "the reflector follows again", func() bool { return len(store.ListKeys()) == 2 })
 }
 
 // unsupported makes a reflector list, and then watch.
@@ -198,10 +200,10 @@ func sharedInformers(c *check) {
 		}))
 	var added, updated, resynced, deleted, left atomic.Int32
 	informer := whole.Core().V1().ConfigMaps().Informer()
-	must(informer.AddIndexers(cache.Indexers{"colour": func(object any) ([]string, error) {
+	expect.NoError(informer.AddIndexers(cache.Indexers{"colour": func(object any) ([]string, error) {
 		return []string{object.(*v1.ConfigMap).Data["colour"]}, nil
 	}}))
-	handler := ok(informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	handler := expect.OK(informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { added.Add(1) },
 		UpdateFunc: func(old, current any) {
 			if old.(*v1.ConfigMap).ResourceVersion == current.(*v1.ConfigMap).ResourceVersion {
@@ -212,7 +214,7 @@ func sharedInformers(c *check) {
 		},
 		DeleteFunc: func(any) { deleted.Add(1) },
 	}))
-	ok(labelled.Core().V1().ConfigMaps().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	expect.OK(labelled.Core().V1().ConfigMaps().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		DeleteFunc: func(any) { left.Add(1) },
 	}))
 	afters := named.Core().V1().ConfigMaps().Lister()
@@ -222,22 +224,22 @@ func sharedInformers(c *check) {
 	for _, factory := range []informers.SharedInformerFactory{whole, labelled, named} {
 		factory.Start(c.Done())
 		for kind, synced := range factory.WaitForCacheSync(c.Done()) {
-			want("synced "+kind.String(), synced, true)
+			expect.Equal("synced "+kind.String(), synced, true)
 		}
 	}
-	c.until("the handler is synced", handler.HasSynced)
+	expect.Until(c, "the handler is synced", handler.HasSynced)
 
 	c.configMap("after", nil, map[string]string{"colour": "red"})
 	relabel(c, "before", "other")
-	c.until("events", func() bool { return added.Load() >= 2 && updated.Load() >= 1 && left.Load() == 1 })
-	c.until("a resync", func() bool { return resynced.Load() > 0 })
-	red := ok(informer.GetIndexer().ByIndex("colour", "red"))
-	want("index", len(red), 1)
-	want("transformed", len(red[0].(*v1.ConfigMap).ManagedFields), 0)
-	c.until("an informer by name", func() bool { return len(ok(afters.List(labels.Everything()))) == 1 })
-	want("no secrets", len(ok(secrets.List(labels.Everything()))), 0)
-	must(maps.Delete(c, "after", metav1.DeleteOptions{}))
-	c.until("the deletion", func() bool { return deleted.Load() == 1 })
+	expect.Until(c, "events", func() bool { return added.Load() >= 2 && updated.Load() >= 1 && left.Load() == 1 })
+	expect.Until(c, "a resync", func() bool { return resynced.Load() > 0 })
+	red := expect.OK(informer.GetIndexer().ByIndex("colour", "red"))
+	expect.Equal("index", len(red), 1)
+	expect.Equal("transformed", len(red[0].(*v1.ConfigMap).ManagedFields), 0)
+	expect.Until(c, "an informer by name", func() bool { return len(expect.OK(afters.List(labels.Everything()))) == 1 })
+	expect.Equal("no secrets", len(expect.OK(secrets.List(labels.Everything()))), 0)
+	expect.NoError(maps.Delete(c, "after", metav1.DeleteOptions{}))
+	expect.Until(c, "the deletion", func() bool { return deleted.Load() == 1 })
 	_, err := whole.Core().V1().ConfigMaps().Lister().ConfigMaps(c.namespace).Get("after")
-	refused(err, apierrors.IsNotFound, `"after" not found`)
+	expect.Refused(err, apierrors.IsNotFound, `"after" not found`)
 }
