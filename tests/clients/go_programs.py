@@ -23,8 +23,8 @@ from ocf.testing.envtest.versions import PINNED, Machine, cache_folder
 __all__ = ["build", "program"]
 
 MODULE: Final = Path(__file__).parent / "programs" / "go"
-PACKAGES: Final = ("./clientgo", "helm.sh/helm/v4/cmd/helm")
-SOURCES: Final = ("go.mod", "go.sum", "*/*.go")
+PACKAGES: Final = ("./clientgo", "./operator", "helm.sh/helm/v4/cmd/helm")
+SOURCES: Final = ("go.mod", "go.sum", "*/*.go", "*/manifests/*")
 _DIGITS: Final = 12
 
 
@@ -42,7 +42,7 @@ def program(name: str, environ: Mapping[str, str] = os.environ) -> Path | None:
     """Return a program of the current sources.
 
     Args:
-        name: The name of its package: `clientgo` or `helm`.
+        name: The name of its package: `clientgo`, `helm` or `operator`.
         environ: The environment variables.
 
     Returns:
@@ -86,7 +86,7 @@ def main() -> int:
         sys.stdout.write("Go is not installed: tests of clients in Go are left out\n")
         return 0
     if not _folder(os.environ).exists():
-        sys.stdout.write("Building the clients in Go (once, about three minutes): client-go, helm\n")
+        sys.stdout.write("Building the clients in Go (once, about five minutes): client-go, controller-runtime, helm\n")
         sys.stdout.flush()
     try:
         build()
