@@ -1,6 +1,6 @@
-"""An operator with controller-runtime does the same on the embedded API server, with and without TLS, and on a real one.
+"""An operator with controller-runtime behaves the same on the embedded server, with and without TLS, and on a real one.
 
-The program in `programs/go/operator` contains the operator and the checks, which demand the answers of a real API server.
+The program in `programs/go/operator` has the operator and the checks, which demand the answers of a real API server.
 """
 
 import json
