@@ -30,6 +30,8 @@ Json = dict[str, Any]
 
 PACKAGE: Final = Path(__file__).parent.parent / "ocf" / "schema"
 SCALARS: Final = {"string": "s", "integer": "i64", "number": "n", "boolean": "b"}
+REVIEWED: Final = ("authentication.k8s.io", "authorization.k8s.io")
+"""Groups with reviews, which the API server answers and does not store."""
 FORMATS: Final = {"int32": "i32", "int64": "i64", "byte": "y", "double": "n"}
 SPECIAL: Final = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": "q",
@@ -283,6 +285,9 @@ def build(server: Server, go: GoTypes) -> Json:
         and kinds.get((group, version, resource["responseKind"]["kind"]), "").startswith(_OWN)
     ]
     table.add(kinds["autoscaling", "v1", "Scale"])
+    for kind, name in sorted(kinds.items()):
+        if kind[0] in REVIEWED and kind[2].endswith("Review"):
+            table.add(name)
     if table.unknown:
         sys.stderr.write(f"not found in the Go sources, guessed: {sorted(table.unknown)}\n")
     version = server.get("/version")["gitVersion"]

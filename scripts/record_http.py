@@ -3,9 +3,9 @@
     python scripts/record_http.py https://127.0.0.1:6443 TOKEN
 
 Three files are written to `tests/embedded/http/recorded`. `tables.json`: objects in many states, and the cells in
-which the server shows them. `refusals.json`: requests that make no sense, and what comes back. `options.json`:
-options in queries and bodies of deletes, most of them invalid. The requests are beside them in `asked.json`. The
-objects are not deleted, so use a server that can be thrown away.
+which the server shows them. `refusals.json`: requests that make no sense, and what comes back. `options.json`: options
+in queries and in bodies of deletes, and reviews of access, most of them invalid. The requests are beside them in
+`asked.json`. The objects are not deleted, so use a server that can be thrown away.
 """
 
 import argparse
@@ -99,6 +99,13 @@ def refusals(server: Server, requests: list[Json]) -> Iterator[Json]:
         yield {**request, "status": status, "warnings": warnings, "answer": parsed}
 
 
+def options(server: Server, requests: list[Json]) -> Iterator[Json]:
+    """Send requests and keep the errors that come back; of all other responses only the kind."""
+    for row in refusals(server, requests):
+        answer = row["answer"]
+        yield row if answer["kind"] == "Status" else {**row, "answer": {"kind": answer["kind"]}}
+
+
 def main() -> None:
     """Run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -111,7 +118,7 @@ def main() -> None:
     for name, found in (
         ("tables", list(tables(server, asked["objects"]))),
         ("refusals", list(refusals(server, asked["requests"]))),
-        ("options", list(refusals(server, asked["options"]))),
+        ("options", list(options(server, asked["options"]))),
     ):
         lines = ",\n".join(json.dumps(row, sort_keys=True) for row in found)
         (FOLDER / f"{name}.json").write_text(f"[\n{lines}\n]\n")

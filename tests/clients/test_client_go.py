@@ -11,7 +11,6 @@ from tests.clients.support import Server, go_program, run
 
 GROUPS: Final = 40
 LISTED: Final = {
-    "invalid reviews": "reviews of access are answered without validation",
     "log of a pod": "no pod runs, so there is no log",
 }
 """The groups that differ on the embedded server, with the reason; docs/serve.md names them."""

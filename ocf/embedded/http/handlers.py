@@ -12,8 +12,8 @@ from typing import Any, Final
 from ocf.cluster.protocol import DeleteOptions, ListOptions, PatchOptions, Subresource
 from ocf.embedded.api.status_errors import bad_request, expired, invalid, method_not_allowed, no_such_resource
 from ocf.embedded.api.users import ADMINISTRATOR, User
-from ocf.embedded.api.write_options import FieldValidation, default_manager
-from ocf.embedded.http.access_reviews import with_status
+from ocf.embedded.api.write_options import FieldValidation, WriteOptions, default_manager
+from ocf.embedded.http.access_reviews import read_review, with_status
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import Encoding, Form, Media
 from ocf.embedded.http.delete_options import DeleteQuery
@@ -168,9 +168,14 @@ def _verb(context: RequestContext) -> str:
 
 
 def _answer_access_review(backend: Backend, context: RequestContext) -> Response:
-    if context.method != "POST" or context.path.name:
+    if context.path.name:
+        raise no_such_resource()
+    if context.method != "POST":
         raise method_not_allowed()
-    review = _object(context)
+    query = WriteQuery.read(context.query, "CreateOptions")
+    found = tuple(duplicates(context.body))
+    options = WriteOptions(validation=query.validation, duplicates=found, warn=context.warn)
+    review = read_review(context.kind, _object(context), options)
     answer = with_status(context.kind.kind, review, backend.registry, context.user)
     return Response(answer, code=201, media=context.media)
 

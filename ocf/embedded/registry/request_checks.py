@@ -1,6 +1,6 @@
 """Checks and decoding of requests that come before any verb."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ocf.cluster.protocol import Subresource
@@ -20,6 +20,7 @@ __all__ = [
     "apply_error",
     "decode",
     "metadata_of",
+    "report_unknown",
     "require_known",
     "require_same",
     "require_subresource",
@@ -73,11 +74,26 @@ def require_known(
     Raises:
         ApiError: The error that `rejected` builds, if the field validation is strict.
     """
+    if options.validation is not FieldValidation.IGNORE:
+        unknown = _unknown_fields(manifest, resource)
+        report_unknown(sorted(unknown) if by_name else unknown, options, rejected=rejected)
+
+
+def report_unknown(unknown: Iterable[str], options: WriteOptions, *, rejected: Callable[[str], ApiError]) -> None:
+    """Report unknown fields, and the duplicate fields of a request.
+
+    Args:
+        unknown: Paths of the unknown fields.
+        options: As for `require_known`.
+        rejected: As for `require_known`.
+
+    Raises:
+        ApiError: The error that `rejected` builds, if the field validation is strict.
+    """
     if options.validation is FieldValidation.IGNORE:
         return
     found = [f'duplicate field "{path}"' for path in options.duplicates]
-    unknown = _unknown_fields(manifest, resource)
-    found += [f'unknown field "{path}"' for path in (sorted(unknown) if by_name else unknown)]
+    found += [f'unknown field "{path}"' for path in unknown]
     if found and options.validation is FieldValidation.STRICT:
         raise rejected(f"strict decoding error: {', '.join(found)}")
     for text in found:

@@ -101,7 +101,7 @@ async def test_responses_equal_those_of_a_real_api_server(row: dict[str, Any], p
     assert same(reply.text, row["answer"], same_text=row["id"] not in DIFFERENT_TEXT)
 
 
-async def test_options_are_read_as_by_a_real_api_server(prepared: Client) -> None:
+async def test_options_and_reviews_are_read_as_by_a_real_api_server(prepared: Client) -> None:
     different = []
     for row in load("options.json"):
         headers = dict(row.get("headers", {}))
@@ -112,7 +112,7 @@ async def test_options_are_read_as_by_a_real_api_server(prepared: Client) -> Non
 
 
 def answer_of(text: str) -> Any:
-    """Return the status in a response; of objects and lists only the kind."""
+    """Return the status in a response; of objects, lists and reviews only the kind."""
     found = json.loads(masked(text))
     return found if found["kind"] == "Status" else found["kind"]
 
