@@ -39,3 +39,14 @@ def test_importing_loads_no_api_models(name: str) -> None:
     program = f"import {name}, sys; print([m for m in sys.modules if m.split('.')[0] == 'kubernetes'])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603 (ours)
     assert done.stdout.strip() == "[]"
+
+
+def test_importing_an_operator_loads_no_servers_and_no_schema_generator() -> None:
+    """Most of a short-lived operator's time is its start, so what only some processes need is loaded there."""
+    rare = ["aiohttp", "ocf.runtime.admission.server", "ocf.runtime.crds.json_schema", "cryptography"]
+    program = (
+        "from examples.memcached.operator import memcached_operator\nimport sys\n"
+        f"print([name for name in {rare} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603 (ours)
+    assert done.stdout.strip() == "[]"

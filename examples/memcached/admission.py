@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from examples.memcached.defaulting import default
-from examples.memcached.definition import definition
-from examples.memcached.model import Memcached
+from examples.memcached.model import GROUP, VERSION, Memcached
 from examples.memcached.validation import regrettable, validate
 from ocf.runtime.admission import FieldError, Operation, Warn, Webhook, Webhooks
 
@@ -27,7 +26,10 @@ def webhooks(*, strict: bool = False) -> Webhooks:
             request for cpu; otherwise the user gets a warning.
     """
     validator = _strictly if strict else _leniently
-    return Webhooks(NAME, [Webhook.of(definition(), Memcached, defaulters=[default], validators=[validator])])
+    webhook = Webhook(
+        GROUP, VERSION, "Memcached", "memcacheds", Memcached, defaulters=[default], validators=[validator]
+    )
+    return Webhooks(NAME, [webhook])
 
 
 def _strictly(new: Memcached, _old: Memcached | None, _operation: Operation) -> Iterable[FieldError]:

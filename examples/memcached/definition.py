@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from examples.memcached.model import GROUP, Memcached
+from examples.memcached.model import GROUP, VERSION, Memcached
 from ocf.objects import dump_document
 from ocf.runtime.crds import AGE, CRDVersion, PrinterColumn, crd
 
@@ -21,10 +21,9 @@ COLUMNS: Final = (PrinterColumn("Replicas", ".spec.replicas"), PrinterColumn("Re
 def definition() -> Manifest:
     """Return the definition of `memcacheds.memcached.c5c3.io`: one version, v1alpha1, served and stored.
 
-    The operator and its webhooks share it, because generating the schema is a large part of their start; do not change
-    it.
+    All callers share it, because generating the schema takes a while; do not change it.
     """
-    return crd(GROUP, CRDVersion("v1alpha1", Memcached, columns=COLUMNS), short_names=["mc"])
+    return crd(GROUP, CRDVersion(VERSION, Memcached, columns=COLUMNS), short_names=["mc"])
 
 
 if __name__ == "__main__":

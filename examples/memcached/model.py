@@ -26,6 +26,7 @@ __all__ = [
     "EXPORTER_IMAGE",
     "GROUP",
     "IMAGE",
+    "VERSION",
     "Autoscaling",
     "DisruptionBudget",
     "GracefulShutdown",
@@ -46,6 +47,7 @@ __all__ = [
 ]
 
 GROUP: Final = "memcached.c5c3.io"
+VERSION: Final = "v1alpha1"
 IMAGE: Final = "memcached:1.6"
 EXPORTER_IMAGE: Final = "prom/memcached-exporter:v0.15.4"
 

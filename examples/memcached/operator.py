@@ -15,7 +15,7 @@ from examples.memcached import admission, monitor
 from examples.memcached.component import every_state, memcached
 from examples.memcached.conditions import TYPES
 from examples.memcached.definition import definition
-from examples.memcached.model import Memcached
+from examples.memcached.model import GROUP, VERSION, Memcached
 from examples.memcached.reporting import observe, report
 from ocf.runtime.operator import Operator, OwnerType
 
@@ -43,7 +43,8 @@ def operator(metrics: Metrics | None = None, *, strict: bool = False) -> Operato
     """
     return Operator(
         name=NAME,
-        owner=OwnerType.of(definition(), Memcached),
+        # A function: a running operator does not need the definition, and generating it takes time at each start.
+        owner=OwnerType(f"{GROUP}/{VERSION}", "Memcached", Memcached, definition),
         components=memcached,
         report=partial(_report, metrics=metrics),
         published_conditions=TYPES,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.api.defaulting import default
 from ocf.autoscaling.validation.validation import admitted, validate, validate_spec, validate_status
+from ocf.lazy_exports import lazy_exports
 from ocf.objects.field_errors import ErrorType, FieldError, invalid_message
 from ocf.schema.kubernetes import FeatureGates
 
@@ -63,12 +64,9 @@ _LATER: Final = {
 _MODULES: Final = {"metrics": "builders.metrics", "scaling": "builders.behavior"}
 
 
+_export = lazy_exports(__name__, _LATER)
+
+
 def __getattr__(name: str) -> Any:
     """Import a builder, the linter or a target type on first use."""
-    if name in _MODULES:
-        return import_module(f"{__name__}.{_MODULES[name]}")
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    globals()[name] = found
-    return found
+    return import_module(f"{__name__}.{_MODULES[name]}") if name in _MODULES else _export(name)

@@ -114,7 +114,7 @@ async def _dev(target: str, options: _DevOptions) -> None:
     operator = load_operator(target)
     manifests = list(read_manifests(options.apply))
     embedded = EmbeddedCluster()
-    given = (*_definitions(operator), *read_manifests(options.crd))
+    given = (*operator.all_definitions, *read_manifests(options.crd))
     definitions = [await _without_unsupported_rules(embedded, definition) for definition in given]
     await load_manifests(embedded, definitions, field_manager=_MANAGER)
     stop = stop_event()
@@ -129,11 +129,6 @@ async def _dev(target: str, options: _DevOptions) -> None:
         if options.output is ServeOutput.TEXT:
             _print_operator(operator, manager)
         await stop.wait()
-
-
-def _definitions(operator: Operator[Any]) -> list[Manifest]:
-    own = [operator.owner.definition] if operator.owner.definition is not None else []
-    return [*own, *operator.definitions]
 
 
 async def _without_unsupported_rules(embedded: Cluster, definition: Manifest) -> Manifest:

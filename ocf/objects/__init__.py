@@ -3,9 +3,9 @@
 What not every program needs is imported on first use, so that a command that reads one file starts without it.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
+from ocf.lazy_exports import lazy_exports
 from ocf.objects.documents import dump_document, load_document, load_documents
 from ocf.objects.manifest import PREFIX, Manifest, ObjectKey, copy_json, split_api_version
 from ocf.objects.paths import FieldPath, format_path, get_field, parse_path, with_field, without_field
@@ -53,25 +53,19 @@ __all__ = [
     "write_model",
 ]
 
-_LATER: Final = {
-    name: module
-    for module, names in {
-        "list_alignment": ("aligned", "entry_labels"),
-        "model_errors": ("describe_invalid",),
-        "model_fields": ("client_model",),
-        "models": ("copy_model", "read_base", "read_live", "write_model"),
-        "redaction": ("redacted",),
-        "selectors": ("FieldTerm", "LabelSelector", "parse_field_selector", "selector_identity"),
-        "timestamps": ("format_time", "parse_time"),
-    }.items()
-    for name in names
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name on first use."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        name: module
+        for module, names in {
+            "list_alignment": ("aligned", "entry_labels"),
+            "model_errors": ("describe_invalid",),
+            "model_fields": ("client_model",),
+            "models": ("copy_model", "read_base", "read_live", "write_model"),
+            "redaction": ("redacted",),
+            "selectors": ("FieldTerm", "LabelSelector", "parse_field_selector", "selector_identity"),
+            "timestamps": ("format_time", "parse_time"),
+        }.items()
+        for name in names
+    },
+)

@@ -112,8 +112,7 @@ class OwnerEnv(Generic[O]):
         if namespace and not await _exists(cluster, ObjectKey("v1", "Namespace", namespace)):
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
             await cluster.create(body, field_manager=_USER)
-        own = [operator.owner.definition] if operator.owner.definition else []
-        for definition in (*own, *operator.definitions):
+        for definition in operator.all_definitions:
             await cluster.apply(definition, field_manager=_USER)
         created = await cluster.create(owner, field_manager=_USER)
         return cls(operator, ObjectKey.of(created), cluster, clock, recorder=recorder, controllers=controllers)

@@ -1,15 +1,23 @@
-"""Admission webhooks from plain functions on the model of a kind."""
+"""Admission webhooks from plain functions on the model of a kind.
 
+What only a process that serves webhooks needs is imported on first use.
+"""
+
+from typing import TYPE_CHECKING
+
+from ocf.lazy_exports import lazy_exports
 from ocf.objects.field_errors import ErrorType, FieldError, duplicate, forbidden, invalid, not_supported, required
-from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
-from ocf.runtime.admission.file_certificates import FileCertificates
-from ocf.runtime.admission.key_pairs import KeyPair
 from ocf.runtime.admission.review import review
-from ocf.runtime.admission.rotation import Renewal
-from ocf.runtime.admission.secret_certificates import SecretCertificates
-from ocf.runtime.admission.server import WebhookServer, serving
-from ocf.runtime.admission.webhook_configurations import Service, Url, configurations
 from ocf.runtime.admission.webhooks import Defaulter, Operation, Step, Validator, Warn, Webhook, Webhooks
+
+if TYPE_CHECKING:
+    from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
+    from ocf.runtime.admission.file_certificates import FileCertificates
+    from ocf.runtime.admission.key_pairs import KeyPair
+    from ocf.runtime.admission.rotation import Renewal
+    from ocf.runtime.admission.secret_certificates import SecretCertificates
+    from ocf.runtime.admission.server import WebhookServer, serving
+    from ocf.runtime.admission.webhook_configurations import Service, Url, configurations
 
 __all__ = [
     "CertificateSource",
@@ -39,3 +47,20 @@ __all__ = [
     "review",
     "serving",
 ]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "CertificateSource": "certificate_source",
+        "FileCertificates": "file_certificates",
+        "KeyPair": "key_pairs",
+        "Renewal": "rotation",
+        "SecretCertificates": "secret_certificates",
+        "Service": "webhook_configurations",
+        "ServingCertificate": "certificate_source",
+        "Url": "webhook_configurations",
+        "WebhookServer": "server",
+        "configurations": "webhook_configurations",
+        "serving": "server",
+    },
+)

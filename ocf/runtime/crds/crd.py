@@ -9,8 +9,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import FieldProblem, ManifestError
-from ocf.runtime.crds.json_schema import json_schema
-from ocf.runtime.crds.structural_schema import StructuralSchemaConverter
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -212,6 +210,10 @@ def _version(version: CRDVersion, problems: list[FieldProblem], *, alone: bool) 
 
 
 def _schema(model: type[BaseModel], problems: list[FieldProblem]) -> dict[str, Any]:
+    # A running operator generates no schema: only programs that install or print the definition need these.
+    from ocf.runtime.crds.json_schema import json_schema
+    from ocf.runtime.crds.structural_schema import StructuralSchemaConverter
+
     said = json_schema(model)
     walk = StructuralSchemaConverter(said.pop("$defs", {}))
     own = {name: field for name, field in said.get("properties", {}).items() if name not in _OF_EVERY_OBJECT}

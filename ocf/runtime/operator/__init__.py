@@ -5,6 +5,9 @@ The modules: `operator` declares an operator; `controller` enqueues owners for e
 `run` run operators together with cache, leader election, probes, metrics, webhooks and events.
 """
 
+from typing import TYPE_CHECKING
+
+from ocf.lazy_exports import lazy_exports
 from ocf.runtime.operator.leader_runner import LeaderRunner, Runnable
 from ocf.runtime.operator.manager import Manager
 from ocf.runtime.operator.operator import Kind, Operator, OwnerType, Watch
@@ -12,7 +15,9 @@ from ocf.runtime.operator.options import Lease, Listen, ManagerOptions
 from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.runtime.operator.run import main, run, running
 from ocf.runtime.operator.types import ReconcileOutcome
-from ocf.runtime.operator.webhook_options import WebhookOptions
+
+if TYPE_CHECKING:
+    from ocf.runtime.operator.webhook_options import WebhookOptions
 
 __all__ = [
     "Kind",
@@ -32,3 +37,6 @@ __all__ = [
     "run",
     "running",
 ]
+
+# Its servers and certificates are loaded only where webhooks are served.
+__getattr__ = lazy_exports(__name__, {"WebhookOptions": "webhook_options"})

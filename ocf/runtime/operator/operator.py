@@ -56,7 +56,9 @@ class OwnerType(Generic[O]):
         api_version: Group and version in which owners are read.
         kind: The kind.
         model: The model of the whole object; None for manifests.
-        definition: The CustomResourceDefinition; None for a kind that is built in or defined elsewhere.
+        definition: The CustomResourceDefinition, or a function that returns it; None for a kind that is built in or
+            defined elsewhere. A running operator does not need it, so the function saves generating the schema at each
+            start: it is called where the definition is created in a cluster or read for RBAC rules.
 
     Example:
         >>> OwnerType("v1", "Namespace").read({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "town"}})
@@ -66,7 +68,7 @@ class OwnerType(Generic[O]):
     api_version: str
     kind: str
     model: type[O] | None = None
-    definition: Manifest | None = None
+    definition: Manifest | Callable[[], Manifest] | None = None
 
     @staticmethod
     def of(definition: Manifest, model: type[M], *, version: str = "") -> OwnerType[M]:
@@ -267,7 +269,7 @@ class Operator(Generic[O]):
         Raises:
             ConfigError: If a kind is neither built in nor defined.
         """
-        definitions = [*self.definitions, *([self.owner.definition] if self.owner.definition else [])]
+        definitions = self.all_definitions
         owners = rest_mapping(self.owner.api_version, self.owner.kind, definitions)
         without = DeletionOrder.EXTERNAL_FIRST if removes_finalizer else None
         order = self.deletion_order if self.on_delete is not None else without
@@ -286,6 +288,12 @@ class Operator(Generic[O]):
         read = (rest_mapping(*kind, definitions) for kind in self.reads)
         got = {PolicyRule(one.group, one.plural, "get", namespaced=one.namespaced) for one in read}
         return frozenset(kept | got | EVENTS)
+
+    @property
+    def all_definitions(self) -> list[Manifest]:
+        """The CustomResourceDefinitions of the owner and of other kinds, `definitions`; the owner's first."""
+        own = self.owner.definition
+        return [*([] if own is None else [own() if callable(own) else own]), *self.definitions]
 
     @property
     def _watched(self) -> tuple[Kind, ...]:

@@ -2,12 +2,18 @@
 
 import runpy
 import sys
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
 
+from examples.memcached.admission import webhooks
 from examples.memcached.definition import definition
+from examples.memcached.model import Memcached
+from examples.memcached.operator import memcached_operator
 from ocf.objects import Manifest, dump_document
+from ocf.runtime.admission import Step, Webhook
+from ocf.runtime.operator import OwnerType
 
 DEFINITION: Final = definition()
 (VERSION,) = DEFINITION["spec"]["versions"]
@@ -61,6 +67,13 @@ def field(path: str) -> dict[str, Any]:
     for name in path.split("."):
         found = found["properties"][name]
     return found
+
+
+def test_operator_and_webhooks_name_the_kind_as_its_definition_does() -> None:
+    assert memcached_operator.owner == replace(OwnerType.of(DEFINITION, Memcached), definition=definition)
+    (webhook,) = webhooks().webhooks
+    assert webhook.path(Step.VALIDATE) == Webhook.of(DEFINITION, Memcached).path(Step.VALIDATE)
+    assert (webhook.kind, webhook.version) == (Memcached.__name__, VERSION["name"])
 
 
 def test_names_and_version() -> None:

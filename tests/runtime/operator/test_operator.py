@@ -52,6 +52,21 @@ def test_an_owner_is_read_as_its_model_and_what_is_wrong_is_named() -> None:
         owners.read({**manifest, "size": "big"})
 
 
+def test_a_definition_that_is_a_function_is_called_only_where_definitions_are_read() -> None:
+    calls = []
+
+    def definition() -> Manifest:
+        calls.append(1)
+        return TWO
+
+    owners = OwnerType("example.com/v2", "Shop", New, definition)
+    operator = Operator(name="shops", owner=owners, components=lambda _: (), definitions=[DEFINITION])
+    assert owners.read({"size": 3}).size == 3
+    assert calls == []
+    assert operator.all_definitions == [TWO, DEFINITION]
+    assert len(calls) == 1
+
+
 def one(owner: Shop) -> Component:
     return components_of(owner)
 
