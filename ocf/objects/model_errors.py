@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import FieldProblem
@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
-__all__ = ["describe_invalid", "field_errors_of", "navigable", "problems_of", "seen_at", "unknown_field"]
+__all__ = [
+    "describe_invalid",
+    "error_text",
+    "field_errors_of",
+    "navigable",
+    "nearest",
+    "problems_of",
+    "seen_at",
+    "unknown_field",
+]
 
 # Values below these fields may be secret, so messages never contain them; models also use their own spelling.
 _SECRET_KEYS: Final = frozenset({"data", "stringData", "string_data", "env", "args", "command", "V1EnvVar"})
@@ -78,16 +87,21 @@ def _field_error(error: ErrorDetails, path: FieldPath, manifest: Manifest) -> Fi
         return required(format_path(path))
     value = get_field(manifest, path) if path else manifest
     hidden = isinstance(value, dict | list) or any(part in _SECRET_KEYS for part in path)
-    return invalid(format_path(path), _JSON_TYPES[type(value)] if hidden else value, _worded(error))
+    return invalid(format_path(path), _JSON_TYPES[type(value)] if hidden else value, error_text(error))
 
 
 def unknown_field(model: type[BaseModel], path: FieldPath) -> FieldProblem:
     """Return the problem of an unknown field, with the nearest known one."""
     known = field_types(place_of(model, path[:-1]).annotation)
-    name = str(path[-1])
-    nearest = difflib.get_close_matches(_camel(name), known, n=1)
-    hint = f', did you mean "{nearest[0]}"?' if nearest else ""
+    found = nearest(str(path[-1]), known)
+    hint = f', did you mean "{found}"?' if found else ""
     return FieldProblem(format_path(path), f"unknown field{hint}")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the known name that is nearest to an unknown one, also to one in snake case; empty without one."""
+    found = difflib.get_close_matches(_camel(name), list(known), n=1)
+    return found[0] if found else ""
 
 
 def navigable(location: Sequence[str | int], manifest: Manifest) -> FieldPath:
@@ -114,17 +128,18 @@ def seen_at(path: FieldPath, value: Any) -> str:
 
 def _described(model: str, details: ErrorDetails) -> str:
     place = (model, *details["loc"])
-    return f"{format_path(place)}: {_worded(details)}{seen_at(place, details['input'])}"
+    return f"{format_path(place)}: {error_text(details)}{seen_at(place, details['input'])}"
 
 
 def _problem(error: ErrorDetails, path: FieldPath, manifest: Manifest, model: type[BaseModel]) -> FieldProblem:
     if error["type"] == "extra_forbidden":
         return unknown_field(model, path)
     seen = "" if error["type"] == "missing" else seen_at(path, get_field(manifest, path))
-    return FieldProblem(format_path(path), f"{_worded(error)}{seen}")
+    return FieldProblem(format_path(path), f"{error_text(error)}{seen}")
 
 
-def _worded(details: ErrorDetails) -> str:
+def error_text(details: ErrorDetails) -> str:
+    """Return the text of an error of pydantic, in our words, without the value seen."""
     known = {"extra_forbidden": "unknown field", "no_such_attribute": "unknown field", "missing": "required value"}
     text = details["msg"].replace("Input should be", "must be", 1)
     return known.get(details["type"]) or text.removeprefix("Value error, ")

@@ -2,6 +2,7 @@
 
 from ocf.simulation.scenario.controller import ControllerSettings, MetricsPipeline, Outage
 from ocf.simulation.scenario.objectives import LatencyObjective, Objectives, Prices
+from ocf.simulation.scenario.reading import parse_scenario, read_scenario
 from ocf.simulation.scenario.scenario import Scenario
 from ocf.simulation.scenario.workload import Delay, PodFailure, Queue, Signal, SignalSource, Usage, Workload
 
@@ -20,4 +21,6 @@ __all__ = [
     "SignalSource",
     "Usage",
     "Workload",
+    "parse_scenario",
+    "read_scenario",
 ]

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, BeforeValidator, Field, WithJsonSchema
 
 from ocf.simulation.fields import Model, PositivePeriod
 from ocf.simulation.load import Loads
@@ -12,6 +12,20 @@ from ocf.simulation.scenario.objectives import Objectives
 from ocf.simulation.scenario.workload import Workload
 
 __all__ = ["Scenario"]
+
+
+def _manifest_or_path(value: Any) -> Any:
+    if isinstance(value, dict) or (isinstance(value, str) and value):
+        return value
+    raise ValueError("must be the manifest of a HorizontalPodAutoscaler, or the path of a file with one")
+
+
+AutoscalerSource = Annotated[
+    dict[str, Any] | str,
+    BeforeValidator(_manifest_or_path),
+    WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "string", "minLength": 1}], "examples": ["hpa.yaml"]}),
+]
+"""The manifest of an HPA, or the path of a file with it."""
 
 
 class Scenario(Model):
@@ -36,7 +50,7 @@ class Scenario(Model):
     api_version: Literal["ocf.dev/v1"] = "ocf.dev/v1"
     kind: Literal["Scenario"] = "Scenario"
     name: Annotated[str, Field(min_length=1)] = "simulation"
-    hpa: dict[str, Any] | str
+    hpa: AutoscalerSource
     workload: Workload
     load: Loads
     metrics: MetricsPipeline = MetricsPipeline()

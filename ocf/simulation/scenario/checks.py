@@ -1,0 +1,125 @@
+"""Checks of a scenario as a whole: what its metrics need, and what contradicts itself.
+
+Each problem has a location in the models: names of the file format, and positions.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import NamedTuple
+
+from ocf.autoscaling.algorithm import Autoscaler, Metric
+from ocf.objects.durations import format_duration
+from ocf.objects.model_errors import nearest
+from ocf.schema.metric_sources import RESOURCE_METRICS
+from ocf.simulation.scenario.scenario import Scenario
+
+__all__ = ["ScenarioProblem", "contradictions", "missing_inputs"]
+
+_HOUR = timedelta(hours=1)
+
+
+class ScenarioProblem(NamedTuple):
+    """A problem of a scenario.
+
+    Args:
+        location: Names and positions, in the models.
+        detail: The problem, and what to do.
+    """
+
+    location: tuple[str | int, ...]
+    detail: str
+
+
+def missing_inputs(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[ScenarioProblem]:
+    """Yield the metrics of an HPA that the workload gives no values for.
+
+    Args:
+        scenario: The scenario.
+        autoscaler: Its HPA.
+    """
+    for position, metric in enumerate(autoscaler.metrics):
+        subject = f"spec.metrics[{position}] of the HPA"
+        if metric.type in RESOURCE_METRICS:
+            yield from _missing_request(scenario, metric, subject)
+        elif metric.name not in scenario.workload.signals:
+            similar = nearest(metric.name, scenario.workload.signals)
+            instead = f', in place of "{similar}"?' if similar else ""
+            yield ScenarioProblem(
+                ("workload", "signals"),
+                f"required value: {subject} is the metric {metric.name} of type {metric.type}: add for example"
+                f" `{metric.name}: {{source: load}}`{instead}",
+            )
+
+
+def _missing_request(scenario: Scenario, metric: Metric, subject: str) -> Iterator[ScenarioProblem]:
+    workload = scenario.workload
+    example = "500m" if metric.name == "cpu" else "256Mi"
+    if workload.requests.get(metric.name):
+        return
+    if metric.target.utilization is not None:
+        yield ScenarioProblem(
+            ("workload", "requests"),
+            f"required value: {subject} is a utilization, a share of the request for {metric.name}: add for example"
+            f" `{metric.name}: {example}`",
+        )
+    elif metric.name not in workload.usage:
+        yield ScenarioProblem(
+            ("workload", "usage"),
+            f"required value: {subject} is the use of {metric.name}: add for example"
+            f" `{metric.name}: {{busy: {example}}}`, or a request",
+        )
+
+
+def contradictions(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[ScenarioProblem]:
+    """Yield what contradicts itself.
+
+    Args:
+        scenario: The scenario.
+        autoscaler: Its HPA.
+    """
+    for name, usage in scenario.workload.usage.items():
+        if usage.busy < usage.idle:
+            detail = f"must be at least the usage without load, {usage.idle}m, got {usage.busy}m"
+            yield ScenarioProblem(("workload", "usage", name, "busy"), detail)
+    yield from _impossible_objectives(scenario, autoscaler)
+    if scenario.duration is not None:
+        yield from _after_the_end(scenario, scenario.duration)
+
+
+def _impossible_objectives(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[ScenarioProblem]:
+    objectives, workload = scenario.objectives, scenario.workload
+    service = workload.service_time or timedelta(seconds=1 / workload.capacity)
+    if objectives.latency is not None and objectives.latency.at_most < service:
+        yield ScenarioProblem(
+            ("objectives", "latency", "atMost"),
+            f"can never be met: one load unit alone takes {format_duration(service)}, got"
+            f" {format_duration(objectives.latency.at_most)}",
+        )
+    if objectives.cost is not None and not (objectives.prices.pod_hour or objectives.prices.node_hour):
+        yield ScenarioProblem(("objectives", "prices"), "required value: there is a bound of the cost; add `podHour`")
+    if scenario.duration is None:
+        return
+    fewest = min(autoscaler.minimum, autoscaler.maximum) * (scenario.duration / _HOUR)
+    for name, bound, least in (
+        ("podHours", objectives.pod_hours, fewest),
+        ("cost", objectives.cost, fewest * objectives.prices.pod_hour),
+    ):
+        if bound is not None and bound < least:
+            yield ScenarioProblem(
+                ("objectives", name),
+                f"can never be met: minReplicas {autoscaler.minimum} alone makes {least:g} in"
+                f" {format_duration(scenario.duration)}, got {bound:g}",
+            )
+
+
+def _after_the_end(scenario: Scenario, duration: timedelta) -> Iterator[ScenarioProblem]:
+    places = [
+        *((("metrics", "outages", at, "at"), each.at) for at, each in enumerate(scenario.metrics.outages)),
+        *((("workload", "failures", at, "at"), each.at) for at, each in enumerate(scenario.workload.failures)),
+        *((("load", at, "at"), each.at) for at, each in enumerate(scenario.load)),
+    ]
+    for location, at in places:
+        if at >= duration:
+            ends = format_duration(duration)
+            detail = f"must be before the end of the simulation at {ends}, got {format_duration(at)}"
+            yield ScenarioProblem(location, detail)

@@ -1,0 +1,128 @@
+"""Reading of scenarios: all problems at once, each with file, line and field."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from pydantic import ValidationError
+
+from ocf.autoscaling.algorithm import Autoscaler
+from ocf.errors import ConfigError, FieldProblem, ManifestError
+from ocf.objects import Manifest, format_path, load_document
+from ocf.objects.yaml_places import YamlNode, split_path
+from ocf.schema.kubernetes import FeatureGates
+from ocf.simulation.input_errors import InputError, InputProblem
+from ocf.simulation.load import FileLoad
+from ocf.simulation.load.text_files import read_bounded
+from ocf.simulation.scenario.autoscaler_file import checked_hpa, hpa_of_file, text_problems
+from ocf.simulation.scenario.checks import contradictions, missing_inputs
+from ocf.simulation.scenario.model_problems import model_problems, written_path
+from ocf.simulation.scenario.scenario import Scenario
+
+__all__ = ["parse_scenario", "read_scenario"]
+
+_UNNAMED: Final = "scenario"
+
+
+def read_scenario(path: str | Path) -> Scenario:
+    """Read the file of a scenario, and that of its HPA.
+
+    Args:
+        path: A YAML or JSON file.
+
+    Returns:
+        The scenario. Its `hpa` is the manifest, of autoscaling/v2 and with the defaults of the API server.
+
+    Raises:
+        InputError: If a file cannot be read, or the scenario is invalid; it has all problems.
+    """
+    file = Path(path)
+    return parse_scenario(read_bounded(file), file=str(file), directory=file.parent)
+
+
+def parse_scenario(text: str, *, file: str = _UNNAMED, directory: str | Path = ".") -> Scenario:
+    r"""Return the scenario of a text.
+
+    Args:
+        text: YAML or JSON.
+        file: Name of the text in errors.
+        directory: The folder that paths of the scenario are relative to.
+
+    Returns:
+        The scenario, as `read_scenario` returns it.
+
+    Raises:
+        InputError: If the scenario is invalid, or the file of its HPA cannot be read; it has all problems.
+
+    Example:
+        >>> try:
+        ...     parse_scenario("workload: {capacity: -3}\nload: {type: Steady}\nhpa: hpa.yaml")
+        ... except InputError as error:
+        ...     print(error)
+        scenario:1: workload.capacity: must be greater than 0, got -3
+        scenario:2: load.rate: required value
+    """
+    try:
+        manifest = load_document(text)
+    except ManifestError as error:
+        raise InputError(text_problems(error, file)) from None
+    return _Reader(manifest, text, file, Path(directory)).read()
+
+
+class _Reader:
+    """Reads one scenario."""
+
+    def __init__(self, manifest: Manifest, text: str, file: str, directory: Path) -> None:
+        self._manifest = manifest
+        self._text = text
+        self._file = file
+        self._directory = directory
+
+    def read(self) -> Scenario:
+        """Return the scenario."""
+        try:
+            scenario = Scenario.model_validate(self._manifest, by_alias=True, by_name=False)
+        except ValidationError as error:
+            found = model_problems(error.errors(), self._manifest, Scenario)
+            raise InputError(map(self._placed, found)) from None
+        problems: list[InputProblem] = [self._placed(each) for each in self._missing_files(scenario)]
+        try:
+            gates = _gates(scenario)
+        except ConfigError as error:
+            problems.append(self._placed(FieldProblem("controller.kubernetes", str(error))))
+            gates = FeatureGates()
+        hpa, found_in_hpa = self._hpa(scenario, gates)
+        problems += found_in_hpa
+        if not found_in_hpa:
+            autoscaler = Autoscaler.of(hpa)
+            for location, detail in (*missing_inputs(scenario, autoscaler), *contradictions(scenario, autoscaler)):
+                path = format_path(written_path(location, self._manifest))
+                problems.append(self._placed(FieldProblem(path, detail)))
+        if problems:
+            raise InputError(sorted(problems, key=lambda each: (each.file != self._file, each.line or 0)))
+        return scenario.model_copy(update={"hpa": hpa})
+
+    def _hpa(self, scenario: Scenario, gates: FeatureGates) -> tuple[Manifest, list[InputProblem]]:
+        if isinstance(scenario.hpa, str):
+            try:
+                return hpa_of_file(self._directory / scenario.hpa, gates), []
+            except InputError as error:
+                return {}, list(error.problems)
+        hpa, found = checked_hpa(scenario.hpa, gates)
+        return hpa, [self._placed(FieldProblem(f"hpa.{each.path}", each.detail)) for each in found]
+
+    def _missing_files(self, scenario: Scenario) -> Iterator[FieldProblem]:
+        for position, load in enumerate(scenario.load):
+            if isinstance(load, FileLoad) and not (self._directory / load.path).exists():
+                path = written_path(("load", position, "path"), self._manifest)
+                yield FieldProblem(format_path(path), f"there is no file {self._directory / load.path}")
+
+    def _placed(self, problem: FieldProblem) -> InputProblem:
+        root = YamlNode.root(self._text)
+        line = None if root is None else root.descend(split_path(problem.path)).line
+        return InputProblem(self._file, problem.detail, line, problem.path)
+
+
+def _gates(scenario: Scenario) -> FeatureGates:
+    release = scenario.controller.kubernetes
+    return FeatureGates() if release is None else FeatureGates.for_release(release)

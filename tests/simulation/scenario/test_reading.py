@@ -1,0 +1,368 @@
+"""Scenarios from files."""
+
+import gzip
+from pathlib import Path
+from textwrap import dedent
+from typing import Final
+
+import pytest
+
+from ocf.simulation.input_errors import InputError
+from ocf.simulation.load import SteadyLoad
+from ocf.simulation.scenario import Scenario, parse_scenario, read_scenario
+
+HPA: Final = """\
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 9
+"""
+TYPES: Final = "Csv, Daily, Json, Noise, Prometheus, Ramp, Sine, Spike, Steady, Steps, Weekly"
+QUANTITY: Final = (
+    "'500x' is not a quantity: write digits (2, 0.5, -1.25), then nothing, one of n u m k M G T P E Ki Mi Gi Ti Pi Ei,"
+    " or an exponent (e3)"
+)
+MEMORY: Final = """\
+  metrics:
+  - {type: Resource, resource: {name: memory, target: {type: AverageValue, averageValue: 1Gi}}}
+"""
+VALID: Final = """\
+apiVersion: ocf.dev/v1
+kind: Scenario
+hpa: hpa.yaml
+workload:
+  capacity: 10
+  requests: {cpu: 500m}
+load:
+  type: Steady
+  rate: 40
+duration: 1h
+"""
+
+
+def problems(text: str, directory: Path = Path()) -> list[str]:
+    """Return the problems of a scenario, without the folder."""
+    with pytest.raises(InputError) as caught:
+        parse_scenario(text, file="a.yaml", directory=directory)
+    return [str(each).replace(f"{directory}/", "") for each in caught.value.problems]
+
+
+def with_hpa(directory: Path, hpa: str = HPA) -> Path:
+    """Write a scenario and its HPA."""
+    (directory / "hpa.yaml").write_text(hpa)
+    path = directory / "a.yaml"
+    path.write_text(VALID)
+    return path
+
+
+def replaced(old: str, new: str, text: str = VALID) -> str:
+    """Return a text in which something is replaced."""
+    assert old in text
+    return text.replace(old, new)
+
+
+class TestValid:
+    def test_the_hpa_is_read_from_its_file_with_its_defaults(self, tmp_path: Path) -> None:
+        scenario = read_scenario(with_hpa(tmp_path))
+
+        assert isinstance(scenario.hpa, dict)
+        assert scenario.hpa["spec"]["minReplicas"] == 1
+        assert scenario.hpa["spec"]["metrics"][0]["resource"]["name"] == "cpu"
+        assert scenario.load == (SteadyLoad(type="Steady", rate=40),)
+
+    def test_the_hpa_may_be_inline_and_of_autoscaling_v1(self) -> None:
+        hpa = "hpa: {apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {name: web}, spec:"
+        target = "{apiVersion: apps/v1, kind: Deployment, name: web}"
+        spec = f"{{maxReplicas: 9, targetCPUUtilizationPercentage: 70, scaleTargetRef: {target}}}}}"
+
+        scenario = parse_scenario(replaced("hpa: hpa.yaml", f"{hpa} {spec}"))
+
+        assert isinstance(scenario.hpa, dict)
+        assert scenario.hpa["apiVersion"] == "autoscaling/v2"
+        assert scenario.hpa["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 70
+
+    def test_its_status_is_dropped(self, tmp_path: Path) -> None:
+        scenario = read_scenario(with_hpa(tmp_path, f"{HPA}status: {{currentReplicas: 4, desiredReplicas: 4}}\n"))
+
+        assert "status" not in scenario.hpa
+
+    def test_the_file_of_the_hpa_may_hold_other_objects(self, tmp_path: Path) -> None:
+        scenario = read_scenario(with_hpa(tmp_path, f"kind: Deployment\n---\n{HPA}"))
+
+        assert isinstance(scenario.hpa, dict)
+        assert scenario.hpa["metadata"]["name"] == "web"
+
+    def test_what_was_read_is_read_again(self, tmp_path: Path) -> None:
+        first = read_scenario(with_hpa(tmp_path))
+
+        assert parse_scenario(first.model_dump_json(by_alias=True)) == first
+
+    def test_a_scenario_of_python_has_the_same_models(self) -> None:
+        written = {"hpa": "hpa.yaml", "workload": {"capacity": 1}, "load": {"type": "Steady", "rate": 1}}
+
+        assert Scenario.model_validate(written).load == (SteadyLoad(type="Steady", rate=1),)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("a: [1\nb: 2", ["a.yaml:2: did not find expected ',' or ']'"], id="not YAML"),
+        pytest.param("a: 1\na: 2", ["a.yaml:2: the key a is given twice"], id="key twice"),
+        pytest.param("[]", ["a.yaml: a map with keys is expected, not a list"], id="list"),
+        pytest.param(
+            "{}",
+            ["a.yaml:1: hpa: required value", "a.yaml:1: workload: required value", "a.yaml:1: load: required value"],
+            id="empty",
+        ),
+        pytest.param(
+            replaced("capacity", "capasity"),
+            [
+                "a.yaml:4: workload.capacity: required value",
+                'a.yaml:5: workload.capasity: unknown field, did you mean "capacity"?',
+            ],
+            id="misspelled field",
+        ),
+        pytest.param(
+            replaced("  rate: 40", "  rate: 40\n  duratoin: 5m"),
+            ['a.yaml:10: load.duratoin: unknown field, did you mean "duration"?'],
+            id="misspelled field of a load",
+        ),
+        pytest.param(
+            replaced("type: Steady", "type: Steps\n  steps: [{at: 0, rate: 1}, {att: 5m, rate: 2}]"),
+            [
+                "a.yaml:9: load.steps[1].at: required value",
+                'a.yaml:9: load.steps[1].att: unknown field, did you mean "at"?',
+                'a.yaml:10: load.rate: unknown field, did you mean "at"?',
+            ],
+            id="misspelled field in a list",
+        ),
+        pytest.param(
+            replaced("requests:", "warm_up: 5s\n  requests:"),
+            ['a.yaml:6: workload.warm_up: unknown field, did you mean "warmUp"?'],
+            id="snake case",
+        ),
+        pytest.param(
+            replaced("Steady", "Stedy"),
+            [f"a.yaml:8: load.type: must be one of {TYPES}, got 'Stedy', did you mean \"Steady\"?"],
+            id="misspelled type",
+        ),
+        pytest.param(
+            replaced("type: Steady", "at: 0s"),
+            [f"a.yaml:7: load.type: required value: must be one of {TYPES}"],
+            id="no type",
+        ),
+        pytest.param(
+            replaced("  type: Steady\n  rate: 40", "- type: Steady\n  rate: 40\n- type: Steady\n  rate: -1"),
+            ["a.yaml:11: load[1].rate: must be greater than or equal to 0, got -1"],
+            id="value in the second load",
+        ),
+        pytest.param(
+            replaced("duration: 1h", "duration: 1 hour\nseed: x"),
+            [
+                "a.yaml:10: duration: must be a duration like 1m30s, not '1 hour'",
+                "a.yaml:11: seed: must be a valid integer, unable to parse string as an integer, got 'x'",
+            ],
+            id="several values",
+        ),
+        pytest.param(
+            replaced("500m", "500x"),
+            [f"a.yaml:6: workload.requests.cpu: {QUANTITY}"],
+            id="quantity",
+        ),
+        pytest.param(
+            replaced("hpa.yaml", "7"),
+            ["a.yaml:3: hpa: must be the manifest of a HorizontalPodAutoscaler, or the path of a file with one, got 7"],
+            id="HPA",
+        ),
+        pytest.param(
+            replaced("kind: Scenario", "kind: Snapshot"),
+            ["a.yaml:2: kind: must be 'Scenario', got 'Snapshot'"],
+            id="kind",
+        ),
+    ],
+)
+def test_problems_name_line_and_field(text: str, expected: list[str]) -> None:
+    assert problems(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("hpa", "expected"),
+    [
+        pytest.param(
+            replaced("  maxReplicas: 9", "  maxReplicas: 2\n  minReplicas: 3", HPA),
+            ["hpa.yaml:6: spec.maxReplicas: Invalid value: 2: must be greater than or equal to `minReplicas`"],
+            id="validation",
+        ),
+        pytest.param(
+            replaced("maxReplicas", "maxReplica", HPA), ["spec.maxReplica: unknown field"], id="unknown field"
+        ),
+        pytest.param(
+            f"kind: A\n---\n{HPA}  minReplicas: x\n", ["hpa.yaml:9: spec.minReplicas"], id="line of a document"
+        ),
+        pytest.param("a: [", ["hpa.yaml:2: did not find"], id="not YAML"),
+        pytest.param(
+            "kind: Deployment",
+            ["hpa.yaml: must hold one HorizontalPodAutoscaler, and holds 0; it holds: Deployment"],
+            id="other kind",
+        ),
+        pytest.param(f"{HPA}---\n{HPA}", ["and holds 2; it holds: HorizontalPodAutoscaler, Hor"], id="two"),
+        pytest.param("", ["and holds 0; it holds: nothing"], id="empty"),
+    ],
+)
+def test_problems_of_the_hpa_are_those_of_the_api_server(hpa: str, expected: list[str], tmp_path: Path) -> None:
+    with_hpa(tmp_path, hpa)
+
+    found = problems(VALID, tmp_path)
+
+    assert len(found) >= len(expected)
+    assert all(text in problem for text, problem in zip(expected, found, strict=False)), found
+
+
+def test_problems_of_an_inline_hpa_have_its_lines() -> None:
+    inline = "hpa:\n" + "".join(f"  {line}\n" for line in HPA.replace("maxReplicas: 9", "maxReplicas: -1").splitlines())
+
+    found = problems(replaced("hpa: hpa.yaml\n", inline))
+
+    assert found[0] == "a.yaml:9: hpa.spec.maxReplicas: Invalid value: -1: must be greater than or equal to 1"
+
+
+METRIC: Final = """\
+  metrics:
+  - {type: Pods, pods: {metric: {name: rps}, target: {type: AverageValue, averageValue: 5}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("hpa", "text", "expected"),
+    [
+        pytest.param(
+            HPA,
+            replaced("cpu: 500m", "memory: 1Gi"),
+            "a.yaml:6: workload.requests: required value: spec.metrics[0] of the HPA is a utilization, a share of the"
+            " request for cpu: add for example `cpu: 500m`",
+            id="request",
+        ),
+        pytest.param(
+            HPA + MEMORY,
+            VALID,
+            "a.yaml:4: workload.usage: required value: spec.metrics[0] of the HPA is the use of memory: add for example"
+            " `memory: {busy: 256Mi}`, or a request",
+            id="usage",
+        ),
+        pytest.param(
+            HPA + METRIC,
+            VALID,
+            "a.yaml:4: workload.signals: required value: spec.metrics[0] of the HPA is the metric rps of type Pods: add"
+            " for example `rps: {source: load}`",
+            id="signal",
+        ),
+        pytest.param(
+            HPA + METRIC,
+            replaced("  requests:", "  signals: {rsp: {}}\n  requests:"),
+            'example `rps: {source: load}`, in place of "rsp"?',
+            id="misspelled signal",
+        ),
+        pytest.param(
+            HPA,
+            replaced("  requests:", "  usage: {cpu: {idle: 300m, busy: 200m}}\n  requests:"),
+            "a.yaml:6: workload.usage.cpu.busy: must be at least the usage without load, 300m, got 200m",
+            id="usage that falls",
+        ),
+        pytest.param(
+            HPA,
+            f"{VALID}objectives: {{latency: {{atMost: 50ms}}}}",
+            "a.yaml:11: objectives.latency.atMost: can never be met: one load unit alone takes 0.1s, got 0.05s",
+            id="latency",
+        ),
+        pytest.param(
+            f"{HPA}  minReplicas: 4\n",
+            f"{VALID}objectives: {{podHours: 3}}",
+            "a.yaml:11: objectives.podHours: can never be met: minReplicas 4 alone makes 4 in 1h0m0s, got 3",
+            id="pod-hours",
+        ),
+        pytest.param(
+            f"{HPA}  minReplicas: 4\n",
+            f"{VALID}objectives: {{cost: 3, prices: {{podHour: 2}}}}",
+            "a.yaml:11: objectives.cost: can never be met: minReplicas 4 alone makes 8 in 1h0m0s, got 3",
+            id="cost",
+        ),
+        pytest.param(
+            HPA,
+            f"{VALID}objectives: {{cost: 3}}",
+            "a.yaml:11: objectives.prices: required value: there is a bound of the cost; add `podHour`",
+            id="prices",
+        ),
+        pytest.param(
+            HPA,
+            f"{VALID}metrics: {{outages: [{{at: 2h, duration: 1m}}]}}",
+            "a.yaml:11: metrics.outages[0].at: must be before the end of the simulation at 1h0m0s, got 2h0m0s",
+            id="outage after the end",
+        ),
+        pytest.param(
+            HPA,
+            replaced("  rate: 40", "  rate: 40\n  at: 1h"),
+            "a.yaml:10: load.at: must be before the end of the simulation at 1h0m0s, got 1h0m0s",
+            id="load after the end",
+        ),
+        pytest.param(
+            HPA,
+            f"{VALID}controller: {{kubernetes: '1.9'}}",
+            "a.yaml:11: controller.kubernetes: Kubernetes 1.9 is not known here, must be",
+            id="release",
+        ),
+        pytest.param(
+            HPA,
+            replaced("  type: Steady\n  rate: 40", "  type: Csv\n  path: missing.csv"),
+            "a.yaml:9: load.path: there is no file missing.csv",
+            id="file of a load",
+        ),
+    ],
+)
+def test_contradictions_are_rejected(hpa: str, text: str, expected: str, tmp_path: Path) -> None:
+    with_hpa(tmp_path, hpa)
+
+    (found,) = problems(text, tmp_path)
+
+    assert expected in found
+
+
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
+    with_hpa(tmp_path)
+    text = dedent("""\
+        hpa: hpa.yaml
+        workload:
+          capacity: 10
+        load: {type: Csv, path: missing.csv}
+        controller: {kubernetes: '0.1'}
+        """)
+
+    assert [each.partition(": ")[0] for each in problems(text, tmp_path)] == ["a.yaml:2", "a.yaml:4", "a.yaml:5"]
+
+
+def test_the_release_decides_on_the_validation(tmp_path: Path) -> None:
+    hpa = f"{HPA}  behavior: {{scaleUp: {{tolerance: 0.2}}}}\n"
+    with_hpa(tmp_path, hpa)
+
+    assert parse_scenario(VALID, directory=tmp_path).hpa
+    (found,) = problems(f"{VALID}controller: {{kubernetes: '1.32'}}", tmp_path)
+    assert "spec.behavior.scaleUp.tolerance: unknown field" in found
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        pytest.param("missing.yaml", "cannot be read: No such file or directory", id="missing"),
+        pytest.param("folder", "must be a file, not a folder", id="folder"),
+        pytest.param("binary.yaml", "must be a text in UTF-8", id="no text"),
+        pytest.param("bomb.yaml.gz", "longer than 64 MiB", id="large"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_an_error(name: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe")
+    (tmp_path / "bomb.yaml.gz").write_bytes(gzip.compress(b"#" * 2**27))
+
+    with pytest.raises(InputError, match=problem):
+        read_scenario(tmp_path / name)
