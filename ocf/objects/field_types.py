@@ -1,10 +1,24 @@
 """Field types and the base of the models of files that users write."""
 
+import inspect
+import re
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    WithJsonSchema,
+)
 from pydantic.alias_generators import to_camel
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from ocf.objects.durations import format_duration, parse_duration
 from ocf.objects.quantity import Quantity
@@ -12,12 +26,43 @@ from ocf.objects.quantity import Quantity
 __all__ = ["Amount", "Count", "FileModel", "Milli", "Period", "PositivePeriod"]
 
 _ZERO: Final = timedelta()
+_ARGUMENT: Final = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
 class FileModel(BaseModel):
-    """Base of the models of a file: immutable, camelCase keys, no unknown fields."""
+    """Base of the models of a file: immutable, camelCase keys, no unknown fields.
+
+    The JSON schema of a model has the descriptions of its docstring, and no titles, which would only repeat names.
+    """
 
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=True, frozen=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Return the JSON schema, see the class."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        texts = {
+            name: text for each in reversed(cls.__mro__) for name, text in _arguments(each.__dict__.get("__doc__"))
+        }
+        schema.pop("title", None)
+        schema["description"] = _plain(inspect.cleandoc(cls.__doc__ or "").split("\n\n", 1)[0])
+        for name, field in cls.model_fields.items():
+            described = schema["properties"][field.alias or name]
+            described.pop("title", None)
+            if name in texts:
+                described["description"] = texts[name]
+            if isinstance(field.default, timedelta):
+                described["default"] = format_duration(field.default)
+        return schema
+
+
+def _arguments(docstring: str | None) -> Iterator[tuple[str, str]]:
+    for name, text in _ARGUMENT.findall(inspect.cleandoc(docstring or "")):
+        yield name, _plain(text)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).replace("`", "")
 
 
 def _period(value: object) -> object:

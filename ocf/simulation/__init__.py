@@ -5,7 +5,22 @@ loop with a workload, and returns a `SimulationResult`. Everything here is pure:
 the same scenario gives the same result on every run and machine.
 """
 
+from ocf.simulation.input_errors import InputError, InputProblem
+from ocf.simulation.load import LoadSeries, load_series
 from ocf.simulation.result import Action, Columns, ConditionChange, SimulationResult
-from ocf.simulation.scenario import Scenario
+from ocf.simulation.scenario import Scenario, initial_scenario, parse_scenario, read_scenario
 
-__all__ = ["Action", "Columns", "ConditionChange", "Scenario", "SimulationResult"]
+__all__ = [
+    "Action",
+    "Columns",
+    "ConditionChange",
+    "InputError",
+    "InputProblem",
+    "LoadSeries",
+    "Scenario",
+    "SimulationResult",
+    "initial_scenario",
+    "load_series",
+    "parse_scenario",
+    "read_scenario",
+]

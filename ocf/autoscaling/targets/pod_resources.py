@@ -81,11 +81,22 @@ class PodResources:
         Returns:
             Whole percents of the requests, truncated as by the controller; None without a limit or a request.
         """
-        usage = self.highest_usage(resource, container)
-        requested = _sum(_request(each, resource) for each in self._chosen(container))
-        if container is None and (resource in self.requests or resource in self.limits):
-            requested = _amount(self.requests.get(resource, self.limits.get(resource)))
+        usage, requested = self.highest_usage(resource, container), self.requested(resource, container)
         return 100 * usage // requested if usage is not None and requested else None
+
+    def requested(self, resource: str, container: str | None = None) -> int | None:
+        """Return the request of a pod.
+
+        Args:
+            resource: `cpu` or `memory`.
+            container: Name of the only container to count; None for the whole pod.
+
+        Returns:
+            Thousandths of the resource's unit; None if a container has no request.
+        """
+        if container is None and (resource in self.requests or resource in self.limits):
+            return _amount(self.requests.get(resource, self.limits.get(resource)))
+        return _sum(_request(each, resource) for each in self._chosen(container))
 
     def _chosen(self, container: str | None) -> list[Manifest]:
         return [each for each in self.containers if container in {None, each.get("name")}]

@@ -232,7 +232,7 @@ class StepsLoad(GeneratedLoad):
 
     Args:
         type: `Steps`.
-        steps: The steps, in order of time; before the first one, the load is 0.
+        changes: The steps, in order of time; before the first one, the load is 0. In files: `steps`.
 
     Example:
         >>> load = StepsLoad.model_validate(

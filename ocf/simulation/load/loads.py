@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from ocf.errors import ConfigError
 from ocf.simulation.load.files import CsvLoad, FileLoad, JsonLoad, PrometheusLoad
@@ -40,7 +42,15 @@ def _listed(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else (value,)
 
 
-Loads = Annotated[tuple[AnyLoad, ...], BeforeValidator(_listed), Field(min_length=1)]
+class _OneOrList:
+    """The JSON schema of a list, or of one item of it."""
+
+    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        listed = handler(core_schema)
+        return {"anyOf": [listed["items"], {**listed, "minItems": 1}]}
+
+
+Loads = Annotated[tuple[AnyLoad, ...], BeforeValidator(_listed), _OneOrList(), Field(min_length=1)]
 """One load, or several that are added up."""
 
 

@@ -1,6 +1,7 @@
 """The file kind `Scenario`: autoscaler, workload, load, metrics pipeline and objectives of a simulation."""
 
 from ocf.simulation.scenario.controller import ControllerSettings, MetricsPipeline, Outage
+from ocf.simulation.scenario.initial import initial_scenario
 from ocf.simulation.scenario.objectives import LatencyObjective, Objectives, Prices
 from ocf.simulation.scenario.reading import parse_scenario, read_scenario
 from ocf.simulation.scenario.scenario import Scenario
@@ -21,6 +22,7 @@ __all__ = [
     "SignalSource",
     "Usage",
     "Workload",
+    "initial_scenario",
     "parse_scenario",
     "read_scenario",
 ]

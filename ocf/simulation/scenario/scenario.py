@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BeforeValidator, Field, WithJsonSchema
+from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic.json_schema import GenerateJsonSchema
 
 from ocf.simulation.fields import Model, PositivePeriod
 from ocf.simulation.load import Loads
@@ -46,6 +47,8 @@ class Scenario(Model):
         start: The instant at which it starts.
         seed: Seed of all random numbers.
     """
+
+    model_config = ConfigDict(json_schema_extra={"$schema": GenerateJsonSchema.schema_dialect})
 
     api_version: Literal["ocf.dev/v1"] = "ocf.dev/v1"
     kind: Literal["Scenario"] = "Scenario"

@@ -1,0 +1,140 @@
+"""A commented scenario for an HPA, to begin with."""
+
+from collections.abc import Iterator
+from textwrap import indent
+from typing import Final
+
+from ocf.autoscaling import default
+from ocf.autoscaling.algorithm import Autoscaler
+from ocf.autoscaling.api.versions import read_hpa
+from ocf.autoscaling.targets.pod_resources import PodResources, read_pods
+from ocf.objects import Manifest, Quantity, dump_document, get_field
+from ocf.schema.metric_sources import RESOURCE_METRICS
+
+__all__ = ["initial_scenario"]
+
+_CAPACITY: Final = 100
+_METADATA: Final = ("name", "namespace")
+_UNKNOWN: Final = {"cpu": "500m", "memory": "256Mi"}
+
+
+def initial_scenario(hpa: Manifest, target: Manifest | None = None) -> str:
+    """Return a commented scenario for an HPA, which runs as it is.
+
+    Args:
+        hpa: The HPA, of autoscaling/v1 or v2; what the API server adds to its metadata, and its status, are left out.
+        target: The workload that it scales, from which replicas and requests are taken; None if it is not known.
+
+    Returns:
+        YAML.
+
+    Raises:
+        ManifestError: If the HPA cannot be decoded.
+
+    Example:
+        >>> reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        >>> spec = {"maxReplicas": 9, "scaleTargetRef": reference}
+        >>> hpa = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}}
+        >>> initial_scenario({**hpa, "spec": spec}).splitlines()[4]
+        'name: web'
+    """
+    decoded = default(read_hpa({name: part for name, part in hpa.items() if name != "status"}))
+    autoscaler = Autoscaler.of(decoded)
+    metadata = get_field(hpa, ("metadata",)) or {}
+    written = {
+        **{name: hpa[name] for name in ("apiVersion", "kind")},
+        "metadata": {name: metadata[name] for name in _METADATA if name in metadata},
+        "spec": hpa["spec"],
+    }
+    parts = [
+        _HEAD.format(name=dump_document({"name": autoscaler.name or "simulation"}).strip()),
+        f"hpa:\n{indent(dump_document(written), '  ')}",
+        "".join(f"{line}\n" for line in _workload(autoscaler, target)),
+        _LOAD.format(low=_CAPACITY * max(autoscaler.minimum, 1) // 2, peak=_CAPACITY * autoscaler.maximum // 2),
+    ]
+    return "\n".join(parts)
+
+
+_HEAD: Final = """\
+# What the autoscaler would do under this load: ocf simulate FILE
+# For completion in an editor: ocf simulate --schema > scenario.schema.json
+apiVersion: ocf.dev/v1
+kind: Scenario
+{name}
+"""
+_LOAD: Final = """\
+# Loads are added up. For one that was recorded, see the types Csv, Json and Prometheus.
+load:
+- type: Steady
+  rate: {low}
+- type: Spike
+  at: 10m
+  peak: {peak}
+  rise: 2m
+  hold: 10m
+  fall: 5m
+- type: Noise
+  share: 0.05
+
+# How use becomes the samples that the controller reads.
+metrics:
+  scrapePeriod: 15s
+
+# A good run, for the report and for `--fail-if`.
+objectives:
+  overloadTime: 0.02
+
+duration: 1h
+seed: 1
+"""
+
+
+def _workload(autoscaler: Autoscaler, target: Manifest | None) -> Iterator[str]:
+    yield "workload:"
+    yield "  # Load units per second, such as requests, that one pod serves. An assumption: measure it."
+    yield f"  capacity: {_CAPACITY}"
+    replicas = get_field(target, ("spec", "replicas"))
+    if isinstance(replicas, int):
+        yield f"  replicas: {replicas}"
+    yield from _requests(autoscaler, target)
+    yield from _signals(autoscaler)
+    yield "  # From the creation of a pod to the start of its containers, and from there until it is ready."
+    yield "  startup: {mean: 2s, spread: 1s}"
+    yield "  readiness: {mean: 8s, spread: 2s}"
+
+
+def _requests(autoscaler: Autoscaler, target: Manifest | None) -> Iterator[str]:
+    # A simulated pod has one container: that of the metric, if it is about one.
+    names = {each.name: each.container or None for each in autoscaler.metrics if each.type in RESOURCE_METRICS}
+    if not names:
+        return
+    template = get_field(target, ("spec", "template")) or {}
+    pods = read_pods(template) if isinstance(template, dict) else PodResources(())
+    known = {name: found for name, container in names.items() if (found := pods.requested(name, container))}
+    origin = (
+        f"from {autoscaler.kind} {autoscaler.target}" if known else "an assumption: those of the target are not known"
+    )
+    yield f"  # Requests of one pod, {origin}."
+    yield "  requests:"
+    for name in names:
+        assumed = "" if name in known or not known else "  # an assumption: the target has none"
+        yield f"    {name}: {_amount(known[name]) if name in known else _UNKNOWN.get(name, '1')}{assumed}"
+    yield "  # Use of one pod without load and at full capacity; without this, a pod at full capacity uses its request."
+    yield "  # usage:"
+    yield "  #   cpu: {idle: 50m, busy: 500m}"
+
+
+def _amount(milli: int) -> str:
+    mebibytes, rest = divmod(milli, 1000 * 2**20)
+    if mebibytes and not rest:
+        return f"{mebibytes}Mi"
+    return str(Quantity.parse(f"{milli}m"))
+
+
+def _signals(autoscaler: Autoscaler) -> Iterator[str]:
+    names = dict.fromkeys(metric.name for metric in autoscaler.metrics if metric.type not in RESOURCE_METRICS)
+    if names:
+        yield "  # What the other metrics follow: load, served, or queue; `factor` is the value for one unit."
+        yield "  signals:"
+    for name in names:
+        yield f"    {dump_document({name: None}).partition(': null')[0]}: {{source: load, factor: 1}}"
