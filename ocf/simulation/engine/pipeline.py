@@ -6,6 +6,7 @@ are computed once.
 """
 
 from collections import deque
+from collections.abc import Callable
 from random import Random
 from typing import Final
 
@@ -20,6 +21,7 @@ from ocf.simulation.scenario import MetricsPipeline, SignalSource
 
 __all__ = ["Pipeline"]
 
+_Level = Callable[[int, int], float]
 _NO_PODS: Final[dict[str, tuple[int, ...]]] = {}
 _NONE: Final[frozenset[str]] = frozenset()
 
@@ -48,7 +50,9 @@ class Pipeline:
         "_delay",
         "_dropped",
         "_gauges",
+        "_levels",
         "_next",
+        "_observed",
         "_outages",
         "_period",
         "_queue",
@@ -85,7 +89,9 @@ class Pipeline:
         self._outages = tuple(
             (microseconds(each.at), microseconds(each.at + each.duration)) for each in settings.outages
         )
-        self._gauges = tuple(Gauge(0.0) for _ in meters)
+        self._gauges: tuple[Gauge, ...] = ()
+        self._levels: tuple[tuple[float, float, _Level], ...] = ()
+        self._observed: tuple[tuple[Meter, Gauge], ...] = ()
         self._waiting: deque[Scrape] = deque()
         self._next = self.due = 0
 
@@ -96,6 +102,9 @@ class Pipeline:
             rate: Offered load, in load units per second.
         """
         self._gauges = tuple(Gauge(self._level(meter, rate)) for meter in self.meters)
+        pairs = tuple(zip(self.meters, self._gauges, strict=True))
+        self._observed = tuple(each for each in pairs if each[0].source is not SignalSource.QUEUE)
+        self._levels = tuple((meter.idle, meter.slope, self._reader(meter, gauge)) for meter, gauge in pairs)
         # The last measurement that can be read already.
         number = -(-self._delay // self._period)
         self.scrape = self._measure(-number * self._period)
@@ -109,8 +118,10 @@ class Pipeline:
             now: The instant in microseconds.
             rate: Offered load, in load units per second.
         """
-        for meter, gauge in zip(self.meters, self._gauges, strict=True):
-            gauge.set(now, self._level(meter, rate))
+        for meter, gauge in self._observed:
+            level = self._queue.utilization if meter.source is None else self._level(meter, rate)
+            if level != gauge.value:
+                gauge.set(now, level)
 
     def advance(self, now: int) -> None:
         """Measure, and make measurements readable, if that is due.
@@ -118,10 +129,10 @@ class Pipeline:
         Args:
             now: The instant in microseconds.
         """
+        waiting = self._waiting
         if now == self._next:
             self._next += self._period
-            self._waiting.append(self._measure(now))
-        waiting = self._waiting
+            waiting.append(self._measure(now))
         while waiting and waiting[0].at + self._delay <= now:
             self.scrape = waiting.popleft()
             if self.pods.unsettled:
@@ -153,18 +164,14 @@ class Pipeline:
 
     def _measure(self, now: int) -> Scrape:
         begin = now - self._window
-        values: list[int] = []
-        for meter, gauge in zip(self.meters, self._gauges, strict=True):
-            gauge.forget(begin)
-            level = self._length(meter) if meter.source is SignalSource.QUEUE else gauge.mean(begin, now)
-            values.append(amount(meter.idle + meter.slope * level))
+        values = tuple([amount(idle + slope * level(begin, now)) for idle, slope, level in self._levels])
         pods, apart, lost = self.pods, _NO_PODS, _NONE
         if pods.unsettled:
             apart = {pod.name: self._apart(pod, now) for pod in pods.unsettled if pod.started < now}
         if self._dropped:
             names = (*(pod.name for pod in pods.settled), *apart)
             lost = frozenset(name for name in names if self._random.random() < self._dropped)
-        return Scrape(now, tuple(values), apart, lost)
+        return Scrape(now, values, apart, lost)
 
     def _apart(self, pod: SimulatedPod, now: int) -> tuple[int, ...]:
         """Return the values of a pod that was not ready all the time; it used nothing but its idle amount before."""
@@ -191,6 +198,10 @@ class Pipeline:
         if not meter.per_pod:
             return level
         return level / self.pods.ready if self.pods.ready else 0.0
+
+    def _reader(self, meter: Meter, gauge: Gauge) -> _Level:
+        """Return the function that measures; the length of the queue is not averaged."""
+        return (lambda _begin, _end: self._length(meter)) if meter.source is SignalSource.QUEUE else gauge.window
 
     def _length(self, meter: Meter) -> float:
         length = self._queue.length

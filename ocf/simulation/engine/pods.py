@@ -73,8 +73,9 @@ class Pods:
     Attributes:
         settled: The pods whose samples are alike: ready since before the window of a sample began.
         unsettled: The other pods that are not being deleted, in the order of their creation.
-        ready: Number of ready pods that are not being deleted.
-        warmth: Sum of the warmth of the ready pods.
+        count: Number of pods that are not being deleted.
+        ready: Number of those that are ready.
+        capacity: Load units per second that the ready pods can serve.
         terminating: The pods that are being deleted, by name.
         due: The instant at which something happens next.
     """
@@ -87,13 +88,15 @@ class Pods:
         "_next",
         "_numbers",
         "_serial",
+        "_warmth",
         "_workload",
+        "capacity",
+        "count",
         "due",
         "ready",
         "settled",
         "terminating",
         "unsettled",
-        "warmth",
     )
 
     def __init__(self, workload: Workload, count: int, *, name: str, container: str, clock: Clock, seed: int) -> None:
@@ -108,23 +111,15 @@ class Pods:
         self.settled: list[SimulatedPod] = []
         self.unsettled: list[SimulatedPod] = []
         self.terminating: dict[str, SimulatedPod] = {}
-        self.ready = count
-        self.warmth = FULLY_WARM * count
+        self.count = self.ready = count
+        self._warmth = 0
+        self._warm(FULLY_WARM * count)
         long_ago = -microseconds(_LONG_AGO)
         for _ in range(count):
             pod = self._new(long_ago, long_ago, long_ago)
             pod.settled, pod.warmth = True, FULLY_WARM
             pod.seen = self._seen(pod, ready=True)
             self.settled.append(pod)
-
-    def __len__(self) -> int:
-        """Return the number of pods that are not being deleted."""
-        return len(self.settled) + len(self.unsettled)
-
-    @property
-    def capacity(self) -> float:
-        """Load units per second that the ready pods can serve."""
-        return self._workload.capacity * (self.warmth / FULLY_WARM)
 
     def ready_to_count(self) -> int:
         """Return the number of running and ready pods, including those that are being deleted."""
@@ -152,7 +147,7 @@ class Pods:
             count: Number of pods that are wanted.
             now: The instant in microseconds.
         """
-        surplus = len(self) - count
+        surplus = self.count - count
         for _ in range(-surplus):
             self._create(now)
         if surplus > 0:
@@ -207,7 +202,7 @@ class Pods:
                 break
             # A pod is in the middle of a step on average, so that the capacity adds up to that of a straight line.
             warmth = FULLY_WARM if number == _WARM_UP_STEPS else 2 * number + 1
-            self.warmth += warmth - pod.warmth
+            self._warm(warmth - pod.warmth)
             pod.warmth = warmth
 
     def _warm_up(self, pod: SimulatedPod) -> Iterator[tuple[int, int]]:
@@ -221,6 +216,7 @@ class Pods:
         ready = started + self._delay("readiness", self._workload.readiness)
         pod = self._new(now, started, ready)
         self.unsettled.append(pod)
+        self.count += 1
         self._after(started, _Step.START, pod)
 
     def _new(self, created: int, started: int, ready: int) -> SimulatedPod:
@@ -228,11 +224,16 @@ class Pods:
         self._numbers += 1
         return SimulatedPod(seen, created=created, started=started, ready=ready, uid=self._delays["uid"].random())
 
+    def _warm(self, change: int) -> None:
+        self._warmth += change
+        self.capacity = self._workload.capacity * (self._warmth / FULLY_WARM)
+
     def _remove(self, chosen: list[SimulatedPod]) -> None:
+        self.count -= len(chosen)
         for pod in chosen:
             pod.deleted = True
             self.ready -= pod.warmth > 0
-            self.warmth -= pod.warmth
+            self._warm(-pod.warmth)
         self.settled = [pod for pod in self.settled if not pod.deleted]
         self.unsettled = [pod for pod in self.unsettled if not pod.deleted]
 

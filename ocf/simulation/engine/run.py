@@ -4,6 +4,7 @@ The clock jumps from one instant at which something happens to the next. What ha
 order: pods change, load changes, the pipeline measures, the autoscaler syncs.
 """
 
+from array import array
 from collections.abc import Callable
 from typing import Final
 
@@ -49,6 +50,8 @@ class Run:
         self._autoscaler = autoscaler
         self._end = _end_of(scenario, load)
         self._load = load
+        # Two steps may begin in the same microsecond; then the later one counts.
+        self._begins = array("q", [*(round(time * SECOND) for time in load.times), NEVER])
         self._step = -1
         self._load_due = 0
         self._rate = 0.0
@@ -130,11 +133,11 @@ class Run:
 
     def _next_load(self, now: int) -> None:
         """Move on to the step of the load that begins now."""
-        times, step = self._load.times, self._step + 1
-        while step + 1 < len(times) and round(times[step + 1] * SECOND) <= now:
+        begins, step = self._begins, self._step + 1
+        while begins[step + 1] <= now:
             step += 1
         self._step = step
-        self._load_due = round(times[step + 1] * SECOND) if step + 1 < len(times) else NEVER
+        self._load_due = begins[step + 1]
         rate = self._load.rates[step]
         if rate != self._rate:
             self._rate = rate
@@ -158,7 +161,7 @@ class Run:
                 queue.dropped,
                 self._demand,
                 self._controller.replicas,
-                len(pods) - ready,
+                pods.count - ready,
                 ready,
                 len(pods.terminating),
                 last.ratio,
