@@ -1,7 +1,7 @@
 """The HPA controller of a simulation: one sync after the other, with the status and the history that they carry."""
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Final
 
 from ocf.autoscaling.algorithm import (
     Autoscaler,
@@ -21,37 +21,25 @@ from ocf.simulation.engine.clock import SECOND, Clock
 from ocf.simulation.engine.explanations import Explained
 from ocf.simulation.engine.moments import Memory, Moment, Subject
 from ocf.simulation.engine.pipeline import Pipeline
-from ocf.simulation.engine.proposals import Proposals
+from ocf.simulation.engine.proposals import Proposal, Proposals
 from ocf.simulation.engine.windows import Windows
 from ocf.simulation.result import Action, ConditionChange
 
-__all__ = ["NOTHING", "Controller", "Synced"]
+__all__ = ["NOTHING", "Controller", "Numbers"]
 
 _NAN: Final = float("nan")
 _ABLE, _ACTIVE, _LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
+_UNLIMITED: Final = (Rule.WITHIN_RANGE, False)
 _RESCALED: Final = "SucceededRescale"
 
 _Limited = tuple[Rule, bool]
 """The rule of the limits, and whether it changed the number."""
 
 
-class Synced(NamedTuple):
-    """The numbers of a sync.
-
-    Args:
-        desired: Replicas after the limits.
-        ratio: Current value over target value of the metric that decided; NaN if none did.
-        wanted: Replicas that the metrics propose; -1 without a proposal.
-        stabilized: Replicas after stabilization; -1 without a proposal.
-    """
-
-    desired: int
-    ratio: float
-    wanted: int
-    stabilized: int
-
-
-NOTHING: Final = Synced(-1, _NAN, -1, -1)
+Numbers = tuple[float, int, int, int]
+"""The numbers of a sync: current value over target value of the metric that decided (NaN if none did), the replicas
+that the metrics propose and those after stabilization (-1 without a proposal), and those after the limits."""
+NOTHING: Final[Numbers] = (_NAN, -1, -1, -1)
 """The numbers before the first sync."""
 
 
@@ -94,12 +82,15 @@ class Controller:
         self._zero = settings.features.scale_to_zero
         self._full = full
         self._minimum, self._maximum = max(1, autoscaler.minimum), autoscaler.maximum
-        self._proposals = Proposals(autoscaler, settings, pipeline, clock)
+        self._choose = Proposals(autoscaler, settings, pipeline, clock).choose
+        self._behavior = autoscaler.behavior
         self._windows = Windows(autoscaler, settings)
         self._begun = False
         self._history = History()
         self._desired = replicas
         self._conditions = {each.type: each for each in _initial_conditions(autoscaler, settings, replicas)}
+        # What the last sync showed, if it found nothing to limit.
+        self._steady: tuple[Rule | None, int] | None = None
         self._names: dict[int, str] = {}
         self._active: dict[int, HpaCondition] = {}
         self._able: dict[Rule | None, HpaCondition] = {}
@@ -108,57 +99,62 @@ class Controller:
         self.actions: list[Action] = []
         self.changes: list[ConditionChange] = []
 
-    def sync(self, now: int) -> Synced:
+    def sync(self, now: int) -> Numbers:
         """Run a sync.
 
         Args:
             now: Its time, in microseconds since the start.
 
         Returns:
-            Its numbers; `replicas` has its result.
+            Its numbers. `replicas` has its result.
         """
         current = self.replicas
         if self._begun and not self._full and self._minimum <= current <= self._maximum:
-            found = None if self._pipeline.is_down(now) else self._proposals.choose(current, now)
+            found = None if self._pipeline.is_down(now) else self._choose(current, now)
             if found is not None:
-                synced = self._scale_to(current, found[0], *found[1], now=now)
-                if synced is not None:
-                    return synced
+                numbers = self._scale_to(current, found, now)
+                if numbers is not None:
+                    return numbers
         return self._decide(now)
 
-    def _scale_to(self, current: int, chosen: int, wanted: int, ratio: float, rule: Rule, *, now: int) -> Synced | None:
-        """Stabilize and limit a proposal as `normalize` does; return None where conditions are not known."""
+    def _scale_to(self, current: int, found: Proposal, now: int) -> Numbers | None:
+        """Stabilize and limit a proposal as `normalize` does; return None where the conditions are not known."""
+        wanted, ratio, rule, chosen = found
         lowest, highest = self._windows.extremes(now, wanted)
-        if self._subject.autoscaler.behavior is None:
+        if self._behavior is None:
             held, stabilized = highest, None if highest == wanted else Rule.SCALE_DOWN_STABILIZED
         else:
             held, stabilized = hold(wanted, current, lowest=lowest, highest=highest)
-        desired, limited = held, (Rule.WITHIN_RANGE, False)
-        if held != current:
-            desired, limited = self._limit(current, held, now)
-        active, limit = self._active.get(chosen), self._limited.get(limited)
-        able = self._able.get(stabilized)
+        if held == current and self._steady == (stabilized, chosen):
+            self._windows.add(now, wanted)
+            return ratio, wanted, held, held
+        desired, limited = (held, _UNLIMITED) if held == current else self._limit(current, held, now)
+        shown = self._outcome(chosen, stabilized, limited, current, desired)
+        if shown is None:
+            return None
+        if desired != current:
+            reason = rescale_reason(self._names[chosen], wanted, current)
+            self._act(self._moment(now), desired, reason=reason, rule=limited[0] if limited[1] else stabilized or rule)
+            self._history = self._history.with_rescale(desired - current, self._behavior, self._subject.clock.at(now))
+        self._windows.add(now, wanted)
+        self._show(shown, now)
+        self._steady = (stabilized, chosen) if held == current else None
+        self._desired = desired
+        return ratio, wanted, held, desired
+
+    def _outcome(
+        self, chosen: int, stabilized: Rule | None, limited: _Limited, current: int, desired: int
+    ) -> tuple[HpaCondition, ...] | None:
+        """Return the conditions that an outcome sets; None if no full sync has set them yet."""
+        active, limit, able = self._active.get(chosen), self._limited.get(limited), self._able.get(stabilized)
         if desired != current:
             if self._zero:
                 return None
             able = HpaCondition(_ABLE, "True", _RESCALED, rescale_message(desired))
-        if active is None or limit is None or able is None:
-            return None
-        if desired != current:
-            decided = limited[0] if limited[1] else stabilized or rule
-            reason = rescale_reason(self._names[chosen], wanted, current)
-            self._act(self._moment(now), desired, reason=reason, rule=decided)
-            at = self._subject.clock.at(now)
-            self._history = self._history.with_rescale(desired - current, self._subject.autoscaler.behavior, at)
-        self._windows.add(now, wanted)
-        conditions = self._conditions
-        if conditions[_ABLE] is not able or conditions[_ACTIVE] is not active or conditions[_LIMITED] is not limit:
-            self._show((able, active, limit), now)
-        self._desired = desired
-        return Synced(desired, ratio, wanted, held)
+        return None if active is None or limit is None or able is None else (able, active, limit)
 
     def _limit(self, current: int, held: int, now: int) -> tuple[int, _Limited]:
-        autoscaler, behavior = self._subject.autoscaler, self._subject.autoscaler.behavior
+        autoscaler, behavior = self._subject.autoscaler, self._behavior
         minimum, maximum = autoscaler.minimum, autoscaler.maximum
         if behavior is None:
             settings = self._subject.settings
@@ -175,7 +171,7 @@ class Controller:
             )
         return limit.replicas, (limit.rule, limit.replicas != limit.wanted)
 
-    def _decide(self, now: int) -> Synced:
+    def _decide(self, now: int) -> Numbers:
         """Run a full sync, and learn its conditions."""
         moment = self._moment(now)
         decision, _ = moment.decide(self._subject)
@@ -190,12 +186,13 @@ class Controller:
         self._history = decision.history._replace(recommendations=None)
         self._show(decision.status.conditions, now)
         self._conditions = {each.type: each for each in decision.status.conditions}
+        self._steady = None
         self._learn(decision)
         self._desired = decision.status.desired_replicas
         if pending is not None:
             self._act(moment, decision.desired, reason=pending.reason, rule=trace.decided_by)
         wanted, held = (-1, -1) if step is None else (step.wanted, step.replicas)
-        return Synced(decision.desired, _ratio_of(trace), wanted, held)
+        return _ratio_of(trace), wanted, held, decision.desired
 
     def _learn(self, decision: Decision) -> None:
         """Keep the conditions that the same outcome sets again."""

@@ -145,7 +145,7 @@ class Pipeline:
         Args:
             now: The instant in microseconds.
         """
-        return any(begin <= now < end for begin, end in self._outages)
+        return bool(self._outages) and any(begin <= now < end for begin, end in self._outages)
 
     def samples(self, position: int) -> dict[str, Sample]:
         """Return the samples of the pods that are not settled.

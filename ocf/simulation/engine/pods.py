@@ -251,7 +251,8 @@ class Pods:
         at, stored = self._clock.at, self._clock.stored
         since = at(stored(pod.ready if ready else pod.started))
         condition = Readiness("True" if ready else "False", since)
-        return replace(pod.seen, phase="Running", started=at(stored(pod.started)), ready=condition)
+        started = at(stored(pod.started))
+        return Pod(name=pod.name, started=started, ready=condition, containers=pod.seen.containers)
 
     def _rank(self, pod: SimulatedPod, now: int) -> tuple[bool, bool, int, float]:
         """Return the place of a pod in the order in which the ReplicaSet controller deletes pods.

@@ -30,14 +30,16 @@ from ocf.simulation.engine.clock import Clock
 from ocf.simulation.engine.meters import Meter
 from ocf.simulation.engine.pipeline import Pipeline
 
-__all__ = ["Proposals"]
+__all__ = ["Proposal", "Proposals", "Propose"]
 
 _ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _FULL: Final = 100
 _REMEMBERED: Final = 1 << 16
 
-_Proposal = tuple[int, float, Rule]
-_Propose = Callable[[int, int], _Proposal | None]
+Proposal = tuple[int, float, Rule, int]
+"""The proposal of a metric: replicas, ratio, rule, and the position of the metric in the spec."""
+Propose = Callable[[int, int], Proposal | None]
+"""A function of `spec.replicas` and the time of the sync, in microseconds; None if the sync needs a snapshot."""
 _Calculate = Callable[[int, PodGroups, int, int], Calculation | Unavailable]
 
 
@@ -61,43 +63,41 @@ class Proposals:
         self._inputs: dict[int, CalculatorInputs] = {}
         self._metrics = tuple(self._metric(position, meter) for position, meter in enumerate(pipeline.meters))
 
-    def choose(self, current: int, now: int) -> tuple[int, _Proposal] | None:
-        """Return the chosen proposal.
+    @property
+    def choose(self) -> Propose:
+        """The function that returns the chosen proposal for `spec.replicas`, which is not 0.
 
-        Args:
-            current: `spec.replicas` of the scale, not 0.
-            now: Time of the sync.
-
-        Returns:
-            The position of the metric, and its proposal: replicas, ratio and rule; None if a metric fails or has no
-            common value for alike pods, so that the sync has to be computed in full.
+        It returns None if a metric fails or has no common value for alike pods.
         """
-        best, chosen = None, 0
-        for position, propose in enumerate(self._metrics):
-            found = None if propose is None else propose(current, now)
+        return self._metrics[0] if len(self._metrics) == 1 else self._choose
+
+    def _choose(self, current: int, now: int) -> Proposal | None:
+        best = None
+        for propose in self._metrics:
+            found = propose(current, now)
             if found is None:
                 return None
             # The first of equal proposals counts, but any other than 0 counts before 0, as in `choose_proposal`.
             if best is None or best[0] == 0 or found[0] > best[0]:
-                best, chosen = found, position
-        return None if best is None else (chosen, best)
+                best = found
+        return best
 
-    def _metric(self, position: int, meter: Meter) -> _Propose | None:
+    def _metric(self, position: int, meter: Meter) -> Propose:
         metric, target = meter.metric, meter.metric.target
         if metric.selector_error:
-            return None
+            return _impossible
         if metric.type in RESOURCE_METRICS and target.average is None:
             if target.utilization is None or not meter.request:
-                return None
+                return _impossible
             return self._by_utilization(position, meter, target.utilization, meter.request)
         if meter.per_pod:
-            return None if target.average is None else self._by_average(position, meter, target.average)
+            return _impossible if target.average is None else self._by_average(position, meter, target.average)
         per_replica = target.average is not None and (metric.type != "Object" or target.type == "AverageValue")
         if per_replica:
             return self._by_replica(position, target.average or 0)
-        return None if target.value is None else self._by_total(position, target.value)
+        return _impossible if target.value is None else self._by_total(position, target.value)
 
-    def _by_utilization(self, position: int, meter: Meter, target: int, request: int) -> _Propose:
+    def _by_utilization(self, position: int, meter: Meter, target: int, request: int) -> Propose:
         def calculate(current: int, groups: PodGroups, usage: int, samples: int) -> Calculation | Unavailable:
             totals = PodTotals(usage, request * samples, samples, samples)
             requests = dict.fromkeys((*groups.missing, *groups.unready), request)
@@ -106,7 +106,7 @@ class Proposals:
         # Of alike pods, the share in percent decides; so usages of the same percentage have the same proposal.
         return self._per_pod(position, meter, calculate, lambda value: value * _FULL // request, request)
 
-    def _by_average(self, position: int, meter: Meter, target: int) -> _Propose:
+    def _by_average(self, position: int, meter: Meter, target: int) -> Propose:
         def calculate(current: int, groups: PodGroups, usage: int, samples: int) -> Calculation:
             return average_of_totals(self._shared(current), groups, usage, samples, target)
 
@@ -114,11 +114,11 @@ class Proposals:
 
     def _per_pod(
         self, position: int, meter: Meter, calculate: _Calculate, decisive: Callable[[int], int], request: int
-    ) -> _Propose:
-        remembered: dict[tuple[int, int, int, int], _Proposal] = {}
+    ) -> Propose:
+        remembered: dict[tuple[int, int, int, int], Proposal] = {}
         pipeline, pods, resource = self._pipeline, self._pipeline.pods, meter.resource
 
-        def propose(current: int, now: int) -> _Proposal | None:
+        def propose(current: int, now: int) -> Proposal | None:
             scrape = pipeline.scrape
             value = scrape.values[position]
             lost = pipeline.lost() if scrape.lost else []
@@ -138,7 +138,7 @@ class Proposals:
             result = calculate(current, groups, usage, samples)
             if isinstance(result, Unavailable):
                 return None
-            found = (result.replicas, result.ratio, result.rule)
+            found = (result.replicas, result.ratio, result.rule, position)
             if key is not None:
                 if len(remembered) >= _REMEMBERED:
                     remembered.clear()
@@ -161,20 +161,20 @@ class Proposals:
         groups = groups._replace(ready=groups.ready + count, missing=(*lost, *groups.missing))
         return groups, usage + sum(kept), count + len(kept)
 
-    def _by_total(self, position: int, target: int) -> _Propose:
+    def _by_total(self, position: int, target: int) -> Propose:
         pipeline = self._pipeline
 
-        def propose(current: int, _now: int) -> _Proposal | None:
+        def propose(current: int, _now: int) -> Proposal | None:
             value = pipeline.scrape.values[position]
             result = from_total(self._shared(current), value, target, ready=pipeline.pods.ready_to_count())
-            return None if isinstance(result, Unavailable) else (result.replicas, result.ratio, result.rule)
+            return None if isinstance(result, Unavailable) else (result.replicas, result.ratio, result.rule, position)
 
         return propose
 
-    def _by_replica(self, position: int, target: int) -> _Propose:
-        def propose(current: int, _now: int) -> _Proposal | None:
+    def _by_replica(self, position: int, target: int) -> Propose:
+        def propose(current: int, _now: int) -> Proposal | None:
             result = from_total_per_pod(self._shared(current), self._pipeline.scrape.values[position], target)
-            return result.replicas, result.ratio, result.rule
+            return result.replicas, result.ratio, result.rule, position
 
         return propose
 
@@ -191,3 +191,7 @@ class Proposals:
                 now=_ANY_TIME,
             )
         return found
+
+
+def _impossible(_current: int, _now: int) -> None:
+    """Leave the metric to a full sync: it fails."""

@@ -73,7 +73,7 @@ class Run:
         self._period = microseconds(settings.sync_period)
         self._sync_due = 0
         self._syncs = 0
-        self._synced = NOTHING
+        self._numbers = NOTHING
         self._rows = Rows()
 
     def run(self, progress: Progress | None = None) -> SimulationResult:
@@ -124,7 +124,7 @@ class Run:
     def _sync(self, now: int) -> None:
         controller = self._controller
         before = controller.replicas
-        self._synced = controller.sync(now)
+        self._numbers = controller.sync(now)
         self._syncs += 1
         self._sync_due += self._period
         if controller.replicas != before:
@@ -149,7 +149,7 @@ class Run:
         self._pipeline.observe(now, self._rate)
 
     def _row(self, now: int, *, synced: int) -> None:
-        pods, queue, last = self._pods, self._queue, self._synced
+        pods, queue = self._pods, self._queue
         ready = pods.ready
         self._rows.add(
             (
@@ -164,10 +164,7 @@ class Run:
                 pods.count - ready,
                 ready,
                 len(pods.terminating),
-                last.ratio,
-                last.wanted,
-                last.stabilized,
-                last.desired,
+                *self._numbers,
                 synced,
             )
         )
