@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ocf.autoscaling.explain import Explanation, Section, bounded_timelines, standalone_svg, to_html
+from ocf.cli.output_files import check_folder, write_file
 from ocf.errors import ConfigError
 
 __all__ = ["check", "save", "write"]
@@ -26,8 +27,7 @@ def check(path: Path, formats: Sequence[str] = _FORMATS) -> None:
     """
     if path.suffix not in formats:
         raise ConfigError(f"--picture must end in {' or '.join(formats)}, got {path.name!r}")
-    if not path.parent.is_dir():
-        raise ConfigError(f"--picture: the folder {path.parent} does not exist")
+    check_folder(path, "--picture")
 
 
 def save(explanation: Explanation, path: Path, *, reported: Sequence[Section] = ()) -> None:
@@ -54,10 +54,7 @@ def write(content: str, path: Path) -> None:
     Raises:
         ConfigError: If the file cannot be written.
     """
-    try:
-        path.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--picture: {path} cannot be written: {error.strerror}") from error
+    write_file(path, [content], "--picture")
 
 
 def _chart(explanation: Explanation) -> str:
