@@ -228,8 +228,9 @@ def _action_data(actions: Sequence[Action], texts: dict[str, int]) -> Iterator[l
             action.after,
             texts.setdefault(action.reason, len(texts)),
         ]
-        length += sum(len(line) for line in action.explanation if line not in texts)
-        if length <= _MOST_EXPLAINED:
+        if length < _MOST_EXPLAINED:
+            # Making an explanation takes time, so it is only looked at where there is space for it.
+            length += sum(len(line) for line in action.explanation if line not in texts)
             data.append([texts.setdefault(line, len(texts)) for line in action.explanation])
         yield data
 

@@ -1,0 +1,47 @@
+"""The time series of runs as tables: rows of text, or columns."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from typing import Final
+
+from ocf.simulation.result import Columns
+
+__all__ = ["COLUMN_NAMES", "column_values", "text_rows"]
+
+COLUMN_NAMES: Final = tuple(each.name for each in fields(Columns))
+"""The names of the columns, in the order of tables."""
+
+
+def column_values(columns: Columns, name: str) -> Sequence[float | None]:
+    """Return a column; None stands for no value.
+
+    Args:
+        columns: The time series.
+        name: Name of the column.
+
+    Example:
+        >>> from array import array
+        >>> column_values(Columns(wanted=array("q", [3, -1])), "wanted")
+        [3, None]
+    """
+    column = getattr(columns, name)
+    if column.typecode == "q":
+        return [value if value >= 0 else None for value in column]
+    # NaN differs from itself.
+    return [value if value == value else None for value in column]  # noqa: PLR0124
+
+
+def text_rows(columns: Columns) -> Iterator[Iterable[str]]:
+    """Yield the rows of the time series as text; whole numbers have no fraction, and no value is empty.
+
+    Args:
+        columns: The time series.
+    """
+    texts = [map(_text, column_values(columns, name)) for name in COLUMN_NAMES]
+    return zip(*texts, strict=True)
+
+
+def _text(value: float | None) -> str:
+    if value is None:
+        return ""
+    return repr(int(value)) if value == int(value) else repr(value)

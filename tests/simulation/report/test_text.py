@@ -1,0 +1,41 @@
+"""The summary of a run as text."""
+
+from ocf.simulation.report.text import chart_lines, summary_lines
+from tests.simulation.runs import day, reported, run
+
+
+def test_the_chart_shows_ready_pods_and_above_them_the_missing_ones() -> None:
+    """Half of the demand is missing in the first quarter; later half of the highest demand is ready, then all of it."""
+    made = run([0, 100, 200], duration=400, ready=[2, 2, 4], demand=[4, 2, 4])
+    lines = list(chart_lines(made))
+    quarter, half = 17, 34
+    margin = len("      4 │")
+    for row, line in enumerate(lines[1:9]):
+        cells = line[margin:].ljust(68)
+        first, second, rest = cells[:quarter], cells[quarter:half], cells[half:]
+        assert (set(first), set(second), set(rest)) == ({"░"}, {" "}, {"█"}) if row < 4 else ({"█"}, {"█"}, {"█"})
+
+
+def test_a_row_that_is_partly_in_a_column_counts_in_part() -> None:
+    made = run([0, 0.5], duration=68, ready=[8, 4], demand=[0, 0])
+    top = list(chart_lines(made))[1]
+    # The first column is one second: 8 pods for the half of it are 6 of 6, the others are 4 of 6.
+    assert top.startswith("      6 │█")
+    assert top.count("█") == 1
+
+
+def test_the_summary_is_at_most_80_columns_wide() -> None:
+    lines = list(summary_lines(reported(day(), overload_time=0.02, latency={"at_most": "1s"})))
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "web: 1 h from 2026-01-01 00:00:00, 240 syncs"
+    assert "  MISSED  overload time at most 2 %: 32.9 %" in lines
+
+
+def test_a_run_without_pods_has_a_chart() -> None:
+    assert len(list(chart_lines(run([0], duration=60)))) == 11
+
+
+def test_the_cost_is_left_out_without_prices() -> None:
+    assert not any("cost" in line for line in summary_lines(reported(day())))
+    priced = reported(day(), prices={"pod_hour": 2, "currency": "EUR"})
+    assert any(line.split() == ["cost", "14.14", "EUR"] for line in summary_lines(priced))
