@@ -6,9 +6,9 @@ the same scenario gives the same result on every run and machine.
 """
 
 from ocf.simulation.input_errors import InputError, InputProblem
-from ocf.simulation.load import LoadSeries, load_series
+from ocf.simulation.load import LoadSeries
 from ocf.simulation.result import Action, Columns, ConditionChange, SimulationResult
-from ocf.simulation.scenario import Scenario, initial_scenario, parse_scenario, read_scenario
+from ocf.simulation.scenario import Scenario, initial_scenario, load_series, parse_scenario, read_scenario
 
 __all__ = [
     "Action",

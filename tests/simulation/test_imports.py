@@ -16,7 +16,7 @@ OURS: Final = (
 )
 PROGRAM: Final = """
 import sys
-from ocf.simulation.load import load_series
+from ocf.simulation import load_series
 from ocf.simulation.scenario import parse_scenario
 
 scenario = parse_scenario('''

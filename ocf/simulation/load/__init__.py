@@ -10,7 +10,7 @@ from ocf.simulation.load.generators import (
     SteadyLoad,
     StepsLoad,
 )
-from ocf.simulation.load.loads import AnyLoad, Loads, load_series
+from ocf.simulation.load.loads import AnyLoad, Loads
 from ocf.simulation.load.noise import NoiseLoad
 from ocf.simulation.load.patterns import DailyLoad, Weekday, WeeklyLoad
 from ocf.simulation.load.series import LoadSeries
@@ -37,5 +37,4 @@ __all__ = [
     "Unit",
     "Weekday",
     "WeeklyLoad",
-    "load_series",
 ]

@@ -5,6 +5,7 @@ from ocf.simulation.scenario.initial import initial_scenario
 from ocf.simulation.scenario.objectives import LatencyObjective, Objectives, Prices
 from ocf.simulation.scenario.reading import parse_scenario, read_scenario
 from ocf.simulation.scenario.scenario import Scenario
+from ocf.simulation.scenario.total_load import load_series
 from ocf.simulation.scenario.workload import Delay, PodFailure, Queue, Signal, SignalSource, Usage, Workload
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Usage",
     "Workload",
     "initial_scenario",
+    "load_series",
     "parse_scenario",
     "read_scenario",
 ]

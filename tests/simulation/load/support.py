@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ocf.simulation import Scenario
-from ocf.simulation.load import LoadSeries, load_series
+from ocf.simulation import LoadSeries, Scenario, load_series
 
 
 def scenario(*loads: dict[str, Any], **fields: Any) -> Scenario:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from ocf.errors import ConfigError
-from ocf.simulation import Scenario
-from ocf.simulation.load import load_series
+from ocf.simulation import Scenario, load_series
 from tests.simulation.load.support import scenario, series, steps
 
 HERE = Path()
