@@ -1,11 +1,8 @@
 """Loads that are read from files: CSV, JSON, and answers of Prometheus."""
 
 import re
-from abc import abstractmethod
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
@@ -14,9 +11,8 @@ from ocf.objects.durations import format_duration, parse_duration
 from ocf.objects.timestamps import parse_rfc3339
 from ocf.simulation.fields import Model, Period, Positive, PositivePeriod
 from ocf.simulation.load.patterns import TimeZone
-from ocf.simulation.load.series import LoadSeries
 
-__all__ = ["CsvLoad", "Cut", "FileLoad", "Gaps", "JsonLoad", "PrometheusLoad", "TimeUnit", "Unit"]
+__all__ = ["CsvLoad", "Cut", "FileLoad", "Gaps", "JsonLoad", "PrometheusLoad", "Row", "TimeUnit", "Unit"]
 
 
 class Unit(StrEnum):
@@ -120,46 +116,13 @@ class FileLoad(Model):
             raise ValueError(f"`to` must be after `from`: {end} is not after {begin}")
         return self
 
-    def series(self, directory: Path) -> LoadSeries:
-        """Return the load.
-
-        Args:
-            directory: The folder that the path is relative to.
-
-        Raises:
-            InputError: If the file cannot be read, or has an invalid value; it names the line.
-        """
-        from ocf.simulation.load.trace import read_trace
-
-        return read_trace(self, directory)
-
-    @abstractmethod
-    def rows(self, file: Path) -> Iterator["Row"]:
-        """Yield the number, the time and the value of each row.
-
-        Args:
-            file: The file.
-
-        Raises:
-            InputError: If the file does not have this format.
-        """
-
     def columns(self) -> tuple[str, str]:
         """Return the names of the time and of the value, for errors."""
         return "time", "value"
 
-    def line(self, file: Path, row: int) -> int | None:
-        """Return the line of a row; None if it is not known.
-
-        Args:
-            file: The file.
-            row: The number that `rows` yields for the row.
-        """
-        del file
-        return row
-
 
 Row = tuple[int, str | float, str | float]
+"""The number of a row in its file, its time and its value."""
 Column = Annotated[str, Field(min_length=1)] | Annotated[int, Field(ge=1)]
 """The name of a column, or its position from 1."""
 
@@ -181,12 +144,6 @@ class CsvLoad(FileLoad):
     time: Column = 1
     value: Column = 2
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] = ","
-
-    def rows(self, file: Path) -> Iterator[Row]:
-        """Yield the rows, see the base."""
-        from ocf.simulation.load.csv_rows import csv_rows
-
-        return csv_rows(file, self)
 
     def columns(self) -> tuple[str, str]:
         """Return the names of the columns, see the base."""
@@ -216,21 +173,9 @@ class JsonLoad(FileLoad):
     items: str = ""
     step: PositivePeriod | None = None
 
-    def rows(self, file: Path) -> Iterator[Row]:
-        """Yield the rows, see the base."""
-        from ocf.simulation.load.json_rows import json_rows
-
-        return json_rows(file, self)
-
     def columns(self) -> tuple[str, str]:
         """Return the names of the keys, see the base."""
         return self.time, self.value
-
-    def line(self, file: Path, row: int) -> int | None:
-        """Return the line of an entry, see the base."""
-        from ocf.simulation.load.json_rows import line_of_entry
-
-        return line_of_entry(file, self, row)
 
 
 class PrometheusLoad(FileLoad):
@@ -245,14 +190,3 @@ class PrometheusLoad(FileLoad):
     type: Literal["Prometheus"]
     labels: dict[str, str] = Field(default_factory=dict)
     sum: bool = False
-
-    def rows(self, file: Path) -> Iterator[Row]:
-        """Yield the rows, see the base."""
-        from ocf.simulation.load.prometheus_rows import prometheus_rows
-
-        return prometheus_rows(file, self)
-
-    def line(self, file: Path, row: int) -> int | None:
-        """Return None, see the base: a sample is checked, with its line, before it is a row."""
-        del file, row
-        return None

@@ -11,6 +11,7 @@ from typing import Final
 
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.files import FileLoad, Gaps, Unit
+from ocf.simulation.load.rows import line_of_row, rows_of
 from ocf.simulation.load.series import LoadSeries
 from ocf.simulation.load.timestamps import TimeParser, parse_value
 
@@ -147,13 +148,13 @@ def _read(load: FileLoad, file: Path) -> _Rows:
     found = _Rows(load)
     line = None
     try:
-        for line, written_time, written_value in load.rows(file):
+        for line, written_time, written_value in rows_of(load, file):
             if not found.add(line, written_time, written_value):
                 break
         line, found.column = None, ""
         found.check()
     except ValueError as error:
-        at = None if line is None else load.line(file, line)
+        at = None if line is None else line_of_row(load, file, line)
         raise InputError([InputProblem(str(file), str(error), at, found.column)]) from None
     return found
 
@@ -180,7 +181,7 @@ def _reject_gaps(found: _Rows, step: float, file: Path, load: FileLoad) -> None:
                 " Zero or Interpolate"
             )
             raise InputError(
-                [InputProblem(str(file), detail, load.line(file, found.lines[position]), load.columns()[0])]
+                [InputProblem(str(file), detail, line_of_row(load, file, found.lines[position]), load.columns()[0])]
             )
 
 

@@ -9,6 +9,7 @@ from ocf.simulation.load.files import FileLoad
 from ocf.simulation.load.generators import GeneratedLoad
 from ocf.simulation.load.noise import NoiseLoad
 from ocf.simulation.load.series import LoadSeries, total
+from ocf.simulation.load.trace import read_trace
 from ocf.simulation.scenario.scenario import Scenario
 
 __all__ = ["load_series"]
@@ -42,7 +43,7 @@ def load_series(scenario: Scenario, directory: str | Path = ".") -> LoadSeries:
     parts: dict[int, tuple[float, LoadSeries]] = {}
     for index, load in enumerate(scenario.load):
         if isinstance(load, FileLoad):
-            parts[index] = load.at.total_seconds(), load.series(Path(directory))
+            parts[index] = load.at.total_seconds(), read_trace(load, Path(directory))
     end = _end(scenario, [at + series.end for at, series in parts.values() if series.end is not None])
     for index, load in enumerate(scenario.load):
         if isinstance(load, GeneratedLoad):

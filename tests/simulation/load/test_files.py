@@ -238,7 +238,7 @@ class TestLimits:
                 taken = number
                 yield number + 1, str(number), "1"
 
-        monkeypatch.setattr("ocf.simulation.load.csv_rows.csv_rows", rows)
+        monkeypatch.setattr(trace, "rows_of", rows)
 
         problem = problem_of(tmp_path, lambda: csv_load(tmp_path, ""))
 
