@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ __all__ = ["JAVASCRIPT", "SECONDS", "Server", "command", "go_program", "run"]
 PROGRAMS: Final = Path(__file__).parent / "programs"
 INSTALLED: Final = Path(__file__).parents[2] / ".clients"
 JAVASCRIPT: Final = ("client_node",)
+OURS: Final = ("kubernetes",)
+"""Clients that the environment of the tests has."""
 SECONDS: Final = 300.0  # of a program; a busy machine may need long for what usually takes seconds
 
 
@@ -50,6 +53,8 @@ def command(client: str) -> list[str | Path]:
         script = INSTALLED / "node" / "programs" / f"run_{client}.mjs"
         if program and script.exists():
             return [program, "--preserve-symlinks", "--preserve-symlinks-main", script]
+    elif client in OURS:
+        return [sys.executable, "-W", "ignore", PROGRAMS / f"run_{client}.py"]
     elif (python := INSTALLED / "venv" / "bin" / "python").exists():
         return [python, "-W", "ignore", PROGRAMS / f"run_{client}.py"]
     _leave_out()

@@ -11,7 +11,7 @@ import pytest
 from ocf.objects import Manifest
 from tests.clients.support import JAVASCRIPT, Server, command, run
 
-PYTHON: Final = ("kubernetes_asyncio", "lightkube", "kr8s", "pykube")
+PYTHON: Final = ("kubernetes", "kubernetes_asyncio", "lightkube", "kr8s", "pykube")
 
 DEPLOYMENT: Final = {
     "apiVersion": "apps/v1",
