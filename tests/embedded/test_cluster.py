@@ -7,6 +7,7 @@ import pytest
 
 from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Propagation, Subresource, Verb, WatchOptions
 from ocf.embedded import CustomKind, EmbeddedCluster
+from ocf.embedded.http.status import status_of
 from ocf.errors import (
     ApiError,
     BadRequestError,
@@ -230,8 +231,15 @@ class TestLists:
         await cluster.create(config_map("z"), field_manager="test")
         cluster.compact()
 
-        with pytest.raises(ExpiredError):
+        with pytest.raises(ExpiredError, match="use the continue token in this response") as caught:
             await cluster.list("v1", "ConfigMap", ListOptions(limit=1, continue_token=first.continue_token))
+        token = status_of(caught.value)["metadata"]["continue"]
+        second = await cluster.list("v1", "ConfigMap", ListOptions(limit=1, continue_token=token))
+        assert second.remaining_item_count == first.remaining_item_count  # "z" is new, and the second page is read
+        assert second.resource_version == cluster.resource_version
+        rest = await cluster.list("v1", "ConfigMap", ListOptions(continue_token=second.continue_token))
+        names = [item["metadata"]["name"] for item in (*first.items, *second.items, *rest.items)]
+        assert names == [item["metadata"]["name"] for item in (await cluster.list("v1", "ConfigMap")).items]
 
     async def test_an_invalid_continue_token_is_rejected(self, cluster: EmbeddedCluster) -> None:
         with pytest.raises(BadRequestError, match="invalid continue token"):

@@ -7,9 +7,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ocf.errors import ApiError, FieldProblem, InvalidError, StatusCause, api_error
+from ocf.errors import ApiError, ExpiredError, FieldProblem, InvalidError, StatusCause, api_error
 
 __all__ = [
+    "ExpiredPageError",
     "already_exists",
     "bad_request",
     "expired",
@@ -100,6 +101,26 @@ def stale(group_resource: str, name: str, problem: str = "") -> ApiError:
 def expired(message: str) -> ApiError:
     """Return the error for a resourceVersion or continue token that is too old."""
     return api_error(message, code=410, reason="Expired")
+
+
+class ExpiredPageError(ExpiredError):
+    """A continue token is of a version that the history does not contain any more.
+
+    Args:
+        continue_token: A token with which a client reads the rest of the list at the latest version.
+    """
+
+    def __init__(self, continue_token: str) -> None:
+        super().__init__(_INCONSISTENT, code=410, reason="Expired")
+        self.continue_token = continue_token
+
+
+_INCONSISTENT: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
 
 
 def bad_request(message: str) -> ApiError:

@@ -7,6 +7,7 @@ raises (media types, methods, sizes) are also defined here.
 import re
 from typing import Final
 
+from ocf.embedded.api.status_errors import ExpiredPageError
 from ocf.errors import ApiError, FieldProblem, InvalidError, StatusCause, api_error
 from ocf.objects import Manifest
 
@@ -58,7 +59,7 @@ def status_of(error: ApiError) -> Manifest:
     status: Manifest = {
         "kind": "Status",
         "apiVersion": "v1",
-        "metadata": {},
+        "metadata": {"continue": error.continue_token} if isinstance(error, ExpiredPageError) else {},
         "status": "Failure",
         "message": error.message,
     }

@@ -3,19 +3,23 @@
 import base64
 import binascii
 import json
+from typing import Final
 
 from ocf.embedded.api.status_errors import bad_request
 from ocf.embedded.registry.storage import Place
 from ocf.errors import ApiError
 
-__all__ = ["read_token", "write_token"]
+__all__ = ["LATEST", "read_token", "write_token"]
+
+LATEST: Final = -1
+"""The version of a token that continues a list at the latest version."""
 
 
 def write_token(version: int, last: Place) -> str:
     """Write a continue token.
 
     Args:
-        version: The resourceVersion of the list.
+        version: The resourceVersion of the list, or `LATEST`.
         last: Namespace and name of the last object of the page.
 
     Returns:
@@ -50,7 +54,7 @@ def read_token(text: str, newest: int) -> tuple[int, Place]:
         raise _invalid("it was not returned by this server") from error
     if not (isinstance(version, int) and isinstance(namespace, str) and isinstance(name, str)) or version > newest:
         raise _invalid("it was not returned by this server")
-    return version, (namespace, name)
+    return newest if version == LATEST else version, (namespace, name)
 
 
 def _invalid(problem: str) -> ApiError:

@@ -6,8 +6,8 @@ from itertools import islice
 from typing import Final
 
 from ocf.cluster.protocol import ListOptions, ObjectList
-from ocf.embedded.api.status_errors import expired
-from ocf.embedded.registry.continue_tokens import read_token, write_token
+from ocf.embedded.api.status_errors import ExpiredPageError
+from ocf.embedded.registry.continue_tokens import LATEST, read_token, write_token
 from ocf.embedded.registry.object_table import Listing
 from ocf.embedded.registry.registry import Registry, kind_of, place_of
 from ocf.embedded.registry.selectors import Predicate, selection
@@ -34,7 +34,7 @@ async def read_page(registry: Registry, resource: ApiResource, options: ListOpti
 
     Raises:
         BadRequestError: If a selector or the continue token is malformed.
-        ExpiredError: If the continue token is of a version that the log does not contain any more.
+        ExpiredPageError: If the continue token is of a version that the log does not contain any more.
     """
     selects = selection(resource, options.label_selector, options.field_selector)
     store = registry.store
@@ -42,7 +42,7 @@ async def read_page(registry: Registry, resource: ApiResource, options: ListOpti
     if options.continue_token:
         version, after = read_token(options.continue_token, store.version)
         if version < store.forgotten:
-            raise expired("The provided continue parameter is too old to display a consistent list result.")
+            raise ExpiredPageError(write_token(LATEST, after))
     listing = store.listing(kind_of(resource), options.namespace, version=version, after=after)
     if selects is None:
         page, remaining = _first(listing, options.limit)

@@ -1,4 +1,4 @@
-"""The official client and its dynamic client: the steps that every client takes, see `tests/clients/test_clients.py`."""
+"""The official client and its dynamic client: the steps of `tests/clients/test_clients.py`."""
 
 import json
 import os
