@@ -33,12 +33,14 @@ from ocf.embedded.http.status import too_large
 from ocf.embedded.http.watch_stream import open_stream, watch_of_path
 from ocf.embedded.registry.api_services import API_SERVICE
 from ocf.errors import ApiError, ConfigError, api_error
+from ocf.objects import ObjectKey
 
 if TYPE_CHECKING:
     from ocf.embedded.http.aggregation import Aggregation
 
 __all__ = ["is_loopback_host", "make_app"]
 
+_OF_RUNNING_PODS: Final = ("attach", "exec", "log", "portforward", "proxy")
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -162,6 +164,8 @@ class _RequestHandler:
                 return _response(not_served())
             raise no_such_resource()
         query: Query = request.query
+        if path.subresource in _OF_RUNNING_PODS and kind.kind == "Pod":
+            return _response(await self._handle_pod_action(request, path))
         watch = request.method == "GET" and is_set(query, "watch") and not path.name
         if path.watch:
             watch = True
@@ -187,6 +191,19 @@ class _RequestHandler:
         if isinstance(response.body, Pieces) and len(response.body.pieces) > 1:
             return await _send(request, response.body, response.media.content_type, warnings)
         return _response(response, warnings)
+
+    async def _handle_pod_action(self, request: web.Request, path: ResourcePath) -> Response:
+        from ocf.embedded.http import pod_logs
+
+        key = ObjectKey("v1", "Pod", path.name, path.namespace)
+        if path.subresource in pod_logs.ACTIONS:
+            await self._backend.wrapped.get(key)
+            advice = "use a cluster with nodes for it"
+            raise pod_logs.not_run(f"{path.subresource} of pod {path.name} is not supported", advice)
+        if request.method != "GET":
+            raise method_not_allowed()
+        options = pod_logs.LogOptions.read(request.query, path.name, self._backend.registry.now())
+        return pod_logs.log_of(await self._backend.wrapped.get(key), options)
 
     async def _handle_watch(self, request: web.Request, context: RequestContext) -> web.StreamResponse:
         found = await open_stream(self._backend, context, self._stopping)
