@@ -26,8 +26,9 @@ from ocf.component.diff import (
     diff,
 )
 from ocf.component.finalizer import FinalizationResult, Finalizer, OnDelete, finalize
-from ocf.component.model.context import ReconcileContext, reconciling
+from ocf.component.model.context import ReconcileContext
 from ocf.component.model.data_flow import DataFlow
+from ocf.component.model.reconciling import reconciling
 from ocf.component.model.resource_options import Conflicts, Participation, ResourceOptions
 from ocf.component.parallel import reconcile_all, reconcile_each
 from ocf.component.reconcile.prerequisites import Prerequisite, PrerequisiteStatus, depends_on

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.component.dry_run_cluster import DryRunCluster
-from ocf.component.model.context import reconciling
+from ocf.component.model.reconciling import reconciling
 from ocf.component.model.registration import find_scale_targets
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.preview import explain_entry

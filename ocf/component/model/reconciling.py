@@ -1,0 +1,79 @@
+"""`reconciling`: one reconcile of an owner as a block.
+
+Leaving the block writes the owner's status once, if it changed; also after an error, but not after a cancellation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from ocf.component.model.context import ReconcileContext
+from ocf.concepts import SystemClock
+from ocf.errors import ApiError, ConfigError
+from ocf.objects import write_model
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ocf.cluster import Cluster
+    from ocf.concepts import Clock, Recorder
+    from ocf.objects import Manifest
+
+__all__ = ["reconciling"]
+
+
+@asynccontextmanager
+async def reconciling(
+    owner: Manifest | BaseModel, cluster: Cluster, *, clock: Clock | None = None, recorder: Recorder | None = None
+) -> AsyncIterator[ReconcileContext]:
+    """Reconcile the components of one owner, and write its status once.
+
+    Args:
+        owner: The owner as read from the cluster: its manifest, or a model of it that keeps every field.
+        cluster: The cluster of the objects.
+        clock: Clock for the time of the reconcile; the system clock by default.
+        recorder: Receives attempts, events and conditions; by default they are discarded.
+
+    Yields:
+        The context for `Component.reconcile`. Set further fields of the owner's status in its `status`.
+
+    Raises:
+        ConfigError: If owner or cluster is something else, such as None.
+        ManifestError: If the owner has no name or no uid.
+        ApiError: If the status cannot be written. After an error inside the block, that error is raised with a note.
+    """
+    _require_arguments(owner, cluster)
+    manifest = owner if isinstance(owner, dict) else write_model(owner)
+    context = ReconcileContext(manifest, cluster, clock or SystemClock(), recorder)
+    try:
+        yield context
+    except (asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:
+        try:
+            await context.write_status()
+        except ApiError as unwritten:
+            error.add_note(f"the status of {context.owned_by.key} could not be written either: {unwritten}")
+        raise
+    else:
+        await context.write_status()
+    finally:
+        context.end()
+
+
+def _require_arguments(owner: object, cluster: object) -> None:
+    problems: list[str] = []
+    if not isinstance(owner, dict):
+        from pydantic import BaseModel
+
+        if not isinstance(owner, BaseModel):
+            found = "None" if owner is None else f"an object of type {type(owner).__name__}"
+            problems.append(f"owner must be the manifest or a model of an object read from the cluster, got {found}")
+    if not callable(getattr(cluster, "apply", None)):
+        found = "None" if cluster is None else f"an object of type {type(cluster).__name__}"
+        problems.append(f"cluster must be a Cluster, got {found}")
+    if problems:
+        raise ConfigError(f"reconciling: {'; '.join(problems)}")

@@ -1,0 +1,66 @@
+"""Changes of a status: laws of merging them into a newer one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocf.component.model.status_changes import StatusChanges
+from ocf.objects import copy_json
+
+if TYPE_CHECKING:
+    from ocf.objects import Manifest
+
+TYPES = ("Ready", "WebReady", "Backup")
+
+
+def conditions() -> st.SearchStrategy[list[Manifest]]:
+    reasons = st.sampled_from(["Error", "Healthy", "Done"])
+    one = st.builds(lambda name, reason: {"type": name, "reason": reason}, st.sampled_from(TYPES), reasons)
+    return st.lists(one, unique_by=lambda condition: condition["type"])
+
+
+def statuses() -> st.SearchStrategy[Manifest]:
+    fields = st.dictionaries(st.sampled_from(["phase", "size"]), st.integers(0, 2))
+    return st.builds(lambda found, more: {**found, **({"conditions": more} if more else {})}, fields, conditions())
+
+
+@given(statuses(), statuses())
+def test_a_status_without_changes_takes_every_change_of_others(stored: Manifest, live: Manifest) -> None:
+    assert StatusChanges(stored).rebased(live) == live
+
+
+@given(statuses(), conditions(), st.dictionaries(st.sampled_from(["phase", "size"]), st.integers(0, 2)))
+def test_changes_of_an_unchanged_status_give_the_changed_status(
+    stored: Manifest, new: list[Manifest], fields: dict[str, Any]
+) -> None:
+    changes = StatusChanges(copy_json(stored))
+    for condition in new:
+        changes.set_condition(condition)
+    changes.status.update(fields)
+    assert changes.rebased(stored) == changes.status
+    assert changes.stored == stored
+
+
+@given(statuses(), statuses(), st.sampled_from(TYPES))
+def test_a_condition_that_was_set_wins_over_that_of_another_writer(stored: Manifest, live: Manifest, name: str) -> None:
+    changes = StatusChanges(stored)
+    ours = {"type": name, "reason": "Ours"}
+    changes.set_condition(ours)
+    merged = changes.rebased(live)
+    assert ours in merged["conditions"]
+    others = [one for one in live.get("conditions", []) if one["type"] != name]
+    assert [one for one in merged["conditions"] if one["type"] != name] == others
+    assert changes.changed_types == {name}
+
+
+@given(statuses(), st.sampled_from(TYPES))
+def test_a_removed_failure_stays_removed_from_a_newer_status(stored: Manifest, name: str) -> None:
+    changes = StatusChanges(stored)
+    changes.remove_failure(name)
+    failed = {"type": name, "reason": "Error"} in changes.stored_conditions
+    gone = {one["type"] for one in changes.stored_conditions if failed and one["reason"] == "Error"}
+    assert {one["type"] for one in changes.rebased(stored).get("conditions", [])}.isdisjoint(gone)
+    assert [one for one in changes.conditions if one["type"] not in gone] == changes.conditions
