@@ -1,46 +1,28 @@
-"""The time series of a run, collected row by row."""
+"""Rows of the time series of a run."""
 
 import math
-from typing import Final
 
 from ocf.simulation.result import Columns
 
-__all__ = ["Row", "Rows", "demand_of"]
-
-_CHUNK: Final = 4096
+__all__ = ["Row", "demand_of", "move_rows"]
 
 Row = tuple[float, float, float, float, float, float, int, int, int, int, int, float, int, int, int, int]
 """The values of a row, in the order of the columns."""
 
 
-class Rows:
-    """Rows that become columns.
+def move_rows(rows: list[Row], columns: Columns) -> None:
+    """Move rows to the end of columns.
 
-    Columns are filled in chunks: adding sixteen numbers one by one would take longer than the sync that they describe.
+    Many rows at once take a third of the time of appending to sixteen columns row by row.
+
+    Args:
+        rows: The rows; empty afterwards.
+        columns: The columns.
     """
-
-    __slots__ = ("_columns", "_waiting")
-
-    def __init__(self) -> None:
-        self._columns = Columns()
-        self._waiting: list[Row] = []
-
-    def add(self, row: Row) -> None:
-        """Add a row."""
-        self._waiting.append(row)
-        if len(self._waiting) == _CHUNK:
-            self._flush()
-
-    def columns(self) -> Columns:
-        """Return the columns of all rows."""
-        self._flush()
-        return self._columns
-
-    def _flush(self) -> None:
-        if self._waiting:
-            for name, values in zip(Columns.__slots__, zip(*self._waiting, strict=True), strict=True):
-                getattr(self._columns, name).extend(values)
-            self._waiting.clear()
+    if rows:
+        for name, values in zip(Columns.__slots__, zip(*rows, strict=True), strict=True):
+            getattr(columns, name).extend(values)
+        rows.clear()
 
 
 def demand_of(rate: float, per_pod: float) -> int:

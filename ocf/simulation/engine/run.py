@@ -16,16 +16,17 @@ from ocf.simulation.engine.meters import container_of, meters_of
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.pods import Pods
 from ocf.simulation.engine.queue import FluidQueue
-from ocf.simulation.engine.rows import Rows, demand_of
+from ocf.simulation.engine.rows import Row, demand_of, move_rows
 from ocf.simulation.load import LoadSeries
-from ocf.simulation.result import SimulationResult
+from ocf.simulation.result import Columns, SimulationResult
 from ocf.simulation.scenario import Scenario
 
 __all__ = ["Progress", "Run"]
 
 Progress = Callable[[float], object]
 """A function that is called now and then with the share of the time that is simulated."""
-_SYNCS_PER_REPORT: Final = 500
+_CHUNK: Final = 4096
+"""Number of rows that become columns at once."""
 
 
 class Run:
@@ -74,7 +75,8 @@ class Run:
         self._sync_due = 0
         self._syncs = 0
         self._numbers = NOTHING
-        self._rows = Rows()
+        self._columns = Columns()
+        self._rows: list[Row] = []
 
     def run(self, progress: Progress | None = None) -> SimulationResult:
         """Run to the end.
@@ -87,12 +89,16 @@ class Run:
         self._pipeline.start(self._rate)
         now, end = 0, self._end
         pods, queue, pipeline = self._pods, self._queue, self._pipeline
+        rows = self._rows
         while now < end:
             self._happen(now)
-            if progress is not None and not self._syncs % _SYNCS_PER_REPORT:
-                progress(now / end)
+            if len(rows) >= _CHUNK:
+                move_rows(rows, self._columns)
+                if progress is not None:
+                    progress(now / end)
             failure = self._failures[0][0] if self._failures else NEVER
             now = min(self._sync_due, self._load_due, pods.due, queue.due, pipeline.due, failure)
+        move_rows(rows, self._columns)
         if progress is not None:
             progress(1.0)
         return self._result()
@@ -116,20 +122,15 @@ class Run:
         if pipeline.due <= now:
             pipeline.advance(now)
         if self._sync_due <= now:
-            self._sync(now)
-            self._row(now, synced=1)
+            self._numbers = self._controller.sync(now)
+            self._syncs += 1
+            self._sync_due += self._period
+            if self._controller.replicas != pods.count:
+                pods.scale(self._controller.replicas, now)
+                self._rebalance(now)
+            self._row(now, 1)
         elif changed:
-            self._row(now, synced=0)
-
-    def _sync(self, now: int) -> None:
-        controller = self._controller
-        before = controller.replicas
-        self._numbers = controller.sync(now)
-        self._syncs += 1
-        self._sync_due += self._period
-        if controller.replicas != before:
-            self._pods.scale(controller.replicas, now)
-            self._rebalance(now)
+            self._row(now, 0)
 
     def _next_load(self, now: int) -> None:
         """Move on to the step of the load that begins now."""
@@ -148,10 +149,10 @@ class Run:
         self._queue.change(now, rate=self._rate, capacity=self._pods.capacity)
         self._pipeline.observe(now, self._rate)
 
-    def _row(self, now: int, *, synced: int) -> None:
+    def _row(self, now: int, synced: int) -> None:
         pods, queue = self._pods, self._queue
         ready = pods.ready
-        self._rows.add(
+        self._rows.append(
             (
                 now / SECOND,
                 self._rate,
@@ -175,7 +176,7 @@ class Run:
             name=scenario.name,
             start=scenario.start,
             duration=self._end / SECOND,
-            columns=self._rows.columns(),
+            columns=self._columns,
             actions=tuple(controller.actions),
             condition_changes=tuple(controller.changes),
             syncs=self._syncs,
