@@ -103,7 +103,7 @@ class Proposals:
             requests = dict.fromkeys((*groups.missing, *groups.unready), request)
             return utilization_of_totals(self._shared(current), groups, totals, target, requests=requests)
 
-        # Of alike pods, the share in percent decides; so usages of the same percentage have the same proposal.
+        # If no pod is to be filled in, the share in whole percents decides, which many usages have in common.
         return self._per_pod(position, meter, calculate, lambda value: value * _FULL // request, request)
 
     def _by_average(self, position: int, meter: Meter, target: int) -> Propose:
@@ -125,7 +125,7 @@ class Proposals:
             measured = len(pods.settled) - len(lost)
             key = None
             if not pods.unsettled:
-                key = (decisive(value), measured, len(lost), current)
+                key = (value if lost else decisive(value), measured, len(lost), current)
                 known = remembered.get(key)
                 if known is not None:
                     return known

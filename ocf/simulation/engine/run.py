@@ -25,7 +25,7 @@ __all__ = ["Progress", "Run"]
 
 Progress = Callable[[float], object]
 """A function that is called now and then with the share of the time that is simulated."""
-_CHUNK: Final = 4096
+_CHUNK: Final = 1024
 """Number of rows that become columns at once."""
 
 
