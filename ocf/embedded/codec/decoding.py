@@ -103,11 +103,15 @@ def _struct(value: Any, kind: StructType, owner: str, path: str) -> dict[str, An
     out: dict[str, Any] = {}
     prefix = f"{path}." if path else ""
     fields = kind.fields
+    unions = _SCHEMA_UNIONS if kind.name == "JSONSchemaProps" else ()
     for name, item in value.items():
         field = fields.get(name)
         if field is None:
             if kind.extra is not None:
                 out[name] = copy_json(item)
+        elif name in unions:
+            if item is not None:
+                out[name] = _schema_union(item, kind, prefix + name)
         elif item is not None:
             decoded = item if item.__class__ is field.exact else _value(item, field.type, kind.name, prefix + name)
             # An empty text of a number or a text is not its zero, which is a number.
@@ -117,6 +121,19 @@ def _struct(value: Any, kind: StructType, owner: str, path: str) -> dict[str, An
         if name not in out:
             out[name] = _absent(field)
     return out
+
+
+_SCHEMA_UNIONS: Final = frozenset({"items", "additionalItems", "additionalProperties"})
+"""Fields of a JSONSchemaProps whose value is a schema, or something else: a list of schemas, or a boolean."""
+
+
+def _schema_union(value: Any, kind: StructType, path: str) -> Any:
+    """Decode the schemas in a field that is not declared as a struct, because it may hold something else."""
+    if isinstance(value, dict):
+        return _struct(value, kind, kind.name, path)
+    if isinstance(value, list):
+        return [_struct(item, kind, kind.name, path) for item in value]
+    return value
 
 
 def unknown_fields(value: Any, kind: Type, path: str = "") -> list[str]:

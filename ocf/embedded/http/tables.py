@@ -52,7 +52,7 @@ def table(kind: ServedResource, items: Iterable[Manifest], metadata: Manifest, o
         The `Table`.
     """
     rows = [table_row(kind, item, options) for item in items]
-    columns = [_heading(column) for column in kind.columns] if options.heading else []
+    columns = [_heading(column) for column in kind.columns] if options.heading else None
     head = {"kind": "Table", "apiVersion": options.media.meta_version, "metadata": metadata}
     return {**head, "columnDefinitions": columns, "rows": rows}
 

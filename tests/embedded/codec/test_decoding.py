@@ -102,6 +102,23 @@ def test_an_invalid_time_is_rejected(text: str) -> None:
         decode({"creationTimestamp": text}, struct("meta.v1.ObjectMeta"))
 
 
+@pytest.mark.parametrize("field", ["items", "additionalProperties"])
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        pytest.param({"type": "string", "title": "", "nullable": False, "no": 1}, {"type": "string"}, id="a schema"),
+        pytest.param({"items": {"format": "", "type": "string"}}, {"items": {"type": "string"}}, id="a nested schema"),
+        pytest.param([{"type": "string", "id": ""}], [{"type": "string"}], id="a list of schemas"),
+        pytest.param({}, {}, id="an empty schema"),
+        pytest.param(False, False, id="a boolean"),
+    ],
+)
+def test_schemas_in_unions_are_decoded_as_other_schemas(field: str, sent: Any, expected: Any) -> None:
+    """client-go sends the empty fields of a schema, because protobuf does not leave them out."""
+    kind = "apiextensions.v1.JSONSchemaProps"
+    assert decode({field: sent}, struct(kind)) == {field: expected}
+
+
 def test_the_given_object_is_not_changed_and_shares_nothing() -> None:
     sent = {"spec": {"template": {"metadata": {"labels": {"a": "b"}}}}, "metadata": {}}
 
