@@ -29,6 +29,7 @@ FOLDER: Final = Path(__file__).parent.parent / "tests" / "embedded" / "sequences
 SETS: Final = {
     "cel": "cel_cases",
     "conversions": "conversion_cases",
+    "mutations": "admission_cases.mutations",
     "policies": "admission_cases.policies",
     "versions": "version_cases",
 }

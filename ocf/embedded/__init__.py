@@ -10,12 +10,11 @@ Custom kinds are created as CustomResourceDefinitions, with structural schemas, 
 the status and scale subresources. `CustomKind` is a shorter way to add a kind without a schema. Admission webhooks are
 called if webhook configurations exist, conversion webhooks if a CustomResourceDefinition has one.
 
-CEL rules of the schemas (`x-kubernetes-validations`), match conditions of webhooks and ValidatingAdmissionPolicies are
-evaluated; this needs `ocf[cel]`. The cost of a rule is not estimated: a rule that a real API server rejects as too
-expensive is accepted here, and its evaluation is stopped after too many steps.
+CEL rules of the schemas (`x-kubernetes-validations`), match conditions of webhooks, ValidatingAdmissionPolicies and
+MutatingAdmissionPolicies are evaluated; this needs `ocf[cel]`. The cost of a rule is not estimated: a rule that a real
+API server rejects as too expensive is accepted here, and its evaluation is stopped after too many steps.
 
-Features that are not supported are rejected with an `ApiError`: rarely used parts of CEL, and
-MutatingAdmissionPolicies.
+Features that are not supported are rejected with an `ApiError`: rarely used parts of regular expressions in CEL.
 
 These features are left out silently, because most tests do not depend on them:
 

@@ -19,10 +19,13 @@ from ocf.embedded.registry.conversion_review import ConversionNeeded, conversion
 from ocf.embedded.registry.pending_write import ObjectChangedError, PendingWrite, Phase, Review
 from ocf.embedded.registry.registry import Registry
 from ocf.embedded.registry.request_checks import decode
-from ocf.errors import ApiError, api_error
+from ocf.errors import ApiError, StatusCause, api_error
 from ocf.objects import Manifest, copy_json
+from ocf.objects.json_equality import equal_json
 
 if TYPE_CHECKING:
+    from ocf.embedded.admission.invocations import ConfigError, Invocation
+    from ocf.embedded.admission.mutations import MutationEngine, MutationOutcome
     from ocf.embedded.admission.policies import PolicyEngine
 
 __all__ = ["AdmissionClient", "Dispatcher"]
@@ -65,6 +68,7 @@ class Dispatcher:
         self._registry = registry
         self._admission = admission
         self._policies: PolicyEngine | None = None
+        self._mutations: MutationEngine | None = None
 
     async def run(self, plan: Callable[[], PendingWrite[Result]]) -> tuple[Result, bool]:
         """Run a write, with all webhooks and policies that match it.
@@ -147,7 +151,7 @@ class Dispatcher:
         hooks = webhooks(self._registry, review)
         if review.phase is Phase.MUTATING:
             return await self._run_mutating(hooks, review)
-        if self._registry.has_policies():
+        if self._registry.has_policies(Phase.VALIDATING):
             await self.ready(lambda: self._enforce_policies(review))
         matching = [await self.ready(partial(self._matching, hook, review)) for hook in hooks]
         calls = [call for call in matching if call is not None]
@@ -192,8 +196,11 @@ class Dispatcher:
         return None
 
     async def _run_mutating(self, hooks: list[Mapping[str, Any]], review: Review) -> Manifest | None:
+        """Run the mutating policies and webhooks; repeat those that ask for it if a later one ran."""
         again: list[WebhookCall] = []
         done: list[WebhookCall] = []
+        review, repeated, ran = await self._run_policies(review, None)
+        before = review.object
         for hook in hooks:
             call = await self.ready(partial(self._matching, hook, review))
             if call is None:
@@ -204,11 +211,61 @@ class Dispatcher:
                 # The webhooks that were called before have not seen this change.
                 again = [earlier for earlier in done if earlier.is_reinvoked]
             done.append(call)
+        if repeated and (ran or review.object is not before):
+            before = review.object
+            review, _, _ = await self._run_policies(review, repeated)
+            if not equal_json(review.object, before):
+                again = [earlier for earlier in done if earlier.is_reinvoked]
         for earlier in again:
             call = await self.ready(partial(self._matching, earlier.webhook, review))
             if call is not None:
                 review = replace(review, object=await self._call_mutating(call, review))
         return review.object
+
+    async def _run_policies(self, review: Review, only: set[Any] | None) -> tuple[Review, set[Any], bool]:
+        """Run the mutating policies.
+
+        Args:
+            review: The write.
+            only: Keys of the invocations that are repeated; None for the first pass.
+
+        Returns:
+            The write with the mutated object, the keys of the invocations to repeat if needed, and whether any mutation
+            was applied.
+
+        Raises:
+            ApiError: If a policy cannot be evaluated and its failure policy is `Fail`.
+        """
+        if not self._registry.has_policies(Phase.MUTATING):
+            return review, set(), False
+        from ocf.embedded.admission import mutations
+
+        engine = self._mutations = self._mutations or mutations.MutationEngine(self._registry)
+        found = await self.ready(partial(engine.invocations, review))
+        problems: list[tuple[Invocation | ConfigError, str]] = [
+            (each, each.text) for each in found if isinstance(each, mutations.ConfigError)
+        ]
+        repeated, ran = set[Any](), False
+        for each in found:
+            if isinstance(each, mutations.ConfigError) or (only is not None and each.key not in only):
+                continue
+            outcome = await self._mutated(engine, each, review)
+            review = replace(review, object=outcome.object)
+            problems += [(each, text) for text in outcome.problems]
+            ran = ran or outcome.ran
+            if outcome.matched and each.is_reinvoked:
+                repeated.add(each.key)
+        if fatal := [(of, text) for of, text in problems if mutations.fails_closed(of.policy)]:
+            raise mutations.denied(review, fatal)
+        return review, repeated, ran
+
+    async def _mutated(self, engine: "MutationEngine", invocation: "Invocation", review: Review) -> "MutationOutcome":
+        try:
+            return await self.ready(partial(engine.run, invocation, review))
+        except ValueError as error:
+            causes = [StatusCause("", str(error))]
+            message = f"Internal error occurred: {error}"
+            raise api_error(message, code=500, reason="InternalError", causes=causes) from error
 
     async def _call_mutating(self, call: WebhookCall, review: Review) -> Manifest | None:
         """Call one mutating webhook; return the object with its patch, or the same object if it has no patch."""
@@ -223,7 +280,7 @@ class Dispatcher:
     def _apply_patch(
         self, call: WebhookCall, review: Review, manifest: Manifest, response: Mapping[str, Any]
     ) -> Manifest:
-        if review.options.subresource is not None and not review.options.subresource.shows_object:
+        if reviews.is_part(review):
             return reviews.patched_object(manifest, response)
         convert = self._registry.convert
         seen = convert(manifest, review.resource, call.resource)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ocf.embedded.admission.conditions import ConditionError, conditions_match
-from ocf.embedded.admission.matching import matched_resource, request_namespace
-from ocf.embedded.admission.params import ParamError, collected_params, param_resource
+from ocf.embedded.admission.invocations import ConfigError, Invocation, fails_closed, invocations, review_namespace
 from ocf.embedded.admission.review import admission_request, converted
 from ocf.embedded.cel.environment import (
     BOOLEAN,
@@ -29,13 +28,10 @@ from ocf.embedded.registry.pending_write import Review
 from ocf.embedded.registry.registry import Registry
 from ocf.errors import ApiError, StatusCause, api_error
 from ocf.objects import Manifest
-from ocf.schema.builtin import ApiResource
 
 __all__ = ["PolicyEngine"]
 
-_ADMISSION: Final = "admissionregistration.k8s.io"
-_POLICY: Final = (_ADMISSION, "ValidatingAdmissionPolicy")
-_BINDING: Final = (_ADMISSION, "ValidatingAdmissionPolicyBinding")
+_KIND: Final = "ValidatingAdmissionPolicy"
 _CODES: Final = {"Forbidden": 403, "RequestEntityTooLarge": 413, "Invalid": 422}
 _MAX_MESSAGE_BYTES: Final = 5 * 1024
 
@@ -78,7 +74,7 @@ class _Policy:
 
     @property
     def fails_closed(self) -> bool:
-        return self.spec.get("failurePolicy") != "Ignore"
+        return fails_closed(self.given)
 
 
 def _compiled(environment: Environment, given: Mapping[str, Any]) -> _Validation:
@@ -112,7 +108,6 @@ class PolicyEngine:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._policies: dict[str, _Policy] = {}
-        self._warnings: list[str] = []
 
     def enforce(self, review: Review) -> None:
         """Evaluate all policies for a write, and pass on their warnings.
@@ -123,18 +118,22 @@ class PolicyEngine:
         Raises:
             ApiError: If a policy denies the write.
         """
-        if review.resource.group == _ADMISSION and "AdmissionPolicy" in review.resource.kind:
-            # Otherwise a broken policy could prevent its own change. Webhook configurations are not exempt.
-            return
         denied: list[tuple[str, str, _Denial]] = []
-        self._warnings = []
-        bindings = [binding for _, binding in self._registry.store.objects(_BINDING)]
-        for (_, name), policy in self._registry.store.objects(_POLICY):
-            bound = [binding for binding in bindings if binding["spec"]["policyName"] == name]
-            if bound:
-                denied += self._evaluate(self._compiled(name, policy), bound, review)
+        warnings: list[str] = []
+        for found in invocations(self._registry, _KIND, review):
+            if isinstance(found, ConfigError):
+                if fails_closed(found.policy):
+                    name = found.policy["metadata"]["name"]
+                    denied.append((name, found.binding, _Denial(found.text, config=True)))
+                continue
+            for denial in self._validated(found, review):
+                if denial.config or "Deny" in found.actions:
+                    denied.append((found.name, found.binding, denial))
+                if not denial.config and "Warn" in found.actions:
+                    place = f"ValidatingAdmissionPolicy '{found.name}' with binding '{found.binding}'"
+                    warnings.append(f"Validation failed for {place}: {denial.message}")
         # Not before all policies are evaluated: the evaluation is repeated if an object has to be converted.
-        for text in self._warnings:
+        for text in warnings:
             review.options.warn(text)
         if denied:
             raise _error(review, *denied[0])
@@ -145,59 +144,14 @@ class PolicyEngine:
             known = self._policies[name] = _Policy.of(policy)
         return known
 
-    def _evaluate(
-        self, policy: _Policy, bindings: list[Manifest], review: Review
-    ) -> Iterator[tuple[str, str, _Denial]]:
-        name = policy.given["metadata"]["name"]
-        resource = matched_resource(self._registry, policy.spec.get("matchConstraints") or {}, review)
-        if resource is None:
-            return
-        try:
-            param_kind = param_resource(self._registry, policy.spec.get("paramKind"))
-        except ParamError as error:
-            if policy.fails_closed:
-                yield name, "", _Denial(f"failed to configure policy: {error}", config=True)
-            return
-        for binding in bindings:
-            if matched_resource(self._registry, binding["spec"].get("matchResources") or {}, review) is None:
-                continue
-            for denial in self._bound(policy, param_kind, binding, review, resource):
-                actions = binding["spec"].get("validationActions") or ()
-                place = (name, binding["metadata"]["name"])
-                if denial.config or "Deny" in actions:
-                    yield *place, denial
-                if not denial.config and "Warn" in actions:
-                    self._warnings.append(
-                        f"Validation failed for ValidatingAdmissionPolicy '{place[0]}' with binding '{place[1]}': "
-                        f"{denial.message}"
-                    )
-
-    def _bound(
-        self,
-        policy: _Policy,
-        param_kind: ApiResource | None,
-        binding: Manifest,
-        review: Review,
-        resource: ApiResource,
-    ) -> Iterator[_Denial]:
-        """Evaluate a policy for each parameter of a binding."""
-        try:
-            params = collected_params(
-                self._registry, param_kind, binding["spec"].get("paramRef"), request_namespace(review)
-            )
-        except ParamError as error:
-            if policy.fails_closed:
-                yield _Denial(f"failed to configure binding: {error}", config=True)
-            return
+    def _validated(self, found: Invocation, review: Review) -> Iterator[_Denial]:
+        policy = self._compiled(found.name, found.policy)
         values = {
-            "object": converted(self._registry, review.object, resource, review),
-            "oldObject": converted(self._registry, review.old, resource, review),
-            "request": admission_request(resource, review),
+            "object": converted(self._registry, review.object, found.resource, review),
+            "oldObject": converted(self._registry, review.old, found.resource, review),
+            "request": admission_request(found.resource, review),
+            "params": found.param,
         }
-        for param in params:
-            yield from self._validated(policy, {**values, "params": param}, review)
-
-    def _validated(self, policy: _Policy, values: Mapping[str, Any], review: Review) -> Iterator[_Denial]:
         has_params = bool(policy.spec.get("paramKind"))
         try:
             if not conditions_match(policy.spec.get("matchConditions") or (), values, params=has_params):
@@ -207,18 +161,13 @@ class PolicyEngine:
                 yield _Denial(str(error))
             return
         budget = Budget(MAX_POLICY_STEPS)
-        namespace = namespace_value(self._namespace(review))
+        namespace = namespace_value(review_namespace(self._registry, review))
         given = policy.environment.values(budget, namespaceObject=namespace, **values)
         try:
             denials = [*_denials(policy, given, budget)]
         except OutOfBudgetError as error:
             denials = [_Denial(str(error))] if policy.fails_closed else []
         yield from denials
-
-    def _namespace(self, review: Review) -> Manifest | None:
-        if not review.resource.namespaced:
-            return None
-        return self._registry.store.get(("", "Namespace"), ("", review.namespace))
 
 
 def _denials(policy: _Policy, values: Mapping[str, Any], budget: Budget) -> Iterator[_Denial]:

@@ -28,6 +28,7 @@ __all__ = [
     "converted",
     "denial",
     "dry_run_error",
+    "is_part",
     "patched_object",
     "read_response",
     "require_kind",
@@ -114,6 +115,12 @@ def converted(registry: Registry, manifest: Manifest | None, resource: ApiResour
     if manifest is None or review.options.subresource in _PARTS:
         return manifest
     return registry.convert(manifest, review.resource, resource)
+
+
+def is_part(review: Review) -> bool:
+    """Return whether a request sends a part of the object or an action on it, such as its scale."""
+    subresource = review.options.subresource
+    return subresource is not None and not subresource.shows_object
 
 
 def _request_options(review: Review) -> dict[str, Any]:

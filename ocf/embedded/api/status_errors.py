@@ -7,9 +7,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ocf.errors import ApiError, ExpiredError, FieldProblem, InvalidError, StatusCause, api_error
+from ocf.errors import ApiError, ExpiredError, FieldProblem, ForbiddenError, InvalidError, StatusCause, api_error
 
 __all__ = [
+    "DeniedError",
     "ExpiredPageError",
     "already_exists",
     "bad_request",
@@ -132,6 +133,22 @@ def forbidden(group_resource: str, name: str, problem: str, causes: Sequence[Sta
     """Return the error for a forbidden request."""
     message = f'{group_resource} "{name}" is forbidden: {problem}'
     return api_error(message, code=403, reason="Forbidden", causes=causes)
+
+
+class DeniedError(ForbiddenError):
+    """A request denied by admission with a message that does not name the object.
+
+    Args:
+        group_resource: The resource, with its group after a point.
+        name: Name of the object.
+        messages: The messages; the first one is that of the error, all are causes.
+        reason: The `reason` of the Status.
+    """
+
+    def __init__(self, group_resource: str, name: str, messages: Sequence[str], reason: str) -> None:
+        causes = [StatusCause("", message) for message in messages]
+        super().__init__(messages[0], code=403, reason=reason, causes=causes)
+        self.group_resource, self.name = group_resource, name
 
 
 def unsupported_patch() -> ApiError:

@@ -1,13 +1,13 @@
-"""Evaluation of list and map literals, whose optional parts are left out if they have no value."""
+"""Evaluation of list, map and object literals, whose optional parts are left out if they have no value."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from ocf.embedded.cel.optional_values import Maybe
 from ocf.embedded.cel.runtime import Frame, Run
-from ocf.embedded.cel.values import EvaluationError
+from ocf.embedded.cel.values import EvaluationError, StructValue
 
-__all__ = ["list_run", "map_run"]
+__all__ = ["list_run", "map_run", "struct_run"]
 
 
 def list_run(items: Sequence[tuple[Run, bool]]) -> Run:
@@ -39,6 +39,24 @@ def map_run(entries: Sequence[tuple[Run, Run, bool]]) -> Run:
             for each in _values(value(frame), is_optional=is_optional):
                 found[name] = each
         return found
+
+    return run
+
+
+def struct_run(kind: str, fields: Sequence[tuple[str, Run, bool]]) -> Run:
+    """Return the evaluation of an object literal.
+
+    Args:
+        kind: Name of its type.
+        fields: The names and values of its fields, and whether they are optional.
+    """
+
+    def run(frame: Frame) -> StructValue:
+        frame.spend(len(fields) + 1)
+        parts = ((name, value(frame), is_optional) for name, value, is_optional in fields)
+        return StructValue(
+            kind, {name: each for name, value, is_optional in parts for each in _values(value, is_optional=is_optional)}
+        )
 
     return run
 

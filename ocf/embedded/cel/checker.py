@@ -9,15 +9,16 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Final
 
-from ocf.embedded.cel.aggregates import list_run, map_run
+from ocf.embedded.cel.aggregates import list_run, map_run, struct_run
 from ocf.embedded.cel.format_function import format_problems
-from ocf.embedded.cel.functions import FUNCTIONS
+from ocf.embedded.cel.functions import FUNCTIONS, MUTATION_FUNCTIONS
 from ocf.embedded.cel.issues import Issues, MacroError
 from ocf.embedded.cel.literal_checks import check_literals
 from ocf.embedded.cel.literals import RuleSyntaxError
 from ocf.embedded.cel.macros import MACROS
 from ocf.embedded.cel.optional_values import Maybe, first_present, selected
 from ocf.embedded.cel.overloads import Function, chosen, equivalent, fitting, joined
+from ocf.embedded.cel.patch_types import field_kind, struct_kind
 from ocf.embedded.cel.runtime import Checked, Frame, Run, all_of, any_of, either
 from ocf.embedded.cel.syntax_tree import (
     Call,
@@ -86,6 +87,7 @@ class Checker:
         local: Names of the variables that macros declare.
         issues: The problems; the checker adds to them.
         kinds: Types of the checked expressions, by the identity of their nodes; the checker adds to them.
+        mutates: Whether the expression is a mutation, which can use object literals.
         mixed: Whether lists and maps may have items of different types, as in the arguments of `format`.
     """
 
@@ -94,7 +96,13 @@ class Checker:
     local: frozenset[str] = frozenset()
     issues: Issues = field(default_factory=Issues)
     kinds: dict[int, CelType] = field(default_factory=dict)
+    mutates: bool = False
     mixed: bool = False
+
+    @property
+    def functions(self) -> Mapping[str, Sequence[Function]]:
+        """The overloads of the functions that the expression can use."""
+        return MUTATION_FUNCTIONS if self.mutates else FUNCTIONS
 
     def within(self, name: str, kind: CelType) -> "Checker":
         """Return a checker with one more variable, for the arguments of a macro."""
@@ -177,6 +185,8 @@ class Checker:
             return node.name, kind.of[1]
         if kind.fields is None:
             raise RuleSyntaxError(f"type '{kind}' does not support field selection", node.at)
+        if self.mutates and struct_kind(kind.name):
+            return node.name, field_kind(kind, node.name) or ANY
         found = kind.fields.get(node.name)
         if found is None:
             raise RuleSyntaxError(f"undefined field '{node.name}'", node.at)
@@ -218,6 +228,20 @@ class Checker:
         return Checked(map_of(*kinds), map_run([(key.run, value.run, entry.optional) for key, value, entry in parts]))
 
     def _struct(self, node: Struct) -> Checked:
+        kind = struct_kind(node.name) if self.mutates else None
+        if kind is None:
+            return self._not_a_struct(node)
+        fields = [(each.name, self._part(each.value, optional=each.optional), each.optional) for each in node.fields]
+        for (name, checked, _), each in zip(fields, node.fields, strict=True):
+            wanted = field_kind(kind, name)
+            if wanted is None or joined(wanted, checked.kind) is None:
+                shown = f"'{wanted or ''}' but provided type is '{checked.kind}'"
+                self.report(f"expected type of field '{name}' is {shown}", each.at)
+        return Checked(
+            kind, struct_run(kind.name, [(name, checked.run, optional) for name, checked, optional in fields])
+        )
+
+    def _not_a_struct(self, node: Struct) -> Checked:
         variable = self.variables.get(node.name)
         if variable is None and node.name not in _TYPES:
             raise RuleSyntaxError(f"undeclared reference to '{node.name}' (in container '')", node.at)
@@ -263,7 +287,7 @@ class Checker:
         if isinstance(node.target, Identifier | Selection):
             prefix = qualified_name(node.target)
             whole = f"{prefix}.{node.name}"
-            if prefix and prefix.partition(".")[0] not in self.variables and whole in FUNCTIONS:
+            if prefix and prefix.partition(".")[0] not in self.variables and whole in self.functions:
                 return whole
         return node.name
 
@@ -285,7 +309,7 @@ class Checker:
         return None
 
     def _function(self, node: Call, name: str, checked: list[Checked]) -> Checked:
-        known = FUNCTIONS.get(name)
+        known = self.functions.get(name)
         kinds = [each.kind for each in checked]
         if known is None and name not in ("_?_:_", "type"):
             raise RuleSyntaxError(f"undeclared reference to '{name}' (in container '')", node.at)

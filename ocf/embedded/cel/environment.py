@@ -201,13 +201,16 @@ class Environment:
             known["variables"] = CelType("kubernetes.variables", fields=dict(self._composed))
         return known
 
-    def compiled(self, text: str, gives: tuple[CelType, ...] = (), *, authorizer: bool = True) -> Expression:
+    def compiled(
+        self, text: str, gives: tuple[CelType, ...] = (), *, authorizer: bool = True, mutates: bool = False
+    ) -> Expression:
         """Compile an expression.
 
         Args:
             text: The expression.
             gives: The types that its value may have; empty for any type.
             authorizer: Whether it can use the authorizer.
+            mutates: Whether it is a mutation, which can use object literals.
 
         Returns:
             The expression; `problem` is not empty if it is invalid.
@@ -216,7 +219,7 @@ class Environment:
             BadRequestError: If it uses a feature that the embedded cluster does not support.
         """
         try:
-            expression = checked_expression(text, self._types(authorizer=authorizer))
+            expression = checked_expression(text, self._types(authorizer=authorizer), mutates=mutates)
         except ExpressionError as error:
             return Expression(text, None, error.text)
         checked = expression.checked

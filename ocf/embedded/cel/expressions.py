@@ -45,12 +45,13 @@ class CheckedExpression:
     program_problem: str
 
 
-def checked_expression(text: str, variables: Mapping[str, CelType]) -> CheckedExpression:
+def checked_expression(text: str, variables: Mapping[str, CelType], *, mutates: bool = False) -> CheckedExpression:
     """Check the types of an expression and compile it.
 
     Args:
         text: The expression.
         variables: Types of its variables, by name.
+        mutates: Whether it is a mutation, which can use object literals.
 
     Returns:
         The compiled expression.
@@ -59,7 +60,7 @@ def checked_expression(text: str, variables: Mapping[str, CelType]) -> CheckedEx
         ExpressionError: If the expression is invalid.
         BadRequestError: If it uses a feature that the embedded cluster does not support.
     """
-    checker = Checker(variables)
+    checker = Checker(variables, mutates=mutates)
     try:
         checked = checker.check(parse(text))
     except ImportError:

@@ -18,6 +18,7 @@ from ocf.embedded.cel.network import NETWORK
 from ocf.embedded.cel.operators import OPERATORS, natural, whole
 from ocf.embedded.cel.optional_values import OPTIONALS
 from ocf.embedded.cel.overloads import Function, overload
+from ocf.embedded.cel.patch_types import PATCH_FUNCTIONS
 from ocf.embedded.cel.quantities import QUANTITIES
 from ocf.embedded.cel.regexp import Regexp
 from ocf.embedded.cel.regexp_syntax import RegexpSyntaxError
@@ -25,7 +26,7 @@ from ocf.embedded.cel.urls import URLS
 from ocf.embedded.cel.values import EvaluationError, equal, kind_name
 from ocf.embedded.cel.versions import VERSIONS
 
-__all__ = ["FUNCTIONS", "SORTED_KINDS", "pattern", "sorted_by"]
+__all__ = ["FUNCTIONS", "MUTATION_FUNCTIONS", "SORTED_KINDS", "pattern", "sorted_by"]
 
 _CASE: Final = ord("a") - ord("A")
 _UPPER: Final = {letter: letter - _CASE for letter in range(ord("a"), ord("z") + 1)}
@@ -270,3 +271,5 @@ def _by_name(functions: tuple[Function, ...]) -> dict[str, tuple[Function, ...]]
 _LIBRARIES: Final = (OPTIONALS, QUANTITIES, VERSIONS, URLS, NETWORK, FORMATS, AUTHORIZATION)
 FUNCTIONS: Final = _by_name((*OPERATORS, *CONVERSIONS, *_TEXTS, *_LISTS, *(each for of in _LIBRARIES for each in of)))
 """The overloads of functions and operators, by name."""
+MUTATION_FUNCTIONS: Final = FUNCTIONS | _by_name(PATCH_FUNCTIONS)
+"""Those that the mutations of a policy can use."""

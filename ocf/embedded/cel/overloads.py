@@ -126,8 +126,10 @@ def _may_be_null(kind: CelType) -> bool:
 def joined(left: CelType, right: CelType) -> CelType | None:
     """Return the common type of two types; None if there is no such type."""
     for one, other in ((left, right), (right, left)):
-        if one.unresolved or other == ANY or (one == NULL and _may_be_null(other)):
+        if one.unresolved or (one == NULL and _may_be_null(other)):
             return other
+    if ANY in (left, right):
+        return ANY
     if left.name == right.name == TYPE.name:
         return TYPE
     if left.name != right.name or len(left.of) != len(right.of):

@@ -21,6 +21,7 @@ __all__ = [
     "InvalidValue",
     "Items",
     "Opaque",
+    "StructValue",
     "TypeName",
     "Uint",
     "equal",
@@ -87,6 +88,19 @@ def require_valid(value: Any) -> Any:
     return value
 
 
+class StructValue(dict[str, Any]):
+    """The value of an object literal.
+
+    Args:
+        kind: Name of its type.
+        fields: The values of its fields.
+    """
+
+    def __init__(self, kind: str, fields: Mapping[str, Any]) -> None:
+        super().__init__(fields)
+        self.kind = kind
+
+
 class Items(list[Any]):
     """The items of a list with `x-kubernetes-list-type` `set` or `map`.
 
@@ -119,7 +133,7 @@ class Items(list[Any]):
 
 def kind_name(value: Any) -> str:
     """Return the name of a value's type."""
-    if isinstance(value, Opaque):
+    if isinstance(value, Opaque | StructValue):
         return value.kind
     return _NAMES.get(type(value), "map" if isinstance(value, dict) else "list")
 
@@ -151,6 +165,8 @@ def equal(left: Any, right: Any) -> bool:
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         return len(left) == len(right) and all(map(equal, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
+        if kind_name(left) != kind_name(right):
+            return False
         return left.keys() == right.keys() and all(equal(value, right[name]) for name, value in left.items())
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 

@@ -322,6 +322,8 @@ _FILLERS: Final[Mapping[tuple[str, str], Callable[[Manifest], Manifest]]] = {
     ("", "PodTemplate"): _pod_template,
     ("", "Secret"): _secret,
     ("", "Service"): _service,
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): _policy,
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): _policy_binding,
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _hooks,
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): _policy,
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): _policy_binding,

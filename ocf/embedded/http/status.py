@@ -7,7 +7,7 @@ raises (media types, methods, sizes) are also defined here.
 import re
 from typing import Final
 
-from ocf.embedded.api.status_errors import ExpiredPageError
+from ocf.embedded.api.status_errors import DeniedError, ExpiredPageError
 from ocf.errors import ApiError, FieldProblem, InvalidError, StatusCause, api_error
 from ocf.objects import Manifest
 
@@ -86,14 +86,19 @@ _NAMED: Final = (
 
 
 def _named(error: ApiError) -> Manifest:
-    """Return the object that an error is about, parsed from the start of its message."""
+    """Return the object that an error is about; most often it is parsed from the start of the message."""
+    if isinstance(error, DeniedError):
+        return _subject(error.group_resource, error.name)
     for pattern in _NAMED:
         found = pattern.match(error.message)
         if found:
-            kind, _, group = found["kind"].partition(".")
-            named = {"name": found["name"], "group": group, "kind": kind}
-            return {key: value for key, value in named.items() if value}
+            return _subject(found["kind"], found["name"])
     return {}
+
+
+def _subject(group_resource: str, name: str) -> Manifest:
+    kind, _, group = group_resource.partition(".")
+    return {key: value for key, value in {"name": name, "group": group, "kind": kind}.items() if value}
 
 
 def _causes(error: ApiError) -> Manifest:

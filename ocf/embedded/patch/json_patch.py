@@ -5,16 +5,25 @@ response of the API server.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from ocf.embedded.api.status_errors import go_json
 from ocf.objects import copy_json
 from ocf.objects.json_equality import equal_json
 
-__all__ = ["PatchError", "json_patch", "merge_patch"]
+__all__ = ["PatchError", "PatchTestError", "json_patch", "merge_patch"]
 
 
 class PatchError(ValueError):
-    """A JSON patch cannot be applied to the document."""
+    """A JSON patch cannot be applied to the document; the text is that of a real API server, where it shows one."""
+
+
+class _MissingError(PatchError):
+    """A path does not exist."""
+
+
+class PatchTestError(PatchError):
+    """A test in a JSON patch fails."""
 
 
 def merge_patch(document: Any, patch: Any) -> Any:
@@ -71,7 +80,8 @@ def json_patch(document: Any, operations: list[Any]) -> Any:
     for operation in operations:
         apply = _OPERATIONS.get(operation.get("op")) if isinstance(operation, dict) else None
         if apply is None:
-            raise PatchError(f"unknown operation: {operation!r}")
+            kind = operation.get("op") if isinstance(operation, dict) else operation
+            raise PatchError(f"Unexpected kind: {kind}")
         apply(root, operation)
     return root[""]
 
@@ -84,7 +94,7 @@ def _tokens(pointer: Any) -> list[str]:
 
 def _index(token: str, *, last: int) -> int:
     if not token.isdecimal() or (token.startswith("0") and len(token) > 1) or int(token) > last:
-        raise PatchError(f"no such index: {token!r}")
+        raise _MissingError(f"no such index: {token!r}")
     return int(token)
 
 
@@ -94,7 +104,7 @@ def _parent(root: Any, pointer: Any) -> tuple[Any, str]:
     for token in tokens:
         parent = _child(parent, token)
     if not isinstance(parent, dict | list):
-        raise PatchError(f"no such path: {pointer!r}")
+        raise _MissingError(f"no such path: {pointer!r}")
     return parent, last
 
 
@@ -103,7 +113,7 @@ def _child(parent: Any, token: str) -> Any:
         return parent[_index(token, last=len(parent) - 1)]
     if isinstance(parent, dict) and token in parent:
         return parent[token]
-    raise PatchError(f"no such path: {token!r}")
+    raise _MissingError(f"no such path: {token!r}")
 
 
 def _value(operation: Mapping[str, Any]) -> Any:
@@ -134,36 +144,69 @@ def _read(root: Any, pointer: Any) -> Any:
     return _child(*_parent(root, pointer))
 
 
+def _named(run: Callable[[], Any], problem: str) -> Any:
+    """Return a result; a missing path is reported with another text."""
+    try:
+        return run()
+    except _MissingError:
+        raise PatchError(f"{problem}: missing value") from None
+
+
+def _require_parent(root: Any, pointer: Any, operation: str) -> tuple[Any, str]:
+    where = "from path" if operation in ("move", "copy") else "path"
+    shown = go_json(pointer) if operation in ("add", "remove") else pointer
+    return cast(
+        "tuple[Any, str]",
+        _named(
+            lambda: _parent(root, pointer), f"{operation} operation does not apply: doc is missing {where}: {shown}"
+        ),
+    )
+
+
 def _add(root: Any, operation: Mapping[str, Any]) -> None:
-    _put(root, operation.get("path"), _value(operation))
+    value = _value(operation)
+    _require_parent(root, operation.get("path"), "add")
+    _put(root, operation.get("path"), value)
 
 
 def _remove(root: Any, operation: Mapping[str, Any]) -> None:
-    _take(root, operation.get("path"))
+    pointer = operation.get("path")
+    _, last = _require_parent(root, pointer, "remove")
+    _named(
+        lambda: _take(root, pointer), f"error in remove for path: '{pointer}': Unable to remove nonexistent key: {last}"
+    )
 
 
 def _replace(root: Any, operation: Mapping[str, Any]) -> None:
-    parent, last = _parent(root, operation.get("path"))
+    pointer = operation.get("path")
+    parent, last = _require_parent(root, pointer, "replace")
     # The RFC requires an existing member; a real API server also replaces a missing one.
     if isinstance(parent, list):
-        parent[_index(last, last=len(parent) - 1)] = _value(operation)
+        problem = f"replace operation does not apply: doc is missing key: {pointer}"
+        parent[_named(lambda: _index(last, last=len(parent) - 1), problem)] = _value(operation)
     else:
         parent[last] = _value(operation)
 
 
 def _move(root: Any, operation: Mapping[str, Any]) -> None:
-    if str(operation.get("path")).startswith(f"{operation.get('from')}/"):
+    source = operation.get("from")
+    if str(operation.get("path")).startswith(f"{source}/"):
         raise PatchError("a value cannot be moved into itself")
-    _put(root, operation.get("path"), _take(root, operation.get("from")))
+    _, last = _require_parent(root, source, "move")
+    problem = f"error in move for path: '{last}': Unable to remove nonexistent key: {last}"
+    _put(root, operation.get("path"), _named(lambda: _take(root, source), problem))
 
 
 def _copy(root: Any, operation: Mapping[str, Any]) -> None:
-    _put(root, operation.get("path"), copy_json(_read(root, operation.get("from"))))
+    parent, last = _require_parent(root, operation.get("from"), "copy")
+    # The RFC requires an existing member; a real API server copies a missing one as null.
+    value = parent.get(last) if isinstance(parent, dict) else _child(parent, last)
+    _put(root, operation.get("path"), copy_json(value))
 
 
 def _test(root: Any, operation: Mapping[str, Any]) -> None:
     if not equal_json(_read(root, operation.get("path")), _value(operation)):
-        raise PatchError(f"test failed: {operation.get('path')!r}")
+        raise PatchTestError(f"testing value {operation.get('path')} failed")
 
 
 _OPERATIONS: Final[Mapping[Any, Callable[[Any, Mapping[str, Any]], None]]] = {

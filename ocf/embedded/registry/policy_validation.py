@@ -1,10 +1,9 @@
 """Validation of admission policies and their bindings; the error texts are those of a real API server."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.embedded.api.status_errors import unsupported
 from ocf.embedded.registry.match_validation import (
     choice_errors,
     condition_errors,
@@ -19,7 +18,7 @@ from ocf.objects.name_validation import dns_1035_label, dns_subdomain, path_segm
 if TYPE_CHECKING:
     from ocf.embedded.cel.environment import Environment
 
-__all__ = ["binding_errors", "policy_errors", "reject_mutating_policies"]
+__all__ = ["binding_errors", "binding_target_errors", "constraint_errors", "policy_errors", "variable_errors"]
 
 _Fields = Mapping[str, Any]
 
@@ -35,15 +34,6 @@ _REPEATED: Final = (
 )
 
 
-def reject_mutating_policies(manifest: Manifest) -> None:
-    """Reject a MutatingAdmissionPolicy or its binding, which the embedded cluster does not enforce.
-
-    Raises:
-        BadRequestError: Always.
-    """
-    raise unsupported(f"enforce a {manifest['kind']}", "use a MutatingWebhookConfiguration")
-
-
 def policy_errors(policy: Manifest) -> Iterator[FieldError]:
     """Validate a ValidatingAdmissionPolicy.
 
@@ -57,6 +47,17 @@ def policy_errors(policy: Manifest) -> Iterator[FieldError]:
         BadRequestError: If an expression uses a feature of CEL that the embedded cluster does not support.
     """
     spec = policy["spec"]
+    yield from constraint_errors(spec)
+    yield from _expressions_errors(policy["metadata"].get("name", ""), spec)
+
+
+def constraint_errors(spec: _Fields, operation_errors: Iterable[FieldError] = ()) -> Iterator[FieldError]:
+    """Validate what selects the requests of a policy: its failure policy, parameters, constraints and conditions.
+
+    Args:
+        spec: The spec of the policy, defaulted.
+        operation_errors: The errors of the operations in its rules, which stand after those of its constraints.
+    """
     kind = spec.get("paramKind")
     yield from choice_errors(spec, "failurePolicy", ("Fail", "Ignore"), "spec")
     if kind is not None:
@@ -68,8 +69,8 @@ def policy_errors(policy: Manifest) -> Iterator[FieldError]:
         yield from match_resources_errors(match, "spec.matchConstraints")
         if not match.get("resourceRules"):
             yield required("spec.matchConstraints.resourceRules")
+    yield from operation_errors
     yield from condition_errors(spec.get("matchConditions") or (), "spec.matchConditions", params=kind is not None)
-    yield from _expressions_errors(policy["metadata"].get("name", ""), spec)
 
 
 def _expressions_errors(name: str, spec: _Fields) -> Iterator[FieldError]:
@@ -78,7 +79,7 @@ def _expressions_errors(name: str, spec: _Fields) -> Iterator[FieldError]:
     variables, validations = spec.get("variables") or (), spec.get("validations") or ()
     environment = Environment(params=spec.get("paramKind") is not None, compose=bool(variables))
     for index, variable in enumerate(variables):
-        yield from _variable_errors(environment, variable, f"spec.variables[{index}]")
+        yield from variable_errors(environment, variable, f"spec.variables[{index}]")
     annotations = spec.get("auditAnnotations") or []
     if not validations and not annotations:
         yield required("spec.validations", _NO_RULES)
@@ -116,7 +117,8 @@ def _param_kind_errors(kind: _Fields, path: str) -> Iterator[FieldError]:
         yield invalid(f"{path}.kind", name, text)
 
 
-def _variable_errors(environment: "Environment", variable: _Fields, path: str) -> Iterator[FieldError]:
+def variable_errors(environment: "Environment", variable: _Fields, path: str) -> Iterator[FieldError]:
+    """Validate a variable of a policy, and declare it in the environment of the later expressions."""
     from ocf.embedded.cel.types import RESERVED
 
     name, text = variable.get("name", ""), variable.get("expression", "")
@@ -179,6 +181,12 @@ def binding_errors(binding: Manifest) -> Iterator[FieldError]:
         The errors.
     """
     spec = binding["spec"]
+    yield from binding_target_errors(spec)
+    yield from _action_errors(spec.get("validationActions") or [], "spec.validationActions")
+
+
+def binding_target_errors(spec: _Fields) -> Iterator[FieldError]:
+    """Validate the policy, the parameters and the match resources of a binding."""
     name = spec.get("policyName", "")
     if not name:
         yield required("spec.policyName")
@@ -187,7 +195,6 @@ def binding_errors(binding: Manifest) -> Iterator[FieldError]:
         yield from _param_ref_errors(spec["paramRef"], "spec.paramRef")
     if spec.get("matchResources") is not None:
         yield from match_resources_errors(spec["matchResources"], "spec.matchResources")
-    yield from _action_errors(spec.get("validationActions") or [], "spec.validationActions")
 
 
 def _param_ref_errors(reference: _Fields, path: str) -> Iterator[FieldError]:

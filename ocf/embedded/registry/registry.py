@@ -15,6 +15,7 @@ from ocf.embedded.managedfields.field_manager import ConversionError
 from ocf.embedded.managedfields.typed import type_problems
 from ocf.embedded.registry.conversion import convert
 from ocf.embedded.registry.conversion_review import ConversionCache, ConversionNeeded
+from ocf.embedded.registry.pending_write import Phase
 from ocf.embedded.registry.storage import Kind, Place, Storage
 from ocf.errors import NotFoundError, StatusCause
 from ocf.objects import Manifest, ObjectKey, copy_json, split_api_version
@@ -37,7 +38,10 @@ _CONFIGURATIONS: Final[tuple[Kind, Kind]] = (
     (_ADMISSION, "MutatingWebhookConfiguration"),
     (_ADMISSION, "ValidatingWebhookConfiguration"),
 )
-_POLICY_BINDING: Final[Kind] = (_ADMISSION, "ValidatingAdmissionPolicyBinding")
+_POLICY_BINDINGS: Final[Mapping[Phase, Kind]] = {
+    Phase.MUTATING: (_ADMISSION, "MutatingAdmissionPolicyBinding"),
+    Phase.VALIDATING: (_ADMISSION, "ValidatingAdmissionPolicyBinding"),
+}
 
 _MAX_BATCH: Final = 500
 """Maximum number of objects in one request to a conversion webhook."""
@@ -157,11 +161,11 @@ class Registry:
 
     def has_admission(self) -> bool:
         """Return whether writes need admission: the store contains webhook configurations or bound policies."""
-        return self.store.has(_CONFIGURATIONS[0]) or self.store.has(_CONFIGURATIONS[1]) or self.has_policies()
+        return any(map(self.store.has, (*_CONFIGURATIONS, *_POLICY_BINDINGS.values())))
 
-    def has_policies(self) -> bool:
-        """Return whether the store contains bindings of admission policies; a policy without them has no effect."""
-        return self.store.has(_POLICY_BINDING)
+    def has_policies(self, phase: Phase) -> bool:
+        """Return whether the store has bindings of the policies of a phase; a policy without them has no effect."""
+        return self.store.has(_POLICY_BINDINGS[phase])
 
     def timestamp(self) -> str:
         """Return the current time in the format of object timestamps."""

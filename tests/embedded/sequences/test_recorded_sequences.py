@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 import pytest_asyncio
 
 from ocf.embedded import EmbeddedCluster
@@ -120,8 +121,9 @@ async def differences(client: Client, case: Mapping[str, Any]) -> list[str]:
     return found
 
 
-async def test_admission_policies_and_match_conditions(client: Client) -> None:
-    cases = recorded("policies")
+@pytest.mark.parametrize("name", ["policies", "mutations"])
+async def test_admission_policies_and_match_conditions(client: Client, name: str) -> None:
+    cases = recorded(name)
     for case in cases:
         if case["namespace"]:
             await client.namespace(case["namespace"])
