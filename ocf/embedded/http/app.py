@@ -37,6 +37,7 @@ from ocf.objects import ObjectKey
 
 if TYPE_CHECKING:
     from ocf.embedded.http.aggregation import Aggregation
+    from ocf.embedded.http.local_api_services import LocalApiServices
 
 __all__ = ["is_loopback_host", "make_app"]
 
@@ -84,6 +85,7 @@ class _RequestHandler:
         self._stopping = stopping
         self._control = control
         self._aggregation: Aggregation | None = None
+        self._local_services: LocalApiServices | None = None
         self._watches = OpenWatches()
 
     async def running(self, _app: web.Application) -> AsyncIterator[None]:
@@ -91,6 +93,16 @@ class _RequestHandler:
         yield
         if self._aggregation is not None:
             await self._aggregation.close()
+
+    def _update_local_services(self) -> None:
+        """Register the versions of this server, for a request for APIServices."""
+        if self._local_services is None:
+            # Imported here, because most clients do not ask for them.
+            from ocf.embedded.http.local_api_services import LocalApiServices
+
+            self._local_services = LocalApiServices(self._backend)
+        self._local_services.update()
+        self._aggregated()
 
     def _aggregated(self) -> "Aggregation | None":
         """Return the aggregated servers; None as long as there was no APIService."""
@@ -163,6 +175,8 @@ class _RequestHandler:
             if path.group not in self._backend.catalog().groups():
                 return _response(not_served())
             raise no_such_resource()
+        if (kind.group, kind.kind) == API_SERVICE:
+            self._update_local_services()
         query: Query = request.query
         if path.subresource in _OF_RUNNING_PODS and kind.kind == "Pod":
             return _response(await self._handle_pod_action(request, path))

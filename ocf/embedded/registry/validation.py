@@ -18,7 +18,7 @@ from ocf.errors import FieldProblem
 from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors
-from ocf.objects.name_validation import dns_subdomain, dns_subdomain_prefix
+from ocf.objects.name_validation import dns_subdomain, dns_subdomain_prefix, path_segment, path_segment_prefix
 from ocf.schema.builtin import ApiResource
 
 __all__ = ["create_problems", "update_problems"]
@@ -32,11 +32,15 @@ def _invalid(path: str, value: Any, problem: str) -> FieldProblem:
 
 
 def _metadata_problems(metadata: Manifest, resource: ApiResource) -> Iterator[FieldProblem]:
-    errors = [*creation_errors(metadata, dns_subdomain, dns_subdomain_prefix)]
+    errors = [*creation_errors(metadata, *_NAMES.get(resource.group_kind, (dns_subdomain, dns_subdomain_prefix)))]
     if resource.schema is None:
         # Custom resources accept any qualified name as a finalizer.
         errors += standard_finalizer_errors(metadata)
     return (FieldProblem(error.path, error.message) for error in errors)
+
+
+_NAMES: Final = {"APIService.apiregistration.k8s.io": (path_segment, path_segment_prefix)}
+"""Rules for names, and for their prefixes, of kinds whose names need not be DNS subdomains: `v1.` is an APIService."""
 
 
 def create_problems(manifest: Manifest, resource: ApiResource) -> list[FieldProblem]:
