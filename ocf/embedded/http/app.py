@@ -22,11 +22,12 @@ from ocf.embedded.http.content_negotiation import media_of_errors, negotiate
 from ocf.embedded.http.control import CONTROL, Control
 from ocf.embedded.http.documents import document_response, not_served
 from ocf.embedded.http.forms import offer_of
-from ocf.embedded.http.handlers import RequestContext, handle
+from ocf.embedded.http.handlers import handle
 from ocf.embedded.http.open_watches import OpenWatches
 from ocf.embedded.http.paths import ResourcePath, VersionPath, parse_path
 from ocf.embedded.http.query_options import Query, is_set
 from ocf.embedded.http.request_body import MAX_BYTES
+from ocf.embedded.http.request_context import RequestContext
 from ocf.embedded.http.responses import Pieces, Response, error_response, write_body
 from ocf.embedded.http.serializers import serializer_of
 from ocf.embedded.http.status import too_large

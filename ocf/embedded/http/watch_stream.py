@@ -16,9 +16,9 @@ from ocf.embedded.api.status_errors import bad_request, method_not_allowed, no_s
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import Form
 from ocf.embedded.http.encoding import Event, ObjectEncoder, StoredObjectEncoder
-from ocf.embedded.http.handlers import RequestContext
 from ocf.embedded.http.paths import ResourcePath
 from ocf.embedded.http.query_options import ListQuery
+from ocf.embedded.http.request_context import RequestContext
 from ocf.embedded.http.resource_catalog import ServedResource
 from ocf.embedded.http.responses import metadata_of
 from ocf.embedded.http.serializers import serializer_of
