@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pydantic_core import from_json
+
 from ocf.cluster.protocol import EventType, ObjectList, WatchEvent
 from ocf.cluster.server_errors import as_client_error
 from ocf.errors import ApiError, NotFoundError, ServerError, StatusCause, api_error
@@ -164,6 +166,14 @@ def read_event(line: bytes, *, request_line: str) -> WatchEvent:
 
 
 def _parsed(body: bytes) -> Any:
+    try:
+        return from_json(body)
+    except ValueError:
+        # It rejects nesting beyond 200 levels and surrogates without a partner, which are valid JSON.
+        return _parsed_slowly(body)
+
+
+def _parsed_slowly(body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):  # a UnicodeDecodeError is a ValueError, too

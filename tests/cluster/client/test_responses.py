@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ocf.cluster import EventType
 from ocf.cluster.client.responses import UnknownPathError, answer_error, read_event, read_list, read_object
@@ -24,6 +26,10 @@ from ocf.errors import (
 )
 
 ASKED = "GET /api/v1/configmaps"
+
+
+def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(inner) | st.dictionaries(st.text(), inner)
 
 
 def _status(code: int, message: str, reason: str = "", details: Any = None) -> dict[str, Any]:
@@ -238,6 +244,27 @@ class TestReadObject:
 
         assert caught.value.code == 200
         assert "s3cr3t" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            pytest.param('"\\ud83d"', id="surrogate without a partner"),
+            pytest.param('{"a":' * 300 + "1" + "}" * 300, id="300 levels"),
+            pytest.param('{"a": 1, "a": 2}', id="repeated key"),
+            pytest.param("123456789012345678901234567890", id="large integer"),
+            pytest.param("[1.0, -0.0, 1e400, 2E5]", id="floats"),
+        ],
+    )
+    def test_whatever_the_standard_library_parses_is_parsed_alike(self, value: str) -> None:
+        body = f'{{"kind": "X", "value": {value}}}'
+        found = read_object(body.encode(), code=200, request_line=ASKED)
+        assert repr(found) == repr(json.loads(body))
+
+    @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), _nested, max_leaves=20))
+    def test_every_value_is_read_as_it_was_written(self, value: Any) -> None:
+        body = json.dumps({"value": value})
+        found = read_object(body.encode(), code=200, request_line=ASKED)
+        assert repr(found) == repr(json.loads(body))
 
 
 class TestReadList:
