@@ -141,7 +141,7 @@ def _problem(error: ErrorDetails, path: FieldPath, manifest: Manifest, model: ty
 def error_text(details: ErrorDetails) -> str:
     """Return the text of an error of pydantic, in our words, without the value seen."""
     known = {"extra_forbidden": "unknown field", "no_such_attribute": "unknown field", "missing": "required value"}
-    text = details["msg"].replace("Input should be", "must be", 1)
+    text = details["msg"].replace("Input should", "must", 1)
     return known.get(details["type"]) or text.removeprefix("Value error, ")
 
 

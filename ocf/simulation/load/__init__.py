@@ -1,6 +1,6 @@
 """Loads: step functions of time, read from files or generated."""
 
-from ocf.simulation.load.files import CsvLoad, FileLoad, Gaps, JsonLoad, PrometheusLoad, TimeUnit, Unit
+from ocf.simulation.load.files import CsvLoad, FileLoad, Gaps, JsonLoad, PrometheusLoad, RecordingLoad, TimeUnit, Unit
 from ocf.simulation.load.generators import (
     GeneratedLoad,
     RampLoad,
@@ -29,6 +29,7 @@ __all__ = [
     "PrometheusLoad",
     "RampLoad",
     "RateChange",
+    "RecordingLoad",
     "SineLoad",
     "SpikeLoad",
     "SteadyLoad",

@@ -12,7 +12,18 @@ from ocf.objects.timestamps import parse_rfc3339
 from ocf.simulation.fields import Model, Period, Positive, PositivePeriod
 from ocf.simulation.load.patterns import TimeZone
 
-__all__ = ["CsvLoad", "Cut", "FileLoad", "Gaps", "JsonLoad", "PrometheusLoad", "Row", "TimeUnit", "Unit"]
+__all__ = [
+    "CsvLoad",
+    "Cut",
+    "FileLoad",
+    "Gaps",
+    "JsonLoad",
+    "PrometheusLoad",
+    "RecordingLoad",
+    "Row",
+    "TimeUnit",
+    "Unit",
+]
 
 
 class Unit(StrEnum):
@@ -190,3 +201,17 @@ class PrometheusLoad(FileLoad):
     type: Literal["Prometheus"]
     labels: dict[str, str] = Field(default_factory=dict)
     sum: bool = False
+
+
+class RecordingLoad(FileLoad):
+    """The load of a recording: the total of a metric over all pods or series.
+
+    Args:
+        type: `Recording`.
+        metric: Position of the metric in `spec.metrics` of the HPA that was recorded, from 0.
+        gaps: What fills times without a value; by default the value before.
+    """
+
+    type: Literal["Recording"]
+    metric: Annotated[int, Field(ge=0)] = 0
+    gaps: Gaps = Gaps.HOLD

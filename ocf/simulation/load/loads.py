@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from ocf.simulation.load.files import CsvLoad, JsonLoad, PrometheusLoad
+from ocf.simulation.load.files import CsvLoad, JsonLoad, PrometheusLoad, RecordingLoad
 from ocf.simulation.load.generators import RampLoad, SineLoad, SpikeLoad, SteadyLoad, StepsLoad
 from ocf.simulation.load.noise import NoiseLoad
 from ocf.simulation.load.patterns import DailyLoad, WeeklyLoad
@@ -20,6 +20,7 @@ AnyLoad = Annotated[
     | NoiseLoad
     | PrometheusLoad
     | RampLoad
+    | RecordingLoad
     | SineLoad
     | SpikeLoad
     | SteadyLoad

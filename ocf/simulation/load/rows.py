@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ocf.simulation.load.csv_rows import csv_rows
-from ocf.simulation.load.files import CsvLoad, FileLoad, JsonLoad, PrometheusLoad, Row
+from ocf.simulation.load.files import CsvLoad, FileLoad, JsonLoad, PrometheusLoad, RecordingLoad, Row
 from ocf.simulation.load.json_rows import json_rows, line_of_entry
 from ocf.simulation.load.prometheus_rows import prometheus_rows
+from ocf.simulation.recording.metric_totals import total_rows
 
 __all__ = ["line_of_row", "rows_of"]
 
@@ -28,6 +29,8 @@ def rows_of(load: FileLoad, file: Path) -> Iterator[Row]:
             return json_rows(file, load)
         case PrometheusLoad():
             return prometheus_rows(file, load)
+        case RecordingLoad():
+            return total_rows(file, load.metric)
         case _:
             raise TypeError(f"{type(load).__name__} is not a format of files")
 

@@ -43,12 +43,13 @@ def open_text(file: Path) -> Iterator[TextIO]:
         raise InputError([InputProblem(str(file), f"cannot be read: {error.strerror or error}")]) from None
 
 
-def bounded_lines(text: TextIO, file: Path) -> Iterator[str]:
+def bounded_lines(text: TextIO, file: Path, longest: int = _LONGEST_LINE) -> Iterator[str]:
     """Yield the lines of a text without their ends; none is read beyond the limit.
 
     Args:
         text: The text.
         file: The file, for errors.
+        longest: Characters of the longest line that is accepted.
 
     Raises:
         InputError: If a line is too long.
@@ -60,8 +61,8 @@ def bounded_lines(text: TextIO, file: Path) -> Iterator[str]:
         rest = lines.pop()
         yield from lines
         number += len(lines)
-        if len(rest) > _LONGEST_LINE:
-            detail = f"longer than {_LONGEST_LINE} characters: is this a text with a row in each line?"
+        if len(rest) > longest:
+            detail = f"longer than {longest} characters: is this a text with a row in each line?"
             raise InputError([InputProblem(str(file), detail, line=number + 1)])
     if rest:
         yield rest

@@ -25,10 +25,10 @@ _UNNAMED: Final = "scenario"
 
 
 def read_scenario(path: str | Path) -> Scenario:
-    """Read the file of a scenario, and that of its HPA.
+    """Read the file of a scenario, and that of its HPA; or return the scenario that replays a recording.
 
     Args:
-        path: A YAML or JSON file.
+        path: A YAML or JSON file, or a recording of `ocf record`.
 
     Returns:
         The scenario. Its `hpa` is the manifest, of autoscaling/v2 and with the defaults of the API server.
@@ -36,7 +36,12 @@ def read_scenario(path: str | Path) -> Scenario:
     Raises:
         InputError: If a file cannot be read, or the scenario is invalid; it has all problems.
     """
+    from ocf.simulation.recording import is_recording, recorded_scenario
+
     file = Path(path)
+    if is_recording(file):
+        replayed = recorded_scenario(file)
+        return parse_scenario(replayed.model_dump_json(by_alias=True), file=str(file), directory=file.parent)
     return parse_scenario(read_bounded(file), file=str(file), directory=file.parent)
 
 

@@ -1,0 +1,104 @@
+"""Totals of a metric in the states of a recording."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ocf.autoscaling.algorithm import (
+    Autoscaler,
+    Metric,
+    MetricValues,
+    Sample,
+    Unavailable,
+    read_external,
+    read_object,
+    read_pods,
+    read_resource,
+)
+from ocf.errors import ConfigError
+from ocf.objects import LabelSelector
+from ocf.schema.metric_sources import RESOURCE_METRICS
+from ocf.simulation.input_errors import InputError, InputProblem
+from ocf.simulation.recording.format import State, read_states
+
+__all__ = ["autoscaler_of", "metric_total", "metric_values", "total_rows"]
+
+_HPA = "HorizontalPodAutoscaler"
+_UNREADABLE = (ConfigError, ValueError, OverflowError)
+
+
+def autoscaler_of(state: State) -> Autoscaler | None:
+    """Return the HPA of a state; None if there is none.
+
+    Args:
+        state: The state.
+    """
+    found = state.of(_HPA)
+    return Autoscaler.of(found[0]) if found else None
+
+
+def metric_values(state: State, metric: Metric) -> MetricValues:
+    """Return the values of a metric in a state.
+
+    Args:
+        state: The state.
+        metric: The metric.
+    """
+    try:
+        if metric.type in RESOURCE_METRICS:
+            return read_resource(state.of("PodMetrics"), metric.name, metric.container)
+        if metric.type == "External":
+            selector = None if metric.selector is None else LabelSelector.of(metric.selector)
+            series = [each for each in state.of("ExternalMetricValue") if each.get("metricName") == metric.name]
+            return read_external(
+                [each for each in series if selector is None or selector.matches(each.get("metricLabels") or {})]
+            )
+        values = [each for each in state.of("MetricValue") if (each.get("metric") or {}).get("name") == metric.name]
+        pods = [each for each in values if (each.get("describedObject") or {}).get("kind") == "Pod"]
+        return read_pods(pods) if metric.type == "Pods" else read_object([each for each in values if each not in pods])
+    except _UNREADABLE as error:
+        return Unavailable(str(error))
+
+
+def metric_total(state: State, metric: Metric) -> float | None:
+    """Return the sum of the values of a metric: over all pods, or over all series; None if it could not be read.
+
+    Args:
+        state: The state.
+        metric: The metric.
+    """
+    values = metric_values(state, metric)
+    if isinstance(values, Unavailable):
+        return None
+    if isinstance(values, Mapping):
+        samples: list[Sample] = list(values.values())
+        return sum(sample.value for sample in samples) / 1000
+    return sum(values) / 1000
+
+
+def total_rows(file: Path, position: int) -> Iterator[tuple[int, float, float]]:
+    """Yield line, seconds since 1970 and total of a metric for each state that has it.
+
+    Args:
+        file: The recording.
+        position: Position of the metric in the first `spec.metrics` of the recording.
+
+    Raises:
+        InputError: If the file is not a recording, or has no such metric.
+    """
+    metric: Metric | None = None
+    for state in read_states(file):
+        if metric is None:
+            metric = _metric(state, file, position)
+        total = metric_total(state, metric)
+        if total is not None:
+            yield state.line, state.at.timestamp(), total
+
+
+def _metric(state: State, file: Path, position: int) -> Metric:
+    autoscaler = autoscaler_of(state)
+    if autoscaler is None:
+        raise InputError([InputProblem(str(file), f"the first change must hold the {_HPA}", state.line, "changed")])
+    if position >= len(autoscaler.metrics):
+        detail = f"metric {position} does not exist: the HPA has {len(autoscaler.metrics)}"
+        raise InputError([InputProblem(str(file), detail, state.line, "spec.metrics")])
+    return autoscaler.metrics[position]

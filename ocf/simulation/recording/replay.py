@@ -1,0 +1,171 @@
+"""A scenario that replays a recording: the HPA, replicas and pods at its start, and the load that was measured."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from ocf.autoscaling.algorithm import Autoscaler, Metric, Pod
+from ocf.autoscaling.targets.pod_resources import read_pods
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.timestamps import parse_time
+from ocf.schema.metric_sources import RESOURCE_METRICS
+from ocf.simulation.input_errors import InputError, InputProblem
+from ocf.simulation.load.files import RecordingLoad
+from ocf.simulation.recording.format import State, read_states
+from ocf.simulation.recording.metric_totals import autoscaler_of, metric_total
+from ocf.simulation.scenario.scenario import Scenario
+from ocf.simulation.scenario.workload import Delay, Signal, Usage, Workload
+
+__all__ = ["recorded_scenario"]
+
+_HPA: Final = "HorizontalPodAutoscaler"
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What one pass over a recording finds."""
+
+    file: Path
+    hpa: Manifest | None = None
+    autoscaler: Autoscaler | None = None
+    replicas: int | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    requests: dict[str, int] = field(default_factory=dict)
+    totals: dict[int, float] = field(default_factory=dict)
+    """Sum over time of the totals, by position of the metric."""
+    both: dict[int, float] = field(default_factory=dict)
+    """Sum of the totals of the first metric at the instants at which the metric was measured, too."""
+    pods: dict[str, tuple[datetime, datetime | None, datetime | None]] = field(default_factory=dict)
+    """Creation, start and readiness, by name."""
+
+    def add(self, state: State) -> None:
+        """Add a state."""
+        if self.start is None:
+            self.start = state.at
+            self._begin(state)
+        self.end = state.at
+        for pod in state.of("Pod"):
+            self._add_pod(pod)
+        metrics = () if self.autoscaler is None else self.autoscaler.metrics
+        first = metric_total(state, metrics[0]) if metrics else None
+        for position, metric in enumerate(metrics):
+            total = metric_total(state, metric)
+            if total is not None and first is not None:
+                self.totals[position] = self.totals.get(position, 0.0) + total
+                self.both[position] = self.both.get(position, 0.0) + first
+
+    def _begin(self, state: State) -> None:
+        self.autoscaler = autoscaler_of(state)
+        if self.autoscaler is None:
+            raise InputError([InputProblem(str(self.file), f"the first change must hold the {_HPA}", state.line)])
+        (self.hpa,) = state.of(_HPA)[:1]
+        scales = state.of("Scale")
+        if scales:
+            self.replicas = int((scales[0].get("spec") or {}).get("replicas") or 0)
+
+    def _add_pod(self, manifest: Manifest) -> None:
+        created = (manifest.get("metadata") or {}).get("creationTimestamp")
+        if created is None:
+            return
+        pod = Pod.of(manifest)
+        ready = pod.ready.since if pod.ready is not None and pod.ready.status == "True" else None
+        known = self.pods.get(pod.name)
+        # The first time that it was ready: later changes of the condition are about its health.
+        ready = known[2] if known is not None and known[2] is not None else ready
+        self.pods[pod.name] = parse_time(created), pod.started, ready
+        if not self.requests:
+            resources = read_pods(manifest)
+            found = ((name, resources.requested(name)) for name in ("cpu", "memory"))
+            self.requests = {name: requested for name, requested in found if requested}
+
+
+def recorded_scenario(path: str | Path) -> Scenario:
+    """Return a scenario that replays a recording.
+
+    The load is the total of the first metric of the HPA, in the unit of the metric: one core or byte of a resource,
+    or one unit of another metric. A pod is at its capacity where it uses its request, or where it has the target value.
+    Other metrics follow the load, at their mean ratio to it. Delays of pods are those that were recorded.
+
+    A load is only known as far as it was served: in an overload that was recorded, demand may have been higher.
+
+    Args:
+        path: The recording.
+
+    Returns:
+        The scenario. Its `hpa` is that of the start; edits that were recorded are not replayed.
+
+    Raises:
+        InputError: If the file is not a recording, or nothing can be replayed of it.
+    """
+    file = Path(path)
+    seen = _Seen(file)
+    for state in read_states(file):
+        seen.add(state)
+    autoscaler, hpa = seen.autoscaler, seen.hpa
+    if autoscaler is None or hpa is None or seen.start is None or seen.end is None or 0 not in seen.totals:
+        raise InputError([InputProblem(str(file), "the first metric of the HPA was never measured: nothing to replay")])
+    if seen.end == seen.start:
+        raise InputError([InputProblem(str(file), "there is only one instant: a replay needs at least two")])
+    capacity = _capacity(autoscaler.metrics[0], seen)
+    return Scenario(
+        name=ObjectKey.of(hpa).name,
+        hpa={name: part for name, part in hpa.items() if name != "status"},
+        workload=Workload.model_validate(
+            {
+                "capacity": capacity,
+                "replicas": seen.replicas,
+                "startup": _delay((created, started) for created, started, _ in seen.pods.values()),
+                "readiness": _delay((started, ready) for _, started, ready in seen.pods.values()),
+            }
+        ).model_copy(
+            update={
+                "requests": seen.requests,
+                "usage": _usage(seen, autoscaler, capacity),
+                "signals": dict(_signals(seen, autoscaler)),
+            }
+        ),
+        load=(RecordingLoad(type="Recording", path=file.name),),
+        start=seen.start,
+        duration=seen.end - seen.start,
+    )
+
+
+def _capacity(metric: Metric, seen: _Seen) -> float:
+    """Return the load that one pod serves: its request, or the target value of the metric for one pod."""
+    if metric.type in RESOURCE_METRICS and seen.requests.get(metric.name):
+        return seen.requests[metric.name] / 1000
+    target = metric.target.average or metric.target.value
+    if not target:
+        detail = f"no pod has a request for {metric.name}, and its target is a utilization: nothing to replay"
+        raise InputError([InputProblem(str(seen.file), detail)])
+    return target / 1000
+
+
+def _usage(seen: _Seen, autoscaler: Autoscaler, capacity: float) -> Mapping[str, Usage]:
+    """Return the use of resources at full capacity: by the first metric itself, or at the mean ratio to it."""
+    found: dict[str, Usage] = {}
+    for position, metric in enumerate(autoscaler.metrics):
+        if metric.type in RESOURCE_METRICS and seen.both.get(position):
+            busy = round(1000 * capacity * seen.totals[position] / seen.both[position])
+            # Written as in a file, where a number is a quantity.
+            found.setdefault(metric.name, Usage.model_validate({"busy": f"{busy}m"}))
+    return found
+
+
+def _signals(seen: _Seen, autoscaler: Autoscaler) -> Iterator[tuple[str, Signal]]:
+    for position, metric in enumerate(autoscaler.metrics):
+        if metric.type not in RESOURCE_METRICS:
+            factor = seen.totals.get(position, 0.0) / (seen.both.get(position) or 1.0)
+            yield metric.name, Signal(factor=round(factor, 9) or 1.0)
+
+
+def _delay(pairs: Iterator[tuple[datetime | None, datetime | None]]) -> Delay:
+    """Return mean and spread of the times between pairs of instants; none if no pair is known."""
+    lengths = [max(after - before, timedelta()) for before, after in pairs if before is not None and after is not None]
+    if not lengths:
+        return Delay(mean=timedelta())
+    mean = sum(lengths, timedelta()) / len(lengths)
+    return Delay(mean=mean, spread=max(abs(length - mean) for length in lengths))

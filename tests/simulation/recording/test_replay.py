@@ -1,0 +1,113 @@
+"""Scenarios that replay recordings."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from ocf.simulation import InputError, load_series, parse_scenario, read_scenario
+from ocf.simulation.recording import recorded_scenario
+from tests.simulation.recording.recordings import METRICS, NOON, hpa, instants, lines, queue, scale, write
+
+
+def test_a_recording_is_a_scenario(tmp_path: Path) -> None:
+    scenario = read_scenario(write(tmp_path))
+
+    assert (scenario.name, scenario.start, scenario.duration) == ("web", NOON, timedelta(minutes=1))
+    assert isinstance(scenario.hpa, dict)
+    assert scenario.hpa["spec"]["maxReplicas"] == 9
+    assert "status" not in scenario.hpa
+    assert scenario.workload.replicas == 2
+
+
+def test_its_load_is_what_was_used(tmp_path: Path) -> None:
+    scenario = read_scenario(write(tmp_path))
+    load = load_series(scenario, tmp_path)
+
+    assert list(load.times) == [0, 15, 30, 45]
+    assert list(load.rates) == pytest.approx([0.8, 0.8, 1.6, 1.6])
+    assert load.end == 60
+
+
+def test_a_pod_is_at_its_capacity_where_it_uses_its_request(tmp_path: Path) -> None:
+    workload = read_scenario(write(tmp_path)).workload
+
+    assert workload.capacity == 0.5
+    assert workload.requests == {"cpu": 500, "memory": 2**30 * 1000}
+    assert workload.usage["cpu"].busy == 500
+
+
+def test_other_metrics_follow_the_load(tmp_path: Path) -> None:
+    signals = read_scenario(write(tmp_path)).workload.signals
+
+    # 40 waited while 0.8 cores were used, and 80 with 1.6 cores.
+    assert signals["queue"].factor == pytest.approx(50)
+
+
+def test_delays_of_pods_are_those_that_were_recorded(tmp_path: Path) -> None:
+    workload = read_scenario(write(tmp_path)).workload
+
+    assert (workload.startup.mean, workload.startup.spread) == (timedelta(seconds=2), timedelta())
+    assert (workload.readiness.mean, workload.readiness.spread) == (timedelta(seconds=10), timedelta())
+
+
+def test_the_load_of_a_recording_can_be_used_with_another_hpa(tmp_path: Path) -> None:
+    write(tmp_path)
+    scenario = parse_scenario(
+        """
+        hpa:
+          apiVersion: autoscaling/v2
+          kind: HorizontalPodAutoscaler
+          metadata: {name: other}
+          spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
+        workload: {capacity: 0.5, requests: {cpu: 500m}}
+        load: {type: Recording, path: web.jsonl, metric: 1, factor: 0.5, timeFactor: 2}
+        """,
+        directory=tmp_path,
+    )
+    load = load_series(scenario, tmp_path)
+
+    assert list(load.rates) == [20, 20, 40, 40, 40]
+    assert load.end == 150
+
+
+def test_a_metric_that_is_not_a_resource_has_its_target_as_capacity(tmp_path: Path) -> None:
+    states = [(at, [hpa(metrics=[METRICS[1]]), scale(2), queue("40", at)]) for at, _ in instants()]
+
+    scenario = recorded_scenario(write(tmp_path, lines(states)))
+
+    assert scenario.workload.capacity == 10
+    assert scenario.workload.signals["queue"].factor == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param(
+            lines([(NOON, [scale(2)])]),
+            "web.jsonl:2: the first change must hold the HorizontalPodAutoscaler",
+            id="no HPA",
+        ),
+        pytest.param(lines([(NOON, [hpa()])]), "the first metric of the HPA was never measured", id="no metrics"),
+        pytest.param(lines(list(instants())[:1]), "there is only one instant", id="one instant"),
+        pytest.param(
+            lines([(at, [each for each in found if each["kind"] != "Pod"]) for at, found in instants()]),
+            "no pod has a request for cpu, and its target is a utilization",
+            id="no pods",
+        ),
+    ],
+)
+def test_a_recording_without_enough_is_an_error(text: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        recorded_scenario(write(tmp_path, text))
+
+    assert problem in str(caught.value)
+
+
+def test_a_load_of_a_metric_that_was_not_recorded_is_an_error(tmp_path: Path) -> None:
+    write(tmp_path)
+    scenario = recorded_scenario(tmp_path / "web.jsonl")
+    (load,) = scenario.load
+
+    with pytest.raises(InputError, match=r"web\.jsonl:2: spec\.metrics: metric 2 does not exist: the HPA has 2"):
+        load_series(scenario.model_copy(update={"load": (load.model_copy(update={"metric": 2}),)}), tmp_path)
