@@ -5,6 +5,7 @@ loop with a workload, and returns a `SimulationResult`. Everything here is pure:
 the same scenario gives the same result on every run and machine.
 """
 
+from ocf.simulation.engine import simulate
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.result import Action, Columns, ConditionChange, SimulationResult
@@ -23,4 +24,5 @@ __all__ = [
     "load_series",
     "parse_scenario",
     "read_scenario",
+    "simulate",
 ]

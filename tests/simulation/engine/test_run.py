@@ -1,0 +1,214 @@
+"""Runs whose course is computed by hand, and rules that hold for each run."""
+
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ocf.errors import ConfigError
+from ocf.simulation import LoadSeries, simulate
+from tests.simulation.engine.scenarios import hpa_of, rows_of, run, scenario_of
+
+INSTANT: dict[str, Any] = {"startup": {"mean": "0s"}, "readiness": {"mean": "0s"}, "termination": {"mean": "0s"}}
+
+
+def metric_of(kind: str, **target: str) -> dict[str, Any]:
+    field = {"Pods": "pods", "Object": "object", "External": "external"}[kind]
+    described = {"describedObject": {"apiVersion": "v1", "kind": "Service", "name": "web"}} if kind == "Object" else {}
+    return {"type": kind, field: {"metric": {"name": "rps"}, "target": target, **described}}
+
+
+def scaled(hpa: dict[str, Any], *steps: tuple[float, float], **rest: Any) -> list[tuple[float, int]]:
+    return [(action.time, action.after) for action in run(scenario_of(hpa, **rest), *steps).actions]
+
+
+def test_a_workload_with_the_right_size_is_left_alone() -> None:
+    result = run(scenario_of(workload={"replicas": 4}), (0, 20))
+    assert result.actions == ()
+    assert set(result.columns.replicas) == {4}
+    assert set(result.columns.utilization) == {1.0}
+
+
+def test_load_that_rises_is_measured_decided_and_served() -> None:
+    """At 60 s the load doubles: the next sample shows it, and pods that start at once serve it."""
+    result = run(scenario_of(workload={"replicas": 4, **INSTANT}), (0, 20), (60, 40))
+    assert [(action.time, action.before, action.after) for action in result.actions] == [(75, 4, 8)]
+    [action] = result.actions
+    assert action.reason == "cpu resource utilization (percentage of request) above target"
+    assert action.explanation[1].startswith("8 replicas next: the metric decides")
+    row = next(row for row in rows_of(result) if row["time"] == 75)
+    assert (row["load"], row["served"], row["capacity"], row["demand"]) == (40, 40, 80, 4)
+    assert (row["replicas"], row["ready"], row["wanted"], row["utilization"], row["synced"]) == (8, 8, 8, 2.0, 1)
+
+
+def test_scaling_down_waits_for_the_stabilization_window() -> None:
+    """Without a behavior, a recommendation that is exactly as old as the window still counts."""
+    assert scaled(hpa_of(), (0, 20), (60, 10), workload={"replicas": 4, **INSTANT}) == [(375, 2)]
+
+
+@pytest.mark.parametrize(
+    ("metric", "replicas"),
+    [
+        pytest.param(metric_of("Pods", type="AverageValue", averageValue="4"), 10, id="load per ready pod"),
+        pytest.param(metric_of("External", type="AverageValue", averageValue="5"), 8, id="external, per pod"),
+        pytest.param(metric_of("External", type="Value", value="20"), 8, id="external, in total"),
+        pytest.param(metric_of("Object", type="AverageValue", averageValue="2"), 20, id="object, per pod"),
+        pytest.param(metric_of("Object", type="Value", value="16"), 10, id="object, in total"),
+    ],
+)
+def test_a_signal_decides_by_its_target(metric: dict[str, Any], replicas: int) -> None:
+    workload = {"replicas": 4, "signals": {"rps": {}}, **INSTANT}
+    scenario = scenario_of(hpa_of(metric), workload=workload, duration="1s")
+    [action] = run(scenario, (0, 40)).actions
+    rate_limit = 8
+    assert action.after == min(replicas, rate_limit)
+    assert rows_of(run(scenario, (0, 40)))[0]["wanted"] == replicas
+
+
+def test_a_container_metric_measures_the_container_of_the_pods() -> None:
+    target = {"type": "Utilization", "averageUtilization": 50}
+    metric = {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "main", "target": target}}
+    assert scaled(hpa_of(metric), (0, 20), workload=INSTANT, duration="1s") == [(0, 2)]
+
+
+def test_the_queue_is_a_signal() -> None:
+    metric = metric_of("External", type="AverageValue", averageValue="100")
+    workload = {"replicas": 1, "signals": {"rps": {"source": "queue"}}, **INSTANT}
+    assert scaled(hpa_of(metric), (0, 20), workload=workload, duration="1m") == [(15, 2)]
+
+
+def test_samples_are_read_after_their_delay() -> None:
+    delayed = scaled(hpa_of(), (0, 20), (60, 40), workload={"replicas": 4, **INSTANT}, metrics={"delay": "20s"})
+    assert delayed[0] == (105, 8)
+
+
+def test_a_longer_window_sees_a_change_later() -> None:
+    metrics = {"window": "60s"}
+    first, *_ = scaled(hpa_of(), (0, 20), (60, 40), workload={"replicas": 4, **INSTANT}, metrics=metrics)
+    assert first == (75, 5)
+
+
+def test_nothing_is_scaled_in_an_outage() -> None:
+    scenario = scenario_of(workload={"replicas": 4, **INSTANT}, metrics={"outages": [{"at": "70s", "duration": "60s"}]})
+    result = run(scenario, (0, 20), (60, 40))
+    assert [(action.time, action.after) for action in result.actions] == [(135, 8)]
+    failures = [(change.time, change.reason) for change in result.condition_changes if change.type == "ScalingActive"]
+    assert failures == [(0, "ValidMetricFound"), (75, "FailedGetResourceMetric"), (135, "ValidMetricFound")]
+
+
+def test_without_any_sample_nothing_is_scaled() -> None:
+    result = run(scenario_of(workload={"replicas": 4}, metrics={"dropped": 1.0}), (0, 40))
+    assert result.actions == ()
+    assert result.condition_changes[1].message.endswith("no metrics returned from resource metrics API")
+
+
+def test_pods_that_start_are_not_counted_twice() -> None:
+    """While pods start, the load is above target; but the pods that were added for it count as idle."""
+    assert scaled(hpa_of(), (0, 20), (60, 40), workload={"replicas": 4, "readiness": {"mean": "60s"}}) == [(75, 8)]
+
+
+def test_replicas_out_of_range_are_moved_into_it_first() -> None:
+    assert scaled(hpa_of(), (0, 0), workload={"replicas": 25}, duration="1s") == [(0, 20)]
+    assert scaled(hpa_of(minReplicas=5), (0, 0), workload={"replicas": 2}, duration="1s") == [(0, 5)]
+
+
+def test_a_workload_without_replicas_is_not_scaled() -> None:
+    result = run(scenario_of(workload={"replicas": 0}, duration="1s"), (0, 40))
+    assert result.actions == ()
+    assert [change.reason for change in result.condition_changes] == ["SucceededGetScale", "ScalingDisabled"]
+
+
+def test_policies_limit_the_rate_of_change() -> None:
+    policy = {"type": "Pods", "value": 1, "periodSeconds": 60}
+    hpa = hpa_of(behavior={"scaleUp": {"policies": [policy]}})
+    assert scaled(hpa, (0, 20), (60, 40), workload={"replicas": 4, **INSTANT}, duration="4m") == [
+        (75, 5),
+        (135, 6),
+        (195, 7),
+    ]
+
+
+def test_the_release_decides_whether_the_tolerance_of_a_behavior_counts() -> None:
+    hpa = hpa_of(behavior={"scaleUp": {"tolerance": "500m"}})
+    rest = {"workload": {"replicas": 4, **INSTANT}, "duration": "1s"}
+    assert scaled(hpa, (0, 28), **rest) == []
+    assert scaled(hpa, (0, 28), controller={"kubernetes": "1.30"}, **rest) == [(0, 6)]
+
+
+def test_a_row_begins_where_the_queue_is_empty() -> None:
+    """A load of 40 for 10 s leaves 200 at a capacity of 20, of which 8 per second are served once the load is 12."""
+    rows = rows_of(run(scenario_of(hpa_of(maxReplicas=2), workload={"replicas": 2}), (0, 40), (10, 12)))
+    empty = next(row for row in rows if row["time"] > 10 and row["queue"] == 0)
+    assert (empty["time"], empty["served"], empty["synced"]) == (35, 12, 0)
+
+
+def test_the_time_series_ends_at_the_duration() -> None:
+    result = run(scenario_of(duration="61s"), (0, 5))
+    assert (result.duration, result.syncs, max(result.columns.time)) == (61, 5, 60)
+
+
+def test_a_scenario_without_an_end_is_an_error() -> None:
+    scenario = scenario_of().model_copy(update={"duration": None})
+    with pytest.raises(ConfigError, match="no end"):
+        simulate(scenario, LoadSeries.of([(0, 1)]))
+    assert simulate(scenario, LoadSeries.of([(0, 1)], end=30)).duration == 30
+
+
+@pytest.mark.parametrize(
+    ("metric", "match"),
+    [
+        pytest.param(metric_of("Pods", type="AverageValue", averageValue="4"), "workload.signals.rps", id="signal"),
+        pytest.param(
+            {"type": "Resource", "resource": {"name": "memory", "target": {"type": "Utilization"}}},
+            "workload.usage.memory",
+            id="resource",
+        ),
+    ],
+)
+def test_a_metric_without_values_is_an_error_that_names_the_field(metric: dict[str, Any], match: str) -> None:
+    with pytest.raises(ConfigError, match=match):
+        run(scenario_of(hpa_of(metric)), (0, 1))
+
+
+def test_an_hpa_in_a_file_has_to_be_passed() -> None:
+    scenario = scenario_of().model_copy(update={"hpa": "hpa.yaml"})
+    with pytest.raises(ConfigError, match=r"hpa\.yaml"):
+        simulate(scenario, LoadSeries.of([(0, 1)]))
+    assert simulate(scenario, LoadSeries.of([(0, 1)]), hpa=hpa_of()).syncs == 40
+
+
+def test_progress_is_reported_up_to_the_end() -> None:
+    seen: list[float] = []
+    scenario = scenario_of().model_copy(update={"duration": timedelta(days=1)})
+    simulate(scenario, LoadSeries.of([(0, 1)]), progress=seen.append)
+    assert seen == sorted(seen)
+    assert len(seen) > 3
+    assert seen[-1] == 1.0
+
+
+PROGRAM = """
+import hashlib
+from tests.simulation.engine.scenarios import run, scenario_of
+
+delay = {"mean": "20s", "spread": "15s"}
+workload = {"startup": delay, "readiness": delay, "termination": delay}
+scenario = scenario_of(workload=workload, metrics={"dropped": 0.2}, duration="1h", seed=7)
+result = run(scenario, *((30 * step, (step * 37) % 150) for step in range(120)))
+rows = b"".join(getattr(result.columns, name).tobytes() for name in type(result.columns).__slots__)
+explained = repr([(action, tuple(action.explanation)) for action in result.actions])
+print(hashlib.sha256(rows + explained.encode() + repr(result.condition_changes).encode()).hexdigest())
+"""
+
+
+def test_the_same_seed_gives_the_same_bytes_in_each_process() -> None:
+    root = Path(__file__).parents[3]
+    digests = set()
+    for seed in ("0", "1"):
+        env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(root)}
+        done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True)  # noqa: S603 (ours)
+        digests.add(done.stdout)
+    assert len(digests) == 1
