@@ -4,7 +4,7 @@ Most syncs need counts only. A snapshot of all pods is built where a sync needs 
 action is read, perhaps long after the run.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from ocf.autoscaling.algorithm import (
@@ -91,7 +91,7 @@ class Moment:
         replicas: `spec.replicas` of the scale.
         settled: The pods whose samples are alike.
         unsettled: The other pods that are not being deleted.
-        terminating: The pods that are being deleted.
+        terminating: The pods that are being deleted, as they were before.
         scrape: The measurement that can be read.
         outage: Whether no metric can be read.
         memory: What the controller carries.
@@ -130,7 +130,7 @@ class Moment:
             autoscaler=autoscaler,
             status=Status(current_replicas=replicas, desired_replicas=memory.desired, conditions=memory.conditions),
             scale=Scale(replicas, len(self.settled) + len(self.unsettled), f"app={autoscaler.target}"),
-            pods=(*self.settled, *self.unsettled, *self.terminating),
+            pods=(*self.settled, *self.unsettled, *(replace(pod, deleted=True) for pod in self.terminating)),
             metric_values=tuple(self._values(subject, position) for position in range(len(subject.meters))),
         )
 

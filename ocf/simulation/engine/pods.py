@@ -1,7 +1,6 @@
 """Pods of the simulated workload: they start, become ready, warm up, fail and leave."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from enum import IntEnum
 from heapq import heappop, heappush
@@ -36,17 +35,33 @@ class SimulatedPod:
         created: Its creation.
         started: The start of its containers.
         ready: The instant at which it becomes ready.
+        created_stored: Its creation as the API server stores it, in full seconds.
+        ready_stored: The instant at which it becomes ready, as the API server stores it.
         uid: A random number, by which the ReplicaSet controller orders pods that are otherwise equal.
         deleted: Whether it is being deleted, or has failed.
         settled: Whether its samples equal those of all other settled pods.
         warmth: Its share of the full capacity, in parts of `FULLY_WARM`.
-        seen: The pod as the autoscaler sees it.
+        seen: The pod as the autoscaler sees it, but for its deletion.
     """
 
-    __slots__ = ("created", "deleted", "name", "ready", "seen", "settled", "started", "uid", "warmth")
+    __slots__ = (
+        "created",
+        "created_stored",
+        "deleted",
+        "name",
+        "ready",
+        "ready_stored",
+        "seen",
+        "settled",
+        "started",
+        "uid",
+        "warmth",
+    )
 
-    def __init__(self, seen: Pod, *, created: int, started: int, ready: int, uid: float) -> None:
+    def __init__(self, seen: Pod, clock: Clock, *, created: int, started: int, ready: int, uid: float) -> None:
         self.seen = seen
+        self.created_stored = clock.stored(created)
+        self.ready_stored = clock.stored(ready)
         self.name = seen.name
         self.created = created
         self.started = started
@@ -151,10 +166,9 @@ class Pods:
         for _ in range(-surplus):
             self._create(now)
         if surplus > 0:
-            chosen = sorted((*self.settled, *self.unsettled), key=lambda pod: self._rank(pod, now))[:surplus]
+            chosen = sorted((*self.settled, *self.unsettled), key=lambda pod: _rank(pod, now))[:surplus]
             self._remove(chosen)
             for pod in chosen:
-                pod.seen = replace(pod.seen, deleted=True)
                 self.terminating[pod.name] = pod
                 self._after(now + self._delay("termination", self._workload.termination), _Step.GONE, pod)
         self.advance(now)
@@ -179,12 +193,11 @@ class Pods:
             sampled: The end of the window, in microseconds since the start.
             window: Its length in microseconds.
         """
-        stored = self._clock.stored
         # The autoscaler compares the times that the API server stores.
-        begin, seen = sampled - window, stored(sampled) - window
+        begin, seen = sampled - window, self._clock.stored(sampled) - window
         rest: list[SimulatedPod] = []
         for pod in self.unsettled:
-            pod.settled = pod.ready <= begin and stored(pod.ready) <= seen
+            pod.settled = pod.ready <= begin and pod.ready_stored <= seen
             (self.settled if pod.settled else rest).append(pod)
         self.unsettled = rest
 
@@ -222,7 +235,9 @@ class Pods:
     def _new(self, created: int, started: int, ready: int) -> SimulatedPod:
         seen = Pod(name=f"{self._name}-{self._numbers}", phase="Pending", containers=(self._container,))
         self._numbers += 1
-        return SimulatedPod(seen, created=created, started=started, ready=ready, uid=self._delays["uid"].random())
+        return SimulatedPod(
+            seen, self._clock, created=created, started=started, ready=ready, uid=self._delays["uid"].random()
+        )
 
     def _warm(self, change: int) -> None:
         self._warmth += change
@@ -254,12 +269,13 @@ class Pods:
         started = at(stored(pod.started))
         return Pod(name=pod.name, started=started, ready=condition, containers=pod.seen.containers)
 
-    def _rank(self, pod: SimulatedPod, now: int) -> tuple[bool, bool, int, float]:
-        """Return the place of a pod in the order in which the ReplicaSet controller deletes pods.
 
-        Pods that have not started come first, then those that are not ready, then younger ones. Pods of about the same
-        age, by the logarithm of it, come in a random order.
-        """
-        ready = pod.warmth > 0
-        age = (now - self._clock.stored(pod.ready if ready else pod.created)) * _NANOSECONDS
-        return pod.started <= now, ready, age.bit_length(), pod.uid
+def _rank(pod: SimulatedPod, now: int) -> tuple[bool, bool, int, float]:
+    """Return the place of a pod in the order in which the ReplicaSet controller deletes pods.
+
+    Pods that have not started come first, then those that are not ready, then younger ones. Pods of about the same age,
+    by the logarithm of it, come in a random order.
+    """
+    ready = pod.warmth > 0
+    age = now - (pod.ready_stored if ready else pod.created_stored)
+    return pod.started <= now, ready, (age * _NANOSECONDS).bit_length(), pod.uid
