@@ -22,6 +22,7 @@ _COMMANDS: Final = (
     "validate",
     "default",
     "explain",
+    "simulate",
     "preview",
     "diff",
     "serve",

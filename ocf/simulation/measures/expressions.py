@@ -84,11 +84,12 @@ def parse_expression(text: str) -> Expression:
         >>> gate.names, gate.holds({"overload_time": 0.01, "latency_p95": 0.3})
         (('overload_time', 'latency_p95'), True)
     """
+    text = text.strip()
     if len(text) > _LONGEST:
         raise ConfigError(f"an expression may have {_LONGEST} characters, not {len(text)}")
     plain = _NUMBER.sub(lambda found: repr(round(float(found[1]) * _UNITS[found[2]], 12)), text)
     try:
-        tree = ast.parse(plain.strip(), mode="eval").body
+        tree = ast.parse(plain, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise _invalid(text) from None
     _check_condition(tree, text)

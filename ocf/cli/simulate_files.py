@@ -1,0 +1,89 @@
+"""Files that `ocf simulate` writes: the page, and the time series as CSV or Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ocf.cli.output_files import write_file, written_file
+from ocf.errors import ConfigError
+from ocf.simulation.report import Reported, to_html
+from ocf.simulation.report.rows import COLUMN_NAMES, column_values, text_rows
+
+__all__ = ["parquet_library", "write_csv", "write_parquet", "write_report"]
+
+
+def write_report(path: Path, runs: Sequence[Reported]) -> None:
+    """Write the page.
+
+    Args:
+        path: The file.
+        runs: The runs.
+
+    Raises:
+        ConfigError: If the file cannot be written.
+    """
+    write_file(path, [to_html(runs)], "--report")
+
+
+def write_csv(path: Path, runs: Sequence[Reported]) -> None:
+    """Write the time series as CSV; with several runs, the first column names the run.
+
+    Args:
+        path: The file.
+        runs: The runs.
+
+    Raises:
+        ConfigError: If the file cannot be written.
+    """
+    write_file(path, _csv_lines(runs), "--csv")
+
+
+def _csv_lines(runs: Sequence[Reported]) -> Iterator[str]:
+    several = len(runs) > 1
+    yield ",".join((*(["run"] if several else []), *COLUMN_NAMES)) + "\n"
+    for run in runs:
+        first = f"{_quoted(run.name)}," if several else ""
+        for row in text_rows(run.result.columns):
+            yield f"{first}{','.join(row)}\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if any(each in text for each in ',"\r\n') else text
+
+
+def parquet_library() -> tuple[Any, Any]:
+    """Return the modules that write Parquet.
+
+    Raises:
+        ConfigError: If they are not installed.
+    """
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise ConfigError("--parquet needs pyarrow: install it with pip install 'ocf[parquet]', or use --csv") from None
+    return pa, parquet
+
+
+def write_parquet(path: Path, runs: Sequence[Reported]) -> None:
+    """Write the time series as Parquet; with several runs, the first column names the run.
+
+    Args:
+        path: The file.
+        runs: The runs.
+
+    Raises:
+        ConfigError: If the library is not installed, or the file cannot be written.
+    """
+    pa, parquet = parquet_library()
+    data: dict[str, Any] = {}
+    if len(runs) > 1:
+        data["run"] = [run.name for run in runs for _ in run.result.columns.time]
+    for name in COLUMN_NAMES:
+        kind = pa.int64() if getattr(runs[0].result.columns, name).typecode == "q" else pa.float64()
+        values = [value for run in runs for value in column_values(run.result.columns, name)]
+        data[name] = pa.array(values, type=kind)
+    with written_file(path, "--parquet") as temporary:
+        parquet.write_table(pa.table(data), str(temporary))

@@ -1,0 +1,88 @@
+"""What `ocf simulate` prints: the summary of a run, the comparison of several, and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+import typer
+
+from ocf.cli.output import as_json, grid
+from ocf.simulation.measures import MEASURES, elastic_speedup, number_text, value_text
+from ocf.simulation.report import Reported
+from ocf.simulation.report.text import summary_lines
+
+__all__ = ["print_comparison", "print_json", "print_summary"]
+
+_MISSED: Final = "  MISSED"
+
+
+def print_summary(runs: Sequence[Reported]) -> None:
+    """Print the summary of a run.
+
+    Args:
+        runs: The run.
+    """
+    for line in summary_lines(runs[0]):
+        typer.secho(line, fg=typer.colors.RED if line.startswith(_MISSED) else None)
+
+
+def print_comparison(runs: Sequence[Reported]) -> None:
+    """Print the measures of several runs side by side.
+
+    Args:
+        runs: The runs; the first is the baseline.
+    """
+    rows = [
+        (measure.title, *(_text(run, name) for run in runs))
+        for name, measure in MEASURES.items()
+        if any(run.result.measures.get(name) for run in runs)
+    ]
+    speedups = [elastic_speedup(runs[0].result.measures, run.result.measures) for run in runs]
+    rows.append(("elastic speedup", *("-" if each is None else number_text(each) for each in speedups)))
+    rows += [
+        (f"objective: {verdict.objective}", *("met" if run.verdicts[number].met else "MISSED" for run in runs))
+        for number, verdict in enumerate(runs[0].verdicts)
+        if all(len(run.verdicts) > number and run.verdicts[number].objective == verdict.objective for run in runs)
+    ]
+    grid("comparison", ("measure", *(run.name for run in runs)), rows)
+
+
+def _text(run: Reported, name: str) -> str:
+    value = run.result.measures.get(name)
+    return "-" if value is None else value_text(name, value, currency=run.currency)
+
+
+def print_json(runs: Sequence[Reported], gates: Mapping[str, bool]) -> None:
+    """Print runs as JSON.
+
+    Args:
+        runs: The runs.
+        gates: Whether the runs pass each expression of `--fail-if`.
+    """
+    typer.echo(as_json({"runs": [_run(each) for each in runs], "gates": gates}))
+
+
+def _run(run: Reported) -> dict[str, Any]:
+    result = run.result
+    return {
+        "name": run.name,
+        "start": result.start.isoformat(),
+        "duration": result.duration,
+        "syncs": result.syncs,
+        "measures": dict(result.measures),
+        "objectives": [asdict(each) for each in run.verdicts],
+        "actions": [
+            {
+                "time": each.time,
+                "before": each.before,
+                "after": each.after,
+                "reason": each.reason,
+                "rule": each.rule,
+                "explanation": list(each.explanation),
+            }
+            for each in result.actions
+        ],
+        "conditions": [asdict(each) for each in result.condition_changes],
+    }
