@@ -20,6 +20,7 @@ from ocf.testing.mutating_cluster import MutatingCluster
 from ocf.testing.mutation_coverage import Firing, Fixture, VersionRange
 from ocf.testing.owner_env import OwnerEnv
 from ocf.testing.recording_cluster import RecordingCluster
+from ocf.testing.simulated_autoscaling import assert_measures, simulate_autoscaler
 from ocf.testing.simulated_process import Disturbance, SimulatedCrash
 from ocf.testing.snapshots import snapshot
 from ocf.testing.virtual_time import LoopClock, VirtualLoop, run_in_virtual_time
@@ -50,6 +51,7 @@ __all__ = [
     "VirtualClock",
     "VirtualLoop",
     "assert_golden",
+    "assert_measures",
     "assert_quiet",
     "crash_at_each_write",
     "fake_workload_controllers",
@@ -60,5 +62,6 @@ __all__ = [
     "run_in_virtual_time",
     "serialize",
     "serve_webhooks",
+    "simulate_autoscaler",
     "snapshot",
 ]

@@ -1,7 +1,7 @@
 """The file kind `Scenario`: autoscaler, workload, load, metrics pipeline and objectives of a simulation."""
 
 from ocf.simulation.scenario.controller import ControllerSettings, MetricsPipeline, Outage
-from ocf.simulation.scenario.initial import initial_scenario
+from ocf.simulation.scenario.initial import initial_scenario, target_requests
 from ocf.simulation.scenario.objectives import LatencyObjective, Objectives, Prices
 from ocf.simulation.scenario.reading import parse_scenario, read_scenario
 from ocf.simulation.scenario.scenario import Scenario
@@ -27,4 +27,5 @@ __all__ = [
     "load_series",
     "parse_scenario",
     "read_scenario",
+    "target_requests",
 ]

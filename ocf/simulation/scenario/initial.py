@@ -11,7 +11,7 @@ from ocf.autoscaling.targets.pod_resources import PodResources, read_pods
 from ocf.objects import Manifest, Quantity, dump_document, get_field
 from ocf.schema.metric_sources import RESOURCE_METRICS
 
-__all__ = ["initial_scenario"]
+__all__ = ["initial_scenario", "target_requests"]
 
 _CAPACITY: Final = 100
 _METADATA: Final = ("name", "namespace")
@@ -104,13 +104,10 @@ def _workload(autoscaler: Autoscaler, target: Manifest | None) -> Iterator[str]:
 
 
 def _requests(autoscaler: Autoscaler, target: Manifest | None) -> Iterator[str]:
-    # A simulated pod has one container: that of the metric, if it is about one.
-    names = {each.name: each.container or None for each in autoscaler.metrics if each.type in RESOURCE_METRICS}
+    names = _resources(autoscaler)
     if not names:
         return
-    template = get_field(target, ("spec", "template")) or {}
-    pods = read_pods(template) if isinstance(template, dict) else PodResources(())
-    known = {name: found for name, container in names.items() if (found := pods.requested(name, container))}
+    known = target_requests(autoscaler, target)
     origin = (
         f"from {autoscaler.kind} {autoscaler.target}" if known else "an assumption: those of the target are not known"
     )
@@ -122,6 +119,27 @@ def _requests(autoscaler: Autoscaler, target: Manifest | None) -> Iterator[str]:
     yield "  # Use of one pod without load and at full capacity; without this, a pod at full capacity uses its request."
     yield "  # usage:"
     yield "  #   cpu: {idle: 50m, busy: 500m}"
+
+
+def target_requests(autoscaler: Autoscaler, target: Manifest | None) -> dict[str, int]:
+    """Return the requests of a pod of the target for the resource metrics of an HPA, in thousandths.
+
+    Args:
+        autoscaler: The HPA.
+        target: The workload that it scales; None if it is not known.
+
+    Returns:
+        Requests by name of the resource, without those that the target does not have.
+    """
+    template = get_field(target, ("spec", "template")) or {}
+    pods = read_pods(template) if isinstance(template, dict) else PodResources(())
+    found = {name: pods.requested(name, container) for name, container in _resources(autoscaler).items()}
+    return {name: milli for name, milli in found.items() if milli}
+
+
+def _resources(autoscaler: Autoscaler) -> dict[str, str | None]:
+    # A simulated pod has one container: that of the metric, if it is about one.
+    return {each.name: each.container or None for each in autoscaler.metrics if each.type in RESOURCE_METRICS}
 
 
 def _amount(milli: int) -> str:
