@@ -1,9 +1,7 @@
 """The examples of docs/validate.md, the pre-commit hook, and the GitHub action."""
 
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -14,6 +12,7 @@ from typer.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.cli.validation_output import ReportFormat
+from tests.cli.github_action import run_action
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = (ROOT / "docs" / "validate.md").read_text(encoding="utf-8")
@@ -69,25 +68,8 @@ def test_the_hook_names_a_command_that_exists(tmp_path: Path) -> None:
     assert f"  - id: {hook['id']}\n" in PAGE
 
 
-def act(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Run the last step of the action in a folder, with the defaults for inputs that are not given."""
-    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-    step = action["runs"]["steps"][-1]
-    names = {name: text.strip("${} ").removeprefix("inputs.") for name, text in step["env"].items()}
-    assert set(names.values()) == set(action["inputs"])
-    defaults = {name: action["inputs"][named]["default"] for name, named in names.items()}
-    programs = folder.parent / "programs" / "ocf" / "bin"
-    programs.mkdir(parents=True)
-    (programs / "ocf").write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from ocf.cli import main; main()' \"$@\"\n")
-    (programs / "ocf").chmod(0o755)
-    return subprocess.run(  # noqa: S603 (the step of our own action)
-        ["bash", "-euo", "pipefail", "-c", step["run"]],  # noqa: S607 (a workflow uses the first bash, too)
-        cwd=folder,
-        env={**os.environ, "RUNNER_TEMP": str(folder.parent / "programs"), **defaults, **inputs},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def act(folder: Path, **inputs: str) -> "subprocess.CompletedProcess[str]":
+    return run_action(ROOT / "action.yml", folder, inputs)
 
 
 @pytest.fixture
