@@ -39,8 +39,7 @@ omitted.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 __all__ = [
     "AlreadyExistsError",
@@ -104,8 +103,7 @@ class BuildError(ConfigError):
         super().__init__("\n".join(self.problems))
 
 
-@dataclass(frozen=True, slots=True)
-class FieldProblem:
+class FieldProblem(NamedTuple):
     """A problem with one field of an object.
 
     Args:
@@ -264,8 +262,7 @@ _CONFLICTING_MANAGER: Final = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
 _ESCAPED: Final = re.compile(r'\\(["\\])')
 
 
-@dataclass(frozen=True, slots=True)
-class StatusCause:
+class StatusCause(NamedTuple):
     """One cause of a rejected request, as the API server returned it.
 
     Args:

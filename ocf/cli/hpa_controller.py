@@ -274,7 +274,7 @@ def _features(version: str | None, switches: Sequence[str]) -> FeatureGates:
         if name not in _GATES or value.lower() not in {"true", "false"}:
             known = ", ".join(_GATES)
             raise ConfigError(f'invalid feature gate "{switch}": write NAME=true or NAME=false, with one of {known}')
-        found = replace(found, **{_GATES[name]: value.lower() == "true"})
+        found = found._replace(**{_GATES[name]: value.lower() == "true"})
     return found
 
 
@@ -376,7 +376,7 @@ def _release(features: FeatureGates) -> tuple[str | None, FeatureGates]:
     default = FeatureGates()
     chosen = {name: getattr(features, name) for name in _GATES.values()}
     for release, gates in [*RELEASES.items()][::-1]:
-        if replace(gates, **chosen) == features and replace(default, **chosen) != features:
+        if gates._replace(**chosen) == features and default._replace(**chosen) != features:
             return release, gates
     return None, default
 

@@ -8,8 +8,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ocf.errors import ConfigError
 from ocf.objects import load_document
@@ -32,8 +31,7 @@ _JSON: Final = json.JSONDecoder()
 _VISIBLE: Final = re.compile(r"\S")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(NamedTuple):
     """One object of a file, or the reason why it cannot be read.
 
     Args:
@@ -51,7 +49,7 @@ class Document:
     line: int = 1
     manifest: Manifest | None = None
     problem: str = ""
-    text: str = field(default="", repr=False)
+    text: str = ""
     path: str = ""
 
 
@@ -137,14 +135,14 @@ def _bytes(file: str) -> bytes:
 
 def _read(document: Document) -> Iterator[Document]:
     try:
-        yield from _items(replace(document, manifest=load_document(document.text)))
+        yield from _items(document._replace(manifest=load_document(document.text)))
     except ConfigError as error:
         values = list(_json_values(document.text))
         if len(values) > 1:
             for line, value in values:
-                yield from _read(replace(document, line=document.line + line, text=value))
+                yield from _read(document._replace(line=document.line + line, text=value))
         else:
-            yield replace(document, problem=_with_file_line(str(error), document.line))
+            yield document._replace(problem=_with_file_line(str(error), document.line))
 
 
 def _json_values(text: str) -> Iterator[tuple[int, str]]:
@@ -198,10 +196,10 @@ def _items(document: Document) -> Iterator[Document]:
     for position, item in enumerate(items):
         path = f"{document.path}.items[{position}]".removeprefix(".")
         if isinstance(item, dict):
-            yield from _items(replace(document, manifest={**typed, **item}, path=path))
+            yield from _items(document._replace(manifest={**typed, **item}, path=path))
         else:
             problem = f"{path}: items of a List must be objects, got {type(item).__name__}"
-            yield replace(document, problem=problem, manifest=None)
+            yield document._replace(problem=problem, manifest=None)
 
 
 def _with_file_line(problem: str, line: int) -> str:

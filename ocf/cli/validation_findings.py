@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ocf.autoscaling.linter.findings import Code, Severity
@@ -45,7 +45,7 @@ class Selection:
             return report
         left_out = self.disabled | ignored_codes(report.document.text)
         kept = (each for each in report.findings if _RANKS[each.severity] <= _RANKS[self.lowest])
-        return replace(report, findings=tuple(each for each in kept if each.code.value not in left_out))
+        return report._replace(findings=tuple(each for each in kept if each.code.value not in left_out))
 
     def fails(self, findings: Iterable[Finding]) -> bool:
         """Return whether the command fails because of one of the findings.

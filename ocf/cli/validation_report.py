@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.autoscaling import FeatureGates, validate
 from ocf.errors import ConfigError, ManifestError
@@ -24,8 +23,7 @@ UNREADABLE: Final = "BadRequest"
 _GATES: Final = {"HPAScaleToZero": "scale_to_zero", "HPAConfigurableTolerance": "configurable_tolerance"}
 
 
-@dataclass(frozen=True, slots=True)
-class ValidationError:
+class ValidationError(NamedTuple):
     """An error for which the API server would reject an object.
 
     Args:
@@ -44,8 +42,7 @@ class ValidationError:
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidationReport:
+class ValidationReport(NamedTuple):
     """The validation report of one object.
 
     Args:
@@ -109,7 +106,7 @@ def gates_of(version: str | None, switches: Sequence[str]) -> FeatureGates:
             known = ", ".join(_GATES)
             raise ConfigError(f'invalid feature gate "{switch}": write NAME=true or NAME=false, with one of {known}')
         chosen[_GATES[name]] = value.lower() == "true"
-    return replace(gates, **chosen)
+    return gates._replace(**chosen)
 
 
 def name_of(manifest: Manifest) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -51,11 +50,10 @@ _NOTES: Final = {
 }
 
 
-@dataclass(slots=True)
 class Scope:
     """What was validated, and what was passed over.
 
-    Args:
+    Attributes:
         valid: Number of valid autoscalers.
         invalid: Number of invalid ones, and of documents that should have contained one.
         unread: Number of files and folders that cannot be read, or are empty folders.
@@ -64,12 +62,13 @@ class Scope:
         notes: One note for each file and reason, in order.
     """
 
-    valid: int = 0
-    invalid: int = 0
-    unread: int = 0
-    passed_over: Counter[PassedOver] = field(default_factory=Counter)
-    kinds: Counter[str] = field(default_factory=Counter)
-    notes: dict[tuple[str, PassedOver], str] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.valid = 0
+        self.invalid = 0
+        self.unread = 0
+        self.passed_over: Counter[PassedOver] = Counter()
+        self.kinds: Counter[str] = Counter()
+        self.notes: dict[tuple[str, PassedOver], str] = {}
 
     def covers(self, document: Document) -> bool:
         """Return whether a document has to be validated; otherwise count it.

@@ -8,9 +8,8 @@ API server, so that a search in logs finds them.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ocf.errors import StatusCause
 
@@ -74,8 +73,7 @@ OMITTED: Final = _Omitted.OMITTED
 """The value of an error whose message leaves the value out."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(NamedTuple):
     """One field error with the message of the API server.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/.
@@ -97,9 +95,13 @@ class FieldError:
 
     path: str
     type: ErrorType
-    value: Any = field(default=None, hash=False)
+    value: Any = None
     detail: str = ""
-    as_json: bool = field(default=False, repr=False)
+    as_json: bool = False
+
+    def __hash__(self) -> int:
+        # The value may be a map or a list.
+        return hash((self.path, self.type, self.detail))
 
     @property
     def message(self) -> str:

@@ -5,8 +5,7 @@ are preserved and fields that were not declared are absent. `Manifest` is the ty
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ocf.errors import FieldProblem, ManifestError
 
@@ -22,8 +21,7 @@ PREFIX: Final = "ocf.dev"
 _KEY_FIELDS: Final = ("apiVersion", "kind", "metadata.name", "metadata.namespace")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ObjectKey:
+class ObjectKey(NamedTuple):
     """Key of an object in a cluster.
 
     Args:

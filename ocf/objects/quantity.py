@@ -6,8 +6,7 @@ and rounding are exact. Its original text is stored too, because the API server 
 """
 
 import re
-from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NoReturn
 
 from ocf.errors import QuantityError
 
@@ -50,7 +49,6 @@ _FORM: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, order=True, repr=False)
 class Quantity:
     """An exact number of the Kubernetes API, such as `500m` or `1.5Gi`.
 
@@ -76,8 +74,41 @@ class Quantity:
         True
     """
 
+    __slots__ = ("nano", "written")
+
     nano: int
-    written: str = field(compare=False)
+    written: str
+
+    def __init__(self, nano: int, written: str) -> None:
+        object.__setattr__(self, "nano", nano)
+        object.__setattr__(self, "written", written)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"cannot set {name!r}: a quantity is immutable")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"cannot delete {name!r}: a quantity is immutable")
+
+    def __reduce__(self) -> tuple[type["Quantity"], tuple[int, str]]:
+        return type(self), (self.nano, self.written)
+
+    def __hash__(self) -> int:
+        return hash(self.nano)
+
+    def __eq__(self, other: object) -> bool:
+        return self.nano == other.nano if isinstance(other, Quantity) else NotImplemented
+
+    def __lt__(self, other: "Quantity") -> bool:
+        return self.nano < other.nano if other.__class__ is Quantity else NotImplemented
+
+    def __le__(self, other: "Quantity") -> bool:
+        return self.nano <= other.nano if other.__class__ is Quantity else NotImplemented
+
+    def __gt__(self, other: "Quantity") -> bool:
+        return self.nano > other.nano if other.__class__ is Quantity else NotImplemented
+
+    def __ge__(self, other: "Quantity") -> bool:
+        return self.nano >= other.nano if other.__class__ is Quantity else NotImplemented
 
     @classmethod
     def parse(cls, value: str | float) -> "Quantity":

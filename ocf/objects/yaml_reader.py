@@ -9,8 +9,7 @@ have in Kubernetes, see `ocf.objects.yaml_scalars`.
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -62,25 +61,26 @@ def read_yaml(text: str, subject: str) -> Iterator[Any]:
         raise reader.error_at(line, f"{error.reason}: character {error.character!r}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Anchored:
+class _Anchored(NamedTuple):
     """The value of an anchor, with its size for each alias."""
 
     value: Any
-    count: int
+    size: int
     height: int
 
 
-@dataclass(slots=True)
 class _Open:
     """A map or a list that is not complete yet."""
 
-    value: Any
-    anchor: str | None
-    before: int
-    key: Any = None
-    height: int = 0
-    merged: list[Any] = field(default_factory=list)
+    __slots__ = ("anchor", "before", "height", "key", "merged", "value")
+
+    def __init__(self, value: Any, anchor: str | None, before: int) -> None:
+        self.value = value
+        self.anchor = anchor
+        self.before = before
+        self.key: Any = None
+        self.height = 0
+        self.merged: list[Any] = []
 
     @property
     def wants_key(self) -> bool:
@@ -172,7 +172,7 @@ class _Reader:
         anchored = self._anchors.get(name)
         if anchored is None:
             raise self._error_at(f"the alias *{_shown(name)} repeats nothing that ends before it")
-        self._spend(anchored.count)
+        self._spend(anchored.size)
         self._check_depth(anchored.height)
         self._shares = True
         self._place(anchored.value, anchored.height, f"*{name}")

@@ -6,9 +6,8 @@ the HPA controller, lint, the programs of envtest, and the scripts that build fr
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from ocf.errors import ConfigError
 
@@ -21,8 +20,7 @@ KUBERNETES_VERSION: Final = "1.36.3"
 _VERSION: Final = re.compile(r"v?(\d+\.\d+)(?:[.+-].*)?")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeatureGates:
+class FeatureGates(NamedTuple):
     """The feature gates and rules of a release that matter to an HPA; by default those of Kubernetes 1.36.
 
     Source: https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/.
@@ -97,17 +95,16 @@ class FeatureGates:
 
 # Each release differs from the next newer one by what that one added.
 _1_36: Final = FeatureGates()
-_1_35: Final = replace(_1_36, remembered_zero=False)
-_1_34: Final = replace(_1_35, configurable_tolerance=False, named_container_required=False)
-_1_33: Final = replace(
-    _1_34,
+_1_35: Final = _1_36._replace(remembered_zero=False)
+_1_34: Final = _1_35._replace(configurable_tolerance=False, named_container_required=False)
+_1_33: Final = _1_34._replace(
     pod_level_resources=False,
     references_checked=False,
     binary_memory=False,
     negative_totals_overflow=False,
     conflicts_retried=False,
 )
-_1_32: Final = replace(_1_33, tolerance_known=False, tolerance_by_bounds=False, described_object_kept=False)
+_1_32: Final = _1_33._replace(tolerance_known=False, tolerance_by_bounds=False, described_object_kept=False)
 
 RELEASES: Final[Mapping[str, FeatureGates]] = MappingProxyType(
     {

@@ -4,9 +4,8 @@ Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/h
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 __all__ = [
     "METRIC_SOURCES",
@@ -22,8 +21,7 @@ MetricType: TypeAlias = Literal["ContainerResource", "External", "Object", "Pods
 """The values of the `type` of a metric."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricSourceKind:
+class MetricSourceKind(NamedTuple):
     """A metric source type.
 
     Args:

@@ -75,7 +75,7 @@ def by_the_library(words: list[str], monkeypatch: pytest.MonkeyPatch) -> Request
 
 
 def comparable(request: Request | None) -> list[object]:
-    parts = [] if request is None else [getattr(request, name) for name in Request.__slots__]
+    parts = [] if request is None else [getattr(request, name) for name in Request._fields]
     return [list(part) if isinstance(part, list | tuple) else part for part in parts]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -298,7 +297,7 @@ class TestShared:
 
     async def test_the_version_of_the_api_makes_no_difference(self, env: Env, web_hpa: hpa.Resource) -> None:
         class Older:
-            key = replace(web_hpa.key, api_version="autoscaling/v1")
+            key = web_hpa.key._replace(api_version="autoscaling/v1")
             identity = str(key)
 
             def render(self, **_: Any) -> Manifest:

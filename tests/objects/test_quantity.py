@@ -1,6 +1,5 @@
 """Quantities are read, rounded, compared and printed as the API server does it."""
 
-import dataclasses
 import json
 import pickle
 from fractions import Fraction
@@ -230,8 +229,8 @@ class TestComparison:
 
 
 def test_a_quantity_cannot_be_changed() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        Quantity.parse("1").nano = 2  # type: ignore[misc]  # what is tested
+    with pytest.raises(AttributeError):
+        Quantity.parse("1").nano = 2
 
 
 def test_a_quantity_survives_pickling() -> None:

@@ -1,6 +1,5 @@
 """The table of Kubernetes releases."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,7 @@ def test_each_release_has_its_rules(version: str, form: str) -> None:
     found = FeatureGates.for_release(form.format(version))
     expected = {name: release <= version for release, names in ADDED.items() for name in names}
 
-    assert asdict(found) == expected
+    assert found._asdict() == expected
 
 
 def test_the_default_is_the_pinned_release() -> None:

@@ -1,8 +1,7 @@
 """Validation rules of references: of the scale target, and of the objects that Object metrics describe."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError, invalid, required
@@ -11,8 +10,7 @@ from ocf.objects.name_validation import path_segment
 __all__ = ["UNCHECKED", "VersionRule", "described_rule", "reference_errors", "target_rule"]
 
 
-@dataclass(frozen=True, slots=True)
-class VersionRule:
+class VersionRule(NamedTuple):
     """The rule for the `apiVersion` of a reference.
 
     Args:

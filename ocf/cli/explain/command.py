@@ -165,18 +165,13 @@ def _print_role(namespace: str | None, kubeconfig: str | None, context: str | No
 def _settings(
     version: str | None, switches: list[str], numbers: dict[str, str | None], periods: dict[str, str | None]
 ) -> Settings:
-    from dataclasses import replace
-
     from ocf.autoscaling import FeatureGates
     from ocf.autoscaling.algorithm import Settings
     from ocf.cli.validation_report import gates_of
 
     gates = gates_of(version, switches)
-    features = replace(
-        FeatureGates.for_release(version) if version else FeatureGates(),
-        scale_to_zero=gates.scale_to_zero,
-        configurable_tolerance=gates.configurable_tolerance,
-    )
+    features = FeatureGates.for_release(version) if version else FeatureGates()
+    features = features._replace(scale_to_zero=gates.scale_to_zero, configurable_tolerance=gates.configurable_tolerance)
     options: dict[str, Any] = {name: _number(name, text) for name, text in numbers.items() if text is not None}
     options |= {name: _period(name, text) for name, text in periods.items() if text is not None}
     return Settings(features=features, **options)

@@ -8,7 +8,7 @@ rejected here, as the server rejects them
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
@@ -175,7 +175,7 @@ def key_of(resource: DiscoveredResource, manifest: Manifest) -> ObjectKey:
         key = ObjectKey.of(manifest)
     except ManifestError as error:
         raise bad_request(str(error)) from error
-    return key if resource.namespaced else replace(key, namespace="")
+    return key if resource.namespaced else key._replace(namespace="")
 
 
 def bad_request(message: str) -> BadRequestError:

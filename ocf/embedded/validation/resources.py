@@ -5,7 +5,6 @@ Source: `validateResourceRequirements` and its helpers in `pkg/apis/core/validat
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from ocf.embedded.validation.fields import each_problem, quantity_not_negative
@@ -201,7 +200,7 @@ def _claim_errors(entries: Sequence[Mapping[str, Any]], claims: Collection[str],
             seen.add(f"{name}/{request}" if request else name)
         if name not in claims:
             known = f": {', '.join(sorted(claims))}" if claims else " which is empty"
-            yield replace(not_found(place, name), detail=f"must be one of the names in pod.spec.resourceClaims{known}")
+            yield not_found(place, name)._replace(detail=f"must be one of the names in pod.spec.resourceClaims{known}")
 
 
 def _request_errors(name: str, request: str, seen: set[str], path: str) -> Iterator[FieldError]:

@@ -9,7 +9,6 @@ import json
 import lzma
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -93,8 +92,7 @@ def features(case: Case, release: str) -> FeatureGates:
     """Return the rules of a release, with the feature gates of a case that it has."""
     rules, gates = FeatureGates.for_release(release), case["gates"]
     configurable = {"1.37": True}.get(release, gates["HPAConfigurableTolerance"] and rules.tolerance_known)
-    return replace(
-        rules,
+    return rules._replace(
         scale_to_zero=gates["HPAScaleToZero"],
         configurable_tolerance=configurable,
         pod_level_resources=gates["PodLevelResources"] and rules.pod_level_resources,

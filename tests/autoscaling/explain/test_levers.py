@@ -104,7 +104,7 @@ def test_the_nearest_value_with_another_result(
 
 
 def test_before_tolerances_can_be_configured_the_flag_of_the_controller_is_named() -> None:
-    old = Settings(features=replace(FeatureGates(), configurable_tolerance=False))
+    old = Settings(features=FeatureGates()._replace(configurable_tolerance=False))
     assert found(seen(5300, 5), settings=old)["--horizontal-pod-autoscaler-tolerance"] == [("0.059", -1, 6)]
 
 
