@@ -258,8 +258,9 @@ class MachineNotFoundError(ProviderError):
     """There is no such machine."""
 
 
-_CONFLICTING_MANAGER: Final = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
-_ESCAPED: Final = re.compile(r'\\(["\\])')
+# Compiled on first use, as every command imports this module.
+_CONFLICTING_MANAGER: Final = r'conflict with "((?:[^"\\]|\\.)*)"'
+_ESCAPED: Final = r'\\(["\\])'
 
 
 class StatusCause(NamedTuple):
@@ -285,8 +286,8 @@ class StatusCause(NamedTuple):
 
         Only the message of the API server contains it, quoted like a Go string.
         """
-        named = _CONFLICTING_MANAGER.match(self.message) if self.reason == "FieldManagerConflict" else None
-        return _ESCAPED.sub(r"\1", named[1]) if named else ""
+        named = re.match(_CONFLICTING_MANAGER, self.message) if self.reason == "FieldManagerConflict" else None
+        return re.sub(_ESCAPED, r"\1", named[1]) if named else ""
 
 
 class ApiError(OcfError):

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PassedOver", "Scope"]
 
-_PLACEHOLDER: Final = re.compile(r"\{\{|\{%|\$\{|\$\(|<%")
-_TEMPLATE: Final = re.compile(r"^[^#\n]*(?:\{\{|\{%|<%)", re.MULTILINE)
+# Compiled on first use: most files need neither.
+_PLACEHOLDER: Final = r"\{\{|\{%|\$\{|\$\(|<%"
+_TEMPLATE: Final = r"(?m)^[^#\n]*(?:\{\{|\{%|<%)"
 _KUSTOMIZATIONS: Final = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _MOST_KINDS: Final = 5
 _MOST_PARENTS: Final = 4
@@ -86,7 +87,7 @@ class Scope:
             return True  # a file or folder that cannot be read may contain anything
         from ocf.cli.validation_places import has_plain_keys, names_autoscaler
 
-        if _TEMPLATE.search(document.text) and not has_plain_keys(document.text):
+        if re.search(_TEMPLATE, document.text) and not has_plain_keys(document.text):
             self._pass_over(document, _template(document))
             return False
         if names_autoscaler(document.text):
@@ -153,7 +154,7 @@ def _excuse(document: Document) -> PassedOver | None:
     if manifest is None:
         return None
     named = [get_field(manifest, ("metadata", field)) for field in ("name", "namespace")]
-    if any(_PLACEHOLDER.search(text) for text in _texts([manifest.get("spec"), *named])):
+    if any(re.search(_PLACEHOLDER, text) for text in _texts([manifest.get("spec"), *named])):
         return _template(document)
     from pathlib import Path
 

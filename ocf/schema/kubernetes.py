@@ -17,7 +17,7 @@ __all__ = ["KUBERNETES_VERSION", "NEWEST", "OLDEST", "RELEASES", "FeatureGates"]
 KUBERNETES_VERSION: Final = "1.36.3"
 """The version that the recorded answers, the generated tables and the texts of the API server are from."""
 
-_VERSION: Final = re.compile(r"v?(\d+\.\d+)(?:[.+-].*)?")
+_VERSION: Final = r"v?(\d+\.\d+)(?:[.+-].*)?"
 
 
 class FeatureGates(NamedTuple):
@@ -84,7 +84,7 @@ class FeatureGates(NamedTuple):
         Raises:
             ConfigError: If the text is not a version, or the release is not known here.
         """
-        match = _VERSION.fullmatch(version)
+        match = re.fullmatch(_VERSION, version)
         if match is None:
             raise ConfigError(f"{version!r} is not a version of Kubernetes: write for example 1.36")
         gates = RELEASES.get(match[1])

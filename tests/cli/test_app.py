@@ -51,6 +51,27 @@ def test_text_choices_and_defaults_are_not_converted(tmp_path: Path) -> None:
     assert "pydantic" not in loaded
 
 
+def test_a_valid_file_is_validated_without_what_takes_long_to_import(tmp_path: Path) -> None:
+    """Each of them would take a tenth of the time of the command, or more."""
+    file = tmp_path / "web.yaml"
+    file.write_text(
+        """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 9
+  metrics:
+  - type: Resource
+    resource: {name: memory, target: {type: AverageValue, averageValue: 1Gi}}
+"""
+    )
+    loaded = loaded_by("validate", str(file))
+    assert "ocf.autoscaling.validation.validation" in loaded
+    assert loaded.isdisjoint({"dataclasses", "inspect", "pathlib", "typer", "argparse", "pydantic", "kubernetes"})
+
+
 def test_everything_else_is_converted() -> None:
     answer = CliRunner().invoke(app, ["hpa-controller", "--port", "many"], env={"COLUMNS": "200"})
     assert answer.exit_code == 2
