@@ -109,9 +109,8 @@ def _struct(value: Any, kind: StructType, owner: str, path: str) -> dict[str, An
         if field is None:
             if kind.extra is not None:
                 out[name] = copy_json(item)
-        elif name in unions:
-            if item is not None:
-                out[name] = _schema_union(item, kind, prefix + name)
+        elif name in unions and item is not None:
+            out[name] = _schema_union(item, kind, prefix + name)
         elif item is not None:
             decoded = item if item.__class__ is field.exact else _value(item, field.type, kind.name, prefix + name)
             # An empty text of a number or a text is not its zero, which is a number.
