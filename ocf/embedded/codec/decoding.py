@@ -103,16 +103,13 @@ def _struct(value: Any, kind: StructType, owner: str, path: str) -> dict[str, An
     out: dict[str, Any] = {}
     prefix = f"{path}." if path else ""
     fields = kind.fields
-    unions = _SCHEMA_UNIONS if kind.name == "JSONSchemaProps" else ()
     for name, item in value.items():
         field = fields.get(name)
         if field is None:
             if kind.extra is not None:
                 out[name] = copy_json(item)
-        elif name in unions and item is not None:
-            out[name] = _schema_union(item, kind, prefix + name)
         elif item is not None:
-            decoded = item if item.__class__ is field.exact else _value(item, field.type, kind.name, prefix + name)
+            decoded = item if item.__class__ is field.exact else _member(item, name, kind, prefix + name)
             # An empty text of a number or a text is not its zero, which is a number.
             if field.presence in _KEEPS_EMPTY or not _is_empty(decoded) or field.type is Scalar.INT_OR_TEXT:
                 out[name] = decoded
@@ -126,13 +123,13 @@ _SCHEMA_UNIONS: Final = frozenset({"items", "additionalItems", "additionalProper
 """Fields of a JSONSchemaProps whose value is a schema, or something else: a list of schemas, or a boolean."""
 
 
-def _schema_union(value: Any, kind: StructType, path: str) -> Any:
-    """Decode the schemas in a field that is not declared as a struct, because it may hold something else."""
+def _member(value: Any, name: str, kind: StructType, path: str) -> Any:
+    """Decode the value of a field."""
+    if name not in _SCHEMA_UNIONS or kind.name != "JSONSchemaProps":
+        return _value(value, kind.fields[name].type, kind.name, path)
     if isinstance(value, dict):
         return _struct(value, kind, kind.name, path)
-    if isinstance(value, list):
-        return [_struct(item, kind, kind.name, path) for item in value]
-    return value
+    return [_struct(item, kind, kind.name, path) for item in value] if isinstance(value, list) else value
 
 
 def unknown_fields(value: Any, kind: Type, path: str = "") -> list[str]:

@@ -5,8 +5,10 @@ There are two forms. Unaggregated discovery has one document per group and versi
 documents in total, and clients ask for it by its media type.
 """
 
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
-from typing import Any
+from hashlib import sha256
+from typing import Any, Final
 
 from ocf.embedded.http.paths import resource_path
 from ocf.embedded.http.resource_catalog import Catalog, ServedResource
@@ -65,6 +67,8 @@ def _resources(kind: ServedResource) -> Iterator[Json]:
         main["shortNames"] = list(kind.short_names)
     if kind.categories:
         main["categories"] = list(kind.categories)
+    if kind.stored:
+        main["storageVersionHash"] = _version_hash(kind)
     yield main
     for part in kind.subresources:
         entry: Json = {
@@ -76,6 +80,15 @@ def _resources(kind: ServedResource) -> Iterator[Json]:
         }
         foreign = {"group": part.group, "version": part.version} if part.version else {}
         yield {**entry, **foreign}
+
+
+def _version_hash(kind: ServedResource) -> str:
+    """Return the hash of the storage version of a custom kind, with which clients notice that it has changed."""
+    name = f"{kind.group}/{kind.stored}/{kind.kind}"
+    return b64encode(sha256(name.encode()).digest()[:_HASH_BYTES]).decode()
+
+
+_HASH_BYTES: Final = 8
 
 
 def aggregated(catalog: Catalog, *, core: bool) -> Json:

@@ -86,6 +86,7 @@ class ServedResource:
         subresources: Its subresources.
         columns: The columns of its table.
         custom: Whether it is a custom kind.
+        stored: The version in which objects of a custom kind are stored.
         schema: Schema of the objects of a custom kind; None if it has no schema.
         lists: The kind of its lists; empty for the kind with the suffix `List`.
         warning: Warning sent with every response; empty for none.
@@ -103,6 +104,7 @@ class ServedResource:
     subresources: tuple[SubresourceInfo, ...] = ()
     columns: tuple[TableColumn, ...] = ()
     custom: bool = False
+    stored: str = ""
     schema: Mapping[str, Any] | None = None
     lists: str = ""
     warning: str = ""
@@ -257,6 +259,7 @@ def custom_kind(resource: ApiResource) -> ServedResource:
         subresources=tuple(parts),
         columns=(_NAME, *(map(_printed, resource.columns) if resource.columns else (_AGE,))),
         custom=True,
+        stored=resource.home[1] if resource.home else resource.version,
         schema=resource.schema,
         lists=resource.list_kind,
         warning=resource.warning,

@@ -103,6 +103,25 @@ async def test_every_kind_has_a_table_with_a_name_column(ask: Client) -> None:
     assert seen > 50
 
 
+@pytest.mark.parametrize("version", ["v1", "v2"])
+async def test_every_version_of_a_custom_kind_has_the_hash_of_the_storage_version(
+    version: str, ask: Client, cluster: EmbeddedCluster
+) -> None:
+    """The hash is that of a real API server (1.36.3)."""
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    names = {"plural": "shops", "singular": "shop", "kind": "Shop", "listKind": "ShopList"}
+    versions = [{"name": name, "served": True, "storage": name == "v1", "schema": schema} for name in ("v1", "v2")]
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "shops.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": versions},
+    }
+    await cluster.create(definition, field_manager="test")
+    shops = (await ask("GET", f"/apis/example.com/{version}")).json["resources"][0]
+    assert (shops["kind"], shops["storageVersionHash"]) == ("Shop", "Fp1tg6pgJAs=")
+
+
 async def test_every_group_has_an_openapi_document_with_its_kinds(ask: Client) -> None:
     index = (await ask("GET", "/openapi/v3")).json["paths"]
     for place in ("api/v1", "apis/apps/v1", "apis/example.com/v1"):
