@@ -10,12 +10,15 @@ caller chooses the time and the result is deterministic.
 * The deletion of a CustomResourceDefinition deletes all objects of its kind.
 * The deletion of a namespace deletes all objects in it; the namespace is removed when it is empty.
 
+Only objects that a change may affect are looked at: the object itself, its dependents, which are indexed by the uid of
+their owners, its owners, and its namespace. The cost of a write therefore does not grow with the number of objects.
+
 An owner that never existed in this cluster does not count as deleted, so a test may refer to an owner that it does not
 create.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ocf.cluster.protocol import Propagation
 from ocf.embedded.api.write_options import WriteOptions
@@ -23,11 +26,13 @@ from ocf.embedded.apiextensions.crd_status import CLEANUP
 from ocf.embedded.registry import generic_store
 from ocf.embedded.registry.pending_write import run_without_admission
 from ocf.embedded.registry.registry import DEFINITION, Registry
-from ocf.embedded.registry.storage import Kind, Place
+from ocf.embedded.registry.storage import Change, Kind, Place
 from ocf.objects import Manifest, split_api_version
 from ocf.schema.builtin import ApiResource
 
 __all__ = ["GarbageCollector"]
+
+_Key: TypeAlias = tuple[Kind, Place]
 
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
@@ -50,25 +55,45 @@ class GarbageCollector:
 
     def run(self) -> None:
         """Collect garbage until nothing is left to do."""
-        while self._has_work():
-            for kind, place, manifest in list(self.registry.store.everything()):
-                if self.registry.store.get(kind, place) is manifest:
+        while due := self._due():
+            for kind, place in sorted(due):
+                manifest = self.registry.store.get(kind, place)
+                if manifest is not None:
                     self._process(kind, place, manifest)
 
-    def _has_work(self) -> bool:
-        """Record the uids deleted since the last run; return whether any change could affect another object."""
-        # Changes that dropped out of the history are unknown, so they may be relevant.
-        due = self._seen < self.registry.store.forgotten
-        for change in self.registry.store.since(self._seen):
-            after = change.after
-            if after is None:
-                if change.before is not None:
-                    self._gone.add(change.before["metadata"]["uid"])
-                due = True
-            elif _may_matter(after["metadata"], change.before):
-                due = True
-        self._seen = self.registry.store.version
+    def _due(self) -> set[_Key]:
+        """Record the uids deleted since the last run; return the objects that the changes may affect."""
+        store = self.registry.store
+        # Changes that dropped out of the history are unknown, so they may affect any object.
+        everything = store.everything() if self._seen < store.forgotten else ()
+        due = {(kind, place) for kind, place, _ in everything}
+        for change in store.since(self._seen):
+            if change.after is None and change.before is not None:
+                self._gone.add(change.before["metadata"]["uid"])
+                due |= self._containers(change.place[0])
+            if change.after is None or _may_matter(change.after["metadata"], change.before):
+                due |= self._related(change)
+        self._seen = store.version
         return due
+
+    def _related(self, change: Change) -> set[_Key]:
+        """Return a changed object, its dependents, and its owners, which may wait for it."""
+        due = {(change.kind, change.place)}
+        for manifest in filter(None, (change.before, change.after)):
+            metadata = manifest["metadata"]
+            due.update(self.registry.store.dependents(metadata["uid"]))
+            due.update(
+                ((split_api_version(owner["apiVersion"])[0], owner["kind"]), (home, owner["name"]))
+                for owner in metadata.get("ownerReferences") or ()
+                for home in (change.place[0], "")
+            )
+        return due
+
+    def _containers(self, namespace: str) -> set[_Key]:
+        """Return the namespace of a deleted object and the definitions of kinds whose own deletion may wait for it."""
+        definitions = self.registry.store.objects(DEFINITION) if self.registry.store.has(DEFINITION) else ()
+        deleted = {(DEFINITION, place) for place, found in definitions if "deletionTimestamp" in found["metadata"]}
+        return deleted | {(_NAMESPACE, ("", namespace))}
 
     def _process(self, kind: Kind, place: Place, manifest: Manifest) -> None:
         metadata = manifest["metadata"]
@@ -196,9 +221,7 @@ class GarbageCollector:
 
 def _may_matter(metadata: Manifest, before: Manifest | None) -> bool:
     """Return whether a write may lead to a deletion: most writes change nothing that the garbage collector reads."""
-    if "deletionTimestamp" not in metadata and "ownerReferences" not in metadata:
-        return False
     if before is None:
-        return True
+        return "deletionTimestamp" in metadata or "ownerReferences" in metadata
     earlier = before["metadata"]
     return any(metadata.get(name) != earlier.get(name) for name in _READ)

@@ -7,6 +7,8 @@ import pytest
 
 from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Propagation
 from ocf.embedded import EmbeddedCluster
+from ocf.embedded.controllers.garbage_collector import GarbageCollector
+from ocf.embedded.registry.storage import Kind, Place
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
@@ -229,3 +231,35 @@ async def test_a_later_delete_can_change_the_propagation(config_map: Build) -> N
     await cluster.delete(key("top"), DeleteOptions(propagation=Propagation.ORPHAN))
 
     assert (await cluster.get(key("top")))["metadata"]["finalizers"] == ["orphan"]
+
+
+async def test_an_owner_in_foreground_deletion_ends_when_a_dependent_drops_its_references(
+    cluster: EmbeddedCluster, config_map: Build
+) -> None:
+    top = await create(cluster, config_map, "top")
+    await create(cluster, config_map, "child", owner(top, blockOwnerDeletion=True), finalizers=["example.com/hold"])
+    await cluster.delete(key("top"), DeleteOptions(propagation=Propagation.FOREGROUND))
+    assert await exists(cluster, "top")
+
+    patch = {"metadata": {"ownerReferences": None}}
+    await cluster.patch(key("child"), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="test"))
+    assert not await exists(cluster, "top")
+
+
+async def test_the_cost_of_an_owned_object_does_not_grow_with_the_number_of_objects(
+    config_map: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = EmbeddedCluster(namespaces=("shop",))
+    top = await create(cluster, config_map, "top")
+    for number in range(50):
+        await create(cluster, config_map, f"other-{number}")
+    processed: list[str] = []
+    process = GarbageCollector._process
+
+    def counted(self: GarbageCollector, kind: Kind, place: Place, manifest: Manifest) -> None:
+        processed.append(place[1])
+        process(self, kind, place, manifest)
+
+    monkeypatch.setattr(GarbageCollector, "_process", counted)
+    await create(cluster, config_map, "child", owner(top))
+    assert sorted(processed) == ["child", "top"]

@@ -121,6 +121,18 @@ async def test_a_compaction_ends_a_watch_with_unread_changes(server: HttpServer,
         assert kinds == ["ERROR"]
 
 
+async def test_a_compaction_does_not_end_a_watch_without_unread_changes(
+    server: HttpServer, cluster: EmbeddedCluster
+) -> None:
+    async with watching(server, f"resourceVersion={cluster.resource_version}") as response:
+        await cluster.create(config_map("a"), field_manager="test")
+        assert (await following(response))[0] == "ADDED"
+        await until_waiting(cluster)
+        cluster.compact()
+        await cluster.create(config_map("b"), field_manager="test")
+        assert (await following(response))[0] == "ADDED"
+
+
 async def test_an_object_that_starts_or_stops_matching_is_added_or_deleted(
     server: HttpServer, cluster: EmbeddedCluster
 ) -> None:
