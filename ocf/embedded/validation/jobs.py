@@ -18,13 +18,13 @@ from ocf.embedded.validation.fields import (
 )
 from ocf.embedded.validation.go_structs import go_struct
 from ocf.embedded.validation.job_policies import failure_policy_errors, success_policy_errors
+from ocf.embedded.validation.job_templates import template_errors
 from ocf.embedded.validation.metadata import metadata_errors, metadata_update_errors
 from ocf.embedded.validation.pod_spec import pod_template_errors
 from ocf.embedded.validation.schedules import schedule_errors, time_zone_errors
 from ocf.embedded.validation.validation import Validation
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError, invalid, not_supported, required, too_long
-from ocf.objects.json_equality import equal_json
 from ocf.objects.name_validation import dns_label, dns_subdomain
 
 __all__ = ["VALIDATIONS"]
@@ -195,7 +195,7 @@ def _job_update(new: Manifest, live: Manifest) -> Iterator[FieldError]:
     yield from immutable(
         spec.get("selector"), before.get("selector"), "spec.selector", shown=shown_selector(spec.get("selector"))
     )
-    yield from _template_errors(new, live)
+    yield from template_errors(new, live)
     for name in _IMMUTABLE:
         value = spec.get(name)
         shown = go_struct(_STRUCTS[name], value) if name in _STRUCTS else value
@@ -208,77 +208,6 @@ def _completion_errors(spec: _Json, before: _Json) -> Iterator[FieldError]:
         yield from immutable(after, old, "spec.completions")
     elif after != old and after is not None and after != spec.get("parallelism"):
         yield invalid("spec.completions", after, "can only be modified in tandem with spec.parallelism")
-
-
-def _template_errors(new: Manifest, live: Manifest) -> Iterator[FieldError]:
-    """Yield the errors of changes of the template, of which a suspended Job allows some."""
-    template, before = new["spec"]["template"], live["spec"]["template"]
-    status = live.get("status") or {}
-    suspended = bool(live["spec"].get("suspend"))
-    idle = "startTime" not in status or _is_suspended(status)
-    mutable = suspended and idle and not status.get("active")
-    if mutable:
-        before = _with_scheduling(before, template)
-    if not mutable:
-        if not equal_json(template, before):
-            yield invalid("spec.template", go_struct("PodTemplateSpec", template), "field is immutable")
-        return
-    allowed = _with_resources(before["spec"], template["spec"])
-    if not equal_json(template["spec"], allowed):
-        yield invalid("spec.template.spec", go_struct("PodSpec", template["spec"]), "field is immutable")
-
-
-def _is_suspended(status: _Json) -> bool:
-    return any(
-        condition.get("type") == "Suspended" and condition.get("status") == "True"
-        for condition in status.get("conditions") or ()
-    )
-
-
-def _with_scheduling(before: _Json, template: _Json) -> dict[str, Any]:
-    """Return the stored template with the scheduling directives, labels and annotations of the new one."""
-    spec = dict(before["spec"])
-    new = template["spec"]
-    for name in ("nodeSelector", "tolerations", "schedulingGates"):
-        _keep(spec, new, name)
-    affinity = {name: value for name, value in spec.get("affinity", {}).items() if name != "nodeAffinity"}
-    if "nodeAffinity" in new.get("affinity", {}):
-        affinity["nodeAffinity"] = new["affinity"]["nodeAffinity"]
-    if affinity or ("affinity" in new and "affinity" not in before["spec"]) or _stays_empty(before["spec"], new):
-        spec["affinity"] = affinity
-    else:
-        spec.pop("affinity", None)
-    metadata = dict(before.get("metadata", {}))
-    for name in ("annotations", "labels"):
-        _keep(metadata, template.get("metadata", {}), name)
-    return {"metadata": metadata, "spec": spec}
-
-
-def _stays_empty(before: _Json, after: _Json) -> bool:
-    return "affinity" in before and "affinity" in after
-
-
-def _with_resources(before: _Json, spec: _Json) -> dict[str, Any]:
-    """Return the stored spec with the resources of the containers of the new one."""
-    allowed = dict(before)
-    for name in ("containers", "initContainers"):
-        old, new = before.get(name) or (), spec.get(name) or ()
-        if len(old) != len(new):
-            continue
-        merged = [
-            {**first, "resources": second["resources"]} if first["name"] == second["name"] else first
-            for first, second in zip(old, new, strict=True)
-        ]
-        if merged:
-            allowed[name] = merged
-    return allowed
-
-
-def _keep(into: dict[str, Any], source: _Json, name: str) -> None:
-    if name in source:
-        into[name] = source[name]
-    else:
-        into.pop(name, None)
 
 
 def _cron_job_errors(job: Manifest) -> Iterator[FieldError]:

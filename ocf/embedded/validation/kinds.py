@@ -44,7 +44,7 @@ _MODULES: Final[dict[str, str]] = {
     "Secret": "config",
     "Service": "services",
     "ServiceAccount": "config",
-    "StatefulSet.apps": "workloads",
+    "StatefulSet.apps": "stateful_sets",
     "StorageClass.storage.k8s.io": "storage",
 }
 _WHOLE: Final = (None, Subresource.SCALE)
