@@ -10,17 +10,24 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Final
 
-from ocf.embedded.controllers.actions import Action, Event, Outcome, create, delete, update, update_status
+from ocf.embedded.controllers.actions import Action, Event, Outcome, create, delete, update_status
+from ocf.embedded.controllers.job_pods import (
+    ended_at,
+    index_of,
+    is_tracked,
+    pod_of_job,
+    read_indexes,
+    untracked,
+    write_indexes,
+)
 from ocf.embedded.controllers.ownership import controlled, is_deleted
-from ocf.embedded.controllers.pods import deletion_order, is_active, is_finished, is_ready, pod_from_template
+from ocf.embedded.controllers.pods import deletion_order, is_active, is_finished, is_ready
 from ocf.embedded.controllers.view import ClusterView
-from ocf.objects import Manifest, copy_json, parse_time
+from ocf.objects import Manifest, parse_time
 from ocf.objects.conditions import find_condition, is_condition_true
 
 __all__ = ["is_job_finished", "reconcile_job"]
 
-_TRACKING: Final = "batch.kubernetes.io/job-tracking"
-_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _FIRST_BACKOFF: Final = timedelta(seconds=10)
 _LONGEST_BACKOFF: Final = timedelta(minutes=10)
 
@@ -40,20 +47,10 @@ def reconcile_job(view: ClusterView, owner: Manifest) -> Outcome:
     """
     pods = controlled(view, owner, "Pod")
     if is_job_finished(owner):
-        return Outcome(tuple(map(_untracked, filter(_is_tracked, pods))))
+        return Outcome(tuple(map(untracked, filter(is_tracked, pods))))
     if is_deleted(owner):
         return Outcome()
     return _Run(view, owner, pods).outcome()
-
-
-def _is_tracked(pod: Manifest) -> bool:
-    return _TRACKING in (pod["metadata"].get("finalizers") or ())
-
-
-def _untracked(pod: Manifest) -> Action:
-    left = [each for each in pod["metadata"]["finalizers"] if each != _TRACKING]
-    metadata = {key: value for key, value in pod["metadata"].items() if key != "finalizers"}
-    return update({**pod, "metadata": {**metadata, **({"finalizers": left} if left else {})}})
 
 
 @dataclass(frozen=True)
@@ -105,7 +102,7 @@ class _Run:
         """Count finished pods: note their uids, release them, then add them up, so that each counts exactly once."""
         noted: Mapping[str, list[str]] = status.get("uncountedTerminatedPods") or {}
         uids = {uid for each in noted.values() for uid in each}
-        tracked = [pod for pod in self.pods if _is_tracked(pod) and self._phase(pod)]
+        tracked = [pod for pod in self.pods if is_tracked(pod) and self._phase(pod)]
         new = [pod for pod in tracked if pod["metadata"]["uid"] not in uids]
         if new:
             wanted = {
@@ -115,11 +112,11 @@ class _Run:
             listed = {name: found for name, found in wanted.items() if found}
             counted = self._with_counts(status) | {"uncountedTerminatedPods": listed}
             if self._indexed:
-                done = self._indexes | {self._index(pod) for pod in new if self._phase(pod) == "Succeeded"}
-                counted |= {"completedIndexes": _ranges(done)} if done else {}
+                done = self._indexes | {index_of(pod) for pod in new if self._phase(pod) == "Succeeded"}
+                counted |= {"completedIndexes": write_indexes(done)} if done else {}
             return list(update_status(self.owner, counted))
         if tracked:
-            return [_untracked(pod) for pod in tracked]
+            return [untracked(pod) for pod in tracked]
         if uids:
             totals = {name: status.get(name, 0) + len(found) for name, found in noted.items()}
             if self._indexed:
@@ -131,14 +128,7 @@ class _Run:
     @cached_property
     def _indexes(self) -> set[int]:
         """The completed indexes."""
-        found: set[int] = set()
-        for part in filter(None, self.owner["status"].get("completedIndexes", "").split(",")):
-            first, _, last = part.partition("-")
-            found.update(range(int(first), int(last or first) + 1))
-        return found
-
-    def _index(self, pod: Manifest) -> int:
-        return int((pod["metadata"].get("annotations") or {}).get(_INDEX, -1))
+        return read_indexes(self.owner["status"].get("completedIndexes", ""))
 
     def _with_counts(self, status: Manifest) -> Manifest:
         """Return the status with the numbers of pods that exist now."""
@@ -183,7 +173,7 @@ class _Run:
         if find_condition(conditions, interim) is None:
             conditions.append(self._condition(interim, reason, message))
         status = self._with_counts(self.owner["status"])
-        if self._active or any(map(_is_tracked, self.pods)) or status.get("terminating"):
+        if self._active or any(map(is_tracked, self.pods)) or status.get("terminating"):
             status["conditions"] = conditions
             return Outcome((*update_status(self.owner, status), *self._deletes(len(self._active))))
         conditions.append(self._condition(name, reason, message))
@@ -225,7 +215,7 @@ class _Run:
         """Return when the next pod may be created after failures, by exponential backoff."""
         ends: dict[str, list[datetime]] = {"Succeeded": [], "Failed": []}
         for pod in self.pods:
-            ends.get(pod["status"].get("phase", ""), []).append(_ended_at(pod))
+            ends.get(pod["status"].get("phase", ""), []).append(ended_at(pod))
         # Failures since the last success count.
         last_success = max(ends["Succeeded"], default=None)
         failures = [end for end in ends["Failed"] if last_success is None or end > last_success]
@@ -253,59 +243,15 @@ class _Run:
     def _creates(self, count: int) -> Iterator[Action]:
         indexes: list[int | None] = [None] * count
         if self._indexed:
-            taken = self._indexes | {self._index(pod) for pod in self._active}
+            taken = self._indexes | {index_of(pod) for pod in self._active}
             free = (each for each in range(self.owner["spec"]["completions"]) if each not in taken)
             indexes = [index for index, _ in zip(free, range(count), strict=False)]
         done = Event(self.owner, "SuccessfulCreate", "Created pod: {name}")
         failed = Event(self.owner, "FailedCreate", "Error creating: {error}", warning=True)
         for index in indexes:
-            yield create(self._pod(index), done, failed)
-
-    def _pod(self, index: int | None) -> Manifest:
-        metadata = self.owner["metadata"]
-        name, uid = metadata["name"], metadata["uid"]
-        labels = {
-            "batch.kubernetes.io/controller-uid": uid,
-            "batch.kubernetes.io/job-name": name,
-            "controller-uid": uid,
-            "job-name": name,
-        }
-        pod: dict[str, Any] = pod_from_template(self.owner, copy_json(self.owner["spec"]["template"]), labels)
-        pod["metadata"]["finalizers"] = [*pod["metadata"].get("finalizers", ()), _TRACKING]
-        if index is not None:
-            pod["metadata"]["annotations"] = {**pod["metadata"].get("annotations", {}), _INDEX: str(index)}
-            pod["metadata"]["labels"][_INDEX] = str(index)
-            pod["metadata"]["generateName"] = f"{name}-{index}-"
-            pod["spec"]["hostname"] = f"{name}-{index}"
-            path = f"metadata.labels['{_INDEX}']"
-            source = {"name": "JOB_COMPLETION_INDEX", "valueFrom": {"fieldRef": {"fieldPath": path}}}
-            for container in (*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]):
-                container["env"] = [*container.get("env", ()), source]
-        return pod
+            yield create(pod_of_job(self.owner, index), done, failed)
 
     def _deletes(self, count: int) -> Iterator[Action]:
         done = Event(self.owner, "SuccessfulDelete", "Deleted pod: {name}")
         for pod in deletion_order(self._active, self._active, self.view.now)[:count]:
             yield delete(pod, done)
-
-
-def _ended_at(pod: Manifest) -> datetime:
-    ends = [
-        each["state"]["terminated"]["finishedAt"]
-        for each in pod["status"].get("containerStatuses") or ()
-        if (each.get("state") or {}).get("terminated")
-    ]
-    return max(map(parse_time, ends), default=parse_time(pod["metadata"]["creationTimestamp"]))
-
-
-def _ranges(indexes: set[int]) -> str:
-    """Return indexes as the API writes them: `0,2-4`."""
-    parts: list[str] = []
-    for index in sorted(indexes):
-        if index - 1 not in indexes:
-            parts.append(str(index))
-        elif index + 1 not in indexes:
-            # Two neighbours are listed, three and more are a range.
-            first = parts.pop().partition("-")[0]
-            parts += [f"{first}-{index}"] if index - int(first) > 1 else [first, str(index)]
-    return ",".join(parts)

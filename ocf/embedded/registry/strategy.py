@@ -4,18 +4,14 @@ The tables follow the registry strategies of a real API server. The rules for al
 `generic_store`; the tables list the exceptions.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ocf.cluster.protocol import Propagation, Subresource
-from ocf.embedded.api.users import ADMINISTRATOR
-from ocf.embedded.apiextensions.crd_status import remember_stored, start_status
 from ocf.embedded.managedfields.fieldset import FieldSet
-from ocf.embedded.registry.claim_sources import set_sources
-from ocf.embedded.registry.disabled_fields import LEASE, drop_disabled_fields, drop_election_fields
-from ocf.embedded.registry.job_selector import generate_selector
+from ocf.embedded.registry.disabled_fields import drop_disabled_fields
+from ocf.embedded.registry.kind_hooks import CERTIFICATE_REQUEST, FIXED_PARTS, PREPARE_CREATE, PREPARE_UPDATE
 from ocf.embedded.registry.object_parts import part_of
-from ocf.embedded.registry.pod_resizes import qos_class
 from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import ApiResource
@@ -32,7 +28,6 @@ __all__ = [
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _FLOW: Final = "flowcontrol.apiserver.k8s.io"
 _RBAC: Final = "rbac.authorization.k8s.io"
-
 _GENERATION: Final = frozenset(
     {
         ("", "Pod"),
@@ -63,9 +58,9 @@ _GENERATION: Final = frozenset(
         ("scheduling.k8s.io", "PriorityClass"),
     }
 )
+
 _FIXED_GENERATION: Final = frozenset({("scheduling.k8s.io", "PriorityClass")})
 _METADATA_COUNTS: Final = {("apps", "Deployment"): "annotations", ("discovery.k8s.io", "EndpointSlice"): "labels"}
-
 _CONDITIONAL: Final = frozenset(
     {
         (_ADMISSION, "MutatingAdmissionPolicy"),
@@ -83,6 +78,7 @@ _CONDITIONAL: Final = frozenset(
         ("storage.k8s.io", "VolumeAttachment"),
     }
 )
+
 _CREATED_BY_UPDATE: Final = frozenset(
     {
         ("", "Endpoints"),
@@ -98,8 +94,7 @@ _CREATED_BY_UPDATE: Final = frozenset(
         (_RBAC, "RoleBinding"),
     }
 )
-_CLAIM: Final = ("", "PersistentVolumeClaim")
-_DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
+
 _ORPHANS: Final = frozenset({("", "ReplicationController"), ("batch", "Job")})
 
 # Metadata that a write of the status does not change, besides the spec; of all other kinds it can change the metadata.
@@ -107,6 +102,7 @@ _STATUS_KEEPS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("", "Pod"): ("deletionTimestamp", "ownerReferences"),
     ("apps", "Deployment"): ("labels",),
 }
+
 _STATUS_KEEPS_METADATA: Final = frozenset(
     {
         (_ADMISSION, "ValidatingAdmissionPolicy"),
@@ -117,59 +113,8 @@ _STATUS_KEEPS_METADATA: Final = frozenset(
         ("storage.k8s.io", "VolumeAttachment"),
     }
 )
+
 _KEPT_METADATA: Final = ("deletionTimestamp", "labels", "annotations", "finalizers", "ownerReferences")
-
-_CERTIFICATE_REQUEST: Final = ("certificates.k8s.io", "CertificateSigningRequest")
-
-
-def _finalizers(live: Manifest) -> dict[str, Any]:
-    return {"finalizers": live["spec"].get("finalizers", [])}
-
-
-def _whole_spec(live: Manifest) -> dict[str, Any]:
-    spec: dict[str, Any] = live["spec"]
-    return spec
-
-
-def _set_quality_of_service(pod: Manifest) -> None:
-    if "status" in pod:
-        pod["status"]["qosClass"] = qos_class(pod["spec"])
-
-
-def _set_requestor(request: Manifest) -> None:
-    # The server has one user.
-    request["spec"] = {**request["spec"], "username": ADMINISTRATOR.username, "groups": [*ADMINISTRATOR.groups]}
-
-
-def _add_finalizer(namespace: Manifest) -> None:
-    finalizers = namespace["spec"].setdefault("finalizers", [])
-    if "kubernetes" not in finalizers:
-        finalizers.append("kubernetes")
-
-
-_PREPARE_CREATE: Final[Mapping[tuple[str, str], Callable[[Manifest], None]]] = {
-    ("", "Namespace"): _add_finalizer,
-    ("", "Pod"): _set_quality_of_service,
-    ("batch", "Job"): generate_selector,
-    _CERTIFICATE_REQUEST: _set_requestor,
-    _CLAIM: lambda claim: set_sources(claim, {}),
-    _DEFINITION: start_status,
-}
-"""What a create adds to an object of a kind."""
-
-_PREPARE_UPDATE: Final[Mapping[tuple[str, str], Callable[[Manifest, Manifest], None]]] = {
-    LEASE: drop_election_fields,
-    _CLAIM: lambda claim, live: set_sources(claim, live["spec"]),
-    _DEFINITION: lambda definition, _: remember_stored(definition),
-}
-"""What an update adds to an object of a kind, from the new and the live object."""
-
-_FIXED_PARTS: Final[Mapping[tuple[str, str], Callable[[Manifest], dict[str, Any]]]] = {
-    ("", "Namespace"): _finalizers,
-    _CERTIFICATE_REQUEST: _whole_spec,
-}
-"""Fields of the spec that an update of the object itself does not change."""
-
 _FIRST_STATUS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
     ("", "Namespace"): {"phase": "Active"},
     ("", "PersistentVolume"): {"phase": "Pending"},
@@ -209,7 +154,7 @@ def ignored_fields(resource: ApiResource, subresource: Subresource | None) -> Fi
     """
     if part := part_of(resource, subresource):
         return part.ignored
-    if subresource is None and _key(resource) == _CERTIFICATE_REQUEST:
+    if subresource is None and _key(resource) == CERTIFICATE_REQUEST:
         return {"f:spec": {}, "f:status": {}}
     if subresource is None:
         return {"f:status": {}} if "status" in resource.subresources else {}
@@ -243,7 +188,7 @@ def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest) -> Non
     else:
         new["metadata"].pop("generation", None)
     drop_disabled_fields(new, _key(resource))
-    if prepare := _PREPARE_CREATE.get(_key(resource)):
+    if prepare := PREPARE_CREATE.get(_key(resource)):
         prepare(new)
 
 
@@ -266,12 +211,12 @@ def prepare_update(
         return _with_generation(part.kept(new, live, now), live, resource)
     if subresource is Subresource.STATUS:
         return _status_update(new, live, resource)
-    if _key(resource) in _FIXED_PARTS:
-        new |= {"spec": {**new.get("spec", {}), **_FIXED_PARTS[_key(resource)](live)}}
+    if _key(resource) in FIXED_PARTS:
+        new |= {"spec": {**new.get("spec", {}), **FIXED_PARTS[_key(resource)](live)}}
     drop_disabled_fields(new, _key(resource))
     if "status" in resource.subresources:
         _copy(new, live, "status")
-    if prepare := _PREPARE_UPDATE.get(_key(resource)):
+    if prepare := PREPARE_UPDATE.get(_key(resource)):
         prepare(new, live)
     return _with_generation(new, live, resource)
 
