@@ -1,4 +1,4 @@
-"""Serializers of responses: JSON and protobuf.
+"""Serializers of responses: JSON, and protobuf, which is loaded when a client asks for it.
 
 A list is written in pieces, between which other requests run, and an object of a list or a watch from the bytes of the
 object as an item, which are kept for all responses.
@@ -9,12 +9,11 @@ import json
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Final, Protocol
 
-from ocf.embedded.http import protobuf_writer
 from ocf.embedded.http.content_negotiation import Encoding, Media
 from ocf.embedded.http.resource_catalog import ServedResource
 from ocf.objects import Manifest
 
-__all__ = ["JSON", "PIECE", "PROTOBUF", "Serializer", "encode", "serializer_of"]
+__all__ = ["JSON", "PIECE", "Serializer", "encode", "grouped", "serializer_of", "yielding"]
 
 PIECE: Final = 2**18
 """Number of bytes of a long response after which other requests run."""
@@ -79,8 +78,12 @@ class Serializer(Protocol):
         ...
 
 
-def _grouped(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield the parts in groups of about the size `PIECE`."""
+def grouped(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yield parts of a response in groups of about the size `PIECE`.
+
+    Args:
+        parts: The parts.
+    """
     group: list[bytes] = []
     size = 0
     for part in parts:
@@ -93,9 +96,13 @@ def _grouped(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield group
 
 
-async def _yielding(items: Iterable[bytes]) -> AsyncIterator[list[bytes]]:
-    """Yield groups of items; other requests run between two of them."""
-    for group in _grouped(items):
+async def yielding(items: Iterable[bytes]) -> AsyncIterator[list[bytes]]:
+    """Yield groups of items, as `grouped`; other requests run between two of them.
+
+    Args:
+        items: The items.
+    """
+    for group in grouped(items):
         yield group
         await asyncio.sleep(0)
 
@@ -128,49 +135,14 @@ class _Json:
 
     async def list(self, head: Manifest, items: Iterable[bytes]) -> tuple[bytes, ...]:
         opening, pieces = encode(head)[:-2], list[bytes]()
-        async for group in _yielding(items):
+        async for group in yielding(items):
             pieces.append(opening + b",".join(group))
             opening = b","
         return (*pieces[:-1], pieces[-1] + b"]}") if pieces else (opening + b"]}",)
 
 
-class _Protobuf:
-    """Protobuf, of built-in kinds; each event has its length before it."""
-
-    name = "protobuf"
-    stream_type = f"{Encoding.PROTOBUF.value};stream=watch"
-
-    def document(self, manifest: Manifest) -> bytes:
-        api_version, kind = manifest.get("apiVersion", ""), manifest["kind"]
-        if protobuf_writer.is_known(api_version, kind):
-            return protobuf_writer.write_protobuf(manifest)
-        entry = kind.removesuffix("List")
-        items = (protobuf_writer.write_item(api_version, entry, item) for item in manifest["items"])
-        return b"".join(protobuf_writer.write_list(manifest, items))
-
-    def item(self, kind: ServedResource, manifest: Manifest) -> bytes:
-        return protobuf_writer.write_item(kind.api_version, kind.kind, manifest)
-
-    def metadata(self, manifest: Manifest) -> bytes:
-        return protobuf_writer.write_item(manifest["apiVersion"], manifest["kind"], manifest)
-
-    def whole(self, kind: ServedResource, item: bytes) -> bytes:
-        return protobuf_writer.write_envelope(kind.api_version, kind.kind, item)
-
-    def event(self, event: str, document: bytes) -> bytes:
-        return protobuf_writer.write_event(event, document)
-
-    async def list(self, head: Manifest, items: Iterable[bytes]) -> tuple[bytes, ...]:
-        # The length of the list stands before its items.
-        known = [item async for group in _yielding(items) for item in group]
-        return tuple(b"".join(group) for group in _grouped(protobuf_writer.write_list(head, known)))
-
-
 JSON: Final[Serializer] = _Json()
 """Writes JSON."""
-
-PROTOBUF: Final[Serializer] = _Protobuf()
-"""Writes protobuf."""
 
 
 def serializer_of(media: Media) -> Serializer:
@@ -179,4 +151,9 @@ def serializer_of(media: Media) -> Serializer:
     Args:
         media: Its media type, in JSON or protobuf.
     """
-    return PROTOBUF if media.encoding is Encoding.PROTOBUF else JSON
+    if media.encoding is not Encoding.PROTOBUF:
+        return JSON
+    # Imported here, because few clients ask for it.
+    from ocf.embedded.http.protobuf_serializer import PROTOBUF
+
+    return PROTOBUF

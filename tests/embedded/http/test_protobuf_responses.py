@@ -13,7 +13,7 @@ import pytest_asyncio
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import HttpServer
 from ocf.embedded.http.protobuf import MAGIC, read_protobuf
-from ocf.embedded.http.serializers import PROTOBUF as PROTOBUF_SERIALIZER
+from ocf.embedded.http.protobuf_serializer import PROTOBUF as PROTOBUF_SERIALIZER
 from ocf.objects import Manifest, ObjectKey
 from tests.embedded.http.test_protobuf_writer import document
 from tests.embedded.http.test_watch_stream import config_map

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.embedded.http.protobuf import MAGIC, message_fields, message_of, read_protobuf
+from ocf.embedded.http.protobuf_serializer import PROTOBUF
 from ocf.embedded.http.protobuf_writer import write_item, write_protobuf
-from ocf.embedded.http.serializers import PROTOBUF
 from ocf.objects import Manifest
 
 Fields: TypeAlias = list[tuple[int, Any]]
