@@ -104,6 +104,8 @@ def _run(*, applying: bool) -> None:
         on(_GROUP, _VERSION, "memcacheds", registry=registry)(reconcile)
     if not applying:
         kopf.on.event("autoscaling", "v2", "horizontalpodautoscalers", registry=registry)(repair)
+    # As `kopf run` does, which configures logging before it runs an operator; in the form of an operator of ours.
+    kopf.configure(log_format=kopf.LogFormat.JSON)
     kopf.run(registry=registry, clusterwide=True, standalone=True)
 
 
