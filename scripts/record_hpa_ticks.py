@@ -1,6 +1,6 @@
 """Record the ticks of the real HPA controller, which the tests compare ours with.
 
-The scenarios of `tests/controllers/comparison` run on a real control plane with the HPA controller of its
+The scenarios of `tests/controllers/hpa/comparison` run on a real control plane with the HPA controller of its
 kube-controller-manager. One file per scenario records the inputs, the time and the writes of each tick. Only the
 reading of the inputs is code of this project.
 
