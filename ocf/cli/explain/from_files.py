@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from ocf.autoscaling.explain import RescaleEvent, scaled_up
 from ocf.cli.explain.events import creation_time, events_about, read_events, rescale_events
 from ocf.cli.explain.input_validation import check, check_target, entries
 from ocf.cli.explain.metric_files import MEASUREMENTS, read_metric
+from ocf.cli.explain.recorded_objects import recorded_objects
 from ocf.cli.manifest_files import Document, read_documents
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import LabelSelector, Manifest, get_field, split_api_version
@@ -72,6 +73,12 @@ class _Files:
     by_kind: dict[str, list[_Found]] = field(default_factory=dict)
     snapshot: SnapshotFile | None = None
     notes: list[str] = field(default_factory=list)
+    recorded_at: datetime | None = None
+
+    def add(self, objects: Iterable[Manifest], location: str) -> None:
+        for each in objects:
+            check(each)
+            self.by_kind.setdefault(str(each.get("kind") or ""), []).append(_Found(each, location))
 
     def of(self, kind: str, namespace: str | None = None) -> list[Manifest]:
         return [each.manifest for each in self.found(kind, namespace)]
@@ -96,7 +103,7 @@ def read_input(paths: Sequence[str], name: str | None, *, gates: FeatureGates, n
     Raises:
         ConfigError: If a file cannot be read, or if something is missing; the message says what to add.
     """
-    files = _read(paths)
+    files = _read(paths, now)
     chosen = _choose(files, name)
     hpa = _valid_hpa(chosen, gates)
     autoscaler = Autoscaler.of(hpa)
@@ -130,9 +137,17 @@ def _rescales(files: _Files, autoscaler: Manifest) -> Iterator[RescaleEvent]:
     return rescale_events(read_events(about))
 
 
-def _read(paths: Sequence[str]) -> _Files:
-    files = _Files()
-    for document in read_documents(paths):
+def _read(paths: Sequence[str], now: datetime | None) -> _Files:
+    files, others = _Files(), []
+    for path in paths:
+        recorded = recorded_objects(path, now)
+        if recorded is None:
+            others.append(path)
+            continue
+        files.recorded_at = recorded.at
+        with _locating_errors(recorded.location):
+            files.add(recorded.objects, recorded.location)
+    for document in read_documents(others):
         manifest, location = document.manifest, _location(document)
         if manifest is None:
             raise ConfigError(f"{location}: {document.problem}")
@@ -140,9 +155,7 @@ def _read(paths: Sequence[str]) -> _Files:
             files.snapshot = _snapshot_file(document, files.snapshot)
             continue
         with _locating_errors(location):
-            for each in entries(manifest):
-                check(each)
-                files.by_kind.setdefault(str(each.get("kind") or ""), []).append(_Found(each, location))
+            files.add(entries(manifest), location)
     return files
 
 
@@ -206,6 +219,8 @@ def _hpa(found: _Found, gates: FeatureGates) -> Manifest:
 def _instant(files: _Files) -> datetime:
     if files.snapshot is not None and files.snapshot.now is not None:
         return files.snapshot.now.astimezone(UTC)
+    if files.recorded_at is not None:
+        return files.recorded_at
     times = [each["timestamp"] for kind in MEASUREMENTS for each in files.of(kind) if each.get("timestamp")]
     if times:
         return max(map(parse_time, times))
