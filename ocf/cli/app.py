@@ -23,6 +23,7 @@ _COMMANDS: Final = (
     "default",
     "explain",
     "simulate",
+    "record",
     "preview",
     "diff",
     "serve",

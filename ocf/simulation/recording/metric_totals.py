@@ -15,7 +15,7 @@ from ocf.autoscaling.algorithm import (
     read_resource,
 )
 from ocf.errors import ConfigError
-from ocf.objects import LabelSelector
+from ocf.objects import LabelSelector, Manifest
 from ocf.schema.metric_sources import RESOURCE_METRICS
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.recording.format import State, read_states
@@ -52,11 +52,16 @@ def metric_values(state: State, metric: Metric) -> MetricValues:
             return read_external(
                 [each for each in series if selector is None or selector.matches(each.get("metricLabels") or {})]
             )
-        values = [each for each in state.of("MetricValue") if (each.get("metric") or {}).get("name") == metric.name]
+        values = [each for each in state.of("MetricValue") if _metric_name(each) == metric.name]
         pods = [each for each in values if (each.get("describedObject") or {}).get("kind") == "Pod"]
         return read_pods(pods) if metric.type == "Pods" else read_object([each for each in values if each not in pods])
     except _UNREADABLE as error:
         return Unavailable(str(error))
+
+
+def _metric_name(value: Manifest) -> str:
+    # In v1beta1 of this API the field is called `metricName`.
+    return str((value.get("metric") or {}).get("name") or value.get("metricName") or "")
 
 
 def metric_total(state: State, metric: Metric) -> float | None:

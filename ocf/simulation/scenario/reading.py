@@ -36,8 +36,6 @@ def read_scenario(path: str | Path) -> Scenario:
     Raises:
         InputError: If a file cannot be read, or the scenario is invalid; it has all problems.
     """
-    from ocf.simulation.recording import is_recording, recorded_scenario
-
     file = Path(path)
     if is_recording(file):
         replayed = recorded_scenario(file)
