@@ -31,6 +31,7 @@ from benchmarks import (
     reconciling,
     rendering,
     serving,
+    simulation,
 )
 from benchmarks.figures import Case, Count, Figure, Suite, counted, timed
 from benchmarks.report import as_json, as_markdown, print_table, with_figures
@@ -55,6 +56,7 @@ _SUITES: Final = (
     nodegroups.suite,
     nodegroup_controller.suite,
     karpenter.suite,
+    simulation.suite,
 )
 # What takes a smaller part where nothing is judged but that it runs.
 _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
@@ -69,6 +71,7 @@ _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     nodegroups.suite: nodegroups.small_suite,
     nodegroup_controller.suite: nodegroup_controller.small_suite,
     karpenter.suite: karpenter.small_suite,
+    simulation.suite: simulation.small_suite,
 }
 _ROUNDS: Final = 15
 

@@ -82,7 +82,7 @@ class Controller:
         self._zero = settings.features.scale_to_zero
         self._full = full
         self._minimum, self._maximum = max(1, autoscaler.minimum), autoscaler.maximum
-        self._choose = Proposals(autoscaler, settings, pipeline, clock).choose
+        self._choose = Proposals(autoscaler, settings, pipeline, clock).chooser()
         self._behavior = autoscaler.behavior
         self._windows = Windows(autoscaler, settings)
         self._begun = False

@@ -182,7 +182,7 @@ class Pipeline:
         for meter, gauge in zip(self.meters, self._gauges, strict=True):
             level = 0.0
             if meter.per_pod and meter.source is SignalSource.QUEUE:
-                level = self._length(meter) if ready <= now else 0.0
+                level = _length(meter, self._queue, self.pods) if ready <= now else 0.0
             elif meter.per_pod and share:
                 level = gauge.mean(ready, now) * share
             values.append(amount(meter.idle + meter.slope * level))
@@ -201,10 +201,13 @@ class Pipeline:
 
     def _reader(self, meter: Meter, gauge: Gauge) -> _Level:
         """Return the function that measures; the length of the queue is not averaged."""
-        return (lambda _begin, _end: self._length(meter)) if meter.source is SignalSource.QUEUE else gauge.window
+        if meter.source is not SignalSource.QUEUE:
+            return gauge.window
+        queue, pods = self._queue, self.pods
+        return lambda _begin, _end: _length(meter, queue, pods)
 
-    def _length(self, meter: Meter) -> float:
-        length = self._queue.length
-        if not meter.per_pod:
-            return length
-        return length / self.pods.ready if self.pods.ready else 0.0
+
+def _length(meter: Meter, queue: FluidQueue, pods: Pods) -> float:
+    if not meter.per_pod:
+        return queue.length
+    return queue.length / pods.ready if pods.ready else 0.0

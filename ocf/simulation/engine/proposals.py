@@ -53,7 +53,7 @@ class Proposals:
         clock: The clock.
     """
 
-    __slots__ = ("_clock", "_inputs", "_metrics", "_pipeline", "_settings", "_tolerances")
+    __slots__ = ("_clock", "_inputs", "_pipeline", "_settings", "_tolerances")
 
     def __init__(self, autoscaler: Autoscaler, settings: Settings, pipeline: Pipeline, clock: Clock) -> None:
         self._settings = settings
@@ -61,26 +61,28 @@ class Proposals:
         self._clock = clock
         self._tolerances = tolerances_of(autoscaler, settings)
         self._inputs: dict[int, CalculatorInputs] = {}
-        self._metrics = tuple(self._metric(position, meter) for position, meter in enumerate(pipeline.meters))
 
-    @property
-    def choose(self) -> Propose:
-        """The function that returns the chosen proposal for `spec.replicas`, which is not 0.
+    def chooser(self) -> Propose:
+        """Return the function that chooses between the proposals of all metrics for `spec.replicas`, which is not 0.
 
-        It returns None if a metric fails or has no common value for alike pods.
+        The function returns None if a metric fails or has no common value for alike pods.
         """
-        return self._metrics[0] if len(self._metrics) == 1 else self._choose
+        metrics = tuple(self._metric(position, meter) for position, meter in enumerate(self._pipeline.meters))
+        if len(metrics) == 1:
+            return metrics[0]
 
-    def _choose(self, current: int, now: int) -> Proposal | None:
-        best = None
-        for propose in self._metrics:
-            found = propose(current, now)
-            if found is None:
-                return None
-            # The first of equal proposals counts, but any other than 0 counts before 0, as in `choose_proposal`.
-            if best is None or best[0] == 0 or found[0] > best[0]:
-                best = found
-        return best
+        def choose(current: int, now: int) -> Proposal | None:
+            best = None
+            for propose in metrics:
+                found = propose(current, now)
+                if found is None:
+                    return None
+                # The first of equal proposals counts, but any other than 0 counts before 0, as in `choose_proposal`.
+                if best is None or best[0] == 0 or found[0] > best[0]:
+                    best = found
+            return best
+
+        return choose
 
     def _metric(self, position: int, meter: Meter) -> Propose:
         metric, target = meter.metric, meter.metric.target
