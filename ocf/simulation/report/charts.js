@@ -176,12 +176,12 @@
       this.spec.bands.forEach((band, which) => {
         const y = TOP + which * BAND + LABEL;
         node("text", {x: LEFT, y: y - 3}, this.svg).textContent = band.name;
-        band.changes.forEach(([begin, style], at) => {
+        band.changes.forEach(([begin, state], at) => {
           const end = band.changes[at + 1]?.[0] ?? data.end;
           if (end <= range[0] || begin >= range[1]) return;
           const left = this.x(Math.max(begin, range[0])), right = this.x(Math.min(end, range[1]));
           const width = Math.max(1, right - left).toFixed(1);
-          node("rect", {class: `band ${style}`, x: left.toFixed(1), y, width, height: BAND - LABEL - 4}, this.svg);
+          node("rect", {class: `band ${band.states[state][0]}`, x: left.toFixed(1), y, width, height: BAND - LABEL - 4}, this.svg);
         });
       });
     }
@@ -199,9 +199,9 @@
 
     valueAt(which, time) {
       if (this.spec.bands) {
-        const changes = this.spec.bands[which].changes;
+        const {changes, states} = this.spec.bands[which];
         const at = rowAt(changes.map(([begin]) => begin), time);
-        return at < 0 ? "–" : changes[at][2];
+        return at < 0 ? "–" : states[changes[at][1]][1];
       }
       const series = this.spec.series[which], run = data.runs[series.run], row = rowAt(run.times, time);
       const low = run.low[series.key]?.[row], high = run.high[series.key]?.[row] ?? low;

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import attrgetter
 from typing import Final
 
+from ocf.simulation.report.bands import Band, bands
 from ocf.simulation.report.reported import Reported
-from ocf.simulation.result import ConditionChange, SimulationResult
+from ocf.simulation.result import SimulationResult
 
-__all__ = ["Band", "Chart", "Mark", "Series", "charts_of"]
+__all__ = ["Chart", "Mark", "Series", "charts_of"]
 
 _STYLES: Final = 6
-_GOOD: Final = {"AbleToScale": "True", "ScalingActive": "True", "ScalingLimited": "False"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +41,6 @@ class Mark:
 
     value: float
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """A condition over time.
-
-    Args:
-        name: Type of the condition.
-        changes: Begin in seconds, class of the colour, and text of each state.
-    """
-
-    name: str
-    changes: tuple[tuple[float, str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +119,7 @@ def _single(result: SimulationResult) -> Iterator[Chart]:
         yield Chart(
             title="Conditions",
             description="Conditions of the autoscaler.",
-            bands=tuple(_bands(result.condition_changes)),
+            bands=tuple(bands(result.condition_changes, result.duration)),
         )
 
 
@@ -159,19 +144,3 @@ def _lines(keys: Iterable[tuple[str, str]]) -> tuple[Series, ...]:
 
 def _overlaid(runs: Sequence[Reported], key: str) -> tuple[Series, ...]:
     return tuple(Series(which, key, each.name, f"s{which % _STYLES}") for which, each in enumerate(runs))
-
-
-def _bands(changes: Sequence[ConditionChange]) -> Iterator[Band]:
-    by_type = attrgetter("type")
-    for name, several in groupby(sorted(changes, key=by_type), key=by_type):
-        yield Band(name, tuple((each.time, _style(each), _text(each)) for each in several))
-
-
-def _style(change: ConditionChange) -> str:
-    if change.status == _GOOD.get(change.type, "True"):
-        return "good" if change.type != "ScalingLimited" else "off"
-    return "warn" if change.type == "ScalingLimited" else "bad"
-
-
-def _text(change: ConditionChange) -> str:
-    return f"{change.status}: {change.reason}"

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from ocf.autoscaling.explain.html_page import html_page
 from ocf.simulation.measures import MEASURES, Measure, duration_text, value_text
+from ocf.simulation.report.bands import Band
 from ocf.simulation.report.charts import Chart, charts_of
 from ocf.simulation.report.reported import Reported
 from ocf.simulation.report.series import MOST_ROWS, Sampled, sampled
@@ -28,7 +29,7 @@ _TOOLS: Final = (("in", "Zoom in"), ("out", "Zoom out"), ("earlier", "Earlier"),
 _MOST_ACTIONS: Final = 100
 _MOST_STORED: Final = 20_000
 """Actions in a page; later ones are left out."""
-_MOST_EXPLAINED: Final = 400_000
+_MOST_EXPLAINED: Final = 250_000
 """Characters of explanations in a page; the explanations of later actions are left out."""
 _ARROW: Final = "→"
 
@@ -214,8 +215,14 @@ def _data(runs: Sequence[Reported], samples: Sequence[Sampled], charts: Sequence
 
 def _chart_data(chart: Chart) -> Mapping[str, Any]:
     series = [{"run": each.run, "key": each.key, "style": each.style} for each in chart.series]
-    bands = [{"name": each.name, "changes": [list(change) for change in each.changes]} for each in chart.bands] or None
+    bands = [_band_data(each) for each in chart.bands] or None
     return {"series": series, "marks": [asdict(each) for each in chart.marks], "whole": chart.whole, "bands": bands}
+
+
+def _band_data(band: Band) -> Mapping[str, Any]:
+    states = list(dict.fromkeys(change[1:] for change in band.changes))
+    changes = [[_whole(round(change[0], 3)), states.index(change[1:])] for change in band.changes]
+    return {"name": band.name, "states": states, "changes": changes}
 
 
 def _action_data(actions: Sequence[Action], texts: dict[str, int]) -> Iterator[list[Any]]:
