@@ -236,9 +236,10 @@ def _action_data(actions: Sequence[Action], texts: dict[str, int]) -> Iterator[l
             texts.setdefault(action.reason, len(texts)),
         ]
         if length < _MOST_EXPLAINED:
-            # Making an explanation takes time, so it is only looked at where there is space for it.
-            length += sum(len(line) for line in action.explanation if line not in texts)
-            data.append([texts.setdefault(line, len(texts)) for line in action.explanation])
+            # Making an explanation takes time, so that is done once, and only where there is space for it.
+            lines = tuple(action.explanation)
+            length += sum(len(line) for line in lines if line not in texts)
+            data.append([texts.setdefault(line, len(texts)) for line in lines])
         yield data
 
 
