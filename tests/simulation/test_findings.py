@@ -13,10 +13,12 @@ from ocf.objects import Manifest
 from ocf.testing import simulate_autoscaler
 from tests.docs.test_words import rows
 
-CPU: Final = {
-    "type": "Resource",
-    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}},
-}
+
+def cpu(target: int) -> Manifest:
+    wanted = {"type": "Utilization", "averageUtilization": target}
+    return {"type": "Resource", "resource": {"name": "cpu", "target": wanted}}
+
+
 RATE: Final = {
     "type": "Pods",
     "pods": {"metric": {"name": "requests"}, "target": {"type": "AverageValue", "averageValue": "6"}},
@@ -24,7 +26,7 @@ RATE: Final = {
 SPIKE: Final = {"type": "Spike", "at": "5m", "peak": 100, "hold": "15m"}
 STEADY: Final = {"type": "Steady", "rate": 20}
 WAVE: Final = {"type": "Sine", "mean": 60, "amplitude": 40, "period": "4m"}
-BASE: Final = {"hpa": {}, "workload": {}, "load": [STEADY, SPIKE], "metrics": {}}
+BASE: Final = {"hpa": {}, "workload": {}, "load": [STEADY, SPIKE], "metrics": {}, "controller": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,12 @@ FINDINGS: Final = (
         {"overload_time": ">", "time_to_recover_max": ">"},
     ),
     Finding(
+        "decisions that are further apart",
+        "https://doi.org/10.1109/CCGridW59191.2023.00058",
+        {"controller": {"syncPeriod": "60s"}},
+        {"overload_time": ">", "time_to_recover_max": ">"},
+    ),
+    Finding(
         "request rate instead of cpu",
         "https://doi.org/10.1093/comjnl/bxy043",
         {"hpa": {"metrics": [RATE]}},
@@ -74,16 +82,7 @@ FINDINGS: Final = (
     Finding(
         "a lower target",
         "https://doi.org/10.3390/electronics13071242",
-        {
-            "hpa": {
-                "metrics": [
-                    {
-                        **CPU,
-                        "resource": {**CPU["resource"], "target": {"type": "Utilization", "averageUtilization": 40}},
-                    }
-                ]
-            }
-        },
+        {"hpa": {"metrics": [cpu(40)]}},
         {"overload_time": "<", "pod_hours": ">"},
     ),
     Finding(
@@ -140,7 +139,7 @@ def measures(changes: Mapping[str, Any]) -> Mapping[str, float]:
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
         "minReplicas": 2,
         "maxReplicas": 40,
-        "metrics": [CPU],
+        "metrics": [cpu(60)],
         **parts["hpa"],
     }
     hpa: Manifest = {
@@ -156,9 +155,8 @@ def measures(changes: Mapping[str, Any]) -> Mapping[str, float]:
         "signals": {"requests": {"source": "load"}},
         **parts["workload"],
     }
-    return simulate_autoscaler(
-        hpa, workload=workload, load=parts["load"], duration="40m", metrics=parts["metrics"], objectives={}
-    ).measures
+    settings = {name: parts[name] for name in ("metrics", "controller")}
+    return simulate_autoscaler(hpa, workload=workload, load=parts["load"], duration="40m", **settings).measures
 
 
 @pytest.mark.parametrize("finding", [pytest.param(each, id=each.name) for each in FINDINGS])
