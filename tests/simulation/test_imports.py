@@ -16,7 +16,8 @@ OURS: Final = (
 )
 PROGRAM: Final = """
 import sys
-from ocf.simulation import load_series
+from ocf.simulation import load_series, simulate
+from ocf.simulation.report import Reported, to_html
 from ocf.simulation.scenario import parse_scenario
 
 scenario = parse_scenario('''
@@ -29,12 +30,12 @@ workload: {capacity: 10, requests: {cpu: 500m}}
 load: [{type: Weekly, rates: {"00:00": 5}, days: {sunday: 0.5}}, {type: Noise, share: 0.5}]
 duration: 1h
 ''')
-load_series(scenario)
+to_html([Reported.of(simulate(scenario, load_series(scenario)), scenario)])
 print(*sys.modules)
 """
 
 
-def test_reading_a_scenario_needs_neither_a_cluster_nor_an_event_loop() -> None:
+def test_a_simulation_and_its_report_need_neither_a_cluster_nor_an_event_loop() -> None:
     """A fresh process: in this one, other tests have imported everything."""
     ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)  # noqa: S603 (ours)
     loaded = ran.stdout.split()
