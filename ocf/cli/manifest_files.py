@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -27,7 +26,6 @@ _LONGEST: Final = 256 * 2**20
 # Three dashes in the first column start a document everywhere, even inside a block scalar.
 _SEPARATOR: Final = re.compile(r"^---(?=\s|$)[^\S\n]*", re.MULTILINE)
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
-_JSON: Final = json.JSONDecoder()
 _VISIBLE: Final = re.compile(r"\S")
 
 
@@ -147,12 +145,15 @@ def _read(document: Document) -> Iterator[Document]:
 
 def _json_values(text: str) -> Iterator[tuple[int, str]]:
     """Yield the values of JSON Lines, each with its line, from 0; a line that is not JSON is a value, too."""
+    import json
+
+    decoder = json.JSONDecoder()
     found = _VISIBLE.search(text)
     line = counted = 0
     while found is not None and (counted > 0 or found[0] == "{"):
         start = found.start()
         try:
-            _, end = _JSON.raw_decode(text, start)
+            _, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             if counted == 0:
                 return

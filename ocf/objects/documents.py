@@ -4,7 +4,6 @@ JSON is parsed by the JSON parser first, which is faster and supports the escape
 first 65536, unlike YAML. A text that it rejects is parsed again by the YAML parser, whose errors contain the line.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
@@ -123,6 +122,8 @@ def _read_json(text: str, subject: str) -> list[Any] | None:
 
     if not text.lstrip().startswith("{"):
         return None
+    import json
+
     try:
         value = json.loads(
             text, object_pairs_hook=_unique, parse_int=read_plain, parse_float=read_plain, parse_constant=refuse

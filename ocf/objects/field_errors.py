@@ -6,7 +6,6 @@ type has another name. The two differ only in control characters, `<`, `>` and `
 API server, so that a search in logs finds them.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from enum import Enum, StrEnum
 from typing import Any, Final, NamedTuple
@@ -246,4 +245,6 @@ _JSON_ESCAPES: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\
 
 
 def _go_json(value: Any) -> str:
+    import json
+
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_JSON_ESCAPES)

@@ -6,7 +6,6 @@ kilobyte can expand to terabytes. Duplicate keys and keys that are not strings a
 have in Kubernetes, see `ocf.objects.yaml_scalars`.
 """
 
-import json
 import math
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -195,6 +194,8 @@ class _Reader:
 
     def _set_key(self, parent: _Open, key: Any, written: str) -> None:
         if key is not _MERGE and not isinstance(key, str):
+            import json
+
             meaning = type(key).__name__ if isinstance(key, dict | list) else json.dumps(key)
             raise self._error_at(f"the key {_shown(written)} means {meaning}; a key must be a text, put it in quotes")
         if key in parent.value or (key is _MERGE and parent.merged):
