@@ -1,8 +1,7 @@
-"""Recordings of autoscalers: their format, and scenarios that replay them."""
+"""Recordings of autoscalers: their format, and what they hold."""
 
 from ocf.simulation.recording.format import Change, Recorder, RecordingHeader, State, is_recording, read_states
 from ocf.simulation.recording.objects import reduced
-from ocf.simulation.recording.replay import recorded_scenario
 
 __all__ = [
     "Change",
@@ -11,6 +10,5 @@ __all__ = [
     "State",
     "is_recording",
     "read_states",
-    "recorded_scenario",
     "reduced",
 ]

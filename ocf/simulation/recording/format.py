@@ -18,8 +18,8 @@ from ocf.objects.field_types import FileModel
 from ocf.objects.timestamps import Fraction, format_time
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.text_files import bounded_lines, open_text
+from ocf.simulation.model_problems import model_problems
 from ocf.simulation.recording.objects import difference, identity
-from ocf.simulation.scenario.model_problems import model_problems
 
 __all__ = ["Change", "Recorder", "RecordingHeader", "State", "is_recording", "read_states"]
 

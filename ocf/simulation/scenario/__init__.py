@@ -4,6 +4,7 @@ from ocf.simulation.scenario.controller import ControllerSettings, MetricsPipeli
 from ocf.simulation.scenario.initial import initial_scenario, target_requests
 from ocf.simulation.scenario.objectives import LatencyObjective, Objectives, Prices
 from ocf.simulation.scenario.reading import parse_scenario, read_scenario
+from ocf.simulation.scenario.recorded import recorded_scenario
 from ocf.simulation.scenario.scenario import Scenario
 from ocf.simulation.scenario.total_load import load_series
 from ocf.simulation.scenario.workload import Delay, PodFailure, Queue, Signal, SignalSource, Usage, Workload
@@ -27,5 +28,6 @@ __all__ = [
     "load_series",
     "parse_scenario",
     "read_scenario",
+    "recorded_scenario",
     "target_requests",
 ]

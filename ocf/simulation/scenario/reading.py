@@ -14,9 +14,11 @@ from ocf.schema.kubernetes import FeatureGates
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load import FileLoad
 from ocf.simulation.load.text_files import read_bounded
+from ocf.simulation.model_problems import model_problems, written_path
+from ocf.simulation.recording import is_recording
 from ocf.simulation.scenario.autoscaler_file import checked_hpa, hpa_of_file, text_problems
 from ocf.simulation.scenario.checks import contradictions, missing_inputs
-from ocf.simulation.scenario.model_problems import model_problems, written_path
+from ocf.simulation.scenario.recorded import recorded_scenario
 from ocf.simulation.scenario.scenario import Scenario
 
 __all__ = ["parse_scenario", "read_scenario"]

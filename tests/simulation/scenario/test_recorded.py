@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ocf.simulation import InputError, load_series, parse_scenario, read_scenario
-from ocf.simulation.recording import recorded_scenario
+from ocf.simulation.scenario import recorded_scenario
 from tests.simulation.recording.recordings import METRICS, NOON, hpa, instants, lines, queue, scale, write
 
 
