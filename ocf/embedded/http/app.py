@@ -28,8 +28,7 @@ from ocf.embedded.http.paths import ResourcePath, VersionPath, parse_path
 from ocf.embedded.http.query_options import Query, is_set
 from ocf.embedded.http.request_body import MAX_BYTES
 from ocf.embedded.http.request_context import RequestContext
-from ocf.embedded.http.responses import Pieces, Response, error_response, write_body
-from ocf.embedded.http.serializers import serializer_of
+from ocf.embedded.http.responses import Pieces, Response, error_response, serializer_of, write_body
 from ocf.embedded.http.status import too_large
 from ocf.embedded.http.watch_stream import open_stream, watch_of_path
 from ocf.embedded.registry.api_services import API_SERVICE

@@ -11,8 +11,8 @@ from ocf.embedded.http.encoding import ObjectEncoder
 from ocf.embedded.http.forms import require_form
 from ocf.embedded.http.query_options import ListQuery
 from ocf.embedded.http.request_context import RequestContext, object_response
-from ocf.embedded.http.responses import Pieces, Response, metadata_of, without_kind
-from ocf.embedded.http.serializers import encode, serializer_of
+from ocf.embedded.http.responses import Pieces, Response, metadata_of, serializer_of, without_kind
+from ocf.embedded.http.serializers import encode
 from ocf.embedded.http.tables import table, table_row
 from ocf.embedded.registry.continue_tokens import write_token
 from ocf.errors import StatusCause, api_error

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ocf.embedded.http.content_negotiation import Encoding, Form, Media
-from ocf.embedded.http.serializers import serializer_of
+from ocf.embedded.http.serializers import JSON, Serializer
 from ocf.embedded.http.status import status_of
 from ocf.errors import ApiError
 from ocf.objects import Manifest, dump_document
 
-__all__ = ["Pieces", "Response", "error_response", "metadata_of", "without_kind", "write_body"]
+__all__ = ["Pieces", "Response", "error_response", "metadata_of", "serializer_of", "without_kind", "write_body"]
 
 Json = dict[str, Any]
 
@@ -52,6 +52,20 @@ def error_response(error: ApiError, media: Media | None = None) -> Response:
     """
     headers = {} if error.retry_after is None else {"Retry-After": str(max(1, round(error.retry_after)))}
     return Response(status_of(error), code=error.code, media=media or Media(), headers=headers)
+
+
+def serializer_of(media: Media) -> Serializer:
+    """Return the serializer of a response.
+
+    Args:
+        media: Its media type, in JSON or protobuf.
+    """
+    if media.encoding is not Encoding.PROTOBUF:
+        return JSON
+    # Imported here, because few clients ask for it.
+    from ocf.embedded.http.protobuf_serializer import PROTOBUF
+
+    return PROTOBUF
 
 
 def write_body(response: Response) -> tuple[bytes, str]:

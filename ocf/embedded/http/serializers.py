@@ -1,4 +1,4 @@
-"""Serializers of responses: JSON, and protobuf, which is loaded when a client asks for it.
+"""Serializers of responses, and the one for JSON.
 
 A list is written in pieces, between which other requests run, and an object of a list or a watch from the bytes of the
 object as an item, which are kept for all responses.
@@ -9,11 +9,10 @@ import json
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any, Final, Protocol
 
-from ocf.embedded.http.content_negotiation import Encoding, Media
 from ocf.embedded.http.resource_catalog import ServedResource
 from ocf.objects import Manifest
 
-__all__ = ["JSON", "PIECE", "Serializer", "encode", "grouped", "serializer_of", "yielding"]
+__all__ = ["JSON", "PIECE", "Serializer", "encode", "grouped", "yielding"]
 
 PIECE: Final = 2**18
 """Number of bytes of a long response after which other requests run."""
@@ -143,17 +142,3 @@ class _Json:
 
 JSON: Final[Serializer] = _Json()
 """Writes JSON."""
-
-
-def serializer_of(media: Media) -> Serializer:
-    """Return the serializer of a response.
-
-    Args:
-        media: Its media type, in JSON or protobuf.
-    """
-    if media.encoding is not Encoding.PROTOBUF:
-        return JSON
-    # Imported here, because few clients ask for it.
-    from ocf.embedded.http.protobuf_serializer import PROTOBUF
-
-    return PROTOBUF

@@ -20,8 +20,7 @@ from ocf.embedded.http.paths import ResourcePath
 from ocf.embedded.http.query_options import ListQuery
 from ocf.embedded.http.request_context import RequestContext
 from ocf.embedded.http.resource_catalog import ServedResource
-from ocf.embedded.http.responses import metadata_of
-from ocf.embedded.http.serializers import serializer_of
+from ocf.embedded.http.responses import metadata_of, serializer_of
 from ocf.embedded.http.status import status_of
 from ocf.embedded.http.tables import table
 from ocf.errors import ApiError, ManifestError
