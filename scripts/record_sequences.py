@@ -31,6 +31,7 @@ SETS: Final = {
     "conversions": "conversion_cases",
     "mutations": "admission_cases.mutations",
     "policies": "admission_cases.policies",
+    "statuses": "status_cases",
     "versions": "version_cases",
 }
 SECONDS_UNTIL_ENFORCED: Final = 6.0

@@ -238,6 +238,9 @@ def _status_update(new: Manifest, live: Manifest, resource: ApiResource) -> Mani
         names = _KEPT_METADATA if _key(resource) in _STATUS_KEEPS_METADATA else _STATUS_KEEPS.get(_key(resource), ())
         for name in names:
             _copy(kept["metadata"], live["metadata"], name)
+        if _key(resource) == ("batch", "Job") and not kept["metadata"].get("labels"):
+            # The API server reads a Job without labels with those of its template.
+            _copy(kept["metadata"], live["spec"]["template"].get("metadata") or {}, "labels")
     if "status" in new:
         kept["status"] = new["status"]
     return kept

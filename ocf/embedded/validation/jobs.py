@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from ocf.cluster.protocol import Subresource
 from ocf.embedded.validation.fields import (
     each_problem,
     immutable,
@@ -18,6 +19,7 @@ from ocf.embedded.validation.fields import (
 )
 from ocf.embedded.validation.go_structs import go_struct
 from ocf.embedded.validation.job_policies import failure_policy_errors, success_policy_errors
+from ocf.embedded.validation.job_status import job_status_errors
 from ocf.embedded.validation.job_templates import template_errors
 from ocf.embedded.validation.metadata import metadata_errors, metadata_update_errors
 from ocf.embedded.validation.pod_spec import pod_template_errors
@@ -250,5 +252,5 @@ def _job_template_errors(spec: _Json, path: str) -> Iterator[FieldError]:
 
 VALIDATIONS: Final = {
     "CronJob.batch": Validation(_cron_job_errors, _cron_job_update),
-    "Job.batch": Validation(_job_errors, _job_update),
+    "Job.batch": Validation(_job_errors, _job_update, {Subresource.STATUS: job_status_errors}),
 }

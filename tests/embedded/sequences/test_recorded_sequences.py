@@ -141,10 +141,17 @@ async def test_expressions(client: Client) -> None:
     assert not found, f"{len(found)} differences:\n" + "\n".join(found)
 
 
-async def test_versions_with_different_schemas(client: Client) -> None:
-    """The versions of request and storage both prune and default; managers are compared in all versions."""
+@pytest.mark.parametrize(
+    "name",
+    [
+        # The versions of request and storage both prune and default; managers are compared in all versions.
+        pytest.param("versions", id="versions with different schemas"),
+        pytest.param("statuses", id="updates of the status of Jobs"),
+    ],
+)
+async def test_writes(client: Client, name: str) -> None:
     found: list[str] = []
-    for case in recorded("versions"):
+    for case in recorded(name):
         if case["namespace"]:
             await client.namespace(case["namespace"])
         found += await differences(client, case)
