@@ -668,3 +668,51 @@ class TestMatchConditions:
         await install(cluster, "Validating", webhook("hook", matchConditions=conditions))
         await cluster.create(config_map(data={"a": "1"}), field_manager="me", dry_run=True)
         assert not webhooks.names
+
+
+class TestMutatingPolicies:
+    """Order and repetition of mutating policies and webhooks."""
+
+    @staticmethod
+    async def bind(cluster: EmbeddedCluster, expression: str, **spec: Any) -> None:
+        rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+        head: Manifest = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": "counts"}}
+        mutation = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+        policy = {"matchConstraints": {"resourceRules": [rule]}, "mutations": [mutation], **spec}
+        await cluster.create({**head, "kind": "MutatingAdmissionPolicy", "spec": policy}, field_manager="test")
+        binding = {**head, "kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": "counts"}}
+        await cluster.create(binding, field_manager="test")
+
+    @pytest.mark.parametrize(
+        ("reinvocation", "count", "seen"),
+        [
+            pytest.param("Never", "x", ["x"], id="a policy that is never repeated"),
+            pytest.param("IfNeeded", "xx", ["x", "xx"], id="a policy and a webhook that are repeated if needed"),
+        ],
+    )
+    async def test_webhooks_run_after_policies_and_both_are_repeated(  # noqa: PLR0917 (fixtures and a table)
+        self,
+        cluster: EmbeddedCluster,
+        webhooks: Webhooks,
+        config_map: Build,
+        reinvocation: str,
+        count: str,
+        seen: list[str],
+    ) -> None:
+        await self.bind(cluster, "Object{data: {'count': object.data.count + 'x'}}", reinvocationPolicy=reinvocation)
+        await install(cluster, "Mutating", webhook("first", reinvocationPolicy="IfNeeded"))
+        webhooks.responses["first"] = patch({"op": "add", "path": "/data/hook", "value": "called"})
+        made = await cluster.create(config_map(data={"count": ""}), field_manager="me")
+
+        assert made["data"] == {"count": count, "hook": "called"}
+        assert [request["object"]["data"]["count"] for _, request in webhooks.requests] == seen
+
+    async def test_a_policy_that_is_not_repeated_does_not_see_the_changes_of_webhooks(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
+    ) -> None:
+        expression = "Object{data: {'saw': string(has(object.data.hook))}}"
+        await self.bind(cluster, expression, reinvocationPolicy="Never")
+        await install(cluster, "Mutating", webhook("first"))
+        webhooks.responses["first"] = patch({"op": "add", "path": "/data/hook", "value": "called"})
+        made = await cluster.create(config_map(data={"a": "1"}), field_manager="me")
+        assert made["data"] == {"a": "1", "saw": "false", "hook": "called"}
