@@ -91,6 +91,7 @@ class Controller:
         self._conditions = {each.type: each for each in _initial_conditions(autoscaler, settings, replicas)}
         # What the last sync showed, if it found nothing to limit.
         self._steady: tuple[Rule | None, int] | None = None
+        self._repeated: dict[tuple[Rule | None, int], tuple[HpaCondition, ...]] = {}
         self._names: dict[int, str] = {}
         self._active: dict[int, HpaCondition] = {}
         self._able: dict[Rule | None, HpaCondition] = {}
@@ -125,9 +126,15 @@ class Controller:
             held, stabilized = highest, None if highest == wanted else Rule.SCALE_DOWN_STABILIZED
         else:
             held, stabilized = hold(wanted, current, lowest=lowest, highest=highest)
-        if held == current and self._steady == (stabilized, chosen):
-            self._windows.add(now, wanted)
-            return ratio, wanted, held, held
+        if held == current:
+            steady = (stabilized, chosen)
+            known = self._repeated.get(steady)
+            if known is not None:
+                if self._steady != steady:
+                    self._show(known, now)
+                    self._steady, self._desired = steady, current
+                self._windows.add(now, wanted)
+                return ratio, wanted, held, held
         desired, limited = (held, _UNLIMITED) if held == current else self._limit(current, held, now)
         shown = self._outcome(chosen, stabilized, limited, current, desired)
         if shown is None:
@@ -138,8 +145,9 @@ class Controller:
             self._history = self._history.with_rescale(desired - current, self._behavior, self._subject.clock.at(now))
         self._windows.add(now, wanted)
         self._show(shown, now)
-        self._steady = (stabilized, chosen) if held == current else None
-        self._desired = desired
+        self._steady, self._desired = None, desired
+        if held == current:
+            self._repeated[stabilized, chosen] = shown
         return ratio, wanted, held, desired
 
     def _outcome(
@@ -210,6 +218,8 @@ class Controller:
         """Set conditions, and note those whose status or reason changes."""
         for each in conditions:
             before = self._conditions.get(each.type)
+            if before is each:
+                continue
             self._conditions[each.type] = each
             if before is None or before.reason != each.reason or before.status != each.status:
                 change = ConditionChange(
