@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from ocf.simulation.input_errors import InputError
-from ocf.simulation.load import SteadyLoad
+from ocf.simulation.load import SteadyLoad, text_files
 from ocf.simulation.scenario import Scenario, parse_scenario, read_scenario
 
 HPA: Final = """\
@@ -356,13 +356,16 @@ def test_the_release_decides_on_the_validation(tmp_path: Path) -> None:
         pytest.param("missing.yaml", "cannot be read: No such file or directory", id="missing"),
         pytest.param("folder", "must be a file, not a folder", id="folder"),
         pytest.param("binary.yaml", "must be a text in UTF-8", id="no text"),
-        pytest.param("bomb.yaml.gz", "longer than 64 MiB", id="large"),
+        pytest.param("bomb.yaml.gz", "longer than 1 MiB", id="large"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_an_error(name: str, problem: str, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_an_error(
+    name: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_files, "MAX_JSON_BYTES", 2**20)
     (tmp_path / "folder").mkdir()
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe")
-    (tmp_path / "bomb.yaml.gz").write_bytes(gzip.compress(b"#" * 2**27))
+    (tmp_path / "bomb.yaml.gz").write_bytes(gzip.compress(b"#" * 2**21))
 
     with pytest.raises(InputError, match=problem):
         read_scenario(tmp_path / name)
