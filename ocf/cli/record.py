@@ -86,8 +86,9 @@ def _opened(output: str) -> Iterator[TextIO]:
         with file:
             yield file
     finally:
-        if path.stat().st_size == 0:
-            path.unlink()
+        with suppress(FileNotFoundError):
+            if path.stat().st_size == 0:
+                path.unlink()
 
 
 async def _record(  # noqa: PLR0917 (the options of the command line)
