@@ -59,12 +59,12 @@ def parquet_library() -> tuple[Any, Any]:
     Raises:
         ConfigError: If they are not installed.
     """
+    from importlib import import_module
+
     try:
-        import pyarrow as pa
-        from pyarrow import parquet
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
         raise ConfigError("--parquet needs pyarrow: install it with pip install 'ocf[parquet]', or use --csv") from None
-    return pa, parquet
 
 
 def write_parquet(path: Path, runs: Sequence[Reported]) -> None:

@@ -104,11 +104,13 @@ def day(rows: int = 240, *, name: str = "web", more: int = 0) -> SimulationResul
 
 def reported(result: SimulationResult, **objectives: Any) -> Reported:
     """Return a run with its measures and verdicts."""
-    scenario = Scenario(
-        name=result.name,
-        hpa={},
-        workload=Workload(capacity=10),
-        load={"type": "Steady", "rate": 1},
-        objectives=Objectives(**objectives),
+    scenario = Scenario.model_validate(
+        {
+            "name": result.name,
+            "hpa": {},
+            "workload": Workload(capacity=10),
+            "load": {"type": "Steady", "rate": 1},
+            "objectives": Objectives(**objectives),
+        }
     )
     return Reported.of(result, scenario)

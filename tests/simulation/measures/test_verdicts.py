@@ -13,8 +13,13 @@ RUN = run([0, 3600], duration=7200, load=[8, 12], capacity=[10, 20], served=[8, 
 
 
 def verdict(**bounds: Any) -> list[Verdict]:
-    scenario = Scenario(
-        hpa={}, workload=Workload(capacity=10), load={"type": "Steady", "rate": 1}, objectives=Objectives(**bounds)
+    scenario = Scenario.model_validate(
+        {
+            "hpa": {},
+            "workload": Workload(capacity=10),
+            "load": {"type": "Steady", "rate": 1},
+            "objectives": Objectives(**bounds),
+        }
     )
     return list(verdicts(with_measures(RUN, scenario), scenario))
 
