@@ -27,7 +27,7 @@ __all__ = ["to_html"]
 _FIRST: Final = ("overload_time", "latency_p95", "dropped_share", "pod_hours", "cost", "scaling_actions")
 _TOOLS: Final = (("in", "Zoom in"), ("out", "Zoom out"), ("earlier", "Earlier"), ("later", "Later"), ("all", "All"))
 _MOST_ACTIONS: Final = 100
-_MOST_STORED: Final = 20_000
+_MOST_STORED: Final = 10_000
 """Actions in a page; later ones are left out."""
 _MOST_EXPLAINED: Final = 250_000
 """Characters of explanations in a page; the explanations of later actions are left out."""
