@@ -6,6 +6,7 @@ and rounding are exact. Its original text is stored too, because the API server 
 """
 
 import re
+from functools import total_ordering
 from typing import Final, NoReturn
 
 from ocf.errors import QuantityError
@@ -49,6 +50,7 @@ _FORM: Final = (
 )
 
 
+@total_ordering
 class Quantity:
     """An exact number of the Kubernetes API, such as `500m` or `1.5Gi`.
 
@@ -100,15 +102,6 @@ class Quantity:
 
     def __lt__(self, other: "Quantity") -> bool:
         return self.nano < other.nano if other.__class__ is Quantity else NotImplemented
-
-    def __le__(self, other: "Quantity") -> bool:
-        return self.nano <= other.nano if other.__class__ is Quantity else NotImplemented
-
-    def __gt__(self, other: "Quantity") -> bool:
-        return self.nano > other.nano if other.__class__ is Quantity else NotImplemented
-
-    def __ge__(self, other: "Quantity") -> bool:
-        return self.nano >= other.nano if other.__class__ is Quantity else NotImplemented
 
     @classmethod
     def parse(cls, value: str | float) -> "Quantity":
