@@ -2,8 +2,9 @@
 
 from ocf.embedded.apiextensions.crd_validation import definition_problems
 from ocf.embedded.apiextensions.defaulting import set_schema_defaults
-from ocf.embedded.apiextensions.object_validation import SchemaViolation, custom_update_problems, schema_faults
+from ocf.embedded.apiextensions.object_validation import SchemaViolation, schema_faults
 from ocf.embedded.apiextensions.pruning import prune, undeclared
+from ocf.embedded.apiextensions.ratcheting import custom_update_problems
 from ocf.embedded.apiextensions.scale_validation import count_problems
 from ocf.embedded.apiextensions.served_kinds import custom_resource, definition_of, established, served
 

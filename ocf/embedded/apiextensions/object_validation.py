@@ -15,7 +15,7 @@ from ocf.embedded.apiextensions.formats import is_known, is_of_format
 from ocf.errors import FieldProblem
 from ocf.objects.json_equality import equal_json
 
-__all__ = ["SchemaViolation", "custom_update_problems", "schema_faults"]
+__all__ = ["SchemaViolation", "duplicate_faults", "schema_faults", "value_faults"]
 
 _Schema = Mapping[str, Any]
 
@@ -82,8 +82,34 @@ def schema_faults(value: Any, schema: _Schema, *, path: str = "", name: str | No
         >>> print(schema_faults({"size": 0}, {"properties": {"size": {"minimum": 1}}}, path="spec")[0].problem)
         spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1
     """
-    location = _Location(path, path if name is None else name, whole=path or "<nil>")
+    location = _located(path, name)
     return [*_check(value, schema, location), *_lists(value, schema, location)]
+
+
+def value_faults(value: Any, schema: _Schema, *, path: str = "", name: str | None = None) -> list[SchemaViolation]:
+    """Validate a value by a schema as `schema_faults` does, except for duplicate items."""
+    return list(_check(value, schema, _located(path, name)))
+
+
+def duplicate_faults(value: Any, schema: _Schema) -> list[SchemaViolation]:
+    """Return the duplicate items of sets and keyed lists in a value.
+
+    Args:
+        value: The value.
+        schema: Its schema.
+
+    Returns:
+        The violations, in the order of the lists.
+
+    Example:
+        >>> print(duplicate_faults(["a", "a"], {"x-kubernetes-list-type": "set"})[0].problem)
+        [1]: Duplicate value: "a"
+    """
+    return list(_lists(value, schema, _located("", None)))
+
+
+def _located(path: str, name: str | None) -> _Location:
+    return _Location(path, path if name is None else name, whole=path or "<nil>")
 
 
 def _check(value: Any, schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
@@ -256,41 +282,3 @@ def _duplicates(value: list[Any], schema: _Schema, location: _Location) -> Itera
         if shown in seen:
             yield location.item(index).violation(f"Duplicate value: {shown}")
         seen.add(shown)
-
-
-def custom_update_problems(
-    manifest: Mapping[str, Any], live: Mapping[str, Any], schema: _Schema, subresource: str | None
-) -> list[FieldProblem]:
-    """Validate an update of a custom resource; violations in unchanged values are ignored (validation ratcheting).
-
-    Args:
-        manifest: The new object.
-        live: The live object.
-        schema: Schema of its version.
-        subresource: Subresource of the request; for the status, only the status is validated.
-
-    Returns:
-        The violations; empty if the update is valid.
-    """
-    if subresource == "status":
-        below = (schema.get("properties") or {}).get("status")
-        if below is None or "status" not in manifest:
-            return []
-        faults = schema_faults(manifest["status"], below, path="status", name="")
-        before, after = live.get("status"), manifest["status"]
-    else:
-        faults = schema_faults(manifest, schema)
-        before, after = live, manifest
-    return [fault.problem for fault in faults if not _is_old(fault.place, before, after)]
-
-
-def _is_old(place: tuple[str | int, ...], before: Any, after: Any) -> bool:
-    for step in place:
-        before, after = _below(before, step), _below(after, step)
-    return before is not None and after is not None and equal_json(before, after)
-
-
-def _below(value: Any, step: str | int) -> Any:
-    if isinstance(step, str):
-        return value.get(step) if isinstance(value, dict) else None
-    return value[step] if isinstance(value, list) and step < len(value) else None

@@ -198,18 +198,38 @@ STRICT: Final = {
             },
         },
         "items": {"type": "array", "maxItems": 3, "items": {**SIZE, RULES: [{"rule": "self > 3"}]}},
+        "numbers": {"type": "array", "items": {**SIZE, "minimum": 4}},
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {**SIZE, "minimum": 4}},
+        "map": {
+            "type": "array",
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+            "items": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {"name": NOTE, "size": SIZE | {"minimum": 4}},
+            },
+        },
     },
 }
 
 
 def loose(schema: Any) -> Any:
-    """Return a schema without its rules."""
+    """Return a schema without its rules and limits."""
     if isinstance(schema, dict):
-        return {name: loose(below) for name, below in schema.items() if name != RULES}
+        return {name: loose(below) for name, below in schema.items() if name not in (RULES, "minimum")}
     return schema
 
 
-BEFORE: Final = {"size": 1, "note": "a", "list": [{"name": "x", "size": 1}], "items": [1, 5]}
+BEFORE: Final = {
+    "size": 1,
+    "note": "a",
+    "list": [{"name": "x", "size": 1}],
+    "items": [1, 5],
+    "numbers": [1],
+    "set": [1],
+    "map": [{"name": "x", "size": 1}],
+}
 
 
 @pytest.mark.parametrize(
@@ -227,6 +247,24 @@ BEFORE: Final = {"size": 1, "note": "a", "list": [{"name": "x", "size": 1}], "it
             {"items": [1, 6]},
             ["spec.items[0]: Invalid value: 1: failed rule: self > 3"],
             id="items without keys change together",
+        ),
+        pytest.param(
+            {"numbers": [1, 5]},
+            ["spec.numbers[0]: Invalid value: 1: spec.numbers[0] in body should be greater than or equal to 4"],
+            id="a limit on items without keys",
+        ),
+        pytest.param(
+            {"set": [1, 5]},
+            ["spec.set[0]: Invalid value: 1: spec.set[0] in body should be greater than or equal to 4"],
+            id="a limit on items of a set",
+        ),
+        pytest.param(
+            {"map": [{"name": "y", "size": 5}, {"name": "x", "size": 1}]}, [], id="a limit on an item that moves"
+        ),
+        pytest.param(
+            {"map": [{"name": "y", "size": 1}]},
+            ["spec.map[0].size: Invalid value: 1: spec.map[0].size in body should be greater than or equal to 4"],
+            id="a limit on another item",
         ),
     ],
 )
