@@ -5,7 +5,8 @@ caller chooses the time and the result is deterministic.
 
 * A dependent is deleted when each of its owners is either deleted from this cluster (compared by uid), or in foreground
   deletion and blocked by the dependent.
-* An owner with the finalizer `foregroundDeletion` stays until no dependent blocks it.
+* An owner with the finalizer `foregroundDeletion` stays until no dependent blocks it. In a circle of owners, one of
+  them stops blocking its owners.
 * An owner with the finalizer `orphan` stays until no dependent refers to it.
 * The deletion of a CustomResourceDefinition deletes all objects of its kind.
 * The deletion of a namespace deletes all objects in it; the namespace is removed when it is empty.
@@ -123,9 +124,15 @@ class GarbageCollector:
             self._put(kind, place, manifest, ownerReferences=solid)
             return
         waiting = any(self._waits_for_dependents(owner, place[0]) for owner in owners)
-        foreground = waiting and bool(self.registry.store.dependents(manifest["metadata"]["uid"]))
-        propagation = Propagation.FOREGROUND if foreground else Propagation.BACKGROUND
-        self._delete(resource, manifest, propagation)
+        dependents = self.registry.store.dependents(manifest["metadata"]["uid"])
+        if not waiting or not dependents:
+            self._delete(resource, manifest, Propagation.BACKGROUND)
+            return
+        if any(self._is_in_foreground(dependent) for dependent in dependents):
+            # The owners may be dependents of this object too; in a circle, each would wait for the next one.
+            unblocked = [_unblocked(owner) for owner in owners]
+            manifest = self._put(kind, place, manifest, ownerReferences=unblocked)
+        self._delete(resource, manifest, Propagation.FOREGROUND)
 
     def _is_gone(self, owner: dict[str, Any]) -> bool:
         return owner["uid"] in self._gone
@@ -135,10 +142,11 @@ class GarbageCollector:
         if not owner.get("blockOwnerDeletion"):
             return False
         found = self._owner(owner, namespace)
-        if found is None:
-            return False
-        metadata = found["metadata"]
-        return "deletionTimestamp" in metadata and _FOREGROUND in (metadata.get("finalizers") or ())
+        return found is not None and _deletes_dependents(found["metadata"])
+
+    def _is_in_foreground(self, key: _Key) -> bool:
+        found = self.registry.store.get(*key)
+        return found is not None and _deletes_dependents(found["metadata"])
 
     def _owner(self, owner: dict[str, Any], namespace: str) -> Manifest | None:
         group, _ = split_api_version(owner["apiVersion"])
@@ -210,13 +218,21 @@ class GarbageCollector:
         else:
             self.registry.store.remove(kind, place)
 
-    def _put(self, kind: Kind, place: Place, manifest: Manifest, **values: list[Any]) -> None:
+    def _put(self, kind: Kind, place: Place, manifest: Manifest, **values: list[Any]) -> Manifest:
         metadata = {**manifest["metadata"], **values}
         kept = {key: value for key, value in metadata.items() if key not in values or value}
-        self.registry.store.put(kind, place, {**manifest, "metadata": kept})
+        return self.registry.store.put(kind, place, {**manifest, "metadata": kept})
 
     def _resource(self, kind: Kind, manifest: Manifest) -> ApiResource:
         return self.registry.stored_as(manifest["apiVersion"], kind[1])
+
+
+def _unblocked(owner: dict[str, Any]) -> dict[str, Any]:
+    return {**owner, "blockOwnerDeletion": False} if owner.get("blockOwnerDeletion") else owner
+
+
+def _deletes_dependents(metadata: Manifest) -> bool:
+    return "deletionTimestamp" in metadata and _FOREGROUND in (metadata.get("finalizers") or ())
 
 
 def _may_matter(metadata: Manifest, before: Manifest | None) -> bool:

@@ -52,6 +52,23 @@ async def test_dependents_are_deleted_transitively(cluster: EmbeddedCluster, con
     assert [await exists(cluster, name) for name in ("middle", "bottom", "bystander")] == [False, False, True]
 
 
+@pytest.mark.parametrize("number", [2, 3, 4])
+@pytest.mark.parametrize("propagation", list(Propagation))
+async def test_a_circle_of_owners_is_deleted(
+    cluster: EmbeddedCluster, config_map: Build, number: int, propagation: Propagation
+) -> None:
+    names = [f"member-{index}" for index in range(number)]
+    members = [await create(cluster, config_map, name) for name in names]
+    for index, name in enumerate(names):
+        reference = owner(members[index - 1], controller=True, blockOwnerDeletion=True)
+        patch = {"metadata": {"ownerReferences": [reference]}}
+        await cluster.patch(key(name), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="test"))
+    await cluster.delete(key(names[0]), DeleteOptions(propagation=propagation))
+
+    orphaned = propagation is Propagation.ORPHAN
+    assert [await exists(cluster, name) for name in names] == [False, *[orphaned] * (number - 1)]
+
+
 async def test_a_dependent_stays_while_one_owner_exists(cluster: EmbeddedCluster, config_map: Build) -> None:
     first, second = await create(cluster, config_map, "first"), await create(cluster, config_map, "second")
     await create(cluster, config_map, "child", owner(first), owner(second))
