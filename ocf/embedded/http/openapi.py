@@ -117,9 +117,10 @@ def _schema_name(kind: ServedResource) -> str:
     return known or ".".join([*reversed(kind.group.split(".")), kind.version, kind.kind])
 
 
-def _own(kinds: Iterable[ServedResource]) -> dict[str, Json]:
+def _own(kinds: Iterable[ServedResource], *, version_two: bool = False) -> dict[str, Json]:
     """Return the schemas of the custom kinds."""
-    return dict(entry for kind in kinds if kind.custom for entry in custom_schemas(kind, _schema_name(kind)))
+    custom = [kind for kind in kinds if kind.custom]
+    return dict(entry for kind in custom for entry in custom_schemas(kind, _schema_name(kind), version_two=version_two))
 
 
 def _reachable(names: Iterable[str], own: Mapping[str, Json]) -> Json:
@@ -196,7 +197,7 @@ def document_v2(catalog: Catalog) -> Json:
         catalog: The served resources.
     """
     names = [name for kind in catalog.kinds for name in (_schema_name(kind), f"{_schema_name(kind)}List")]
-    schemas = _reachable(names, _own(catalog.kinds))
+    schemas = _reachable(names, _own(catalog.kinds, version_two=True))
     definitions: Json = json.loads(json.dumps(schemas).replace(_REF, "#/definitions/"))
     return {
         "swagger": "2.0",

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ocf.embedded.http.resource_catalog import ServedResource
 
-__all__ = ["PLACEHOLDER", "custom_paths", "custom_schemas", "described"]
+__all__ = ["PLACEHOLDER", "custom_paths", "custom_schemas", "described", "for_version_two"]
 
 Json = dict[str, Any]
 
@@ -23,6 +23,7 @@ PLACEHOLDER: Final = {
 }
 """Group and version of the recorded kinds, and plural and kind of each."""
 
+_PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 _REF: Final = "#/components/schemas/"
 _KINDS: Final = "x-kubernetes-group-version-kind"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
@@ -62,17 +63,23 @@ _EMBEDDED: Final = {
 }
 
 
-def custom_schemas(kind: ServedResource, name: str) -> Iterator[tuple[str, Json]]:
+def custom_schemas(kind: ServedResource, name: str, *, version_two: bool = False) -> Iterator[tuple[str, Json]]:
     """Yield the schemas of a custom kind and of its list.
 
     Args:
         kind: The kind.
         name: Name of its schema.
+        version_two: Yield the schemas of OpenAPI 2.0. A kind with unknown fields has no properties there, since kubectl
+            would reject all other fields.
     """
     gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
-    schema = described(kind.schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
-    properties = {**schema.get("properties", {}), **_TYPE_OF_OBJECT, "metadata": _METADATA}
-    yield name, {**schema, "properties": properties, _KINDS: [gvk]}
+    declared = kind.schema or {"type": "object", _PRESERVE: True}
+    if version_two and declared.get(_PRESERVE):
+        yield name, {"type": "object", _KINDS: [gvk]}
+    else:
+        schema = for_version_two(declared) if version_two else described(declared)
+        properties = {**schema.get("properties", {}), **_TYPE_OF_OBJECT, "metadata": _METADATA}
+        yield name, {**schema, "properties": properties, _KINDS: [gvk]}
     yield (
         f"{name}List",
         {
@@ -114,11 +121,59 @@ def described(schema: Mapping[str, Any]) -> Json:
             found[name] = described(schema[name])
     if schema.get("x-kubernetes-int-or-string"):
         found.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
-    if schema.get("x-kubernetes-embedded-resource"):
-        required = found.get("required", [])
-        found["required"] = [*required, *(one for one in ("kind", "apiVersion") if one not in required)]
-        found["properties"] = {**found.get("properties", {}), **_EMBEDDED}
+    return {**found, **_of_embedded_resource(found)} if schema.get("x-kubernetes-embedded-resource") else found
+
+
+def _of_embedded_resource(schema: Json) -> Json:
+    required = schema.get("required", [])
+    return {
+        "required": [*required, *(one for one in ("kind", "apiVersion") if one not in required)],
+        "properties": {**schema.get("properties", {}), **_EMBEDDED},
+    }
+
+
+def for_version_two(schema: Mapping[str, Any]) -> Json:
+    """Return a schema for OpenAPI 2.0, without what that or the validation of kubectl does not support.
+
+    Source: `ToStructuralOpenAPIV2` in `k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2`.
+
+    Args:
+        schema: The schema of a definition.
+
+    Example:
+        >>> for_version_two({"type": "object", "nullable": True, "properties": {"size": {"type": "integer"}}})
+        {}
+    """
+    found = {key: value for key, value in schema.items() if key not in _hidden(schema)}
+    if isinstance(found.get("properties"), dict):
+        found["properties"] = {key: for_version_two(value) for key, value in found["properties"].items()}
+    for name in ("items", "additionalProperties"):
+        if isinstance(found.get(name), dict):
+            found[name] = for_version_two(found[name])
+    if "required" in found:
+        found["required"] = _never_null(schema)
+    if schema.get("x-kubernetes-embedded-resource") and not schema.get(_PRESERVE):
+        found |= _of_embedded_resource(found)
     return found
+
+
+def _hidden(schema: Mapping[str, Any]) -> set[str]:
+    """Return the keywords of a schema that OpenAPI 2.0 does not show."""
+    hidden = {"allOf", "anyOf", "default", "not", "nullable", "oneOf"}
+    free, nullable, kind = schema.get(_PRESERVE), schema.get("nullable"), schema.get("type")
+    if free or nullable:
+        hidden |= {"items", "properties"}
+    if nullable or (free and kind == "object") or (kind == "array" and (free or not schema.get("items"))):
+        hidden.add("type")
+    return hidden
+
+
+def _never_null(schema: Mapping[str, Any]) -> list[str]:
+    """Return the required properties that cannot be null."""
+    extra, known = schema.get("additionalProperties"), schema.get("properties") or {}
+    if isinstance(extra, dict) and extra.get("nullable"):
+        return []
+    return [name for name in schema["required"] if not known.get(name, {}).get("nullable")]
 
 
 def custom_paths(kind: ServedResource, recorded: Mapping[str, Json], name: str) -> Iterator[tuple[str, Json]]:

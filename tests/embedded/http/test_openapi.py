@@ -12,11 +12,13 @@ import pytest
 
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import HttpServer
+from ocf.embedded.http.openapi_custom import for_version_two
 from tests.embedded.http.test_exchanges import differing
 
 Client = Callable[..., Awaitable[Any]]
 Kubectl = Callable[..., Awaitable[Any]]
 RECORDED: Final = json.loads(gzip.decompress((Path(__file__).parent / "recorded" / "openapi.json.gz").read_bytes()))
+FREE: Final = "x-kubernetes-preserve-unknown-fields"
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 DELETE: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
@@ -36,6 +38,38 @@ async def test_documents_of_custom_kinds_equal_those_of_a_real_api_server(
     found = await ask("GET", f"/openapi/v3/apis/recorded.example.com/{version}")
     wanted = comparable(json.loads(json.dumps(RECORDED["documents"][version])))
     assert not list(differing(wanted, comparable(found.json), ""))
+
+
+async def test_version_two_of_custom_kinds_equals_that_of_a_real_api_server(
+    ask: Client, cluster: EmbeddedCluster
+) -> None:
+    for definition in RECORDED["definitions"]:
+        await cluster.create(definition, field_manager="test")
+    found = (await ask("GET", "/openapi/v2")).json["definitions"]
+    wanted = RECORDED["version_two"]
+    assert not list(differing(wanted, {name: found.get(name) for name in wanted}, ""))
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        pytest.param({"type": "array", "nullable": True, "items": {"type": "string"}}, {}, id="nullable"),
+        pytest.param(
+            {"required": ["a", "b"], "properties": {"a": {"nullable": True}, "b": {"type": "string"}}},
+            {"required": ["b"], "properties": {"a": {}, "b": {"type": "string"}}},
+            id="required, but nullable",
+        ),
+        pytest.param(
+            {"required": ["a"], "additionalProperties": {"type": "string", "nullable": True}},
+            {"required": [], "additionalProperties": {}},
+            id="nullable entries",
+        ),
+        pytest.param({"type": "array", FREE: True, "items": {}}, {FREE: True}, id="unknown fields in a list"),
+        pytest.param({"type": "object", "not": {"required": ["a"]}, "default": {}}, {"type": "object"}, id="not"),
+    ],
+)
+def test_version_two_leaves_out_what_it_does_not_support(schema: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert for_version_two(schema) == expected
 
 
 def message(data: bytes) -> dict[int, list[Any]]:
@@ -90,7 +124,9 @@ async def test_version_two_is_also_written_as_protobuf(
     size = next(message(entry[2][0]) for entry in fields if entry[1] == [b"size"])
     assert (shop[4], set(properties)) == ([b"A shop."], {"apiVersion", "kind", "metadata", "spec", "status"})
     assert (properties["spec"][19], size[2], size[9]) == ([b"size"], [b"int32"], [struct.pack("<d", 1)])
-    assert message(size[5][0])[2] == [b"3\n"]
+    port = schemas["io.k8s.api.core.v1.ContainerPort"]
+    parts = {entry[1][0].decode(): message(entry[2][0]) for entry in map(message, message(port[25][0])[1])}
+    assert message(parts["protocol"][5][0])[2] == [b'"TCP"\n']
     assert message(shop[31][0])[1] == [b"x-kubernetes-group-version-kind"]
 
 
