@@ -6,7 +6,6 @@ from typing import Final
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     Calculation,
-    Decision,
     History,
     HpaCondition,
     Rule,
@@ -16,9 +15,9 @@ from ocf.autoscaling.algorithm import (
     apply_limits,
     hold,
 )
-from ocf.autoscaling.algorithm.status_builder import rescale_message, rescale_reason
 from ocf.simulation.engine.clock import SECOND, Clock
 from ocf.simulation.engine.explanations import Explained
+from ocf.simulation.engine.known_conditions import KnownConditions, Limited
 from ocf.simulation.engine.moments import Memory, Moment, Subject
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.proposals import Proposal, Proposals
@@ -28,13 +27,7 @@ from ocf.simulation.result import Action, ConditionChange
 __all__ = ["NOTHING", "Controller", "Numbers"]
 
 _NAN: Final = float("nan")
-_ABLE, _ACTIVE, _LIMITED = "AbleToScale", "ScalingActive", "ScalingLimited"
 _UNLIMITED: Final = (Rule.WITHIN_RANGE, False)
-_RESCALED: Final = "SucceededRescale"
-
-_Limited = tuple[Rule, bool]
-"""The rule of the limits, and whether it changed the number."""
-
 
 Numbers = tuple[float, int, int, int]
 """The numbers of a sync: current value over target value of the metric that decided (NaN if none did), the replicas
@@ -56,10 +49,12 @@ class Controller:
         pipeline: The metrics pipeline, with the pods.
         clock: The clock.
         replicas: `spec.replicas` at the start.
+        memory: What a controller carried before; without it, the controller has just started.
         full: Whether every sync runs `decide`.
 
     Attributes:
         replicas: `spec.replicas`.
+        known: The conditions that full syncs have set; those of another controller of the same HPA serve as well.
         actions: The scaling actions so far.
         changes: The changes of conditions so far.
     """
@@ -72,6 +67,7 @@ class Controller:
         *,
         clock: Clock,
         replicas: int,
+        memory: Memory | None = None,
         full: bool = False,
     ) -> None:
         self._subject = Subject(
@@ -85,17 +81,17 @@ class Controller:
         self._choose = Proposals(autoscaler, settings, pipeline, clock).chooser()
         self._behavior = autoscaler.behavior
         self._windows = Windows(autoscaler, settings)
-        self._begun = False
-        self._history = History()
-        self._desired = replicas
-        self._conditions = {each.type: each for each in _initial_conditions(autoscaler, settings, replicas)}
+        memory = memory or _initial_memory(autoscaler, settings, replicas)
+        self._begun = memory.recommendations is not None
+        for at, count in memory.recommendations or ():
+            self._windows.add(at, count)
+        self._history = History(scale_ups=memory.scale_ups, scale_downs=memory.scale_downs)
+        self._desired = memory.desired
+        self._conditions = {each.type: each for each in memory.conditions}
         # What the last sync showed, if it found nothing to limit.
         self._steady: tuple[Rule | None, int] | None = None
         self._repeated: dict[tuple[Rule | None, int], tuple[HpaCondition, ...]] = {}
-        self._names: dict[int, str] = {}
-        self._active: dict[int, HpaCondition] = {}
-        self._able: dict[Rule | None, HpaCondition] = {}
-        self._limited: dict[_Limited, HpaCondition] = {}
+        self.known = KnownConditions()
         self.replicas = replicas
         self.actions: list[Action] = []
         self.changes: list[ConditionChange] = []
@@ -118,6 +114,16 @@ class Controller:
                     return numbers
         return self._decide(now)
 
+    def memory(self) -> Memory:
+        """Return what another controller needs to continue."""
+        return Memory(
+            conditions=tuple(self._conditions.values()),
+            desired=self._desired,
+            recommendations=self._windows.recommendations() if self._begun else None,
+            scale_ups=self._history.scale_ups,
+            scale_downs=self._history.scale_downs,
+        )
+
     def _scale_to(self, current: int, found: Proposal, now: int) -> Numbers | None:
         """Stabilize and limit a proposal as `normalize` does; return None where the conditions are not known."""
         wanted, ratio, rule, chosen = found
@@ -136,11 +142,14 @@ class Controller:
                 self._windows.add(now, wanted)
                 return ratio, wanted, held, held
         desired, limited = (held, _UNLIMITED) if held == current else self._limit(current, held, now)
-        shown = self._outcome(chosen, stabilized, limited, current, desired)
+        rescaled = desired != current
+        if rescaled and self._zero:
+            return None
+        shown = self.known.of(chosen, stabilized, limited, rescaled_to=desired if rescaled else None)
         if shown is None:
             return None
-        if desired != current:
-            reason = rescale_reason(self._names[chosen], wanted, current)
+        if rescaled:
+            reason = self.known.reason(chosen, wanted, current)
             self._act(self._moment(now), desired, reason=reason, rule=limited[0] if limited[1] else stabilized or rule)
             self._history = self._history.with_rescale(desired - current, self._behavior, self._subject.clock.at(now))
         self._windows.add(now, wanted)
@@ -150,18 +159,7 @@ class Controller:
             self._repeated[stabilized, chosen] = shown
         return ratio, wanted, held, desired
 
-    def _outcome(
-        self, chosen: int, stabilized: Rule | None, limited: _Limited, current: int, desired: int
-    ) -> tuple[HpaCondition, ...] | None:
-        """Return the conditions that an outcome sets; None if no full sync has set them yet."""
-        active, limit, able = self._active.get(chosen), self._limited.get(limited), self._able.get(stabilized)
-        if desired != current:
-            if self._zero:
-                return None
-            able = HpaCondition(_ABLE, "True", _RESCALED, rescale_message(desired))
-        return None if active is None or limit is None or able is None else (able, active, limit)
-
-    def _limit(self, current: int, held: int, now: int) -> tuple[int, _Limited]:
+    def _limit(self, current: int, held: int, now: int) -> tuple[int, Limited]:
         autoscaler, behavior = self._subject.autoscaler, self._behavior
         minimum, maximum = autoscaler.minimum, autoscaler.maximum
         if behavior is None:
@@ -195,24 +193,12 @@ class Controller:
         self._show(decision.status.conditions, now)
         self._conditions = {each.type: each for each in decision.status.conditions}
         self._steady = None
-        self._learn(decision)
+        self.known.learn(decision)
         self._desired = decision.status.desired_replicas
         if pending is not None:
             self._act(moment, decision.desired, reason=pending.reason, rule=trace.decided_by)
         wanted, held = (-1, -1) if step is None else (step.wanted, step.replicas)
         return _ratio_of(trace), wanted, held, decision.desired
-
-    def _learn(self, decision: Decision) -> None:
-        """Keep the conditions that the same outcome sets again."""
-        trace, conditions = decision.trace, self._conditions
-        found, step, limit = trace.combination, trace.stabilization, trace.limit
-        if found is None or found.chosen is None or step is None or limit is None or trace.raised_to_minimum:
-            return
-        self._names[found.chosen] = found.name
-        self._active[found.chosen] = conditions[_ACTIVE]
-        self._limited[limit.rule, limit.replicas != limit.wanted] = conditions[_LIMITED]
-        if not decision.rescale:
-            self._able[step.rule] = conditions[_ABLE]
 
     def _show(self, conditions: Iterable[HpaCondition], now: int) -> None:
         """Set conditions, and note those whose status or reason changes."""
@@ -249,13 +235,7 @@ class Controller:
             terminating=tuple([pod.seen for pod in pods.terminating.values()]),
             scrape=pipeline.scrape,
             outage=pipeline.is_down(now),
-            memory=Memory(
-                conditions=tuple(self._conditions.values()),
-                desired=self._desired,
-                recommendations=self._windows.recommendations() if self._begun else None,
-                scale_ups=self._history.scale_ups,
-                scale_downs=self._history.scale_downs,
-            ),
+            memory=self.memory(),
         )
 
 
@@ -264,10 +244,10 @@ def _ratio_of(trace: Trace) -> float:
     return chosen.result.ratio if chosen is not None and isinstance(chosen.result, Calculation) else _NAN
 
 
-def _initial_conditions(autoscaler: Autoscaler, settings: Settings, replicas: int) -> tuple[HpaCondition, ...]:
-    """Return the conditions at the start: without replicas, the controller scaled to zero, if it may."""
-    features = settings.features
+def _initial_memory(autoscaler: Autoscaler, settings: Settings, replicas: int) -> Memory:
+    """Return the memory at the start: without replicas, the controller scaled to zero, if it may."""
+    features, conditions = settings.features, ()
     if replicas == autoscaler.minimum == 0 and features.remembered_zero and features.scale_to_zero:
         message = "the HPA controller scaled the workload to zero"
-        return (HpaCondition("ScaledToZero", "True", "ScaledToZero", message),)
-    return ()
+        conditions = (HpaCondition("ScaledToZero", "True", "ScaledToZero", message),)
+    return Memory(conditions=conditions, desired=replicas, recommendations=None, scale_ups=(), scale_downs=())

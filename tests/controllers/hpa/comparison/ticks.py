@@ -197,6 +197,11 @@ def message_of(message: str) -> str:
 
 async def replay(tick: Tick, ours: OurController) -> Verdict:
     """Return our output for a recorded tick."""
+    return ours.decide(await observe(tick), tick.at)
+
+
+async def observe(tick: Tick) -> HpaSnapshot:
+    """Return everything that our controller reads in a recorded tick."""
     cluster = EmbeddedCluster(namespaces=(tick.hpa["metadata"]["namespace"],))
     for pod in tick.pods:
         await _stored(cluster, pod)
@@ -204,7 +209,7 @@ async def replay(tick: Tick, ours: OurController) -> Verdict:
     observer = SnapshotReader(
         cluster, answers, scales=answers, selectors=tick.selectors, settings=SETTINGS, max_age=timedelta()
     )
-    return ours.decide(await observer.observe(tick.hpa), tick.at)
+    return await observer.observe(tick.hpa)
 
 
 async def _stored(cluster: EmbeddedCluster, pod: Manifest) -> None:
