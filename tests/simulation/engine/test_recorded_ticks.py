@@ -41,7 +41,7 @@ Known = dict[str, KnownConditions]
 
 
 class Recorded(NamedTuple):
-    """A tick: its scenario and position, its time, the spec of the HPA, what the controller read, and the replicas afterwards."""
+    """A tick: scenario and position, time, spec of the HPA, what the controller read, and the replicas afterwards."""
 
     place: tuple[str, int]
     now: datetime
