@@ -246,7 +246,8 @@ def _ratio_of(trace: Trace) -> float:
 
 def _initial_memory(autoscaler: Autoscaler, settings: Settings, replicas: int) -> Memory:
     """Return the memory at the start: without replicas, the controller scaled to zero, if it may."""
-    features, conditions = settings.features, ()
+    features = settings.features
+    conditions: tuple[HpaCondition, ...] = ()
     if replicas == autoscaler.minimum == 0 and features.remembered_zero and features.scale_to_zero:
         message = "the HPA controller scaled the workload to zero"
         conditions = (HpaCondition("ScaledToZero", "True", "ScaledToZero", message),)
