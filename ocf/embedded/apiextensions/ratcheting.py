@@ -47,8 +47,9 @@ def custom_update_problems(
     whole = _Pair(live, manifest, schema)
     if subresource == "status":
         below = _properties(schema).get("status")
-        checked = below is not None and "status" in manifest
-        faults = value_faults(manifest["status"], below, path="status", name="") if checked else []
+        faults = []
+        if below is not None and "status" in manifest:
+            faults = value_faults(manifest["status"], below, path="status", name="")
         steps: tuple[str | int, ...] = ("status",)
     else:
         faults, steps = value_faults(manifest, schema), ()
