@@ -50,7 +50,7 @@ def simulate(  # noqa: PLR0913 (each is an option of the command line)
     init: Annotated[
         bool, typer.Option("--init", help="Print a scenario for the HPA in the manifests, or for --name in a cluster.")
     ] = False,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="With --init: name of the HPA.")] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="With --init: name of the HPA.")] = None,
     namespace: Annotated[
         str | None, typer.Option("--namespace", "-n", metavar="NAME", help="With --init: namespace of the HPA.")
     ] = None,

@@ -73,6 +73,8 @@ def test_the_promised_limits_are_stated(quick_figures: Figures) -> None:
         "nodegroups.drain": 2_000_000_000,
         "nodegroup-controller.reconcile": 2_000,
         "nodegroup-controller.requests": 0,
+        "simulation.weeks": 2_000_000_000,
+        "simulation.day": 60_000_000,
     }
 
 

@@ -28,6 +28,8 @@ __all__ = [
 # Without a `behavior`, an entry exactly as old as the window still counts.
 _JUST: Final = timedelta(microseconds=1)
 _SYNCS_OF_HORIZON: Final = 20
+# A rescale may be one of many small ones that policies allow, so what follows is looked at as well.
+_RESCALES_OF_HORIZON: Final = 100
 LATEST: Final = datetime.max.replace(tzinfo=UTC)
 """The latest instant there is."""
 
@@ -56,7 +58,8 @@ def first_release(
         direction: 1 for more replicas than now, -1 for fewer, 0 for either.
 
     Returns:
-        The sync; None if there is none within twice the longest window or period, or if the replicas are not known.
+        The sync; None if the replicas are not known, or if there is none within twice the longest window or period
+        after this sync and after each of the next hundred rescales.
     """
     current = decision.trace.current
     if current is None:
@@ -103,15 +106,20 @@ def next_syncs(decision: Decision, settings: Settings, then: Snapshot) -> Iterat
         then: The snapshot that the later syncs use.
 
     Yields:
-        Decisions, until nothing changes any more, or until twice the longest window or period has passed.
+        Decisions, until nothing changes any more, or until twice the longest window or period has passed since this
+        sync and since each of the first hundred rescales.
     """
     start, period = decision.trace.now, settings.sync_period
-    horizon = expiry(start, _horizon(then.autoscaler, settings))
+    length, rescales = _horizon(then.autoscaler, settings), 0
+    horizon = expiry(start, length)
     at = expiry(start, period)
     state: tuple[int | None, int] = (None, decision.desired)
     while at <= horizon:
         decision = _following(decision, then, settings, at)
         yield decision
+        if decision.rescale and rescales < _RESCALES_OF_HORIZON:
+            rescales += 1
+            horizon = expiry(at, length)
         before, state = state, (_wanted(decision), decision.desired)
         following = expiry(at, period)
         if state == before:

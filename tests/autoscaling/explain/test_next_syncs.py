@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ocf.autoscaling.algorithm import (
@@ -123,6 +123,11 @@ def test_the_first_release_is_the_first_sync_with_another_result(snapshot: Snaps
 
 
 @given(snapshot=snapshots(), history=HISTORIES)
+@example(
+    # One replica less per minute, after this sync has added seven.
+    snapshot=seen(web(behavior=Behavior(rules(("Pods", 50, 15)), rules(("Pods", 1, 60)))), wanted=9, current=2),
+    history=History(),
+)
 def test_the_release_of_a_blocker_is_the_first_sync_that_obeys_the_value(snapshot: Snapshot, history: History) -> None:
     """This sync counts with what it measured; the value that a blocker is about holds from the next one on."""
     explanation = explain(snapshot, history, settings=SHORT, now=NOON)
