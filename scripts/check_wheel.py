@@ -118,8 +118,9 @@ def _runs(page: Page, python: Path, folder: Path) -> bool:
         (folder / "test_page.py").write_text(page.code.replace(PLUGIN, ""), encoding="utf-8")
         commands = [["-m", "pytest", "-q", "--ocf-update-goldens"], ["-m", "pytest", "-q", "-W", "error"]]
     else:
+        # Imported, so that a program of the page is not started: its section runs it with arguments and beside others.
         (folder / "page.py").write_text(page.code, encoding="utf-8")
-        commands = [["page.py"]]
+        commands = [["-c", "import page"]]
     for command in commands:
         done = subprocess.run(  # noqa: S603 (our own)
             [str(python), *command], cwd=folder, capture_output=True, text=True, check=False
