@@ -172,7 +172,8 @@ def _operation(kind: ServedResource, verb: str) -> Json:
     parameters = [_parameter(name) for name in (*names, *(["force"] if verb == "patch" else []))]
     schema = {"$ref": _REF + _schema_name(kind) + ("List" if verb == "list" else "")}
     found: Json = {
-        "parameters": parameters,
+        # A Go client reads an empty list as present and writes it as absent.
+        **({"parameters": parameters} if parameters else {}),
         "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": schema}}}},
         "x-kubernetes-action": _METHODS[verb][1],
         _KINDS: gvk,

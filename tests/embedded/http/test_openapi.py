@@ -140,3 +140,13 @@ async def test_kubectl_explains_a_custom_kind(kubectl: Kubectl, cluster: Embedde
     shown = (await kubectl("explain", "shops", version)).out
     assert "Standard object's metadata" in shown
     assert "APIVersion defines the versioned schema" in shown
+
+
+async def test_operations_without_parameters_have_no_empty_list_of_them(ask: Client) -> None:
+    """A Go client that reads a document and writes it again loses an empty list."""
+    paths = (await ask("GET", "/openapi/v3/apis/apps/v1")).json["paths"]
+    lists = [
+        operation["parameters"] for path in paths.values() for operation in path.values() if "parameters" in operation
+    ]
+    assert lists
+    assert all(lists)
