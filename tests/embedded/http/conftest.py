@@ -1,12 +1,9 @@
 """Fixtures: a served cluster, a plain HTTP client for it, and kubectl."""
 
-import asyncio
 import io
 import json
-import os
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +17,7 @@ import yaml
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.embedded.http import HttpServer, serving, write_kubeconfig
 from ocf.testing.envtest import ControlPlane, Program, Programs
+from tests.kubectl import Kubectl
 
 
 @dataclass(frozen=True)
@@ -106,43 +104,9 @@ async def either(request: pytest.FixtureRequest) -> AsyncIterator[Either]:
             yield Either(Client(plane.url, session), f"/api/v1/namespaces/{namespace}")
 
 
-@dataclass(frozen=True)
-class Done:
-    """Exit code and output of kubectl."""
-
-    code: int
-    out: str
-    err: str
-
-
-Kubectl = Callable[..., Awaitable[Done]]
-
-
 @pytest.fixture
 def kubectl(envtest_programs: Programs, server: HttpServer, tmp_path: Path) -> Kubectl:
-    """Return a function that runs kubectl, to its end or until it has printed some lines."""
+    """Return kubectl for the served cluster."""
     kubeconfig = tmp_path / "kubeconfig"
     write_kubeconfig(server.kubeconfig(), kubeconfig)
-    program = envtest_programs.path(Program.KUBECTL)
-    environ = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(tmp_path), "KUBECACHEDIR": str(tmp_path / "c")}
-
-    async def run(*arguments: str, stdin: str = "", code: int | None = 0, lines: int = 0) -> Done:
-        process = await asyncio.create_subprocess_exec(
-            program,
-            *arguments,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environ,
-        )
-        assert process.stdout is not None
-        printed = b"".join([await process.stdout.readline() for _ in range(lines)])
-        if lines:
-            with suppress(ProcessLookupError):
-                process.kill()
-        out, err = await process.communicate(stdin.encode())
-        done = Done(process.returncode or 0, (printed + out).decode(), err.decode())
-        assert code is None or done.code == code, f"kubectl {' '.join(arguments)}: {done}"
-        return done
-
-    return run
+    return Kubectl(envtest_programs.path(Program.KUBECTL), kubeconfig, tmp_path)

@@ -14,7 +14,7 @@ from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import HttpServer, serving, write_kubeconfig
 from ocf.errors import ConfigError
 from ocf.objects import ObjectKey
-from tests.embedded.http.conftest import Kubectl
+from tests.kubectl import Kubectl
 
 DEFAULT = ObjectKey("v1", "Namespace", "default")
 
@@ -34,9 +34,8 @@ async def test_our_client_reads(server: HttpServer, tmp_path: Path) -> None:
 
 async def test_kubectl_reads_and_watches(kubectl: Kubectl) -> None:
     assert (await kubectl("get", "namespace", "default", "-o", "name")).out == "namespace/default\n"
-    assert (await kubectl("get", "namespaces", "--watch", "-o", "name", lines=1, code=None)).out.startswith(
-        "namespace/"
-    )
+    async with kubectl.printing("get", "namespaces", "--watch", "-o", "name") as next_line:
+        assert (await next_line()).startswith("namespace/")
 
 
 async def test_a_client_without_the_authority_refuses_the_certificate(server: HttpServer) -> None:
