@@ -61,7 +61,7 @@ def custom_update_problems(
 
 
 def _is_unchanged(pair: _Pair, place: tuple[str | int, ...]) -> bool:
-    """Whether a value on the way to a place, or at it, equals its previous value."""
+    """Return whether a value on the way to a place, or at it, equals its previous value."""
     return any(equal_json(each.before, each.after) for each in _pairs(pair, place))
 
 
