@@ -86,6 +86,11 @@ class OcfError(Exception):
 class ConfigError(OcfError):
     """Wrong code, manifest or setting; a retry fails until the user fixes it."""
 
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The message, or the messages of several problems that each stand in a line of their own."""
+        return (str(self),)
+
 
 class BuildError(ConfigError):
     r"""The settings of a builder are invalid.

@@ -8,9 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
+from errno import ENOSPC
 from typing import Any, Final
 
 import typer
+
+from ocf.errors import ConfigError
 
 __all__ = ["FAILED", "Output", "as_json", "exit_on_error", "grid", "print_error", "value_text"]
 
@@ -31,7 +34,7 @@ class Output(StrEnum):
 
 @contextmanager
 def exit_on_error(*, traceback: bool) -> Iterator[None]:
-    """Print any error as one line, and exit with status 2.
+    """Print any error, in one line for each of its problems, and exit with status 2.
 
     Args:
         traceback: Raise the error instead, so that Python prints the traceback.
@@ -52,14 +55,24 @@ def exit_on_error(*, traceback: bool) -> Iterator[None]:
 
 
 def print_error(error: Exception) -> None:
-    """Print an error as one line to the standard error.
+    """Print an error to the standard error: one line, or one for each problem of a file.
 
     Args:
         error: The error.
     """
+    for message in _messages(error):
+        typer.secho(f"error: {message}", fg=typer.colors.RED, err=True)
+
+
+def _messages(error: Exception) -> Sequence[str]:
     from ocf.cli.component_loader import one_line
 
-    typer.secho(f"error: {one_line(error)}", fg=typer.colors.RED, err=True)
+    several = error.messages if isinstance(error, ConfigError) else ()
+    if len(several) > 1:
+        return [" ".join(each.split()) for each in several]
+    if isinstance(error, OSError) and error.errno == ENOSPC and error.filename is None:
+        return [f"the output cannot be written: {error.strerror}"]
+    return [one_line(error)]
 
 
 def as_json(value: Any) -> str:

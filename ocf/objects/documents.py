@@ -37,7 +37,7 @@ def load_document(text: str) -> Manifest:
     """
     documents = tuple(_load(text, _SUBJECT))
     if len(documents) != 1:
-        raise _refusal(_SUBJECT, f"exactly one is expected, not {len(documents)}")
+        raise _refusal(_SUBJECT, f"the text holds {len(documents)} documents, exactly one is expected")
     return documents[0]
 
 

@@ -42,4 +42,9 @@ class InputError(ConfigError):
 
     def __init__(self, problems: Iterable[InputProblem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(map(str, self.problems)))
+        super().__init__("\n".join(self.messages))
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The message of each problem."""
+        return tuple(map(str, self.problems))

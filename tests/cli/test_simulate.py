@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any, Final
 
@@ -172,6 +173,31 @@ def test_errors_have_status_2_and_write_nothing(arguments: list[str], message: s
     assert done.exit_code == 2
     assert message in done.stderr
     assert not Path("report.html").exists()
+
+
+def test_each_problem_of_a_file_has_a_line() -> None:
+    Path("web.yaml").write_text("hpa: hpa.yaml\nworkload: {capacity: -1}\nload: {type: Stedy}\n")
+    lines = simulated("web.yaml").stderr.splitlines()
+    assert lines[0] == "error: web.yaml:2: workload.capacity: must be greater than 0, got -1"
+    assert lines[1].startswith("error: web.yaml:3: load.type: ")
+    assert len(lines) == 2
+
+
+def test_an_hpa_in_place_of_a_scenario_is_one_problem() -> None:
+    Path("web.yaml").write_text(HPA)
+    assert simulated("web.yaml").stderr == (
+        "error: web.yaml:2: kind: must be 'Scenario', got 'HorizontalPodAutoscaler':"
+        " `ocf simulate --init` writes a scenario for it\n"
+    )
+
+
+def test_an_output_to_a_full_disk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(simulate_run, "print_summary", full)
+    done = simulated("web.yaml", "--no-report")
+    assert (done.exit_code, done.stderr) == (2, "error: the output cannot be written: No space left on device\n")
 
 
 def test_options_are_checked_before_anything_is_simulated(monkeypatch: pytest.MonkeyPatch) -> None:

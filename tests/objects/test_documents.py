@@ -51,9 +51,11 @@ class TestLoadDocument:
     @pytest.mark.parametrize(
         ("text", "problem"),
         [
-            pytest.param("", "document: exactly one is expected, not 0", id="nothing"),
-            pytest.param("# nothing\n---\n", "document: exactly one is expected, not 0", id="empty"),
-            pytest.param("a: 1\n---\nb: 1", "document: exactly one is expected, not 2", id="two"),
+            pytest.param("", "document: the text holds 0 documents, exactly one is expected", id="nothing"),
+            pytest.param(
+                "# nothing\n---\n", "document: the text holds 0 documents, exactly one is expected", id="empty"
+            ),
+            pytest.param("a: 1\n---\nb: 1", "document: the text holds 2 documents, exactly one is expected", id="two"),
             pytest.param("- a: 1", "document: a map with keys is expected, not a list", id="list"),
             pytest.param("text", "document: a map with keys is expected, not a str", id="text"),
             pytest.param("a: 1\na: 2", "document: line 2: the key a is given twice", id="unreadable"),

@@ -9,7 +9,7 @@ from ocf.objects import format_path, get_field
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.files import JsonLoad, Row
 from ocf.simulation.load.json_lines import line_of
-from ocf.simulation.load.text_files import bounded_lines, open_text, read_bounded
+from ocf.simulation.load.text_files import BY_LINES, bounded_lines, open_text, read_bounded
 
 __all__ = ["json_rows", "line_of_entry", "parse_json"]
 
@@ -30,7 +30,7 @@ def json_rows(file: Path, load: JsonLoad) -> Iterator[Row]:
     if str(file).endswith(_LINES):
         yield from _line_rows(file, load)
         return
-    text = read_bounded(file)
+    text = read_bounded(file, BY_LINES)
     content = parse_json(text, str(file))
     path = tuple(load.items.split(".")) if load.items else ()
     entries = get_field(content, path) if path else content
@@ -56,7 +56,7 @@ def line_of_entry(file: Path, load: JsonLoad, number: int) -> int:
     """
     if str(file).endswith(_LINES):
         return number
-    return line_of(read_bounded(file), (*(load.items.split(".") if load.items else ()), number))
+    return line_of(read_bounded(file, BY_LINES), (*(load.items.split(".") if load.items else ()), number))
 
 
 def _line_rows(file: Path, load: JsonLoad) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.files import PrometheusLoad, Row
 from ocf.simulation.load.json_lines import line_of
 from ocf.simulation.load.json_rows import parse_json
-from ocf.simulation.load.text_files import read_bounded
+from ocf.simulation.load.text_files import BY_LINES, read_bounded
 from ocf.simulation.load.timestamps import parse_value
 
 __all__ = ["prometheus_rows"]
@@ -51,7 +51,7 @@ class _Answer:
 
     def __init__(self, file: Path) -> None:
         self._file = str(file)
-        self._text = read_bounded(file)
+        self._text = read_bounded(file, BY_LINES)
         content = parse_json(self._text, self._file)
         status = get_field(content, ("status",))
         if status != "success":

@@ -13,9 +13,9 @@ from ocf.schema.kubernetes import FeatureGates
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.text_files import read_bounded
 
-__all__ = ["checked_hpa", "hpa_of_file", "text_problems"]
+__all__ = ["HPA_KIND", "checked_hpa", "hpa_of_file", "text_problems"]
 
-_KIND: Final = "HorizontalPodAutoscaler"
+HPA_KIND: Final = "HorizontalPodAutoscaler"
 
 
 def checked_hpa(manifest: Manifest, gates: FeatureGates) -> tuple[Manifest, list[FieldProblem]]:
@@ -26,8 +26,8 @@ def checked_hpa(manifest: Manifest, gates: FeatureGates) -> tuple[Manifest, list
         gates: The feature gates of the API server.
     """
     kind = manifest.get("kind")
-    if kind != _KIND:
-        return manifest, [FieldProblem("kind", f"must be {_KIND}, got {kind!r}")]
+    if kind != HPA_KIND:
+        return manifest, [FieldProblem("kind", f"must be {HPA_KIND}, got {kind!r}")]
     try:
         decoded = read_hpa({name: part for name, part in manifest.items() if name != "status"}, gates=gates)
     except ManifestError as error:
@@ -51,10 +51,12 @@ def hpa_of_file(file: Path, gates: FeatureGates) -> Manifest:
         documents = load_documents(text)
     except ManifestError as error:
         raise InputError(text_problems(error, str(file))) from None
-    found = [at for at, each in enumerate(documents) if each.get("kind") == _KIND]
+    found = [at for at, each in enumerate(documents) if each.get("kind") == HPA_KIND]
     if len(found) != 1:
         kinds = ", ".join(str(each.get("kind")) for each in documents) or "nothing"
-        raise InputError([InputProblem(str(file), f"must hold one {_KIND}, and holds {len(found)}; it holds: {kinds}")])
+        raise InputError(
+            [InputProblem(str(file), f"must hold one {HPA_KIND}, and holds {len(found)}; it holds: {kinds}")]
+        )
     hpa, problems = checked_hpa(documents[found[0]], gates)
     if problems:
         raise InputError(_placed(problems, file, text, found[0]))

@@ -16,7 +16,7 @@ from ocf.simulation.load import FileLoad
 from ocf.simulation.load.text_files import read_bounded
 from ocf.simulation.model_problems import model_problems, written_path
 from ocf.simulation.recording import is_recording
-from ocf.simulation.scenario.autoscaler_file import checked_hpa, hpa_of_file, text_problems
+from ocf.simulation.scenario.autoscaler_file import HPA_KIND, checked_hpa, hpa_of_file, text_problems
 from ocf.simulation.scenario.checks import contradictions, missing_inputs
 from ocf.simulation.scenario.recorded import recorded_scenario
 from ocf.simulation.scenario.scenario import Scenario
@@ -85,6 +85,9 @@ class _Reader:
 
     def read(self) -> Scenario:
         """Return the scenario."""
+        if self._manifest.get("kind") == HPA_KIND:
+            detail = f"must be 'Scenario', got {HPA_KIND!r}: `ocf simulate --init` writes a scenario for it"
+            raise InputError([self._placed(FieldProblem("kind", detail))])
         try:
             scenario = Scenario.model_validate(self._manifest, by_alias=True, by_name=False)
         except ValidationError as error:

@@ -192,7 +192,11 @@ def test_the_total_of_a_step_before_a_gap_is_that_of_a_usual_step(tmp_path: Path
             "0,5\n15", {}, "load.csv:2: a row has fewer columns than the others: column 2 is missing", id="short row"
         ),
         pytest.param('0,5\n"15,5', {}, "invalid CSV: unexpected end of data", id="open quote"),
-        pytest.param(b"0,5\n\xff,5", {}, "load.csv: must be a text in UTF-8", id="no text"),
+        pytest.param(b"0,5\n\xff,5", {}, "load.csv:2: must be a text in UTF-8, got the byte 0xff", id="no text"),
+        pytest.param(b"# \xc3\xa4\n" * 20_000 + b"\xe4", {}, "load.csv:20001: must be a text in UTF-8", id="late byte"),
+        pytest.param(
+            b"0,5\n15,\xc3", {}, "load.csv:2: must be a text in UTF-8, got the byte 0xc3", id="half character"
+        ),
         pytest.param(
             "0,5\n15,5", {"from": "2026-01-01T00:00:00Z"}, "`from` is an instant, and the times", id="instant"
         ),
@@ -216,11 +220,13 @@ def test_an_invalid_file_is_rejected(
         pytest.param("/dev/zero", "/dev/zero: must be a file, not a folder, a pipe or a device", id="device"),
         pytest.param("text.gz", "text.gz: must be a gzip file", id="not compressed"),
         pytest.param("half.gz", "half.gz: must be a gzip file", id="truncated"),
+        pytest.param("latin.gz", "latin.gz:3: must be a text in UTF-8, got the byte 0xe4", id="other encoding"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_an_error(name: str, problem: str, tmp_path: Path) -> None:
     written(tmp_path, HEADED, "text.gz")
     written(tmp_path, gzip.compress(HEADED.encode() * 100)[:40], "half.gz")
+    written(tmp_path, gzip.compress(b"a\nb\n\xe4"), "latin.gz")
 
     assert problem in problem_of(tmp_path, lambda: series(tmp_path, {"type": "Csv", "path": name}))
 

@@ -356,7 +356,7 @@ def test_the_release_decides_on_the_validation(tmp_path: Path) -> None:
         pytest.param("missing.yaml", "cannot be read: No such file or directory", id="missing"),
         pytest.param("folder", "must be a file, not a folder", id="folder"),
         pytest.param("binary.yaml", "must be a text in UTF-8", id="no text"),
-        pytest.param("bomb.yaml.gz", "longer than 1 MiB", id="large"),
+        pytest.param("bomb.yaml.gz", "bomb.yaml.gz: longer than 1 MiB: is it another file?", id="large"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_an_error(
