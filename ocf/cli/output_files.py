@@ -20,14 +20,17 @@ def check_folder(path: Path, option: str) -> None:
         option: The option that names it.
 
     Raises:
-        ConfigError: If the folder does not exist, or the file is a folder.
+        ConfigError: If the folder does not exist or cannot be searched, or the file is a folder.
     """
     from ocf.errors import ConfigError
 
-    if not path.parent.is_dir():
-        raise ConfigError(f"{option}: the folder {path.parent} does not exist")
-    if path.is_dir():
-        raise ConfigError(f"{option}: {path} is a folder; write the name of a file")
+    try:
+        if not path.parent.is_dir():
+            raise ConfigError(f"{option}: the folder {path.parent} does not exist")
+        if path.is_dir():
+            raise ConfigError(f"{option}: {path} is a folder; write the name of a file")
+    except OSError as error:
+        raise ConfigError(f"{option}: {path} cannot be written: {error.strerror or error}") from None
 
 
 def write_file(path: Path, parts: Iterable[str], option: str) -> None:

@@ -46,6 +46,15 @@ def test_a_full_disk_leaves_no_half_file(tmp_path: Path, existing: bool) -> None
     assert [each.read_text() for each in tmp_path.iterdir()] == (["before"] if existing else [])
 
 
+def test_a_folder_that_cannot_be_searched_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "is_dir", forbidden)
+    with pytest.raises(ConfigError, match=r"^--report: page.html cannot be written: Permission denied$"):
+        check_folder(Path("page.html"), "--report")
+
+
 def test_an_interrupt_leaves_no_half_file(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         write_file(tmp_path / "page.html", interrupted(), "--report")

@@ -121,7 +121,7 @@ class _Reader:
 
     def _missing_files(self, scenario: Scenario) -> Iterator[FieldProblem]:
         for position, load in enumerate(scenario.load):
-            if isinstance(load, FileLoad) and not (self._directory / load.path).exists():
+            if isinstance(load, FileLoad) and _is_missing(self._directory / load.path):
                 path = written_path(("load", position, "path"), self._manifest)
                 yield FieldProblem(format_path(path), f"there is no file {self._directory / load.path}")
 
@@ -129,6 +129,13 @@ class _Reader:
         root = YamlNode.root(self._text)
         line = None if root is None else root.descend(split_path(problem.path)).line
         return InputProblem(self._file, problem.detail, line, problem.path)
+
+
+def _is_missing(file: Path) -> bool:
+    try:
+        return not file.exists()
+    except OSError:
+        return False  # reading the file reports the error
 
 
 def _gates(scenario: Scenario) -> FeatureGates:

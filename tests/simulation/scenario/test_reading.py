@@ -1,6 +1,7 @@
 """Scenarios from files."""
 
 import gzip
+from errno import EACCES
 from pathlib import Path
 from textwrap import dedent
 from typing import Final
@@ -369,3 +370,16 @@ def test_a_file_that_cannot_be_read_is_an_error(
 
     with pytest.raises(InputError, match=problem):
         read_scenario(tmp_path / name)
+
+
+def test_a_load_in_a_folder_that_cannot_be_searched_is_not_reported_as_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(path: Path) -> bool:
+        raise PermissionError(EACCES, "Permission denied", str(path))
+
+    with_hpa(tmp_path, HPA)
+    monkeypatch.setattr(Path, "exists", forbidden)
+
+    text = replaced("  type: Steady\n  rate: 40", "  type: Csv\n  path: closed/load.csv")
+    assert parse_scenario(text, directory=tmp_path).load
