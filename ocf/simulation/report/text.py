@@ -1,6 +1,9 @@
 """The summary of a run as plain text, 80 columns wide, with a small chart."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain, pairwise
+from operator import mul, sub
 from typing import Final
 
 from ocf.simulation.measures import MEASURES, duration_text, number_text, value_text
@@ -95,13 +98,14 @@ def _cell(ready: float, demand: float) -> str:
 
 def _means(result: SimulationResult, values: Sequence[float]) -> list[float]:
     """Return the mean over time of a step function in each of equal parts of the run."""
-    part = result.duration / _WIDTH
-    sums = [0.0] * _WIDTH
-    times = result.columns.time
-    for row, value in enumerate(values):
-        begin, end = times[row], times[row + 1] if row + 1 < len(times) else result.duration
-        first, last = min(_WIDTH - 1, int(begin / part)), min(_WIDTH - 1, int(end / part))
-        for number in range(first, last + 1):
-            inside = min(end, (number + 1) * part) - max(begin, number * part)
-            sums[number] += value * max(0.0, inside)
-    return [each / part for each in sums]
+    times, part = result.columns.time, result.duration / _WIDTH
+    lengths = map(sub, chain(times[1:], [result.duration]), times)
+    # The sum from the start to each row, so that a part needs only the rows at its ends.
+    sums = list(accumulate(map(mul, values, lengths), initial=0.0))
+
+    def until(time: float) -> float:
+        row = bisect_right(times, time) - 1
+        return sums[row] + values[row] * (time - times[row])
+
+    ends = [until(number * part) for number in range(_WIDTH)] if times else [0.0] * _WIDTH
+    return [(end - begin) / part for begin, end in pairwise([*ends, sums[-1]])]
