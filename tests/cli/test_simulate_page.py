@@ -1,5 +1,6 @@
 """The examples of docs/simulate.md and the GitHub action that simulates."""
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -10,14 +11,17 @@ import pytest
 from typer.testing import CliRunner
 
 from ocf.cli.app import app
+from ocf.simulation import parse_scenario
 from ocf.simulation.measures import MEASURES, Unit
 from ocf.simulation.report.rows import COLUMN_NAMES
+from scripts.write_real_load import PICTURE, of_page, render
 from tests.cli.github_action import run_action
 from tests.cli.test_simulate import WEB
 from tests.docs.test_words import rows
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
+REAL_LOAD: Final = os.environ.get("OCF_REAL_LOAD")
 SESSION: Final = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -109,3 +113,18 @@ def test_an_error_does_not_keep_other_scenarios_from_running(repository: Path) -
     assert ran.returncode == 2
     assert "::error title=ocf simulate::error: missing.yaml" in ran.stdout
     assert pages(repository / "simulation") == ["load-web.html"]
+
+
+@pytest.mark.skipif(REAL_LOAD is None, reason="needs OCF_REAL_LOAD, the folder with the load of the page")
+def test_the_summary_and_the_picture_of_the_real_load_are_those_of_a_run() -> None:
+    assert REAL_LOAD is not None
+    scenario, shown = of_page(PAGE)
+    summary, picture = render(scenario, Path(REAL_LOAD))
+    assert summary.splitlines() == shown.splitlines()
+    assert picture == PICTURE.read_text(encoding="utf-8")
+
+
+def test_the_scenario_of_the_real_load_is_valid(tmp_path: Path) -> None:
+    scenario, shown = of_page(PAGE)
+    (tmp_path / "load.csv.gz").touch()
+    assert shown.startswith(f"{parse_scenario(scenario, directory=tmp_path).name}: 527 h 31 min from ")

@@ -1,15 +1,16 @@
 """Columns of a run as the data of charts, with a bounded number of rows."""
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import fsum, isnan
+from operator import mul, sub
 
 from ocf.simulation.result import Columns
 
-__all__ = ["MOST_ROWS", "Sampled", "sampled"]
+__all__ = ["MOST_ROWS", "Sampled", "part_means", "sampled"]
 
 MOST_ROWS = 8_000
 """Rows of a chart; more of them are merged."""
@@ -87,6 +88,34 @@ def sampled(columns: Columns, duration: float, *, most: int = MOST_ROWS) -> Samp
             if highest != low[name]:
                 high[name] = highest
     return Sampled(tuple(time[begin] for begin in begins), low, high)
+
+
+def part_means(times: Sequence[float], values: Sequence[float], begin: float, end: float, parts: int) -> list[float]:
+    """Return the mean over time of a step function in each of equal parts of a span.
+
+    Args:
+        times: Seconds since the start at which each value begins to hold, the first at 0.
+        values: The values.
+        begin: Begin of the span in seconds since the start.
+        end: Its end.
+        parts: Number of parts.
+
+    Example:
+        >>> part_means([0, 60], [2, 4], 0, 120, 3)
+        [2.0, 3.0, 4.0]
+    """
+    if not times:
+        return [0.0] * parts
+    # The sum from the start to each row, so that a part needs only the rows at its ends.
+    sums = list(accumulate(map(mul, values, map(sub, times[1:], times)), initial=0.0))
+
+    def until(time: float) -> float:
+        row = bisect_right(times, time) - 1
+        return sums[row] + values[row] * (time - times[row])
+
+    part = (end - begin) / parts
+    ends = [until(begin + number * part) for number in range(parts + 1)]
+    return [(after - before) / part for before, after in pairwise(ends)]
 
 
 def _parts(column: "array[float]", spans: Iterable[tuple[int, int]]) -> list[Sequence[float]]:

@@ -1,13 +1,11 @@
 """The summary of a run as plain text, 80 columns wide, with a small chart."""
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain, pairwise
-from operator import mul, sub
+from collections.abc import Iterator
 from typing import Final
 
 from ocf.simulation.measures import MEASURES, duration_text, number_text, value_text
 from ocf.simulation.report.reported import Reported
+from ocf.simulation.report.series import part_means
 from ocf.simulation.result import SimulationResult
 
 __all__ = ["chart_lines", "summary_lines"]
@@ -71,9 +69,9 @@ def chart_lines(result: SimulationResult) -> Iterator[str]:
         ['3', '']
     """
     columns = result.columns
-    ready = _means(result, columns.ready)
-    missing = _means(
-        result, [max(0, demand - pods) for demand, pods in zip(columns.demand, columns.ready, strict=True)]
+    lacking = [max(0, demand - pods) for demand, pods in zip(columns.demand, columns.ready, strict=True)]
+    ready, missing = (
+        part_means(columns.time, values, 0, result.duration, _WIDTH) for values in (columns.ready, lacking)
     )
     most = max((one + other for one, other in zip(ready, missing, strict=True)), default=0.0) or 1.0
     yield "pods: █ ready, ░ missing to the demand"
@@ -94,18 +92,3 @@ def _cell(ready: float, demand: float) -> str:
     if filled == 0 and demand * 2 > 1:
         return _MISSING
     return _EIGHTHS[filled]
-
-
-def _means(result: SimulationResult, values: Sequence[float]) -> list[float]:
-    """Return the mean over time of a step function in each of equal parts of the run."""
-    times, part = result.columns.time, result.duration / _WIDTH
-    lengths = map(sub, chain(times[1:], [result.duration]), times)
-    # The sum from the start to each row, so that a part needs only the rows at its ends.
-    sums = list(accumulate(map(mul, values, lengths), initial=0.0))
-
-    def until(time: float) -> float:
-        row = bisect_right(times, time) - 1
-        return sums[row] + values[row] * (time - times[row])
-
-    ends = [until(number * part) for number in range(_WIDTH)] if times else [0.0] * _WIDTH
-    return [(end - begin) / part for begin, end in pairwise([*ends, sums[-1]])]
