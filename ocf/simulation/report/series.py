@@ -107,7 +107,7 @@ def part_means(times: Sequence[float], values: Sequence[float], begin: float, en
     if not times:
         return [0.0] * parts
     # The sum from the start to each row, so that a part needs only the rows at its ends.
-    sums = list(accumulate(map(mul, values, map(sub, times[1:], times)), initial=0.0))
+    sums: list[float] = list(accumulate(map(mul, values, map(sub, times[1:], times)), initial=0.0))
 
     def until(time: float) -> float:
         row = bisect_right(times, time) - 1
