@@ -63,9 +63,10 @@ def _store(probe: HttpProbe, definition: Mapping[str, Any]) -> None:
 
 
 def _checks(definition: Mapping[str, Any]) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield the paths that must be served, and the resources that the response must contain.
+    """Yield the paths that must be served, and the resources or versions of groups that the response must list.
 
-    They check the storage, the watch cache in front of it, and discovery.
+    They check the storage, the watch cache in front of it, discovery of the version, and the list of all groups, which
+    the aggregator updates last. A client that looks for kinds by that list, such as kopf, does not look again.
     """
     spec = definition["spec"]
     plural = spec["names"]["plural"]
@@ -75,10 +76,13 @@ def _checks(definition: Mapping[str, Any]) -> Iterator[tuple[str, frozenset[str]
             yield f"{group}/{plural}?limit=1", frozenset()
             yield f"{group}/{plural}?limit=1&resourceVersion=0", frozenset()
             yield group, frozenset({plural, *(f"{plural}/{part}" for part in version.get("subresources") or ())})
+            yield "/apis", frozenset({f"{spec['group']}/{version['name']}"})
 
 
 def _problem(code: int, answer: Mapping[str, Any], names: frozenset[str]) -> str:
     if code != _OK:
         return answer.get("message") or f"status code {code}"
-    missing = names - {resource["name"] for resource in answer.get("resources") or ()}
+    versions = (version for group in answer.get("groups") or () for version in group["versions"])
+    listed = {resource["name"] for resource in answer.get("resources") or ()}
+    missing = names - listed - {version["groupVersion"] for version in versions}
     return f"discovery does not list {', '.join(sorted(missing))}" if missing else ""

@@ -27,7 +27,11 @@ def found(*names: str) -> tuple[int, Manifest]:
     return 200, {"resources": [{"name": name} for name in names]}
 
 
-SERVED = found("shops", "shops/status")
+def groups(*versions: str) -> tuple[int, Manifest]:
+    return 200, {"groups": [{"versions": [{"groupVersion": each} for each in versions]}]}
+
+
+SERVED = found("shops", "shops/status"), groups("apps/v1", "d.example.com/v1")
 
 
 def definition(plural: str = "shops", *, served: bool = True) -> Manifest:
@@ -78,15 +82,15 @@ def defined(script: Script, *definitions: Manifest) -> FakeTime:
 
 
 def test_a_kind_that_is_not_found_or_not_ready_is_polled() -> None:
-    script = Script(POST=[(201, {})], GET=[(404, {}), (429, {}), (200, {}), (429, {}), (200, {}), SERVED])
+    script = Script(POST=[(201, {})], GET=[(404, {}), (429, {}), (200, {}), (429, {}), (200, {}), *SERVED])
     clock = defined(script, definition(served=False))
-    assert [path for _, path, _ in script.requests[1:]] == [*LISTS[:1] * 3, *LISTS[1:] * 2, GROUP]
+    assert [path for _, path, _ in script.requests[1:]] == [*LISTS[:1] * 3, *LISTS[1:] * 2, GROUP, "/apis"]
     assert clock.now == pytest.approx(0.06)
 
 
 def test_an_existing_definition_is_replaced_despite_conflicts() -> None:
     live = [(200, {"metadata": {"resourceVersion": version}}) for version in ("1", "2")]
-    script = Script(POST=[(409, {})], PUT=[(409, {}), (200, {})], GET=[*live, (200, {}), (200, {}), SERVED])
+    script = Script(POST=[(409, {})], PUT=[(409, {}), (200, {})], GET=[*live, (200, {}), (200, {}), *SERVED])
     defined(script, definition())
     versions = [body["metadata"]["resourceVersion"] for verb, _, body in script.requests if verb == "PUT"]
     assert versions == ["1", "2"]
@@ -94,16 +98,22 @@ def test_an_existing_definition_is_replaced_despite_conflicts() -> None:
 
 def test_installation_waits_for_discovery() -> None:
     """The API server updates it separately from the storage, and clients use it to find a kind."""
-    late = [(404, {}), found(), found("shops"), SERVED]
-    script = Script(POST=[(201, {})], GET=[(200, {}), (200, {}), *late])
+    late = [(404, {}), found(), found("shops"), SERVED[0], groups(), groups("apps/v1", "d.example.com/v1beta1")]
+    script = Script(POST=[(201, {})], GET=[(200, {}), (200, {}), *late, SERVED[1]])
     clock = defined(script, definition())
-    assert [path for _, path, _ in script.requests[1:]] == [*LISTS, *[GROUP] * 4]
-    assert clock.now == pytest.approx(0.06)
+    assert [path for _, path, _ in script.requests[1:]] == [*LISTS, *[GROUP] * 4, *["/apis"] * 3]
+    assert clock.now == pytest.approx(0.1)
 
 
 def test_a_kind_that_discovery_does_not_list_in_time_is_an_error() -> None:
     script = Script(POST=[(201, {})], GET=[(200, {}), (200, {}), *[found("shops")] * 100])
     with pytest.raises(ConfigError, match=r"v1 is not served after 1 s: discovery does not list shops/status"):
+        defined(script, definition())
+
+
+def test_a_group_that_the_list_of_groups_lacks_is_an_error() -> None:
+    script = Script(POST=[(201, {})], GET=[(200, {}), (200, {}), SERVED[0], *[groups("apps/v1")] * 100])
+    with pytest.raises(ConfigError, match=r"/apis is not served after 1 s: discovery does not list d\.example\.com/v1"):
         defined(script, definition())
 
 
