@@ -8,7 +8,9 @@ import pytest
 from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Propagation, Subresource, Verb, WatchOptions
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.embedded.http.status import status_of
+from ocf.embedded.registry.registry import Registry
 from ocf.errors import (
+    AlreadyExistsError,
     ApiError,
     BadRequestError,
     ConflictError,
@@ -151,6 +153,26 @@ class TestGeneratedNames:
         )
 
         assert len(stored["metadata"]["name"]) == 63
+
+    @pytest.mark.parametrize("used", [pytest.param(number, id=f"{number} names used") for number in (1, 7, 8)])
+    async def test_a_used_name_is_generated_again(
+        self, cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch, used: int
+    ) -> None:
+        manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "job-used", "namespace": "shop"}}
+        await cluster.create(manifest, field_manager="test")
+        suffixes = iter(["used"] * used + ["free"])
+        monkeypatch.setattr(Registry, "generate_name", lambda _, prefix: prefix + next(suffixes))
+        manifest["metadata"] = {"generateName": "job-", "namespace": "shop"}
+
+        if used < 8:
+            assert (await cluster.create(manifest, field_manager="test"))["metadata"]["name"] == "job-free"
+            return
+        with pytest.raises(AlreadyExistsError) as caught:
+            await cluster.create(manifest, field_manager="test")
+        assert caught.value.message == (
+            'configmaps "job-used" already exists, the server was not able to generate a unique name for the object'
+        )
+        assert caught.value.retry_after == 1
 
 
 class TestLists:

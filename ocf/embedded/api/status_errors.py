@@ -85,10 +85,24 @@ def not_found(group_resource: str, name: str) -> ApiError:
     return api_error(f'{group_resource} "{name}" not found', code=404, reason="NotFound")
 
 
-def already_exists(group_resource: str, name: str, *, deleting: bool) -> ApiError:
-    """Return the error for a create with the name of an existing object; `deleting` if that object is being deleted."""
-    prefix = "object is being deleted: " if deleting else ""
-    return api_error(f'{prefix}{group_resource} "{name}" already exists', code=409, reason="AlreadyExists")
+def already_exists(group_resource: str, name: str, *, deleting: bool, generated: bool = False) -> ApiError:
+    """Return the error for a create with the name of an existing object.
+
+    Args:
+        group_resource: Resource and group, `deployments.apps`.
+        name: The name.
+        deleting: Whether the existing object is being deleted.
+        generated: Whether the API server generated the name from `generateName`.
+
+    Returns:
+        The error; for a generated name it asks the client to try again after a second.
+    """
+    message = f'{group_resource} "{name}" already exists'
+    if generated:
+        message = f"{message}, the server was not able to generate a unique name for the object"
+    if deleting:
+        message = f"object is being deleted: {message}"
+    return api_error(message, code=409, reason="AlreadyExists", retry_after=1 if generated else None)
 
 
 def stale(group_resource: str, name: str, problem: str = "") -> ApiError:

@@ -37,6 +37,8 @@ _DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _SERVER_METADATA: Final = ("uid", "creationTimestamp", "generation")
 _PROTECTED_NAMESPACES: Final = frozenset({"default", "kube-system", "kube-public"})
 _SERVICE: Final = ("", "Service")
+_NAME_ATTEMPTS: Final = 8
+"""The API server's number of attempts to find an unused name for `generateName` (feature RetryGenerateName)."""
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 
@@ -67,6 +69,7 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
         new = _require_object(
             (yield Review(Phase.MUTATING, WriteOperation.CREATE, resource, *place, new, None, options))
         )
+    generated = not new["metadata"].get("name") and bool(new["metadata"].get("generateName"))
     metadata = _set_server_fields(registry, resource, new)
     _allocate(registry, resource, new, None, options)
     problems = create_problems(new, resource)
@@ -78,7 +81,8 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
     yield from converting(lambda: registry.encoded(resource, new))
     taken = registry.store.get(kind_of(resource), place)
     if taken is not None:
-        raise already_exists(resource.group_resource, place[1], deleting="deletionTimestamp" in taken["metadata"])
+        deleting = "deletionTimestamp" in taken["metadata"]
+        raise already_exists(resource.group_resource, place[1], deleting=deleting, generated=generated)
     return new if options.dry_run else (yield from _written(registry, resource, place, new))
 
 
@@ -103,11 +107,21 @@ def _set_server_fields(registry: Registry, resource: ApiResource, new: Manifest)
     for name in (*_SERVER_METADATA, *_DELETION, "selfLink"):
         metadata.pop(name, None)
     if not metadata.get("name") and metadata.get("generateName"):
-        metadata["name"] = registry.generate_name(metadata["generateName"])
+        metadata["name"] = _unused_name(registry, resource, metadata)
     metadata["uid"] = registry.new_uid()
     metadata["creationTimestamp"] = registry.timestamp()
     prepare_create(new, resource, registry.empty(resource))
     return metadata
+
+
+def _unused_name(registry: Registry, resource: ApiResource, metadata: dict[str, Any]) -> str:
+    """Return a name from `generateName` that no object of the kind has; after eight attempts, a used one."""
+    name = ""
+    for _ in range(_NAME_ATTEMPTS):
+        name = registry.generate_name(metadata["generateName"])
+        if registry.store.get(kind_of(resource), (metadata.get("namespace", ""), name)) is None:
+            break
+    return name
 
 
 def _allocate(
