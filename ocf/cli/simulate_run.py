@@ -95,7 +95,7 @@ def _check(request: Request) -> None:
 
 
 def _names(paths: Sequence[Path]) -> list[str | None]:
-    """Return names that tell compared scenarios apart: those of the files, or their paths where these are alike."""
+    """Return distinct names for compared scenarios: the names of the files, or their paths where these are equal."""
     if len(paths) == 1:
         return [None]
     stems = [path.stem for path in paths]

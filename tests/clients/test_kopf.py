@@ -117,7 +117,7 @@ async def until(holds: Callable[[], Any]) -> None:
         if await holds():
             return
         await asyncio.sleep(0.02)
-    raise AssertionError("it never came to that")
+    raise AssertionError("the condition did not become true in time")
 
 
 async def check(cluster: Cluster, namespace: str) -> None:

@@ -141,7 +141,7 @@ class Pods:
         return self.ready + sum(pod.warmth > 0 for pod in self.terminating.values())
 
     def advance(self, now: int) -> None:
-        """Let happen what is due.
+        """Take the steps that are due.
 
         Args:
             now: The instant in microseconds.
@@ -152,7 +152,7 @@ class Pods:
             if step is _Step.GONE:
                 del self.terminating[pod.name]
             elif not pod.deleted:
-                self._happen(pod, step, now)
+                self._take(pod, step, now)
         self.due = queue[0][0] if queue else NEVER
 
     def scale(self, count: int, now: int) -> None:
@@ -201,7 +201,7 @@ class Pods:
             (self.settled if pod.settled else rest).append(pod)
         self.unsettled = rest
 
-    def _happen(self, pod: SimulatedPod, step: _Step, now: int) -> None:
+    def _take(self, pod: SimulatedPod, step: _Step, now: int) -> None:
         if step is _Step.START:
             pod.seen = self._seen(pod, ready=False)
             self._after(pod.ready, _Step.READY, pod)

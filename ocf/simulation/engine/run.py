@@ -91,7 +91,7 @@ class Run:
         pods, queue, pipeline = self._pods, self._queue, self._pipeline
         rows = self._rows
         while now < end:
-            self._happen(now)
+            self._process(now)
             if len(rows) >= _CHUNK:
                 move_rows(rows, self._columns)
                 if progress is not None:
@@ -103,8 +103,8 @@ class Run:
             progress(1.0)
         return self._result()
 
-    def _happen(self, now: int) -> None:
-        """Let happen all that is due at an instant."""
+    def _process(self, now: int) -> None:
+        """Process everything that is due at an instant."""
         pods, queue, pipeline = self._pods, self._queue, self._pipeline
         changed = now in (0, queue.due)
         queue.advance(now)

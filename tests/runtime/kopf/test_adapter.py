@@ -122,7 +122,7 @@ async def until(holds: Callable[[], Awaitable[Any]]) -> None:
         if await holds():
             return
         await asyncio.sleep(0.02)
-    raise AssertionError("it never came to that")
+    raise AssertionError("the condition did not become true in time")
 
 
 async def motto(cluster: EmbeddedCluster) -> str | None:
