@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from ocf.cluster.protocol import EventType
+from ocf.embedded.api.resource_versions import version_problem
 from ocf.embedded.api.status_errors import expired
 from ocf.embedded.registry.registry import Registry, kind_of
 from ocf.embedded.registry.selectors import Predicate
@@ -125,10 +126,9 @@ def read_version(text: str) -> int:
     Raises:
         ServerError: If the text is not a number.
     """
-    if text and not text.isdecimal():
-        problem = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+    if problem := version_problem(text):
         # A real API server responds with an internal error, although the request is at fault.
-        raise api_error(f'resourceVersion: Invalid value: "{text}": {problem}', code=500)
+        raise api_error(problem, code=500)
     return int(text or 0)
 
 

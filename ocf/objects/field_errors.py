@@ -11,6 +11,7 @@ from enum import Enum, StrEnum
 from typing import Any, Final, NamedTuple
 
 from ocf.errors import StatusCause
+from ocf.objects.go_strings import go_quoted
 
 __all__ = [
     "OMITTED",
@@ -128,7 +129,7 @@ class FieldError(NamedTuple):
 
     def _shown(self) -> str:
         if isinstance(self.value, str) and not self.as_json:
-            return _go_literal(self.value)
+            return go_quoted(self.value)
         return _go_json(self.value)
 
 
@@ -208,37 +209,7 @@ def invalid_message(
     """
     said = list(dict.fromkeys(map(str, errors)))
     found = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
-    return f"{kind}{'.' if group else ''}{group} {_go_literal(name)} is invalid: {found}"
-
-
-_GO_ESCAPES: Final = {
-    "\a": r"\a",
-    "\b": r"\b",
-    "\f": r"\f",
-    "\n": r"\n",
-    "\r": r"\r",
-    "\t": r"\t",
-    "\v": r"\v",
-    '"': r"\"",
-    "\\": r"\\",
-}
-_ONE_BYTE: Final = 0x80
-_TWO_BYTES: Final = 0x10000
-
-
-def _go_literal(text: str) -> str:
-    return f'"{"".join(map(_go_character, text))}"'
-
-
-def _go_character(character: str) -> str:
-    if character in _GO_ESCAPES:
-        return _GO_ESCAPES[character]
-    if character.isprintable():
-        return character
-    code = ord(character)
-    if code < _ONE_BYTE:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < _TWO_BYTES else f"\\U{code:08x}"
+    return f"{kind}{'.' if group else ''}{group} {go_quoted(name)} is invalid: {found}"
 
 
 _JSON_ESCAPES: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"}

@@ -17,7 +17,6 @@ __all__ = [
     "expired",
     "forbidden",
     "go_json",
-    "go_quoted",
     "go_shape",
     "go_text",
     "invalid",
@@ -33,29 +32,6 @@ __all__ = [
 def go_json(value: Any) -> str:
     """Return a value as compact JSON, the form in most error messages of the API server."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-_GO_ESCAPES: Final = {char: f"\\{letter}" for char, letter in zip('\a\b\f\n\r\t\v"\\', 'abfnrtv"\\', strict=True)}
-
-
-def go_quoted(text: str) -> str:
-    r"""Return a text in quotes as `%q` of Go does, with escape sequences for characters that are not printable.
-
-    Args:
-        text: The text.
-
-    Example:
-        >>> print(go_quoted('a"ä\x7f'))
-        "a\"ä\x7f"
-    """
-    return f'"{"".join(map(_go_character, text))}"'
-
-
-def _go_character(char: str) -> str:
-    if char in _GO_ESCAPES or char.isprintable():
-        return _GO_ESCAPES.get(char, char)
-    code = ord(char)
-    return f"\\x{code:02x}" if char.isascii() else f"\\u{code:04x}" if code < 2**16 else f"\\U{code:08x}"
 
 
 def go_text(value: Any) -> str:

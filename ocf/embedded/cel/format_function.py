@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ocf.embedded.api.status_errors import go_quoted
 from ocf.embedded.cel.conversions import shown
 from ocf.embedded.cel.literals import RuleSyntaxError
 from ocf.embedded.cel.syntax_tree import Entries, Listing, Node
 from ocf.embedded.cel.types import ANY, CelType, run_time_name
 from ocf.embedded.cel.values import EvaluationError, TypeName, kind_name
+from ocf.objects.go_strings import go_quoted
 
 __all__ = ["format_problems", "formatted"]
 

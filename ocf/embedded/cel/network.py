@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address, ip_interface
 from typing import Any, Final, TypeAlias
 
-from ocf.embedded.api.status_errors import go_quoted
 from ocf.embedded.cel.overloads import Function, overload
 from ocf.embedded.cel.types import CIDR, IP
 from ocf.embedded.cel.values import EvaluationError, Opaque
+from ocf.objects.go_strings import go_quoted
 
 __all__ = ["NETWORK", "AddressError", "parse_address"]
 

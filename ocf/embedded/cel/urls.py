@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from ocf.embedded.api.status_errors import go_quoted
 from ocf.embedded.cel.network import AddressError, parse_address
 from ocf.embedded.cel.overloads import Function, overload
 from ocf.embedded.cel.types import URL
 from ocf.embedded.cel.values import EvaluationError, Opaque
+from ocf.objects.go_strings import go_quoted
 
 __all__ = ["URLS", "uri_problem"]
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import total_ordering
 from typing import Final
 
-from ocf.embedded.api.status_errors import go_quoted
 from ocf.embedded.cel.overloads import Function, overload
 from ocf.embedded.cel.types import SEMVER
 from ocf.embedded.cel.values import EvaluationError, Opaque
+from ocf.objects.go_strings import go_quoted
 
 __all__ = ["VERSIONS"]
 

@@ -15,6 +15,7 @@ from ocf.embedded.api.status_errors import bad_request
 from ocf.embedded.api.write_options import FieldValidation, require_manager
 from ocf.embedded.http.status import bad_option
 from ocf.errors import FieldProblem, InvalidError, StatusCause
+from ocf.objects.go_strings import go_quoted
 
 __all__ = ["ListQuery", "Query", "WriteQuery", "integer", "invalid_options", "is_set", "read_dry_run", "values"]
 
@@ -65,9 +66,9 @@ def integer(query: Query, name: str) -> int:
     """
     text = query.get(name, "0")
     if not _INTEGER.fullmatch(text):
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+        raise bad_request(f"strconv.ParseInt: parsing {go_quoted(text)}: invalid syntax")
     if len(text) > _DIGITS or not -(2**63) <= int(text) < 2**63:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+        raise bad_request(f"strconv.ParseInt: parsing {go_quoted(text)}: value out of range")
     return int(text)
 
 

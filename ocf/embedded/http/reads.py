@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ocf.cluster.protocol import ListOptions
+from ocf.embedded.api.resource_versions import version_problem
 from ocf.embedded.api.status_errors import bad_request, expired
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import Encoding, Form
@@ -103,9 +104,8 @@ def _exact(backend: Backend, options: ListQuery) -> str:
 
 
 def _require_known_version(backend: Backend, text: str) -> None:
-    if text and not text.isdecimal():
-        problem = f'strconv.ParseUint: parsing "{text}": invalid syntax'
-        raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": {problem}')
+    if problem := version_problem(text):
+        raise bad_request(f"invalid resource version: {problem}")
     if text and int(text) > backend.version:
         cause = StatusCause("ResourceVersionTooLarge", "Too large resource version")
         message = f"Timeout: Too large resource version: {text}, current: {backend.version}"

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from ocf.objects.durations import parse_duration
 from ocf.objects.field_errors import FieldError, invalid
+from ocf.objects.go_strings import go_quoted
 
 __all__ = ["schedule_errors", "schedule_problem", "time_zone_errors"]
 
@@ -138,7 +139,7 @@ def _number_or_name(text: str, names: Mapping[str, int]) -> int:
 
 
 def _number(text: str) -> int:
-    shown = f'strconv.Atoi: parsing "{text}"'
+    shown = f"strconv.Atoi: parsing {go_quoted(text)}"
     if not _is_number(text):
         raise _ScheduleError(f"failed to parse int from {text}: {shown}: invalid syntax")
     if int(text) not in _INT64:

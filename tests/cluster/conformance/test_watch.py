@@ -184,8 +184,17 @@ class TestRefusals:
         with env.error(400, "BadRequest"):
             await env.events("ConfigMap", after="", count=1, label_selector="a in b")
 
-    @pytest.mark.parametrize("version", ["abc", "-1"])
-    async def test_an_invalid_version_is_an_error(self, env: Env, version: str) -> None:
-        problem = f'strconv.ParseUint: parsing "{version}": invalid syntax'
-        with env.error(500, "", f'resourceVersion: Invalid value: "{version}": {problem}'):
+    @pytest.mark.parametrize(
+        ("version", "shown", "problem"),
+        [
+            pytest.param("abc", '"abc"', "invalid syntax", id="letters"),
+            pytest.param("-1", '"-1"', "invalid syntax", id="sign"),
+            pytest.param('1"', r'"1\""', "invalid syntax", id="quotation mark"),
+            pytest.param("\u0661", '"\u0661"', "invalid syntax", id="digit that is not ASCII"),
+            pytest.param(f"{2**64}", f'"{2**64}"', "value out of range", id="more than 64 bits"),
+        ],
+    )
+    async def test_an_invalid_version_is_an_error(self, env: Env, version: str, shown: str, problem: str) -> None:
+        text = f"resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: {problem}"
+        with env.error(500, "", text):
             await env.events("ConfigMap", after=version, count=1)
