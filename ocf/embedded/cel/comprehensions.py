@@ -4,13 +4,13 @@ Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#macros and
 https://pkg.go.dev/github.com/google/cel-go/ext#TwoVarComprehensions.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
 from ocf.embedded.cel.issues import MacroError
 from ocf.embedded.cel.literals import RuleSyntaxError
-from ocf.embedded.cel.runtime import Checked, Frame, Run, require_bool
+from ocf.embedded.cel.runtime import Checked, Frame, Run, first_answer, require_bool
 from ocf.embedded.cel.syntax_tree import Call, Identifier, Node, Selection
 from ocf.embedded.cel.types import ANY, BOOL, INT, CelType, list_of, map_of
 from ocf.embedded.cel.values import EvaluationError, kind_name, require_valid
@@ -83,17 +83,23 @@ class Loop:
             inside = inside.within(name, kind)
         return cls(names, kinds, span, inside, call.arguments[variables:])
 
-    def each(self, frame: Frame) -> Iterator[tuple[Frame, tuple[Any, ...]]]:
-        """Yield the frame and the values of the variables for each item; the frame is the same object."""
+    def enter(self, frame: Frame) -> tuple[Frame, Iterator[tuple[Any, ...]]]:
+        """Return the frame of the expressions inside, and the values of the variables for each item.
+
+        The iterator sets the variables in the frame before it yields their values.
+        """
         values = self.span.run(frame)
         if not isinstance(values, list | dict):
             raise EvaluationError(_not_iterable(values, len(self.names)))
         inner = frame.within(**dict.fromkeys(self.names))
         pairs = values.items() if isinstance(values, dict) else enumerate(values)
-        for pair in pairs if len(self.names) > 1 else zip(values):
-            frame.spend()
+        return inner, self._each(inner, pairs if len(self.names) > 1 else zip(values))
+
+    def _each(self, inner: Frame, pairs: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        for pair in pairs:
+            inner.spend()
             inner.values.update(zip(self.names, pair, strict=True))
-            yield inner, pair
+            yield pair
 
 
 def _not_iterable(value: Any, variables: int) -> str:
@@ -154,16 +160,8 @@ def _found(variables: int, *, answer: bool) -> Macro:
         condition = _condition(loop.inside, loop.rest[0])
 
         def run(frame: Frame) -> bool:
-            failed: EvaluationError | None = None
-            for inner, _ in loop.each(frame):
-                try:
-                    if require_bool(condition(inner)) is answer:
-                        return answer
-                except EvaluationError as error:
-                    failed = failed or error
-            if failed is not None:
-                raise failed
-            return not answer
+            inner, items = loop.enter(frame)
+            return first_answer(answer, (condition for _ in items), inner)
 
         return Checked(BOOL, run)
 
@@ -174,7 +172,12 @@ def _one(variables: int) -> Macro:
     def macro(checker: ExpressionChecker, call: Call) -> Checked:
         loop = Loop.of(checker, call, variables)
         condition = _choice(loop.inside, loop.rest[0], call, INT)
-        return Checked(BOOL, lambda frame: sum(require_bool(condition(inner)) for inner, _ in loop.each(frame)) == 1)
+
+        def run(frame: Frame) -> bool:
+            inner, items = loop.enter(frame)
+            return sum(require_bool(condition(inner)) for _ in items) == 1
+
+        return Checked(BOOL, run)
 
     return macro
 
@@ -184,7 +187,8 @@ def _filter(checker: ExpressionChecker, call: Call) -> Checked:
     condition = _choice(loop.inside, loop.rest[0], call, list_of(loop.kinds[0]))
 
     def run(frame: Frame) -> list[Any]:
-        return [require_valid(value) for inner, (value,) in loop.each(frame) if require_bool(condition(inner))]
+        inner, items = loop.enter(frame)
+        return [require_valid(value) for (value,) in items if require_bool(condition(inner))]
 
     return Checked(list_of(loop.kinds[0]), run)
 
@@ -194,7 +198,8 @@ def _selected(loop: Loop, call: Call, made: CelType) -> Callable[[Frame], Iterat
     conditions = [_choice(loop.inside, node, call, made) for node in loop.rest[:-1]]
 
     def each(frame: Frame) -> Iterator[tuple[Frame, tuple[Any, ...]]]:
-        for inner, pair in loop.each(frame):
+        inner, items = loop.enter(frame)
+        for pair in items:
             if all(require_bool(condition(inner)) for condition in conditions):
                 yield inner, pair
 

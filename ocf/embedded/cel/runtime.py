@@ -3,7 +3,7 @@
 Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#logical-operators.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -20,6 +20,7 @@ __all__ = [
     "all_of",
     "any_of",
     "either",
+    "first_answer",
     "require_bool",
 ]
 
@@ -105,36 +106,48 @@ def require_bool(value: Any) -> bool:
     return value
 
 
-def _until(answer: bool, parts: Sequence[Run]) -> Run:  # noqa: FBT001
-    """Return a logical operator that evaluates its operands up to the first with the answer.
+def first_answer(answer: bool, conditions: Iterable[Run], frame: Frame) -> bool:  # noqa: FBT001
+    """Evaluate conditions up to the first that has an answer.
 
-    An error of an operand is raised only if no operand has the answer.
+    Args:
+        answer: The answer that decides.
+        conditions: The conditions; the iterable may change the variables of the frame in between.
+        frame: The frame in which they are evaluated.
+
+    Returns:
+        The answer; its opposite if no condition has it.
+
+    Raises:
+        EvaluationError: If no condition has the answer; the error of the first condition that cannot be evaluated.
     """
+    failed: EvaluationError | None = None
+    for condition in conditions:
+        try:
+            if require_bool(condition(frame)) is answer:
+                return answer
+        except EvaluationError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
+    return not answer
 
+
+def _operator(answer: bool, parts: Sequence[Run]) -> Run:  # noqa: FBT001
     def run(frame: Frame) -> bool:
         frame.spend()
-        failed: EvaluationError | None = None
-        for part in parts:
-            try:
-                if require_bool(part(frame)) is answer:
-                    return answer
-            except EvaluationError as error:
-                failed = failed or error
-        if failed is not None:
-            raise failed
-        return not answer
+        return first_answer(answer, parts, frame)
 
     return run
 
 
 def all_of(parts: Sequence[Run]) -> Run:
     """Return the logical and of some operands."""
-    return _until(False, parts)  # noqa: FBT003
+    return _operator(False, parts)  # noqa: FBT003
 
 
 def any_of(parts: Sequence[Run]) -> Run:
     """Return the logical or of some operands."""
-    return _until(True, parts)  # noqa: FBT003
+    return _operator(True, parts)  # noqa: FBT003
 
 
 def either(condition: Run, yes: Run, no: Run) -> Run:
