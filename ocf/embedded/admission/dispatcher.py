@@ -176,11 +176,7 @@ class Dispatcher:
             return call
         from ocf.embedded.admission.conditions import ConditionError, conditions_match
 
-        values = {
-            "object": reviews.converted(self._registry, review.object, call.resource, review),
-            "oldObject": reviews.converted(self._registry, review.old, call.resource, review),
-            "request": reviews.admission_request(call.resource, review),
-        }
+        values = reviews.expression_values(self._registry, call.resource, review)
         try:
             return call if conditions_match(conditions, values) else None
         except ConditionError as error:

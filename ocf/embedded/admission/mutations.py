@@ -8,19 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ocf.embedded.admission.conditions import ConditionError, conditions_match
-from ocf.embedded.admission.invocations import ConfigError, Invocation, fails_closed, invocations, review_namespace
+from ocf.embedded.admission.conditions import ConditionError
+from ocf.embedded.admission.invocations import ConfigError, Invocation, fails_closed, invocations
 from ocf.embedded.admission.patches import NO_TYPE, PatchFailedError, applied_configuration, patched
-from ocf.embedded.admission.review import admission_request, converted, is_part
+from ocf.embedded.admission.policy_evaluation import CompiledPolicies, Evaluation, denial_text, denied_name
+from ocf.embedded.admission.review import is_part
 from ocf.embedded.api.status_errors import DeniedError
-from ocf.embedded.cel.environment import (
-    MAX_POLICY_STEPS,
-    Budget,
-    Environment,
-    Expression,
-    OutOfBudgetError,
-    namespace_value,
-)
+from ocf.embedded.cel.environment import Environment, Expression, OutOfBudgetError
 from ocf.embedded.cel.patch_types import APPLY_CONFIGURATION, JSON_PATCH
 from ocf.embedded.cel.values import EvaluationError
 from ocf.embedded.registry.pending_write import Review
@@ -42,28 +36,15 @@ class _Mutation:
     applies: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Policy:
-    """A compiled policy."""
-
-    given: Manifest
-    environment: Environment
-    mutations: tuple[_Mutation, ...]
-
-    @classmethod
-    def of(cls, policy: Manifest) -> "_Policy":
-        spec = policy["spec"]
-        environment = Environment(params=bool(spec.get("paramKind")), compose=bool(spec.get("variables")))
-        for variable in spec.get("variables") or ():
-            environment.add_variable(variable["name"], variable["expression"])
-        return cls(policy, environment, tuple(_compiled(environment, given) for given in spec["mutations"]))
-
-
 def _compiled(environment: Environment, given: Mapping[str, Any]) -> _Mutation:
     applies = given["patchType"] == "ApplyConfiguration"
     text = given["applyConfiguration" if applies else "jsonPatch"]["expression"].strip()
     gives = APPLY_CONFIGURATION if applies else JSON_PATCH
     return _Mutation(environment.compiled(text, (gives,), mutates=True), applies)
+
+
+def _mutations(environment: Environment, spec: Mapping[str, Any]) -> tuple[_Mutation, ...]:
+    return tuple(_compiled(environment, given) for given in spec["mutations"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +74,7 @@ class MutationEngine:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._policies: dict[str, _Policy] = {}
+        self._policies = CompiledPolicies(_mutations)
 
     def invocations(self, review: Review) -> list[Invocation | ConfigError]:
         """Return the evaluations of policies for a write."""
@@ -112,63 +93,44 @@ class MutationEngine:
         Raises:
             ValueError: If a patch leaves an object that cannot be decoded.
         """
-        seen = converted(self._registry, review.object, invocation.resource, review)
-        values = {
-            "oldObject": converted(self._registry, review.old, invocation.resource, review),
-            "request": admission_request(invocation.resource, review),
-            "params": invocation.param,
-        }
-        has_params = bool(invocation.policy["spec"].get("paramKind"))
-        conditions = invocation.policy["spec"].get("matchConditions") or ()
+        evaluation = Evaluation.of(self._registry, invocation, review)
         try:
-            if not conditions_match(conditions, {"object": seen, **values}, params=has_params):
+            if not evaluation.is_selected():
                 return MutationOutcome(review.object, matched=False)
         except ConditionError as error:
             return MutationOutcome(review.object, problems=(str(error),), matched=False)
+        policy = self._policies.of(invocation.policy)
+        seen: Manifest | None = evaluation.values["object"]
         result, problems, ran = seen, [], False
-        for mutation in self._compiled(invocation.policy).mutations:
+        for mutation in policy.rules:
             if result is None:
                 break
             try:
-                result = self._patched(mutation, invocation, {**values, "object": result}, review)
+                values, budget = evaluation.inputs(policy.environment, object=result)
+                result = _patched(result, mutation, mutation.expression.evaluate(values, budget), evaluation)
                 ran = True
             except (EvaluationError, OutOfBudgetError, PatchFailedError) as error:
                 problems.append(str(error))
         whole = review.object if result is seen else self._restored(result, invocation, review)
         return MutationOutcome(whole, tuple(problems), ran=ran)
 
-    def _compiled(self, policy: Manifest) -> _Policy:
-        name = policy["metadata"]["name"]
-        known = self._policies.get(name)
-        if known is None or known.given is not policy:
-            known = self._policies[name] = _Policy.of(policy)
-        return known
-
-    def _patched(
-        self, mutation: _Mutation, invocation: Invocation, values: Mapping[str, Any], review: Review
-    ) -> Manifest:
-        budget = Budget(MAX_POLICY_STEPS)
-        namespace = namespace_value(review_namespace(self._registry, review))
-        environment = self._compiled(invocation.policy).environment
-        given = environment.values(budget, namespaceObject=namespace, **values)
-        value = mutation.expression.evaluate(given, budget)
-        if is_part(review):
-            if mutation.applies:
-                kind = admission_request(invocation.resource, review)["kind"]
-                shown = f"{kind['group']}/{kind['version']}, Kind={kind['kind']}"
-                raise PatchFailedError(f"{NO_TYPE} {shown}")
-            return patched(values["object"], value, None)
-        if mutation.applies:
-            changed = applied_configuration(values["object"], value, invocation.resource)
-        else:
-            changed = patched(values["object"], value, invocation.resource)
-        return decode(changed, invocation.resource)
-
     def _restored(self, manifest: Manifest | None, invocation: Invocation, review: Review) -> Manifest | None:
         """Return a mutated object in the API version of the request."""
         if manifest is None or is_part(review):
             return manifest
         return decode(self._registry.convert(manifest, invocation.resource, review.resource), review.resource)
+
+
+def _patched(manifest: Manifest, mutation: _Mutation, value: Any, evaluation: Evaluation) -> Manifest:
+    """Return an object with the value of a mutation."""
+    resource = evaluation.invocation.resource
+    if is_part(evaluation.review):
+        if mutation.applies:
+            kind = evaluation.values["request"]["kind"]
+            raise PatchFailedError(f"{NO_TYPE} {kind['group']}/{kind['version']}, Kind={kind['kind']}")
+        return patched(manifest, value, None)
+    changed = (applied_configuration if mutation.applies else patched)(manifest, value, resource)
+    return decode(changed, resource)
 
 
 def denied(review: Review, problems: Sequence[tuple[ConfigError | Invocation, str]]) -> ApiError:
@@ -178,14 +140,6 @@ def denied(review: Review, problems: Sequence[tuple[ConfigError | Invocation, st
         review: The write.
         problems: The policies that could not be evaluated, with the texts of the errors.
     """
-    texts = [
-        f"policy '{of.policy['metadata']['name']}'{_bound(of.binding)} denied request: {text}" for of, text in problems
-    ]
-    metadata = (review.object or review.old or {}).get("metadata") or {}
-    name = review.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
+    texts = [denial_text(f"policy '{of.policy['metadata']['name']}'", of.binding, text) for of, text in problems]
     reason = "Forbidden" if isinstance(problems[0][0], ConfigError) else "Invalid"
-    return DeniedError(review.resource.group_resource, name, texts, reason)
-
-
-def _bound(binding: str) -> str:
-    return f" with binding '{binding}'" if binding else ""
+    return DeniedError(review.resource.group_resource, denied_name(review), texts, reason)

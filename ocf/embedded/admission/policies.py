@@ -9,25 +9,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ocf.embedded.admission.conditions import ConditionError, conditions_match
-from ocf.embedded.admission.invocations import ConfigError, Invocation, fails_closed, invocations, review_namespace
-from ocf.embedded.admission.review import admission_request, converted
+from ocf.embedded.admission.conditions import ConditionError
+from ocf.embedded.admission.invocations import ConfigError, Invocation, fails_closed, invocations
+from ocf.embedded.admission.policy_evaluation import CompiledPolicies, Evaluation, denial_text, denied_name
 from ocf.embedded.cel.environment import (
     BOOLEAN,
-    MAX_POLICY_STEPS,
     TEXT,
     TEXT_OR_NULL,
     Budget,
     Environment,
     Expression,
     OutOfBudgetError,
-    namespace_value,
 )
 from ocf.embedded.cel.values import EvaluationError
 from ocf.embedded.registry.pending_write import Review
 from ocf.embedded.registry.registry import Registry
 from ocf.errors import ApiError, StatusCause, api_error
-from ocf.objects import Manifest
 
 __all__ = ["PolicyEngine"]
 
@@ -46,35 +43,20 @@ class _Validation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Policy:
-    """A compiled policy."""
+class _Rules:
+    """The compiled expressions of a policy."""
 
-    given: Manifest
-    environment: Environment
     validations: tuple[_Validation, ...]
     annotations: tuple[Expression, ...]
 
     @classmethod
-    def of(cls, policy: Manifest) -> "_Policy":
-        spec = policy["spec"]
-        environment = Environment(params=bool(spec.get("paramKind")), compose=bool(spec.get("variables")))
-        for variable in spec.get("variables") or ():
-            environment.add_variable(variable["name"], variable["expression"])
+    def of(cls, environment: Environment, spec: Mapping[str, Any]) -> "_Rules":
         validations = tuple(_compiled(environment, given) for given in spec.get("validations") or ())
         annotations = tuple(
             environment.compiled(given["valueExpression"].strip(), TEXT_OR_NULL)
             for given in spec.get("auditAnnotations") or ()
         )
-        return cls(policy, environment, validations, annotations)
-
-    @property
-    def spec(self) -> Mapping[str, Any]:
-        spec: Mapping[str, Any] = self.given["spec"]
-        return spec
-
-    @property
-    def fails_closed(self) -> bool:
-        return fails_closed(self.given)
+        return cls(validations, annotations)
 
 
 def _compiled(environment: Environment, given: Mapping[str, Any]) -> _Validation:
@@ -107,7 +89,7 @@ class PolicyEngine:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._policies: dict[str, _Policy] = {}
+        self._policies = CompiledPolicies(_Rules.of)
 
     def enforce(self, review: Review) -> None:
         """Evaluate all policies for a write, and pass on their warnings.
@@ -138,51 +120,38 @@ class PolicyEngine:
         if denied:
             raise _error(review, *denied[0])
 
-    def _compiled(self, name: str, policy: Manifest) -> _Policy:
-        known = self._policies.get(name)
-        if known is None or known.given is not policy:
-            known = self._policies[name] = _Policy.of(policy)
-        return known
-
     def _validated(self, found: Invocation, review: Review) -> Iterator[_Denial]:
-        policy = self._compiled(found.name, found.policy)
-        values = {
-            "object": converted(self._registry, review.object, found.resource, review),
-            "oldObject": converted(self._registry, review.old, found.resource, review),
-            "request": admission_request(found.resource, review),
-            "params": found.param,
-        }
-        has_params = bool(policy.spec.get("paramKind"))
+        closed = fails_closed(found.policy)
+        evaluation = Evaluation.of(self._registry, found, review)
         try:
-            if not conditions_match(policy.spec.get("matchConditions") or (), values, params=has_params):
+            if not evaluation.is_selected():
                 return
         except ConditionError as error:
-            if policy.fails_closed:
+            if closed:
                 yield _Denial(str(error))
             return
-        budget = Budget(MAX_POLICY_STEPS)
-        namespace = namespace_value(review_namespace(self._registry, review))
-        given = policy.environment.values(budget, namespaceObject=namespace, **values)
+        policy = self._policies.of(found.policy)
+        values, budget = evaluation.inputs(policy.environment)
         try:
-            denials = [*_denials(policy, given, budget)]
+            denials = [*_denials(policy.rules, values, budget, closed=closed)]
         except OutOfBudgetError as error:
-            denials = [_Denial(str(error))] if policy.fails_closed else []
+            denials = [_Denial(str(error))] if closed else []
         yield from denials
 
 
-def _denials(policy: _Policy, values: Mapping[str, Any], budget: Budget) -> Iterator[_Denial]:
-    for validation in policy.validations:
+def _denials(rules: _Rules, values: Mapping[str, Any], budget: Budget, *, closed: bool) -> Iterator[_Denial]:
+    for validation in rules.validations:
         try:
             if validation.expression.evaluate(values, budget) is not True:
                 yield _Denial(_message(validation, values, budget), validation.given.get("reason") or "Invalid")
         except EvaluationError as error:
-            if policy.fails_closed:
+            if closed:
                 yield _Denial(str(error))
-    for annotation in policy.annotations:
+    for annotation in rules.annotations:
         try:
             annotation.evaluate(values, budget)
         except EvaluationError as error:
-            if policy.fails_closed:
+            if closed:
                 yield _Denial(str(error), config=True)
 
 
@@ -201,13 +170,10 @@ def _message(validation: _Validation, values: Mapping[str, Any], budget: Budget)
 
 
 def _error(review: Review, policy: str, binding: str, denial: _Denial) -> ApiError:
-    bound = f" with binding '{binding}'" if binding else ""
-    text = f"ValidatingAdmissionPolicy '{policy}'{bound} denied request: {denial.message}"
-    metadata = (review.object or review.old or {}).get("metadata") or {}
-    name = review.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
+    text = denial_text(f"ValidatingAdmissionPolicy '{policy}'", binding, denial.message)
     reason = denial.reason or "Invalid"
     return api_error(
-        f'{review.resource.group_resource} "{name}" is forbidden: {text}',
+        f'{review.resource.group_resource} "{denied_name(review)}" is forbidden: {text}',
         code=_CODES[reason],
         reason=reason,
         causes=[StatusCause("", text)],

@@ -28,6 +28,7 @@ __all__ = [
     "converted",
     "denial",
     "dry_run_error",
+    "expression_values",
     "is_part",
     "patched_object",
     "read_response",
@@ -63,6 +64,21 @@ def admission_review(registry: Registry, call: WebhookCall, review: Review, uid:
         "oldObject": converted(registry, review.old, call.resource, review),
     }
     return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+
+
+def expression_values(registry: Registry, resource: ApiResource, review: Review) -> dict[str, Any]:
+    """Return the values of `object`, `oldObject` and `request` in expressions.
+
+    Args:
+        registry: The registry of the server.
+        resource: The kind, in the API version that a rule matched.
+        review: The write.
+    """
+    return {
+        "object": converted(registry, review.object, resource, review),
+        "oldObject": converted(registry, review.old, resource, review),
+        "request": admission_request(resource, review),
+    }
 
 
 def admission_request(resource: ApiResource, review: Review) -> dict[str, Any]:

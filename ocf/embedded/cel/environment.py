@@ -191,6 +191,15 @@ class Environment:
     _composed: dict[str, tuple[str, CelType]] = field(default_factory=dict, init=False)
     _compiled: dict[str, Expression] = field(default_factory=dict, init=False)
 
+    @classmethod
+    def of_policy(cls, spec: Mapping[str, Any]) -> "Environment":
+        """Return the environment of a policy; its variables are not declared yet.
+
+        Args:
+            spec: The spec of the policy.
+        """
+        return cls(params=spec.get("paramKind") is not None, compose=bool(spec.get("variables")))
+
     def _types(self, *, authorizer: bool) -> Mapping[str, CelType]:
         known = {"object": ANY, "oldObject": ANY, "request": _REQUEST, "namespaceObject": _NAMESPACE}
         if self.params:

@@ -38,7 +38,7 @@ def mutating_policy_errors(policy: Manifest) -> Iterator[FieldError]:
     spec = policy["spec"]
     variables, mutations = spec.get("variables") or (), spec.get("mutations") or ()
     yield from constraint_errors(spec, _operation_errors(spec.get("matchConstraints"), "spec.matchConstraints"))
-    environment = Environment(params=spec.get("paramKind") is not None, compose=bool(variables))
+    environment = Environment.of_policy(spec)
     for index, variable in enumerate(variables):
         yield from variable_errors(environment, variable, f"spec.variables[{index}]")
     if not mutations:

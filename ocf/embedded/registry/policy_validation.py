@@ -77,7 +77,7 @@ def _expressions_errors(name: str, spec: _Fields) -> Iterator[FieldError]:
     from ocf.embedded.cel.environment import Environment
 
     variables, validations = spec.get("variables") or (), spec.get("validations") or ()
-    environment = Environment(params=spec.get("paramKind") is not None, compose=bool(variables))
+    environment = Environment.of_policy(spec)
     for index, variable in enumerate(variables):
         yield from variable_errors(environment, variable, f"spec.variables[{index}]")
     annotations = spec.get("auditAnnotations") or []
