@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "AutoscalerNamespace",
     "Changes",
     "Context",
     "FeatureGateFlags",
@@ -36,6 +37,12 @@ FeatureGateFlags = Annotated[
 Kubeconfig = Annotated[str | None, typer.Option(metavar="FILE", help="Kubeconfig file; default: that of kubectl.")]
 Context = Annotated[
     str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig; default: the current one.")
+]
+AutoscalerNamespace = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace", "-n", metavar="NAME", help="Namespace of the autoscaler; default: that of the context."
+    ),
 ]
 Owner = Annotated[
     str, typer.Option(metavar="FILE", help="YAML or JSON file with one or more owners, or - for the standard input.")

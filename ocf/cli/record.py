@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from ocf.cli.options import Context, Kubeconfig, Traceback
+from ocf.cli.options import AutoscalerNamespace, Context, Kubeconfig, Traceback
 from ocf.cli.output import exit_on_error
 
 if TYPE_CHECKING:
@@ -28,12 +28,7 @@ def record(  # noqa: PLR0913 (each is an option of the command line)
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="File to write, which must not exist; - for stdout.")
     ],
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            "--namespace", "-n", metavar="NAME", help="Namespace of the autoscaler; default: that of the context."
-        ),
-    ] = None,
+    namespace: AutoscalerNamespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     every: Annotated[str, typer.Option(metavar="DURATION", help="Time between two reads.")] = "15s",
@@ -101,7 +96,7 @@ async def _record(  # noqa: PLR0917 (the options of the command line)
     period: timedelta | None,
 ) -> None:
     from ocf.cli import record_run
-    from ocf.cli.explain.from_cluster import context_namespace
+    from ocf.cli.autoscaler_clients import context_namespace
 
     where = namespace or context_namespace(kubeconfig, context)
     async with record_run.open_recorded(kubeconfig, context, name, where) as source:

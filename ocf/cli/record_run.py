@@ -10,11 +10,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from ocf.autoscaling.algorithm import Autoscaler, Metric, Scale
+from ocf.cli.autoscaler_clients import open_clients
 from ocf.cluster import ListOptions
 from ocf.concepts import SystemClock
 from ocf.controllers.hpa.modes import BUILT_IN
-from ocf.controllers.hpa.snapshot import SubresourceScaleGetter
-from ocf.controllers.metrics_client import RESTMapper, RESTMetricsClient
 from ocf.errors import ApiError, ManifestError, NotFoundError
 from ocf.objects import LabelSelector, ObjectKey
 from ocf.schema.metric_sources import RESOURCE_METRICS
@@ -60,12 +59,7 @@ async def open_recorded(
     kubeconfig: str | None, context: str | None, name: str, namespace: str
 ) -> AsyncIterator[RecordedAutoscaler]:
     """Connect to the cluster; a function of its own so that tests can replace it."""
-    from ocf.cluster.client import ApiServerCluster
-
-    async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
-        kinds = RESTMapper(cluster)
-        scales = SubresourceScaleGetter(cluster, cluster, kinds=kinds)
-        metrics = RESTMetricsClient(cluster, kinds=kinds)
+    async with open_clients(kubeconfig, context) as (cluster, scales, metrics):
         yield RecordedAutoscaler(cluster, metrics, scales, ObjectKey(*BUILT_IN, name, namespace), SystemClock())
 
 

@@ -82,7 +82,7 @@ async def _of_cluster(
     name: str, namespace: str | None, kubeconfig: str | None, context: str | None
 ) -> tuple[Manifest, Manifest | None]:
     """Read an HPA and its target; a function of its own so that tests can replace it."""
-    from ocf.cli.explain.from_cluster import context_namespace
+    from ocf.cli.autoscaler_clients import context_namespace
     from ocf.cluster.client import ApiServerCluster
 
     where = namespace or context_namespace(kubeconfig, context)

@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,35 +15,18 @@ from ocf.simulation.measures import MEASURES, Unit
 from ocf.simulation.report.rows import COLUMN_NAMES
 from scripts.write_real_load import PICTURE, of_page, render
 from tests.cli.github_action import run_action
+from tests.cli.page_commands import run_commands
 from tests.cli.test_simulate import WEB
 from tests.docs.test_words import rows
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
 REAL_LOAD: Final = os.environ.get("OCF_REAL_LOAD")
-SESSION: Final = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def steps() -> Iterator[tuple[list[str], str]]:
-    """Yield the commands of the page, each with its output."""
-    for session in SESSION.findall(PAGE):
-        for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
-            command, _, output = step.partition("\n")
-            yield re.findall(r"'[^']*'|\S+", command), output
 
 
 def test_every_command_of_the_page_prints_the_output_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    ran = 0
-    for (program, *arguments), output in steps():
-        if program == "cat":
-            Path(arguments[0]).write_text(output)
-        else:
-            assert program == "ocf"
-            done = CliRunner().invoke(app, [each.strip("'") for each in arguments])
-            assert done.output.splitlines() == output.splitlines()
-            ran += 1
-    assert ran == 2
+    assert run_commands(PAGE) == 2
 
 
 def test_every_option_is_documented() -> None:

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -13,10 +12,10 @@ from typer.testing import CliRunner
 from ocf.cli.app import app
 from ocf.cli.validation_output import ReportFormat
 from tests.cli.github_action import run_action
+from tests.cli.page_commands import run_commands
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = (ROOT / "docs" / "validate.md").read_text(encoding="utf-8")
-SESSION: Final = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 WEB: Final = """
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
@@ -31,25 +30,9 @@ spec: {minReplicas: 3, maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kin
 """
 
 
-def steps() -> Iterator[tuple[list[str], str]]:
-    """Yield the commands of the page, each with its output."""
-    for session in SESSION.findall(PAGE):
-        for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
-            command, _, output = step.partition("\n")
-            yield command.split(), output
-
-
 def test_every_command_of_the_page_prints_the_output_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    ran = 0
-    for (program, *arguments), output in steps():
-        if program == "cat":
-            Path(arguments[0]).write_text(output)
-        else:
-            assert program == "ocf"
-            assert CliRunner().invoke(app, arguments).stdout == output
-            ran += 1
-    assert ran == 3
+    assert run_commands(PAGE) == 3
 
 
 def test_every_option_is_documented() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ocf.cli.options import Context, FeatureGateFlags, Kubeconfig, KubernetesVersion, Traceback
+from ocf.cli.options import AutoscalerNamespace, Context, FeatureGateFlags, Kubeconfig, KubernetesVersion, Traceback
 from ocf.cli.output import as_json, exit_on_error
 
 if TYPE_CHECKING:
@@ -42,12 +42,7 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
             "--file", "-f", metavar="FILE", help="Read the objects from files instead of a cluster; repeatable."
         ),
     ] = None,
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            "--namespace", "-n", metavar="NAME", help="Namespace of the autoscaler; default: that of the context."
-        ),
-    ] = None,
+    namespace: AutoscalerNamespace = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     own_kind: Annotated[
@@ -155,7 +150,7 @@ def _check(name: str | None, file: list[str] | None, watch: str | None, now: str
 
 
 def _print_role(namespace: str | None, kubeconfig: str | None, context: str | None) -> None:
-    from ocf.cli.explain.from_cluster import context_namespace
+    from ocf.cli.autoscaler_clients import context_namespace
     from ocf.cli.explain.role import role
     from ocf.objects import dump_document
 

@@ -11,18 +11,18 @@ from typing import Any, Final
 
 from ocf.autoscaling.algorithm import Scale, Settings, Snapshot
 from ocf.autoscaling.explain import KnownHistory, scaled_up
+from ocf.cli.autoscaler_clients import context_namespace, open_clients
 from ocf.cli.explain.events import creation_time, read_events, rescale_events
 from ocf.cli.explain.watch import ObservedAutoscaler, collect_history
 from ocf.cluster import ListOptions
 from ocf.concepts import SystemClock
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.controllers.hpa.settings import override_settings
-from ocf.controllers.hpa.snapshot import SelectorIndex, SnapshotReader, SubresourceScaleGetter
-from ocf.controllers.metrics_client import RESTMapper, RESTMetricsClient
+from ocf.controllers.hpa.snapshot import SelectorIndex, SnapshotReader
 from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
 from ocf.objects import LabelSelector, Manifest, ObjectKey, get_field
 
-__all__ = ["Observed", "context_namespace", "observe", "open_autoscaler"]
+__all__ = ["Observed", "observe", "open_autoscaler"]
 
 _NOT_SYNCED: Final = frozenset({"TargetClaimed", "InvalidSpec"})
 _EVENTS_SHOWN: Final = 5
@@ -113,35 +113,14 @@ async def open_autoscaler(
     kubeconfig: str | None, context: str | None, key: ObjectKey, settings: Settings
 ) -> AsyncIterator[ObservedAutoscaler]:
     """Connect to the cluster; a function of its own so that tests can replace it."""
-    from ocf.cluster.client import ApiServerCluster
-
-    async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
-        kinds = RESTMapper(cluster)
-        scales = SubresourceScaleGetter(cluster, cluster, kinds=kinds)
-        metrics = RESTMetricsClient(cluster, kinds=kinds)
-        selectors = SelectorIndex()
-        async with SnapshotReader(
+    selectors = SelectorIndex()
+    async with (
+        open_clients(kubeconfig, context) as (cluster, scales, metrics),
+        SnapshotReader(
             cluster, metrics, scales=scales, selectors=selectors, settings=settings, max_age=timedelta()
-        ) as reader:
-            yield ObservedAutoscaler(cluster, reader, scales, key, SystemClock())
-
-
-def context_namespace(kubeconfig: str | None, context: str | None) -> str:
-    """Return the namespace of a context, as kubectl does.
-
-    Args:
-        kubeconfig: Kubeconfig file; None for the default of kubectl.
-        context: Context of the kubeconfig; None for the current one.
-    """
-    from kubernetes.config import list_kube_config_contexts
-
-    try:
-        found: tuple[Any, Any] = list_kube_config_contexts(config_file=kubeconfig)  # type: ignore[no-untyped-call]
-    except Exception:  # noqa: BLE001 (connecting reports the error, without secrets)
-        return "default"
-    contexts, active = found
-    selected = [each for each in contexts if each["name"] == context] if context else [active]
-    return str(selected[0]["context"].get("namespace") or "default") if selected else "default"
+        ) as reader,
+    ):
+        yield ObservedAutoscaler(cluster, reader, scales, key, SystemClock())
 
 
 async def _get_autoscaler(autoscaler: ObservedAutoscaler) -> Manifest:

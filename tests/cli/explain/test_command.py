@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from ocf.cli.app import app
 from ocf.objects.yaml_reader import read_yaml
+from tests.cli.page_commands import run_commands
 
 OWN: Final = "HorizontalAutoscaler"
 FOLDER: Final = Path(__file__).parent / "data"
@@ -86,21 +87,9 @@ def documented_form(key: str) -> str:
     return key.replace("scaleDowns[]", "scaleUps[]")
 
 
-SESSION: Final = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
 def test_every_command_of_the_page_prints_the_output_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    steps = [step for session in SESSION.findall(PAGE) for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]]
-    for step in steps:
-        command, _, output = step.partition("\n")
-        program, *words = command.split()
-        if program == "cat":
-            Path(words[0]).write_text(output)
-        else:
-            assert (program, words[0]) == ("ocf", "explain")
-            assert shown(explain(*words[1:])) == output
-    assert len(steps) == 5
+    assert run_commands(PAGE) == 2
 
 
 def test_every_option_is_documented() -> None:

@@ -1,0 +1,64 @@
+"""Clients of the commands that read an autoscaler of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster
+    from ocf.controllers.hpa.snapshot import ScaleGetter
+    from ocf.controllers.metrics_client import MetricsClient
+
+__all__ = ["AutoscalerClients", "context_namespace", "open_clients"]
+
+
+class AutoscalerClients(NamedTuple):
+    """The clients with which an autoscaler is read.
+
+    Args:
+        cluster: The cluster.
+        scales: Reads Scales.
+        metrics: The client of the metrics APIs.
+    """
+
+    cluster: Cluster
+    scales: ScaleGetter
+    metrics: MetricsClient
+
+
+@asynccontextmanager
+async def open_clients(kubeconfig: str | None, context: str | None) -> AsyncIterator[AutoscalerClients]:
+    """Connect to the cluster.
+
+    Args:
+        kubeconfig: Kubeconfig file; None for the default of kubectl.
+        context: Context of the kubeconfig; None for the current one.
+    """
+    from ocf.cluster.client import ApiServerCluster
+    from ocf.controllers.hpa.snapshot import SubresourceScaleGetter
+    from ocf.controllers.metrics_client import RESTMapper, RESTMetricsClient
+
+    async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
+        kinds = RESTMapper(cluster)
+        scales = SubresourceScaleGetter(cluster, cluster, kinds=kinds)
+        yield AutoscalerClients(cluster, scales, RESTMetricsClient(cluster, kinds=kinds))
+
+
+def context_namespace(kubeconfig: str | None, context: str | None) -> str:
+    """Return the namespace of a context, as kubectl does.
+
+    Args:
+        kubeconfig: Kubeconfig file; None for the default of kubectl.
+        context: Context of the kubeconfig; None for the current one.
+    """
+    from kubernetes.config import list_kube_config_contexts
+
+    try:
+        found: tuple[Any, Any] = list_kube_config_contexts(config_file=kubeconfig)  # type: ignore[no-untyped-call]
+    except Exception:  # noqa: BLE001 (connecting reports the error, without secrets)
+        return "default"
+    contexts, active = found
+    selected = [each for each in contexts if each["name"] == context] if context else [active]
+    return str(selected[0]["context"].get("namespace") or "default") if selected else "default"
