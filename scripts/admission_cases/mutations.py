@@ -4,11 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.admission_cases.policies import ADMISSION, Json, config_map, create, request, webhooks
+from scripts.admission_cases.policies import (
+    ADMISSION,
+    Json,
+    config_map,
+    configured,
+    create,
+    in_namespace,
+    request,
+    webhooks,
+)
 from scripts.admission_cases.policies import rule as any_rule
-
-POLICIES: Final = f"{ADMISSION}/mutatingadmissionpolicies"
-BINDINGS: Final = f"{ADMISSION}/mutatingadmissionpolicybindings"
 
 
 def rule(*resources: str, **fields: Any) -> Json:
@@ -34,26 +40,13 @@ def policy(name: str, *mutations: Json, **fields: Any) -> Json:
         "mutations": list(mutations),
         **fields,
     }
-    body = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": {key: value for key, value in spec.items() if value is not None},
-    }
-    return request("POST", POLICIES, body)
+    return configured("MutatingAdmissionPolicy", name, spec)
 
 
 def binding(name: str, namespace: str, **fields: Any) -> Json:
     """Return the request that binds a policy to one namespace."""
-    match = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}}
-    spec = {"policyName": name, "matchResources": match, **fields}
-    body = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingAdmissionPolicyBinding",
-        "metadata": {"name": f"{name}-bound"},
-        "spec": {key: value for key, value in spec.items() if value is not None},
-    }
-    return request("POST", BINDINGS, body)
+    spec = {"policyName": name, "matchResources": in_namespace(namespace), **fields}
+    return configured("MutatingAdmissionPolicyBinding", f"{name}-bound", spec)
 
 
 def deployment(namespace: str, **spec: Any) -> Json:
@@ -266,7 +259,7 @@ def _order(case: Any) -> Iterator[Json]:
     for failure in ("Fail", "Ignore"):
         namespace = f"webhook-{failure.lower()}"
         hooks = webhooks("Mutating", namespace, [{"name": "c", "expression": "object.data.word == 'changed'"}], failure)
-        hooks["webhooks"][0]["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+        hooks["webhooks"][0] |= in_namespace(namespace)
         made = [
             policy(namespace, applied("Object{data: {'word': 'changed'}}")),
             binding(namespace, namespace),
@@ -278,18 +271,11 @@ def _order(case: Any) -> Iterator[Json]:
         "matchConstraints": {"resourceRules": [rule()]},
         "validations": [{"expression": "object.data.word == 'changed'"}],
     }
-    head = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}
     bound = {"policyName": namespace, "validationActions": ["Deny"], **binding(namespace, namespace)["body"]["spec"]}
     made = [
         policy(namespace, applied("Object{data: {'word': 'changed'}}")),
         binding(namespace, namespace),
-        request(
-            "POST", f"{ADMISSION}/validatingadmissionpolicies", {**head, "metadata": {"name": namespace}, "spec": spec}
-        ),
-        request(
-            "POST",
-            f"{ADMISSION}/validatingadmissionpolicybindings",
-            {**head, "kind": f"{head['kind']}Binding", "metadata": {"name": namespace}, "spec": bound},
-        ),
+        configured("ValidatingAdmissionPolicy", namespace, spec),
+        configured("ValidatingAdmissionPolicyBinding", namespace, bound),
     ]
     yield case(namespace, "a validation after a policy", made, create(namespace, word="w"))

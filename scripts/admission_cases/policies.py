@@ -9,13 +9,28 @@ from typing import Any, Final
 Json = dict[str, Any]
 
 ADMISSION: Final = "/apis/admissionregistration.k8s.io/v1"
-POLICIES: Final = f"{ADMISSION}/validatingadmissionpolicies"
-BINDINGS: Final = f"{ADMISSION}/validatingadmissionpolicybindings"
 
 
 def request(method: str, path: str, body: Json | None = None, kind: str = "application/json") -> Json:
     """Return a request of a case."""
     return {"method": method, "path": path, "body": body, "kind": kind}
+
+
+def configured(kind: str, name: str, spec: Json) -> Json:
+    """Return the request that creates a policy or a binding; fields that are None are left out."""
+    body = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {key: value for key, value in spec.items() if value is not None},
+    }
+    plural = f"{kind.lower().removesuffix('y')}ies" if kind.endswith("Policy") else f"{kind.lower()}s"
+    return request("POST", f"{ADMISSION}/{plural}", body)
+
+
+def in_namespace(namespace: str) -> Json:
+    """Return match resources that select one namespace."""
+    return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}}
 
 
 def rule(*resources: str, **fields: Any) -> Json:
@@ -27,31 +42,18 @@ def rule(*resources: str, **fields: Any) -> Json:
 def policy(name: str, *validations: Json, **fields: Any) -> Json:
     """Return the request that creates a policy for ConfigMaps."""
     spec = {"matchConstraints": {"resourceRules": [rule()]}, "validations": list(validations), **fields}
-    body = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": {key: value for key, value in spec.items() if value is not None},
-    }
-    return request("POST", POLICIES, body)
+    return configured("ValidatingAdmissionPolicy", name, spec)
 
 
 def binding(name: str, namespace: str, *actions: str, **fields: Any) -> Json:
     """Return the request that binds a policy to one namespace."""
-    selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
     spec = {
         "policyName": name,
         "validationActions": list(actions or ("Deny",)),
-        "matchResources": {"namespaceSelector": selector},
+        "matchResources": in_namespace(namespace),
         **fields,
     }
-    body = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": f"{name}-bound"},
-        "spec": {key: value for key, value in spec.items() if value is not None},
-    }
-    return request("POST", BINDINGS, body)
+    return configured("ValidatingAdmissionPolicyBinding", f"{name}-bound", spec)
 
 
 def config_map(namespace: str, name: str = "one", labels: Json | None = None, **data: str) -> Json:
@@ -584,7 +586,7 @@ def webhooks(kind: str, name: str, conditions: list[Any], failure: str) -> Json:
         "name": "hook.example.com",
         "clientConfig": {"url": "https://127.0.0.1:1/never"},
         "rules": [rule()],
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}},
+        **in_namespace(name),
         "matchConditions": conditions,
         "failurePolicy": failure,
         "sideEffects": "None",
