@@ -49,9 +49,9 @@ async def handle_delete(backend: Backend, context: RequestContext) -> Response:
     Raises:
         ApiError: If the request is rejected.
     """
-    options = DeleteQuery.read(context.query, read_options(context.body, context.content_type))
+    options = _options(context)
     before = backend.stored(context.kind, context.path.namespace, context.path.name)
-    await backend.wrapped.delete(context.key, _delete_options(options))
+    await backend.wrapped.delete(context.key, options)
     after = backend.stored(context.kind, context.path.namespace, context.path.name)
     if before is not None and (
         (after is not None and not options.dry_run) or (context.kind.group, context.kind.kind) in _RETURNED
@@ -64,7 +64,8 @@ async def handle_delete(backend: Backend, context: RequestContext) -> Response:
     return Response({**body, "details": named}, media=Media(context.media.encoding))
 
 
-def _delete_options(options: DeleteQuery) -> DeleteOptions:
+def _options(context: RequestContext) -> DeleteOptions:
+    options = DeleteQuery.read(context.query, read_options(context.body, context.content_type))
     return DeleteOptions(
         preconditions=options.preconditions,
         propagation=options.propagation,
@@ -83,12 +84,12 @@ async def handle_delete_collection(backend: Backend, context: RequestContext) ->
     Raises:
         ApiError: If the request is rejected.
     """
-    options = DeleteQuery.read(context.query, read_options(context.body, context.content_type))
+    options = _options(context)
     query = list_options(backend, context, ListQuery.read(context.query))
     found = await backend.wrapped.list(context.kind.api_version, context.kind.kind, query)
     for item in found.items:
         try:
-            await backend.wrapped.delete(ObjectKey.of(item), _delete_options(options))
+            await backend.wrapped.delete(ObjectKey.of(item), options)
         except NotFoundError:
             continue
     return Response(list_body(context, found.items, {"resourceVersion": str(backend.version)}), media=context.media)
