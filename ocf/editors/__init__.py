@@ -12,16 +12,19 @@ from ocf.editors.container_selectors import (
     containers_not_named,
 )
 from ocf.editors.content import UnstructuredContentEditor
+from ocf.editors.cron_job import CronJobSpecEditor
 from ocf.editors.daemon_set import DaemonSetSpecEditor
 from ocf.editors.deployment import DeploymentSpecEditor
 from ocf.editors.editor import Editor
 from ocf.editors.hpa import HPASpecEditor
+from ocf.editors.job import JobSpecEditor
 from ocf.editors.keyed_lists import CONTAINERS, INIT_CONTAINERS, KeyedList
 from ocf.editors.metadata import ObjectMetaEditor
 from ocf.editors.metric_identity import ANY, AnyValue
 from ocf.editors.network_policy import NetworkPolicySpecEditor
 from ocf.editors.pod import PodSpecEditor
 from ocf.editors.pod_disruption_budget import PodDisruptionBudgetSpecEditor
+from ocf.editors.replica_set import ReplicaSetSpecEditor
 from ocf.editors.service import ServiceSpecEditor
 from ocf.editors.service_account import ServiceAccountEditor
 from ocf.editors.stateful_set import VOLUME_CLAIM_TEMPLATES, StatefulSetSpecEditor
@@ -35,15 +38,18 @@ __all__ = [
     "ConfigMapDataEditor",
     "ContainerEditor",
     "ContainerSelector",
+    "CronJobSpecEditor",
     "DaemonSetSpecEditor",
     "DeploymentSpecEditor",
     "Editor",
     "HPASpecEditor",
+    "JobSpecEditor",
     "KeyedList",
     "NetworkPolicySpecEditor",
     "ObjectMetaEditor",
     "PodDisruptionBudgetSpecEditor",
     "PodSpecEditor",
+    "ReplicaSetSpecEditor",
     "SecretDataEditor",
     "ServiceAccountEditor",
     "ServiceSpecEditor",

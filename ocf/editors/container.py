@@ -11,7 +11,7 @@ from ocf.errors import QuantityError
 from ocf.objects.quantity import Quantity
 
 if TYPE_CHECKING:
-    from kubernetes.client import V1Container, V1ContainerPort, V1EnvVar, V1ResourceRequirements, V1VolumeMount
+    from kubernetes.client import V1Container, V1ContainerPort, V1EnvVar, V1Probe, V1ResourceRequirements, V1VolumeMount
 
 __all__ = ["ContainerEditor"]
 
@@ -154,6 +154,42 @@ class ContainerEditor(Editor["V1Container"]):
             ConfigError: If the path is not a string.
         """
         _VOLUME_MOUNTS.remove(self._raw, require("volumeMounts", mount_path, str))
+
+    def set_startup_probe(self, probe: V1Probe | None) -> None:
+        """Set the startup probe; the other probes start once it has succeeded.
+
+        Args:
+            probe: Replaces the whole probe; a copy is stored. None unsets the field: the container then counts as
+                started at once.
+
+        Raises:
+            ConfigError: If the argument is not a probe.
+        """
+        self._raw.startup_probe = own_or_none(self._raw, "startup_probe", probe)
+
+    def set_readiness_probe(self, probe: V1Probe | None) -> None:
+        """Set the readiness probe; a pod gets requests of Services while its containers are ready.
+
+        Args:
+            probe: Replaces the whole probe; a copy is stored. None unsets the field: the container is then ready as
+                long as it runs.
+
+        Raises:
+            ConfigError: If the argument is not a probe.
+        """
+        self._raw.readiness_probe = own_or_none(self._raw, "readiness_probe", probe)
+
+    def set_liveness_probe(self, probe: V1Probe | None) -> None:
+        """Set the liveness probe; a container that fails it is restarted.
+
+        Args:
+            probe: Replaces the whole probe; a copy is stored. None unsets the field: the container is then restarted
+                only when it ends.
+
+        Raises:
+            ConfigError: If the argument is not a probe.
+        """
+        self._raw.liveness_probe = own_or_none(self._raw, "liveness_probe", probe)
 
     def set_resource_limit(self, name: str, quantity: str | float | None) -> None:
         """Set the limit of one resource.

@@ -5,7 +5,7 @@ functions. Recording, rendering, building, identity, preview, guards, data and s
 """
 
 from ocf.primitives.builder import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
-from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodTemplateMutator
+from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator, PodTemplateMutator
 from ocf.primitives.content_hash import DATA_HASH, DataBuilder, DataResource, data_hash
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.list_edits import ListEdits
@@ -26,6 +26,7 @@ __all__ = [
     "IntegrationResource",
     "Kind",
     "ListEdits",
+    "PodMutator",
     "PodTemplateMutator",
     "StaticBuilder",
     "StaticResource",

@@ -1,4 +1,4 @@
-"""Categories of edits of containers, shared by all kinds with a pod template.
+"""Categories of edits of containers, shared by all kinds with a pod spec.
 
 *Presence* adds and removes containers; *edits* change the containers that a selector accepts. Selectors see the list as
 it was before the first edit of the mutation and after its presence category. So they see containers that the same
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ocf.editors import KeyedList
     from ocf.feature import PlainResult
 
-__all__ = ["ContainerEdits", "ContainerListEdits", "PodTemplateMutator"]
+__all__ = ["ContainerEdits", "ContainerListEdits", "PodMutator", "PodTemplateMutator"]
 
 
 class ContainerListEdits(ListEdits["V1Container"]):
@@ -138,13 +138,12 @@ class SelectedContainersRecorder(BoundRecorder):
         )
 
 
-class PodTemplateMutator(BaseMutator):
-    """Base class of the mutators of kinds with a pod template: records edits of containers.
+class PodMutator(BaseMutator):
+    """Base class of the mutators of kinds with a pod spec: records edits of containers.
 
-    Each kind declares the categories itself, because their position in its order depends on the kind.
+    Each kind declares the categories itself, because their path and their position in its order depend on the kind.
     """
 
-    edit_pod_template_metadata: ClassVar[Edits[ObjectMetaEditor]]
     _container_presence: ClassVar[ContainerListEdits]
     edit_containers: ClassVar[ContainerEdits]
     _init_container_presence: ClassVar[ContainerListEdits]
@@ -182,6 +181,12 @@ class PodTemplateMutator(BaseMutator):
     def remove_container_arg(self, *args: str) -> None:
         """Record the removal of arguments from all containers except init containers."""
         self.edit_containers(all_containers)(lambda container: container.remove_arg(*args))
+
+
+class PodTemplateMutator(PodMutator):
+    """Base class of the mutators of kinds that replace their pods when the pod template changes."""
+
+    edit_pod_template_metadata: ClassVar[Edits[ObjectMetaEditor]]
 
     def roll_on_change(self, *hashes: Callable[[], str], annotation: str = DATA_HASH) -> None:
         """Record a pod template annotation with a hash of the configuration, so that a change replaces the pods.

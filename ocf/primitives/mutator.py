@@ -22,6 +22,7 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, get_args, overload
 
+from ocf.editors.model_values import api_name
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -227,8 +228,12 @@ class SubObject:
             setattr(parent, self._name, model)
 
     def _parent(self, target: Any) -> Any:
+        passed: list[str] = []
         for name in self._parents:
+            passed.append(api_name(target, name))
             target = getattr(target, name)
+            if target is None:
+                raise ConfigError(f"{'.'.join(passed)}: required value, because a part of it is edited")
         return target
 
 

@@ -1,6 +1,6 @@
-"""Default status handlers of workloads that roll out pods: Deployment, StatefulSet and DaemonSet.
+"""Default status handlers of workloads that run several pods: Deployment, StatefulSet, DaemonSet and ReplicaSet.
 
-The three kinds differ in which fields of their status hold the counts and in when a rollout is complete. Each kind
+The kinds differ in which fields of their status hold the counts and in when a rollout is complete. Each kind
 declares these two as functions; `RolloutStatus` builds the handlers from them. The converging and the grace handler
 evaluate the same conditions, so after the grace period a workload is healthy exactly when it would be healthy while
 converging.
@@ -24,7 +24,7 @@ from ocf.concepts import (
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["PodCounts", "RolloutStatus"]
+__all__ = ["PodCounts", "RolloutStatus", "replica_counts"]
 
 ModelT = TypeVar("ModelT", bound="BaseModel")
 
@@ -41,6 +41,20 @@ class PodCounts(NamedTuple):
     desired: int
     ready: int
     running: int
+
+
+def replica_counts(live: Any) -> PodCounts:
+    """Return the pod counts of a workload with `spec.replicas`, whose default is 1.
+
+    Args:
+        live: A live Deployment, ReplicaSet or StatefulSet.
+    """
+    status = live.status
+    return PodCounts(
+        desired=1 if live.spec.replicas is None else live.spec.replicas,
+        ready=(status.ready_replicas if status else None) or 0,
+        running=(status.replicas if status else None) or 0,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,16 @@ CATEGORIES: Final = {
     "integration": IntegrationBuilder,
     "static": StaticBuilder,
 }
+POD: Final[Any] = {"containers": []}
+TEMPLATE: Final[Any] = {"template": {"metadata": {}, "spec": POD}}
+# The smallest spec that the model of a kind accepts, by package or else by category.
+SMALLEST: Final[dict[str, Any]] = {
+    "workload": {**TEMPLATE, "selector": {}},
+    "task": TEMPLATE,
+    "hpa": {"maxReplicas": 1, "scaleTargetRef": {"kind": "Deployment", "name": "a"}},
+    "pod": POD,
+    "cronjob": {"schedule": "@daily", "jobTemplate": {"spec": TEMPLATE}},
+}
 TABLE: Final = {package: rest.split(" | ") for package, rest in ROW.findall(PAGE.read_text(encoding="utf-8"))}
 TYPED: Final = sorted(set(TABLE) - {"unstructured"})
 
@@ -38,10 +48,8 @@ def resource(package: str) -> Any:
     """Build the smallest object of a kind."""
     api_version, kind = quoted(TABLE[package][0])[0].split(" ")
     metadata = {"name": "a", "namespace": "b"}
-    template: Any = {"template": {"metadata": {}, "spec": {"containers": []}}, "selector": {}}
-    target: Any = {"maxReplicas": 1, "scaleTargetRef": {"kind": "Deployment", "name": "a"}}
-    spec: Any = {"workload": {"spec": template}, "integration": {"spec": target if package == "hpa" else {}}}
-    content = spec.get(TABLE[package][1], {})
+    category = TABLE[package][1]
+    content = {} if category == "static" else {"spec": SMALLEST.get(package, SMALLEST.get(category, {}))}
     return module(package).Builder({"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}).build()
 
 
@@ -68,7 +76,7 @@ class TestRow:
         source = inspect.getsource(importlib.import_module(f"ocf.primitives.{package}.status"))
         if "rollout_status" in source:
             source += inspect.getsource(rollout_status)
-        reported = {word.removeprefix("Operation").upper() for word in quoted(TABLE[package][3])}
+        reported = {word.removeprefix("Operation").removeprefix("Task").upper() for word in quoted(TABLE[package][3])}
         # The plain word for being operational is the vocabulary's own name.
         named = {"OPERATIONAL" if word == "AL" else word for word in reported}
         assert named == set(WORD.findall(source))
@@ -80,7 +88,7 @@ class TestRow:
             return
         verb, reason = documented.split(": ")
         assert {"kept": False, "deleted": True}[verb] is built.delete_on_suspend()
-        assert f'"{built.suspension_status(built.render()).reason}"' == reason
+        assert f'"{built.suspension_status(built.render(suspended=True)).reason}"' == reason
 
 
 def test_the_row_of_any_kind() -> None:

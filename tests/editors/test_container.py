@@ -11,8 +11,11 @@ from kubernetes.client import (
     V1ContainerPort,
     V1EnvVar,
     V1EnvVarSource,
+    V1HTTPGetAction,
+    V1Probe,
     V1ResourceRequirements,
     V1SecretKeySelector,
+    V1TCPSocketAction,
     V1VolumeMount,
 )
 
@@ -293,6 +296,35 @@ class TestOneResource:
         assert field not in rest
 
 
+class TestProbes:
+    @pytest.mark.parametrize(
+        ("setter", "field"),
+        [
+            pytest.param(ContainerEditor.set_startup_probe, "startupProbe", id="startup"),
+            pytest.param(ContainerEditor.set_readiness_probe, "readinessProbe", id="readiness"),
+            pytest.param(ContainerEditor.set_liveness_probe, "livenessProbe", id="liveness"),
+        ],
+    )
+    def test_a_probe_is_replaced_whole_by_a_copy_and_none_unsets_it(
+        self, editor: ContainerEditor, setter: Callable[[ContainerEditor, V1Probe | None], None], field: str
+    ) -> None:
+        setter(editor, V1Probe(period_seconds=5, tcp_socket=V1TCPSocketAction(port="http")))
+        probe = V1Probe(http_get=V1HTTPGetAction(path="/ready", port="http"))
+
+        setter(editor, probe)
+        probe.period_seconds = 20
+
+        assert write_model(editor.raw) == {**EMPTY, field: {"httpGet": {"path": "/ready", "port": "http"}}}
+
+        setter(editor, None)
+
+        assert write_model(editor.raw) == EMPTY
+
+    def test_a_probe_of_another_type_is_rejected(self, editor: ContainerEditor) -> None:
+        with pytest.raises(ConfigError, match=r"livenessProbe: must be a kubernetes\.client\.V1Probe"):
+            editor.set_liveness_probe(V1HTTPGetAction(port=80))  # type: ignore[arg-type]  # the mistake tested
+
+
 class TestResources:
     def test_are_replaced_whole_by_a_copy(self, editor: ContainerEditor) -> None:
         editor.set_resource_limit("memory", "1Gi")
@@ -333,6 +365,7 @@ class TestResources:
         ContainerEditor.ensure_port,
         ContainerEditor.ensure_volume_mount,
         ContainerEditor.set_resources,
+        ContainerEditor.set_liveness_probe,
     ],
 )
 @pytest.mark.parametrize("wrong", [1, ["a"], {"name": "a"}], ids=repr)

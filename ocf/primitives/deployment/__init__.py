@@ -62,15 +62,11 @@ Resource: TypeAlias = WorkloadResource["V1Deployment", Mutator]
 """A Deployment as a resource of a component."""
 
 
-def _scale_to_zero(mutator: Mutator) -> None:
-    mutator.ensure_replicas(0)
-
-
 _KIND: Kind[V1Deployment, Mutator] = Kind("apps/v1", "Deployment", "V1Deployment", Mutator)
 _HANDLERS: Handlers[V1Deployment, Mutator, AliveStatus] = Handlers(
     status=default_converging_status_handler,
     grace=default_grace_status_handler,
-    suspend=_scale_to_zero,
+    suspend=lambda mutator: mutator.ensure_replicas(0),
     suspension=default_suspension_status_handler,
 )
 

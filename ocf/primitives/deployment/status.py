@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ocf.primitives.rollout_status import PodCounts, RolloutStatus
+from ocf.primitives.rollout_status import RolloutStatus, replica_counts
 
 if TYPE_CHECKING:
     from kubernetes.client import V1Deployment
@@ -14,14 +14,6 @@ __all__ = [
     "default_grace_status_handler",
     "default_suspension_status_handler",
 ]
-
-
-def _counts(live: V1Deployment) -> PodCounts:
-    return PodCounts(
-        desired=1 if live.spec.replicas is None else live.spec.replicas,
-        ready=(live.status.ready_replicas if live.status else None) or 0,
-        running=(live.status.replicas if live.status else None) or 0,
-    )
 
 
 def _pending(live: V1Deployment, desired: int) -> str:
@@ -35,7 +27,7 @@ def _pending(live: V1Deployment, desired: int) -> str:
     return ""
 
 
-_STATUS: Final = RolloutStatus(kind="Deployment", controller="deployment", counts=_counts, pending=_pending)
+_STATUS: Final = RolloutStatus(kind="Deployment", controller="deployment", counts=replica_counts, pending=_pending)
 
 default_converging_status_handler: Final = _STATUS.converging
 """Status handler: `Healthy` once the latest spec is observed, exactly the desired replicas are ready and the rollout is

@@ -82,15 +82,11 @@ Resource: TypeAlias = WorkloadResource["V1StatefulSet", Mutator]
 """A StatefulSet as a resource of a component."""
 
 
-def _scale_to_zero(mutator: Mutator) -> None:
-    mutator.ensure_replicas(0)
-
-
 _KIND: Kind[V1StatefulSet, Mutator] = Kind("apps/v1", "StatefulSet", "V1StatefulSet", Mutator)
 _HANDLERS: Handlers[V1StatefulSet, Mutator, AliveStatus] = Handlers(
     status=default_converging_status_handler,
     grace=default_grace_status_handler,
-    suspend=_scale_to_zero,
+    suspend=lambda mutator: mutator.ensure_replicas(0),
     suspension=default_suspension_status_handler,
 )
 
