@@ -5,9 +5,10 @@ entry for our field manager lists the fields that we applied last, without those
 So the desired object is compared with that entry and with the live values. `fieldsV1` describes its own structure
 (`ocf.objects.managed_fields`), so no schema is needed.
 
-Values of built-in kinds are compared as the server stores them: with its defaults, and quantities as quantities
-(`ocf.schema.stored_values`). Values of custom kinds are compared as JSON. A value that the server is known to store
-differently from how it is sent (`ocf.cluster.ApplyCache`) equals the stored one.
+Values of built-in kinds are compared as the server stores them: with what its admission plugins add
+(`ocf.schema.admission`), with its defaults, and quantities as quantities (`ocf.schema.stored_values`). Values of custom
+kinds are compared as JSON. A value that the server is known to store differently from how it is sent
+(`ocf.cluster.ApplyCache`) equals the stored one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ocf.component.status.results import Drift
 from ocf.concepts import Why
 from ocf.objects import FieldPath, Manifest, format_path
 from ocf.objects.managed_fields import ManagedFields, key_label, read_key
+from ocf.schema.admission import admitted
 from ocf.schema.builtin import ANYTHING, Type
 from ocf.schema.stored_values import is_dropped, is_empty_part, is_stored_as, type_at
 
@@ -53,7 +55,7 @@ def find_drift(
         One difference per field; empty if the apply can be skipped.
     """
     fields = ManagedFields.of(live).owned_by(manager)
-    declared = _declared(desired)
+    declared = _declared(admitted(desired, live))
     if fields is None:
         # The server keeps no entry for a manager that owns nothing.
         return [Drift("", Why.NOT_OWNED)] if declared else []
