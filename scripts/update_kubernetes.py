@@ -183,8 +183,9 @@ def decisions(_: Servers) -> None:
 
 
 def syncs(_: Servers) -> None:
-    """Record syncs of the real controller."""
+    """Record syncs of the real controller, and whole runs."""
     script("record_hpa_ticks")
+    script("record_simulated_run")
 
 
 def controllers(_: Servers) -> None:
