@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ocf.cli.output_files import write_file, written_file
 from ocf.errors import ConfigError
 from ocf.simulation.report import Reported, to_html
-from ocf.simulation.report.rows import COLUMN_NAMES, column_values, text_rows
+from ocf.simulation.report.rows import COLUMN_NAMES, column_values, csv_lines
 
 __all__ = ["parquet_library", "write_csv", "write_parquet", "write_report"]
 
@@ -37,20 +37,7 @@ def write_csv(path: Path, runs: Sequence[Reported]) -> None:
     Raises:
         ConfigError: If the file cannot be written.
     """
-    write_file(path, _csv_lines(runs), "--csv")
-
-
-def _csv_lines(runs: Sequence[Reported]) -> Iterator[str]:
-    several = len(runs) > 1
-    yield ",".join((*(["run"] if several else []), *COLUMN_NAMES)) + "\n"
-    for run in runs:
-        first = f"{_quoted(run.name)}," if several else ""
-        for row in text_rows(run.result.columns):
-            yield f"{first}{','.join(row)}\n"
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if any(each in text for each in ',"\r\n') else text
+    write_file(path, csv_lines(runs), "--csv")
 
 
 def parquet_library() -> tuple[Any, Any]:

@@ -220,7 +220,7 @@ def test_a_full_disk_leaves_no_half_file(monkeypatch: pytest.MonkeyPatch) -> Non
         yield "half of it"
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(simulate_files, "_csv_lines", full)
+    monkeypatch.setattr(simulate_files, "csv_lines", full)
     done = simulated("web.yaml", "--csv", "rows.csv")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "--csv: " in done.stderr

@@ -1,13 +1,14 @@
 "use strict";
-// Draws the charts of a report from the data in the page: step lines over time, with a common range and a common cursor.
-(() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+// Draws the charts of a report in a part of a page: step lines over time, with a common range and a common cursor.
+// `page` is a document or an element, and `visible` the range that is shown at first, in seconds. Returns an object with
+// the range that is visible, and with a function that removes what listens to the window.
+function drawReport(page, data, visible = [0, data.end]) {
   const HEIGHT = 190, LEFT = 46, RIGHT = 10, TOP = 8, BOTTOM = 24, BAND = 36, LABEL = 14, MOST_ACTIONS = 100;
   const SECOND = 1, MINUTE = 60, HOUR = 3600, DAY = 86400;
   const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR,
     DAY, 2 * DAY, 5 * DAY, 10 * DAY, 30 * DAY, 100 * DAY, 365 * DAY];
   const SHORTEST = 10 * SECOND;
-  let range = [0, data.end];
+  let range = visible;
   let cursor = null;
 
   const node = (name, attributes, parent) => {
@@ -244,8 +245,8 @@
     }
   }
 
-  const charts = [...document.querySelectorAll("figure[data-chart]")].map((figure) => new Chart(figure));
-  const label = document.getElementById("range");
+  const charts = [...page.querySelectorAll("figure[data-chart]")].map((figure) => new Chart(figure));
+  const label = page.querySelector("#range");
 
   function moveCursor(time) {
     cursor = time;
@@ -267,7 +268,7 @@
   }
 
   function showActions() {
-    const body = document.querySelector("#actions tbody");
+    const body = page.querySelector("#actions tbody");
     if (!body) return;
     const inside = data.actions.filter(([time]) => time >= range[0] && time <= range[1]);
     body.replaceChildren(...inside.slice(0, MOST_ACTIONS).map(([time, before, after, reason, lines]) => {
@@ -290,7 +291,7 @@
       return row;
     }));
     const shown = Math.min(inside.length, MOST_ACTIONS);
-    document.getElementById("shown").textContent =
+    page.querySelector("#shown").textContent =
       `${shown} of ${data.count} scaling actions${shown < inside.length ? "; zoom in for others" : ""}.`;
   }
 
@@ -298,17 +299,26 @@
   const commands = {
     in: () => zoom(0.5), out: () => zoom(2), earlier: () => pan(-0.5), later: () => pan(0.5), all: () => show(0, data.end),
   };
-  for (const button of document.querySelectorAll("button[data-command]")) {
+  for (const button of page.querySelectorAll("button[data-command]")) {
     button.addEventListener("click", commands[button.dataset.command]);
   }
   const redraw = () => { for (const chart of charts) chart.draw(); };
-  let width = 0;
-  new ResizeObserver(() => {
-    if (document.body.clientWidth === width) return;
-    width = document.body.clientWidth;
+  const content = page.body ?? page;
+  let width = content.clientWidth;
+  const observer = new ResizeObserver(() => {
+    if (content.clientWidth === width) return;
+    width = content.clientWidth;
     redraw();
-  }).observe(document.body);
+  });
+  observer.observe(content);
   addEventListener("beforeprint", redraw);
-  show(0, data.end);
+  show(...visible);
   document.documentElement.dataset.drawn = "true";
-})();
+  return {
+    visible: () => range,
+    remove() {
+      observer.disconnect();
+      removeEventListener("beforeprint", redraw);
+    },
+  };
+}

@@ -6,7 +6,7 @@ with the same values.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -22,7 +22,7 @@ from ocf.simulation.report.series import MOST_ROWS, Sampled, sampled
 from ocf.simulation.report.tables import best, chart_table, moment
 from ocf.simulation.result import Action, SimulationResult
 
-__all__ = ["to_html"]
+__all__ = ["ReportContent", "report_content", "report_part", "to_html"]
 
 _FIRST: Final = ("overload_time", "latency_p95", "dropped_share", "pod_hours", "cost", "scaling_actions")
 _TOOLS: Final = (("in", "Zoom in"), ("out", "Zoom out"), ("earlier", "Earlier"), ("later", "Later"), ("all", "All"))
@@ -32,6 +32,22 @@ _MOST_STORED: Final = 10_000
 _MOST_EXPLAINED: Final = 250_000
 """Characters of explanations in a page; the explanations of later actions are left out."""
 _ARROW: Final = "→"
+_START: Final = 'drawReport(document, JSON.parse(document.getElementById("data").textContent));\n'
+
+
+@dataclass(frozen=True, slots=True)
+class ReportContent:
+    """A report without its page.
+
+    Args:
+        title: Its title, as text.
+        body: Its HTML.
+        data: JSON for `drawReport`.
+    """
+
+    title: str
+    body: str
+    data: str
 
 
 def to_html(runs: Sequence[Reported]) -> str:
@@ -43,13 +59,29 @@ def to_html(runs: Sequence[Reported]) -> str:
     Returns:
         An HTML document with everything that it needs; equal runs give equal documents.
     """
+    content = report_content(runs)
+    return html_page(
+        title=f"{content.title}: simulation",
+        body=f"<main>\n{content.body}\n</main>",
+        marks=report_part("charts.css"),
+        script=f"{report_part('charts.js')}{_START}",
+        data=content.data,
+    )
+
+
+def report_content(runs: Sequence[Reported]) -> ReportContent:
+    """Render runs as a part of a page, which needs the style and the script of `report_part`.
+
+    Args:
+        runs: One run; or several to compare, of which the first is the baseline.
+    """
     first = runs[0]
     most = MOST_ROWS if len(runs) == 1 else max(MOST_ROWS // 8, MOST_ROWS // len(runs))
     samples = [sampled(each.result.columns, each.result.duration, most=most) for each in runs]
     charts = charts_of(runs)
     title = first.name if len(runs) == 1 else " / ".join(each.name for each in runs)
     body = [
-        f"<main>\n<header><h1>{escape(title)}</h1>\n<p class='at'>{escape(_subtitle(first.result))}</p></header>",
+        f"<header><h1>{escape(title)}</h1>\n<p class='at'>{escape(_subtitle(first.result))}</p></header>",
         *_notes(runs),
         *(_cards(first) if len(runs) == 1 else ()),
         *_verdicts(runs),
@@ -58,19 +90,17 @@ def to_html(runs: Sequence[Reported]) -> str:
         *(_figure(number, chart, runs, samples) for number, chart in enumerate(charts)),
         *(_actions(first.result) if len(runs) == 1 else ()),
         *(_measures(runs) if len(runs) == 1 else ()),
-        "</main>",
     ]
-    return html_page(
-        title=f"{title}: simulation",
-        body="\n".join(body),
-        marks=_part("charts.css"),
-        script=_part("charts.js"),
-        data=_data(runs, samples, charts),
-    )
+    return ReportContent(title=title, body="\n".join(body), data=_data(runs, samples, charts))
 
 
 @cache
-def _part(name: str) -> str:
+def report_part(name: str) -> str:
+    """Return a file of the report.
+
+    Args:
+        name: `charts.css`, or `charts.js`, which defines the function `drawReport`.
+    """
     return files("ocf.simulation.report").joinpath(name).read_text(encoding="utf-8")
 
 

@@ -1,15 +1,34 @@
-"""The time series of runs as tables: rows of text, or columns."""
+"""The time series of runs as tables: CSV, rows of text, or columns."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Final
 
+from ocf.simulation.report.reported import Reported
 from ocf.simulation.result import Columns
 
-__all__ = ["COLUMN_NAMES", "column_values", "text_rows"]
+__all__ = ["COLUMN_NAMES", "column_values", "csv_lines", "text_rows"]
 
 COLUMN_NAMES: Final = tuple(each.name for each in fields(Columns))
 """The names of the columns, in the order of tables."""
+
+
+def csv_lines(runs: Sequence[Reported]) -> Iterator[str]:
+    """Yield the lines of runs as CSV, the first with the names; with several runs, the first column names the run.
+
+    Args:
+        runs: The runs.
+    """
+    several = len(runs) > 1
+    yield ",".join((*(["run"] if several else []), *COLUMN_NAMES)) + "\n"
+    for run in runs:
+        first = f"{_quoted(run.name)}," if several else ""
+        for row in text_rows(run.result.columns):
+            yield f"{first}{','.join(row)}\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if any(each in text for each in ',"\r\n') else text
 
 
 def column_values(columns: Columns, name: str) -> Sequence[float | None]:
