@@ -28,7 +28,7 @@ def pod(*tolerations: Manifest) -> Manifest:
 
 
 def changes(desired: Manifest, live: Manifest) -> bool:
-    fields = {"f:spec": {"f:tolerations": {}}}
+    fields: Manifest = {"f:spec": {"f:tolerations": {}}}
     entry = {"manager": "us", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields}
     stored = {**live, "metadata": {**live["metadata"], "managedFields": [entry]}}
     resource = builtin_resource("", "v1", "Pod")

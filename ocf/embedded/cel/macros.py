@@ -49,7 +49,8 @@ def _sort_by(checker: ExpressionChecker, call: Call) -> Checked:
         raise RuleSyntaxError(f"found no matching overload for '@sortByAssociatedKeys' applied to '{applied}'", call.at)
 
     def run(frame: Frame) -> list[Any]:
-        pairs = [(value, key.run(inner)) for inner, (value,) in loop.each(frame)]
+        inner, items = loop.enter(frame)
+        pairs = [(value, key.run(inner)) for (value,) in items]
         return sorted_by([value for value, _ in pairs], [each for _, each in pairs])
 
     return Checked(loop.span.kind, run)

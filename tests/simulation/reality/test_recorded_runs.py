@@ -41,9 +41,9 @@ class RunAtInstants(Run):
         self._instants = iter([*(round(at * SECOND) for at in instants), NEVER])
         self._sync_due = next(self._instants)
 
-    def _happen(self, now: int) -> None:
+    def _process(self, now: int) -> None:
         synced = self._sync_due <= now
-        super()._happen(now)
+        super()._process(now)
         if synced:
             self._sync_due = next(self._instants)
 
