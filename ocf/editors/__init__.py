@@ -17,6 +17,7 @@ from ocf.editors.daemon_set import DaemonSetSpecEditor
 from ocf.editors.deployment import DeploymentSpecEditor
 from ocf.editors.editor import Editor
 from ocf.editors.hpa import HPASpecEditor
+from ocf.editors.ingress import IngressSpecEditor
 from ocf.editors.job import JobSpecEditor
 from ocf.editors.keyed_lists import CONTAINERS, INIT_CONTAINERS, KeyedList
 from ocf.editors.metadata import ObjectMetaEditor
@@ -24,6 +25,9 @@ from ocf.editors.metric_identity import ANY, AnyValue
 from ocf.editors.network_policy import NetworkPolicySpecEditor
 from ocf.editors.pod import PodSpecEditor
 from ocf.editors.pod_disruption_budget import PodDisruptionBudgetSpecEditor
+from ocf.editors.pv import PVSpecEditor
+from ocf.editors.pvc import PVCSpecEditor
+from ocf.editors.rbac import AggregationRuleEditor, BindingSubjectsEditor, PolicyRulesEditor
 from ocf.editors.replica_set import ReplicaSetSpecEditor
 from ocf.editors.service import ServiceSpecEditor
 from ocf.editors.service_account import ServiceAccountEditor
@@ -34,7 +38,9 @@ __all__ = [
     "CONTAINERS",
     "INIT_CONTAINERS",
     "VOLUME_CLAIM_TEMPLATES",
+    "AggregationRuleEditor",
     "AnyValue",
+    "BindingSubjectsEditor",
     "ConfigMapDataEditor",
     "ContainerEditor",
     "ContainerSelector",
@@ -43,12 +49,16 @@ __all__ = [
     "DeploymentSpecEditor",
     "Editor",
     "HPASpecEditor",
+    "IngressSpecEditor",
     "JobSpecEditor",
     "KeyedList",
     "NetworkPolicySpecEditor",
     "ObjectMetaEditor",
+    "PVCSpecEditor",
+    "PVSpecEditor",
     "PodDisruptionBudgetSpecEditor",
     "PodSpecEditor",
+    "PolicyRulesEditor",
     "ReplicaSetSpecEditor",
     "SecretDataEditor",
     "ServiceAccountEditor",

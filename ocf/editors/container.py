@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from ocf.editors.editor import Editor
-from ocf.editors.keyed_lists import KeyedList, ensure_entry, remove_entry
-from ocf.editors.model_values import field_type, own_or_none, require
-from ocf.errors import QuantityError
-from ocf.objects.quantity import Quantity
+from ocf.editors.keyed_lists import KeyedList
+from ocf.editors.model_values import own_or_none, require
+from ocf.editors.resource_quantities import quantity_text, set_resource
 
 if TYPE_CHECKING:
     from kubernetes.client import V1Container, V1ContainerPort, V1EnvVar, V1Probe, V1ResourceRequirements, V1VolumeMount
@@ -201,7 +200,7 @@ class ContainerEditor(Editor["V1Container"]):
         Raises:
             QuantityError: If the quantity is invalid.
         """
-        self._set_resource("limits", name, quantity)
+        set_resource(self._raw, "limits", name, quantity)
 
     def set_resource_request(self, name: str, quantity: str | float | None) -> None:
         """Set the request of one resource.
@@ -213,7 +212,7 @@ class ContainerEditor(Editor["V1Container"]):
         Raises:
             QuantityError: If the quantity is invalid.
         """
-        self._set_resource("requests", name, quantity)
+        set_resource(self._raw, "requests", name, quantity)
 
     def set_resources(self, resources: V1ResourceRequirements | None) -> None:
         """Set all limits, requests and claims.
@@ -229,33 +228,5 @@ class ContainerEditor(Editor["V1Container"]):
         if resources is not None:
             for field, amounts in (("limits", resources.limits), ("requests", resources.requests)):
                 for name, quantity in (amounts or {}).items():
-                    _quantity_text(field, name, quantity)
+                    quantity_text(f"resources.{field}[{name}]", quantity)
         self._raw.resources = resources
-
-    def _set_resource(self, field: Literal["limits", "requests"], name: str, quantity: str | float | None) -> None:
-        if quantity is None:
-            self._drop_resource(field, name)
-            return
-        text = _quantity_text(field, name, quantity)
-        resources = self._raw.resources or field_type(type(self._raw), "resources")()
-        ensure_entry(resources, field, name, text)
-        self._raw.resources = resources
-
-    def _drop_resource(self, field: Literal["limits", "requests"], name: str) -> None:
-        resources = self._raw.resources
-        if resources is None:
-            return
-        before = getattr(resources, field)
-        remove_entry(resources, field, name)
-        emptied = before is not None and getattr(resources, field) is None
-        # Empty requirements would be sent as an empty object.
-        if emptied and all(value is None for value in vars(resources).values()):
-            self._raw.resources = None
-
-
-def _quantity_text(field: str, name: str, quantity: str | float) -> str:
-    """Return the text of a quantity, as the caller wrote it."""
-    try:
-        return Quantity.parse(quantity).written
-    except QuantityError as error:
-        raise QuantityError(f"resources.{field}[{name}]: {error}") from None

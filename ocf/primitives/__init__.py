@@ -7,10 +7,12 @@ functions. Recording, rendering, building, identity, preview, guards, data and s
 from ocf.primitives.builder import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator, PodTemplateMutator
 from ocf.primitives.content_hash import DATA_HASH, DataBuilder, DataResource, data_hash
+from ocf.primitives.integration_status import IntegrationStatus
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.list_edits import ListEdits
 from ocf.primitives.mutator import BaseMutator, CategoryDescriptor, Edits
 from ocf.primitives.resource import IntegrationResource, StaticResource, TaskResource, WorkloadResource
+from ocf.primitives.suspension import always_suspended
 
 __all__ = [
     "DATA_HASH",
@@ -24,6 +26,7 @@ __all__ = [
     "Handlers",
     "IntegrationBuilder",
     "IntegrationResource",
+    "IntegrationStatus",
     "Kind",
     "ListEdits",
     "PodMutator",
@@ -34,5 +37,6 @@ __all__ = [
     "TaskResource",
     "WorkloadBuilder",
     "WorkloadResource",
+    "always_suspended",
     "data_hash",
 ]

@@ -47,7 +47,8 @@ class Kind(Generic[ModelT, MutatorT]):
         model_name: Name of the client's model, which is loaded on first use.
         mutator: The mutator class, which declares the categories of edits and their order.
         cluster_scoped: Whether objects of the kind are cluster-scoped.
-        validate: Yields why the API server would reject an object of the kind; for its baseline and after each edit.
+        validate: Yields why the API server would reject an object of the kind, or another part of the control plane
+            would revert it; for its baseline and after each edit.
     """
 
     api_version: str
@@ -81,7 +82,8 @@ class Kind(Generic[ModelT, MutatorT]):
         problems = [FieldProblem(error.path, error.message) for error in self.validate(manifest)]
         if problems:
             metadata = manifest.get("metadata") or {}
-            raise ManifestError(f"{self.name} {metadata.get('namespace', '')}/{metadata.get('name', '')}", problems)
+            place = [metadata.get(part) for part in ("namespace", "name")]
+            raise ManifestError(f"{self.name} {'/'.join(part for part in place if part)}", problems)
 
 
 def _default_grace(_live: Any) -> StatusReport[GraceStatus]:

@@ -32,6 +32,7 @@ SMALLEST: Final[dict[str, Any]] = {
     "pod": POD,
     "cronjob": {"schedule": "@daily", "jobTemplate": {"spec": TEMPLATE}},
 }
+CLUSTER_SCOPED: Final = {"pv", "clusterrole", "clusterrolebinding"}
 TABLE: Final = {package: rest.split(" | ") for package, rest in ROW.findall(PAGE.read_text(encoding="utf-8"))}
 TYPED: Final = sorted(set(TABLE) - {"unstructured"})
 
@@ -47,9 +48,11 @@ def quoted(cell: str) -> list[str]:
 def resource(package: str) -> Any:
     """Build the smallest object of a kind."""
     api_version, kind = quoted(TABLE[package][0])[0].split(" ")
-    metadata = {"name": "a", "namespace": "b"}
+    metadata = {"name": "a"} if package in CLUSTER_SCOPED else {"name": "a", "namespace": "b"}
     category = TABLE[package][1]
     content = {} if category == "static" else {"spec": SMALLEST.get(package, SMALLEST.get(category, {}))}
+    if package.endswith("binding"):
+        content = {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "a"}}
     return module(package).Builder({"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}).build()
 
 

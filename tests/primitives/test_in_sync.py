@@ -21,16 +21,23 @@ from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import AlreadyExistsError, NotFoundError
 from ocf.objects import ObjectKey, load_document
 from ocf.primitives import (
+    clusterrole,
+    clusterrolebinding,
     configmap,
     cronjob,
     daemonset,
     deployment,
     hpa,
+    ingress,
     job,
     networkpolicy,
     pdb,
     pod,
+    pv,
+    pvc,
     replicaset,
+    role,
+    rolebinding,
     secret,
     service,
     serviceaccount,
@@ -64,6 +71,12 @@ spec:
 """
 SELECTOR: Final = {"matchLabels": {"app": "web"}}
 DISK: Final[Manifest] = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}
+RBAC: Final = "rbac.authorization.k8s.io/v1"
+RULES: Final = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+SUBJECTS: Final = [
+    {"kind": "User", "name": "jane"},
+    {"kind": "ServiceAccount", "name": "web", "namespace": NAMESPACE},
+]
 CONTAINER: Final[Manifest] = {
     "name": "web",
     "image": "web",
@@ -133,6 +146,12 @@ TEMPLATE: Final[Manifest] = {
 def base(api_version: str, kind: str, **content: Any) -> Manifest:
     metadata = {"name": f"rich-{kind.lower()}", "namespace": NAMESPACE, "labels": {"app": "web"}}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}
+
+
+def cluster_scoped(api_version: str, kind: str, **content: Any) -> Manifest:
+    manifest = base(api_version, kind, **content)
+    del manifest["metadata"]["namespace"]
+    return manifest
 
 
 def a_service(**spec: Any) -> Resource:
@@ -214,6 +233,51 @@ def a_cron_job() -> Resource:
     return cronjob.Builder(base("batch/v1", "CronJob", spec=spec)).build()
 
 
+def an_ingress() -> Resource:
+    path = {"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "web", "port": {"number": 80}}}}
+    rules = [{"host": "a.example.com", "http": {"paths": [path]}}]
+    spec = {"ingressClassName": "public", "rules": rules, "tls": [{"hosts": ["a.example.com"], "secretName": "tls"}]}
+    return ingress.Builder(base("networking.k8s.io/v1", "Ingress", spec=spec)).build()
+
+
+def a_claim() -> Resource:
+    return pvc.Builder(base("v1", "PersistentVolumeClaim", spec=DISK)).build()
+
+
+def a_volume() -> Resource:
+    """Reserved for a claim: the control plane adds fields to the reference when it binds the volume."""
+    claim = {"namespace": NAMESPACE, "name": "reserved"}
+    source = {"nfs": {"server": "10.0.0.1", "path": "/data"}, "claimRef": claim, "mountOptions": ["hard"]}
+    spec = {"capacity": {"storage": "1024Mi"}, "accessModes": ["ReadWriteOnce"], **source}
+    return pv.Builder(cluster_scoped("v1", "PersistentVolume", spec=spec)).build()
+
+
+def a_role() -> Resource:
+    return role.Builder(base(RBAC, "Role", rules=RULES)).build()
+
+
+def a_cluster_role() -> Resource:
+    rules = [*RULES, {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+    return clusterrole.Builder(cluster_scoped(RBAC, "ClusterRole", rules=rules)).build()
+
+
+def an_aggregated_role() -> Resource:
+    rule = {"clusterRoleSelectors": [{"matchLabels": {"kinds.example.com/aggregate": "true"}}]}
+    return clusterrole.Builder(cluster_scoped(RBAC, "ClusterRole", aggregationRule=rule)).build()
+
+
+def a_role_binding() -> Resource:
+    """With a subject whose API group the server adds."""
+    reference = {"kind": "Role", "name": "rich-role"}
+    return rolebinding.Builder(base(RBAC, "RoleBinding", roleRef=reference, subjects=SUBJECTS)).build()
+
+
+def a_cluster_role_binding() -> Resource:
+    reference = {"kind": "ClusterRole", "name": "rich-clusterrole"}
+    content: Manifest = {"roleRef": reference, "subjects": SUBJECTS}
+    return clusterrolebinding.Builder(cluster_scoped(RBAC, "ClusterRoleBinding", **content)).build()
+
+
 def an_account() -> Resource:
     content: Manifest = {"automountServiceAccountToken": False, "imagePullSecrets": [{"name": "registry"}]}
     return serviceaccount.Builder(base("v1", "ServiceAccount", **content)).build()
@@ -250,36 +314,10 @@ JOB: Final[Manifest] = {
     },
     "template": {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}},
 }
-HTTP: Final = {
-    "paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "web", "port": {"number": 80}}}}]
-}
-RULES: Final = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
 HOOK_RULES: Final = [
     {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]}
 ]
 OTHERS: Final = [
-    pytest.param(other("rbac.authorization.k8s.io/v1", "Role", rules=RULES), id="role"),
-    pytest.param(
-        other(
-            "rbac.authorization.k8s.io/v1",
-            "RoleBinding",
-            roleRef={"kind": "Role", "name": "rich-role"},
-            subjects=[
-                {"kind": "User", "name": "jane"},
-                {"kind": "ServiceAccount", "name": "web", "namespace": NAMESPACE},
-            ],
-        ),
-        id="role binding",
-    ),
-    pytest.param(
-        other(
-            "networking.k8s.io/v1",
-            "Ingress",
-            spec={"rules": [{"host": "a.example.com", "http": HTTP}], "tls": [{"hosts": ["a.example.com"]}]},
-        ),
-        id="ingress",
-    ),
-    pytest.param(other("v1", "PersistentVolumeClaim", spec=DISK), id="persistent volume claim"),
     pytest.param(
         other(
             "discovery.k8s.io/v1",
@@ -320,6 +358,14 @@ ROWS: Final = [
     pytest.param(a_job, id="job"),
     pytest.param(a_cron_job, id="cronjob"),
     pytest.param(an_hpa, id="hpa"),
+    pytest.param(an_ingress, id="ingress"),
+    pytest.param(a_claim, id="pvc"),
+    pytest.param(a_volume, id="pv"),
+    pytest.param(a_role, id="role"),
+    pytest.param(a_cluster_role, id="clusterrole"),
+    pytest.param(an_aggregated_role, id="clusterrole, aggregated"),
+    pytest.param(a_role_binding, id="rolebinding"),
+    pytest.param(a_cluster_role_binding, id="clusterrolebinding"),
     pytest.param(a_monitor, id="unstructured"),
 ]
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ocf.concepts import StatusReport, SuspensionStatus
 from ocf.primitives.rollout_status import PodCounts, RolloutStatus
+from ocf.primitives.suspension import always_suspended
 
 if TYPE_CHECKING:
     from kubernetes.client import V1DaemonSet
@@ -54,12 +54,5 @@ default_grace_status_handler: Final = _STATUS.grace
 `Healthy`."""
 
 
-def default_suspension_status_handler(
-    live: V1DaemonSet,  # noqa: ARG001 (the signature of every suspension handler)
-) -> StatusReport[SuspensionStatus]:
-    """Return `Suspended`: a DaemonSet cannot be scaled to zero, so suspending deletes it.
-
-    Args:
-        live: The object as the API server returned it; not used.
-    """
-    return StatusReport(SuspensionStatus.SUSPENDED, "DaemonSet deleted on suspend")
+default_suspension_status_handler: Final = always_suspended("DaemonSet deleted on suspend")
+"""Suspension handler: always `Suspended`; a DaemonSet cannot be scaled to zero, so suspending deletes it."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport, SuspensionStatus
+from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport
+from ocf.primitives.suspension import always_suspended
 
 if TYPE_CHECKING:
     from kubernetes.client import V2HorizontalPodAutoscaler, V2HorizontalPodAutoscalerCondition
@@ -88,13 +89,10 @@ def default_grace_status_handler(live: V2HorizontalPodAutoscaler) -> StatusRepor
             return StatusReport(GraceStatus.DEGRADED, active.message or "ScalingActive is Unknown")
 
 
-def default_suspension_status_handler(live: V2HorizontalPodAutoscaler) -> StatusReport[SuspensionStatus]:  # noqa: ARG001
-    """Return `Suspended`: nothing remains to be done after the object is deleted or deliberately kept.
-
-    Args:
-        live: The object as the API server returned it; not used.
-    """
-    return StatusReport(SuspensionStatus.SUSPENDED, "HorizontalPodAutoscaler suspended to prevent scaling interference")
+default_suspension_status_handler: Final = always_suspended(
+    "HorizontalPodAutoscaler suspended to prevent scaling interference"
+)
+"""Suspension handler: always `Suspended`; nothing remains to be done once the object is deleted, or kept on purpose."""
 
 
 def scaled_to_zero_operational_status_handler(

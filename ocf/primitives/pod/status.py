@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus, StatusReport, SuspensionStatus
+from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus, StatusReport
+from ocf.primitives.suspension import always_suspended
 
 if TYPE_CHECKING:
     from kubernetes.client import V1Pod, V1PodStatus
@@ -56,15 +57,8 @@ def default_grace_status_handler(live: V1Pod) -> StatusReport[GraceStatus]:
     return StatusReport(GraceStatus.DOWN, "Pod is not running")
 
 
-def default_suspension_status_handler(
-    live: V1Pod,  # noqa: ARG001 (the signature of every suspension handler)
-) -> StatusReport[SuspensionStatus]:
-    """Return `Suspended`: a Pod cannot be paused, so suspending deletes it.
-
-    Args:
-        live: The object as the API server returned it; not used.
-    """
-    return StatusReport(SuspensionStatus.SUSPENDED, "Pod deleted on suspend")
+default_suspension_status_handler: Final = always_suspended("Pod deleted on suspend")
+"""Suspension handler: always `Suspended`; a Pod cannot be paused, so suspending deletes it."""
 
 
 def _phase(status: V1PodStatus | None) -> str | None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport, SuspensionStatus
+from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport
+from ocf.primitives.suspension import always_suspended
 
 if TYPE_CHECKING:
     from kubernetes.client import V1Service
@@ -58,15 +59,8 @@ def default_grace_status_handler(live: V1Service) -> StatusReport[GraceStatus]:
     return StatusReport(GraceStatus.DEGRADED, _AWAITING)
 
 
-def default_suspension_status_handler(
-    live: V1Service,  # noqa: ARG001 (the signature of every suspension handler)
-) -> StatusReport[SuspensionStatus]:
-    """Return `Suspended`: there is nothing to wait for.
-
-    Args:
-        live: The object as the API server returned it; not used.
-    """
-    return StatusReport(SuspensionStatus.SUSPENDED, "Service unaffected by suspension")
+default_suspension_status_handler: Final = always_suspended("Service unaffected by suspension")
+"""Suspension handler: always `Suspended`; there is nothing to wait for."""
 
 
 def _is_load_balancer(live: V1Service) -> bool:

@@ -1,0 +1,89 @@
+"""The PersistentVolume (`v1`, cluster-scoped): operational, graceful, not affected by suspension.
+
+It is operational while it is available or bound. The control plane sets `spec.claimRef` when it binds the volume; leave
+the field out of the baseline, or set only the namespace and the name of the claim that the volume is reserved for.
+
+The source of the volume is immutable after creation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from ocf import feature
+from ocf.concepts import OperationalStatus
+from ocf.editors import ObjectMetaEditor, PVSpecEditor
+from ocf.primitives.builder import IntegrationBuilder
+from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.mutator import BaseMutator, Edits
+from ocf.primitives.pv.status import (
+    default_grace_status_handler,
+    default_operational_status_handler,
+)
+from ocf.primitives.resource import IntegrationResource
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1PersistentVolume
+
+    from ocf.objects import Manifest
+
+__all__ = [
+    "Builder",
+    "Mutation",
+    "Mutator",
+    "Resource",
+    "default_grace_status_handler",
+    "default_operational_status_handler",
+]
+
+
+class Mutator(BaseMutator):
+    """Records edits of a volume: first its metadata, then its spec."""
+
+    edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
+    edit_pv_spec = Edits(PVSpecEditor, "spec")
+
+    def set_storage_class_name(self, name: str | None) -> None:
+        """Record the storage class, as a spec edit; None unsets the field."""
+        self.edit_pv_spec(lambda spec: spec.set_storage_class_name(name))
+
+    def set_reclaim_policy(self, policy: str | None) -> None:
+        """Record what happens to the volume when its claim is deleted, as a spec edit; None unsets the field."""
+        self.edit_pv_spec(lambda spec: spec.set_persistent_volume_reclaim_policy(policy))
+
+    def set_mount_options(self, options: list[str] | None) -> None:
+        """Record the mount options, as a spec edit; None unsets the field."""
+        self.edit_pv_spec(lambda spec: spec.set_mount_options(options))
+
+
+Mutation: TypeAlias = feature.Mutation[Mutator]
+"""A mutation of a volume."""
+
+Resource: TypeAlias = IntegrationResource["V1PersistentVolume", Mutator]
+"""A volume as a resource of a component."""
+
+_KIND: Kind[V1PersistentVolume, Mutator] = Kind(
+    "v1", "PersistentVolume", "V1PersistentVolume", Mutator, cluster_scoped=True
+)
+_HANDLERS: Handlers[V1PersistentVolume, Mutator, OperationalStatus] = Handlers(
+    status=default_operational_status_handler,
+    grace=default_grace_status_handler,
+)
+
+
+class Builder(IntegrationBuilder["V1PersistentVolume", Mutator]):
+    """Builds a volume.
+
+    Args:
+        base: The desired baseline: a `V1PersistentVolume`, a manifest, or a YAML text with one document.
+
+    Example:
+        >>> spec = {"capacity": {"storage": "10Gi"}, "hostPath": {"path": "/data"}}
+        >>> base = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "data"}, "spec": spec}
+        >>> kept = Mutation("kept", lambda m: m.set_reclaim_policy("Retain"))
+        >>> Builder(base).with_mutation(kept).build().render()["spec"]["persistentVolumeReclaimPolicy"]
+        'Retain'
+    """
+
+    def __init__(self, base: V1PersistentVolume | Manifest | str) -> None:
+        super().__init__(base, _KIND, _HANDLERS)

@@ -1,0 +1,83 @@
+"""The PersistentVolumeClaim (`v1`): operational, graceful, not affected by suspension.
+
+It is operational once it is bound. Claims of a storage class with `volumeBindingMode: WaitForFirstConsumer` are bound
+only when a pod uses them. Suspending keeps the claim, and so its data.
+
+The spec is immutable after creation, except for a larger storage request of a bound claim and for
+`volumeAttributesClassName`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from ocf import feature
+from ocf.concepts import OperationalStatus
+from ocf.editors import ObjectMetaEditor, PVCSpecEditor
+from ocf.primitives.builder import IntegrationBuilder
+from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.mutator import BaseMutator, Edits
+from ocf.primitives.pvc.status import (
+    default_grace_status_handler,
+    default_operational_status_handler,
+    default_suspension_status_handler,
+)
+from ocf.primitives.resource import IntegrationResource
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1PersistentVolumeClaim
+
+    from ocf.objects import Manifest
+
+__all__ = [
+    "Builder",
+    "Mutation",
+    "Mutator",
+    "Resource",
+    "default_grace_status_handler",
+    "default_operational_status_handler",
+    "default_suspension_status_handler",
+]
+
+
+class Mutator(BaseMutator):
+    """Records edits of a volume claim: first its metadata, then its spec."""
+
+    edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
+    edit_pvc_spec = Edits(PVCSpecEditor, "spec")
+
+    def set_storage_request(self, quantity: str | float | None) -> None:
+        """Record the requested storage, as a spec edit."""
+        self.edit_pvc_spec(lambda spec: spec.set_storage_request(quantity))
+
+
+Mutation: TypeAlias = feature.Mutation[Mutator]
+"""A mutation of a volume claim."""
+
+Resource: TypeAlias = IntegrationResource["V1PersistentVolumeClaim", Mutator]
+"""A volume claim as a resource of a component."""
+
+_KIND: Kind[V1PersistentVolumeClaim, Mutator] = Kind("v1", "PersistentVolumeClaim", "V1PersistentVolumeClaim", Mutator)
+_HANDLERS: Handlers[V1PersistentVolumeClaim, Mutator, OperationalStatus] = Handlers(
+    status=default_operational_status_handler,
+    grace=default_grace_status_handler,
+    suspension=default_suspension_status_handler,
+)
+
+
+class Builder(IntegrationBuilder["V1PersistentVolumeClaim", Mutator]):
+    """Builds a volume claim.
+
+    Args:
+        base: The desired baseline: a `V1PersistentVolumeClaim`, a manifest, or a YAML text with one document.
+
+    Example:
+        >>> metadata = {"name": "data", "namespace": "shop"}
+        >>> base = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
+        >>> large = Mutation("large", lambda m: m.set_storage_request("100Gi"))
+        >>> Builder(base).with_mutation(large).build().render()["spec"]
+        {'resources': {'requests': {'storage': '100Gi'}}}
+    """
+
+    def __init__(self, base: V1PersistentVolumeClaim | Manifest | str) -> None:
+        super().__init__(base, _KIND, _HANDLERS)
