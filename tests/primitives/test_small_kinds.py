@@ -17,7 +17,7 @@ RBAC: Final = "rbac.authorization.k8s.io/v1"
 REFERENCE: Final[Manifest] = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "web"}
 
 # row: package, kind, content, whether it is cluster-scoped
-ROWS: Final = [
+ROWS: Final[list[tuple[str, str, str, Manifest, bool]]] = [
     ("ingress", "networking.k8s.io/v1", "Ingress", {"spec": {}}, False),
     ("pvc", "v1", "PersistentVolumeClaim", {"spec": {}}, False),
     ("pv", "v1", "PersistentVolume", {"spec": {}}, True),
