@@ -66,4 +66,4 @@ def monitor(cache: Memcached) -> Resource:
             "endpoints": [endpoint],
         },
     }
-    return unstructured.StaticBuilder(base).build()
+    return unstructured.static.Builder(base).build()

@@ -94,6 +94,18 @@ class TestRow:
         assert f'"{built.suspension_status(built.render(suspended=True)).reason}"' == reason
 
 
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_any_kind_has_a_module_of_the_same_shape_per_category(category: str) -> None:
+    found = module(f"unstructured.{category}")
+    assert set(found.__all__) == {"Builder", "Mutation", "Mutator", "Resource"}
+    assert issubclass(found.Builder, CATEGORIES[category])
+
+
+def test_every_kind_has_the_same_shape() -> None:
+    for package in TYPED:
+        assert {"Builder", "Mutation", "Mutator", "Resource"} <= set(module(package).__all__), package
+
+
 def test_the_row_of_any_kind() -> None:
     _, _, edits, _, _ = TABLE["unstructured"]
     assert quoted(edits) == [category.name for category in module("unstructured").Mutator.categories]

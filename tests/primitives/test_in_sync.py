@@ -296,12 +296,12 @@ def a_secret() -> Resource:
 
 def a_monitor() -> Resource:
     spec = {"endpoints": [{"port": "metrics", "interval": "30s"}], "selector": SELECTOR, "limits": {}, "none": []}
-    return unstructured.StaticBuilder(base("kinds.example.com/v1", "Monitor", spec=spec)).build()
+    return unstructured.static.Builder(base("kinds.example.com/v1", "Monitor", spec=spec)).build()
 
 
 def other(api_version: str, kind: str, **content: Any) -> Callable[[], Resource]:
     """Return a function that makes a built-in kind without a package of its own."""
-    return lambda: unstructured.StaticBuilder(base(api_version, kind, **content)).build()
+    return lambda: unstructured.static.Builder(base(api_version, kind, **content)).build()
 
 
 JOB: Final[Manifest] = {

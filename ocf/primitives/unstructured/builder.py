@@ -1,14 +1,13 @@
-"""Builders of objects of any kind, which read the kind from the manifest."""
+"""What the builders of objects of any kind have in common: they read the kind from the manifest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from ocf.concepts import AliveStatus, CompletionStatus, OperationalStatus
 from ocf.editors.content import own_json
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import load_document, write_model
@@ -19,10 +18,10 @@ from ocf.primitives.unstructured.model import Mutator, Unstructured, Unstructure
 if TYPE_CHECKING:
     from ocf.objects import Manifest
 
-__all__ = ["IntegrationBuilder", "StaticBuilder", "TaskBuilder", "WorkloadBuilder"]
+__all__ = ["AnyKindBuilder"]
 
 
-class _AnyKind(builder._Builder[Unstructured, Mutator, StatusT]):  # noqa: SLF001 (shared by the builders of this package)
+class AnyKindBuilder(builder._Builder[Unstructured, Mutator, StatusT]):  # noqa: SLF001 (shared by the builders of this package)
     """Builder that reads the kind from the baseline.
 
     Args:
@@ -69,49 +68,3 @@ def _manifest(base: object) -> object:
     if isinstance(base, str):
         return load_document(base)
     return write_model(base) if isinstance(base, BaseModel) else base
-
-
-class StaticBuilder(_AnyKind[Never], builder.StaticBuilder[Unstructured, Mutator]):
-    """Builds an object that is ready as soon as it exists.
-
-    Args:
-        base: The desired baseline: a manifest, a YAML text with one document, or a pydantic model of the user.
-        cluster_scoped: Whether objects of the kind are cluster-scoped.
-
-    Example:
-        >>> monitor = StaticBuilder('''
-        ...     apiVersion: monitoring.coreos.com/v1
-        ...     kind: ServiceMonitor
-        ...     metadata: {name: web, namespace: shop}
-        ...     spec: {endpoints: [{port: metrics}]}
-        ... ''').build()
-        >>> monitor.identity
-        'monitoring.coreos.com/v1/ServiceMonitor/shop/web'
-    """
-
-
-class WorkloadBuilder(_AnyKind[AliveStatus], builder.WorkloadBuilder[Unstructured, Mutator]):
-    """Builds an object that runs until it is deleted; it needs a status handler.
-
-    Args:
-        base: As for `StaticBuilder`.
-        cluster_scoped: As for `StaticBuilder`.
-    """
-
-
-class TaskBuilder(_AnyKind[CompletionStatus], builder.TaskBuilder[Unstructured, Mutator]):
-    """Builds an object that runs to completion; it needs a status handler.
-
-    Args:
-        base: As for `StaticBuilder`.
-        cluster_scoped: As for `StaticBuilder`.
-    """
-
-
-class IntegrationBuilder(_AnyKind[OperationalStatus], builder.IntegrationBuilder[Unstructured, Mutator]):
-    """Builds an object that another controller makes operational; it needs a status handler.
-
-    Args:
-        base: As for `StaticBuilder`.
-        cluster_scoped: As for `StaticBuilder`.
-    """

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import RootModel, field_validator
 
+from ocf import feature
 from ocf.editors import ObjectMetaEditor, UnstructuredContentEditor
 from ocf.objects import client_model, copy_json, write_model
 from ocf.primitives.kind import Kind
 from ocf.primitives.mutator import BaseMutator, Edits, call_edit
 
-__all__ = ["Mutator", "Unstructured", "UnstructuredKind"]
+__all__ = ["Mutation", "Mutator", "Unstructured", "UnstructuredKind"]
 
 
 class Unstructured(RootModel[dict[str, Any]]):
@@ -49,6 +50,10 @@ class Mutator(BaseMutator):
 
     edit_object_metadata = _MetadataEdits(ObjectMetaEditor, "metadata")
     edit_content = Edits(lambda model: UnstructuredContentEditor(model.root), "")
+
+
+Mutation: TypeAlias = feature.Mutation[Mutator]
+"""A mutation of an object of any kind."""
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ BASE: Manifest = {
 }
 
 
-def built(mutate: Any = None, base: Any = BASE, **settings: Any) -> unstructured.StaticResource:
+def built(mutate: Any = None, base: Any = BASE, **settings: Any) -> unstructured.static.Resource:
     mutations = [unstructured.Mutation("m", mutate)] if mutate else []
-    return unstructured.StaticBuilder(base, **settings).with_mutation(*mutations).build()
+    return unstructured.static.Builder(base, **settings).with_mutation(*mutations).build()
 
 
 class TestBase:
@@ -123,7 +123,7 @@ class TestBase:
         ],
     )
     def test_what_cannot_be_read_is_an_error_of_the_build(self, base: Any, message: str) -> None:
-        builder = unstructured.StaticBuilder(base)
+        builder = unstructured.static.Builder(base)
         with pytest.raises(BuildError, match=message):
             builder.build()
 
@@ -183,7 +183,7 @@ class TestCategories:
             ready = phase(live) == "Ready"
             return StatusReport(OperationalStatus.OPERATIONAL if ready else OperationalStatus.PENDING, str(operation))
 
-        builder = unstructured.IntegrationBuilder(BASE)
+        builder = unstructured.integration.Builder(BASE)
         with pytest.raises(BuildError, match="operational status handler is required"):
             builder.build()
         resource = builder.with_custom_operational_status(judged).build()
@@ -196,7 +196,7 @@ class TestCategories:
         assert resource.render(suspended=True) == BASE
 
     def test_workload(self) -> None:
-        builder = unstructured.WorkloadBuilder(BASE)
+        builder = unstructured.workload.Builder(BASE)
         with pytest.raises(BuildError, match="converging status handler is required"):
             builder.build()
         builder.with_custom_converge_status(lambda _, live: StatusReport(AliveStatus.HEALTHY, phase(live)))
@@ -207,7 +207,7 @@ class TestCategories:
         assert resource.render(suspended=True)["spec"] == {**BASE["spec"], "replicas": 0}
 
     def test_task(self) -> None:
-        builder = unstructured.TaskBuilder(BASE)
+        builder = unstructured.task.Builder(BASE)
         with pytest.raises(BuildError, match="converging status handler is required"):
             builder.build()
         builder.with_custom_converge_status(lambda _, live: StatusReport(CompletionStatus.RUNNING, phase(live)))
@@ -217,7 +217,7 @@ class TestCategories:
 
     def test_data_is_extracted_from_what_no_model_knows(self) -> None:
         cell = Data[str]("phase")
-        resource = unstructured.StaticBuilder(BASE).extract_into(cell, phase).build()
+        resource = unstructured.static.Builder(BASE).extract_into(cell, phase).build()
         with cell.seeded("before"):
             resource.extract_data({**BASE, "status": {"phase": "Up"}})
             assert cell.require() == "Up"
