@@ -76,15 +76,16 @@ def _require_kind(manifest: Manifest, api_version: str, kind: str) -> None:
         raise ManifestError(_subject(kind, manifest), problems)
 
 
-def read_live(manifest: Manifest, model: type[ModelT]) -> ModelT:
+def read_live(manifest: Manifest, model: type[ModelT], *, keep_unknown: bool = False) -> ModelT:
     """Return an object that the API server sent as a model, tolerating deviations.
 
-    Unknown fields are ignored, and a required field that is missing or null gets the zero value of its type, as in a Go
-    client. A number in a quantity field is read as text, because custom resources may contain one.
+    Unknown fields are ignored or kept, and a required field that is missing or null gets the zero value of its type, as
+    in a Go client. A number in a quantity field is read as text, because custom resources may contain one.
 
     Args:
         manifest: The live object; it is not changed.
         model: The model of its kind.
+        keep_unknown: Whether unknown fields are kept, in the `model_extra` of the models.
 
     Returns:
         A model that shares no values with the manifest.
@@ -95,19 +96,19 @@ def read_live(manifest: Manifest, model: type[ModelT]) -> ModelT:
     from pydantic import ValidationError
 
     try:
-        return model.model_validate(manifest, extra="ignore")
+        return model.model_validate(manifest, extra="allow" if keep_unknown else "ignore")
     except ValidationError as error:
         errors = error.errors()
     empty = {navigable(details["loc"], manifest) for details in errors if _is_empty(details)}
     fixed = quantities_as_text(errors, manifest, model)
     if fixed is not manifest:
-        return read_live(fixed, model)
+        return read_live(fixed, model, keep_unknown=keep_unknown)
     if not empty:
         subject = _subject(str(manifest.get("kind")), manifest)
         raise ManifestError(subject, problems_of(errors, manifest, model)) from None
     for path in empty:
         manifest = _with_value(manifest, path, _zero(place_of(model, path).annotation))
-    return read_live(manifest, model)
+    return read_live(manifest, model, keep_unknown=keep_unknown)
 
 
 def _is_empty(details: ErrorDetails) -> bool:

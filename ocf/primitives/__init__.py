@@ -7,6 +7,7 @@ functions. Recording, rendering, building, identity, preview, guards, data and s
 from ocf.primitives.builder import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator, PodTemplateMutator
 from ocf.primitives.content_hash import DATA_HASH, DataBuilder, DataResource, data_hash
+from ocf.primitives.custom_kind import CustomKind, CustomMutation, CustomMutator, custom_kind
 from ocf.primitives.integration_status import IntegrationStatus
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.list_edits import ListEdits
@@ -20,6 +21,9 @@ __all__ = [
     "CategoryDescriptor",
     "ContainerEdits",
     "ContainerListEdits",
+    "CustomKind",
+    "CustomMutation",
+    "CustomMutator",
     "DataBuilder",
     "DataResource",
     "Edits",
@@ -38,5 +42,6 @@ __all__ = [
     "WorkloadBuilder",
     "WorkloadResource",
     "always_suspended",
+    "custom_kind",
     "data_hash",
 ]

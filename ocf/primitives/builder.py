@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Never, TypeVar
 from ocf.concepts import AliveStatus, CompletionStatus, Data, DataRead, GuardStatus, OperationalStatus, StatusReport
 from ocf.errors import BuildError, ManifestError
 from ocf.feature.mutation import is_deferred_function, mutation_problems
-from ocf.objects import Manifest, load_document, read_base
+from ocf.objects import Manifest, load_document
 from ocf.primitives.kind import (
     GraceHandler,
     Handlers,
@@ -156,7 +156,7 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             return {}
         kind = self._kind
         try:
-            baseline = read_base(self._base, kind.model, api_version=kind.api_version, kind=kind.name)
+            baseline = kind.read_base(self._base)
         except ManifestError as error:
             problems.extend(f"{error.subject}: {problem}" for problem in error.problems)
             metadata = _metadata_of(self._base)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ocf.concepts import ApplyOperation, GraceStatus, StatusReport, SuspensionStatus
 from ocf.errors import FieldProblem, ManifestError
-from ocf.objects import client_model, write_model
+from ocf.objects import client_model, read_base, read_live, write_model
 from ocf.primitives.mutator import BaseMutator
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class Kind(Generic[ModelT, MutatorT]):
     Args:
         api_version: `autoscaling/v2`.
         name: The kind, `HorizontalPodAutoscaler`.
-        model_name: Name of the client's model, which is loaded on first use.
+        model_name: Name of the client's model, or module and name of another one, `package.module:Model`; it is loaded
+            on first use.
         mutator: The mutator class, which declares the categories of edits and their order.
         cluster_scoped: Whether objects of the kind are cluster-scoped.
         validate: Yields why the API server would reject an object of the kind, or another part of the control plane
@@ -60,16 +62,49 @@ class Kind(Generic[ModelT, MutatorT]):
 
     @cached_property
     def model(self) -> type[ModelT]:
-        """The client's model, loaded on first use."""
-        return cast("type[ModelT]", client_model(self.model_name))
+        """The model, loaded on first use."""
+        module, _, name = self.model_name.rpartition(":")
+        return cast("type[ModelT]", getattr(import_module(module), name) if module else client_model(name))
 
-    def write(self, model: ModelT) -> Manifest:
-        """Return a model as a manifest that the API server accepts, as far as the kind validates it.
+    def read_base(self, source: object) -> Manifest:
+        """Return a baseline as a manifest, after strict checks.
+
+        Args:
+            source: A model, a manifest, or a YAML text with one document.
+
+        Raises:
+            ManifestError: If it is not a valid object of the kind.
+        """
+        return read_base(source, self.model, api_version=self.api_version, kind=self.name)
+
+    def open(self, manifest: Manifest) -> Any:
+        """Return a manifest in the form that the edits of the mutator change.
+
+        Raises:
+            ValueError: If it is not a valid object of the kind.
+        """
+        return self.model.model_validate(manifest)
+
+    def view(self, opened: Any) -> ModelT:
+        """Return what `open` returned, after any edits, as the model."""
+        model: ModelT = opened
+        return model
+
+    def read_live(self, manifest: Manifest) -> ModelT:
+        """Return an object that the API server sent as the model that handlers receive.
+
+        Raises:
+            ManifestError: If a known field has a type that the model does not accept.
+        """
+        return read_live(manifest, self.model, keep_unknown=self.model.model_config.get("extra") == "allow")
+
+    def write(self, opened: Any) -> Manifest:
+        """Return what `open` returned, after any edits, as a manifest that the kind accepts.
 
         Raises:
             ManifestError: If the model contains an invalid value.
         """
-        manifest = write_model(model)
+        manifest = write_model(opened)
         self.check(manifest)
         return manifest
 

@@ -298,8 +298,11 @@ def require_callable(edit: EditorT, category: str) -> EditorT:
     return edit
 
 
-def call_edit(edit: Callable[[EditorT], object], editor: EditorT) -> None:
+def call_edit(edit: Callable[[EditorT], object], editor: EditorT) -> object:
     """Run an edit and reject an asynchronous one, which has not edited anything.
+
+    Returns:
+        What the edit returned.
 
     Raises:
         ConfigError: If the edit is asynchronous.
@@ -310,3 +313,4 @@ def call_edit(edit: Callable[[EditorT], object], editor: EditorT) -> None:
             result.close()
         name = getattr(edit, "__qualname__", repr(edit))
         raise ConfigError(f"the edit {name} is asynchronous; write it as a plain function that changes its editor")
+    return result

@@ -68,8 +68,8 @@ class Renderer(Generic[ModelT, MutatorT]):
             MutationError: If a gate, a mutation or an edit fails.
         """
         if ignore_fields:
-            return self._read(self.manifest(ignore_fields=ignore_fields))
-        return self._edited(self._plans(), self._baseline)[0]
+            return self._kind.view(self._read(self.manifest(ignore_fields=ignore_fields)))
+        return self._kind.view(self._edited(self._plans(), self._baseline)[0])
 
     def manifest(
         self,
@@ -154,7 +154,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         copied: Manifest = copy_json(start)
         return copied
 
-    def _edited(self, plans: Sequence[_Plan], start: Manifest) -> tuple[ModelT, Manifest]:
+    def _edited(self, plans: Sequence[_Plan], start: Manifest) -> tuple[Any, Manifest]:
         model = self._read(start)
         for plan in plans:
             try:
@@ -167,15 +167,15 @@ class Renderer(Generic[ModelT, MutatorT]):
         except ManifestError as error:
             raise self._blame(error, plans, start) from error
 
-    def _read(self, start: Manifest) -> ModelT:
+    def _read(self, start: Manifest) -> Any:
         try:
-            return self._kind.model.model_validate(start)
+            return self._kind.open(start)
         except ValueError as error:
             # A model built without validation, or a required field that is an ignored field.
             problem = f"the object before the edits is not a valid {self._kind.name}: {self._describe(error)}"
             raise MutationError(self._identity, "", problem) from error
 
-    def _writable(self, model: ModelT) -> Manifest | None:
+    def _writable(self, model: Any) -> Manifest | None:
         try:
             return self._kind.write(model)
         except ManifestError:
@@ -216,7 +216,7 @@ class Renderer(Generic[ModelT, MutatorT]):
 
     def _blame(self, error: ManifestError, plans: Sequence[_Plan], start: Manifest) -> MutationError:
         """Return an error that names the edit after which the model cannot be written; applies the plans again."""
-        model = self._kind.model.model_validate(start)
+        model = self._kind.open(start)
         for plan, category in _steps(plans):
             category.apply(model, plan.mutator.recorded(category.name))
             try:

@@ -22,7 +22,7 @@ from ocf.concepts import (
     SuspensionStatus,
 )
 from ocf.errors import FeatureGateError, HandlerError
-from ocf.objects import Manifest, ObjectKey, read_live
+from ocf.objects import Manifest, ObjectKey
 from ocf.primitives.handler_calls import call_handler, cause_text
 from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, StatusT
 from ocf.primitives.provenance import explanation
@@ -113,7 +113,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
 
     def baseline(self) -> ModelT:
         """Return a copy of the baseline."""
-        return self._kind.model.model_validate(self._definition.baseline)
+        return self._kind.view(self._kind.open(self._definition.baseline))
 
     def preview(self, *, ignore_fields: Collection[tuple[str, ...]] = ()) -> ModelT:
         """Return what `render` returns for the same arguments, as a model of the client.
@@ -248,7 +248,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         if (live.get("apiVersion"), live.get("kind")) != expected:
             seen = f"{live.get('apiVersion')} {live.get('kind')}"
             raise HandlerError(f"{self.identity}: expected an object of {' '.join(expected)}, got {seen}")
-        return read_live(live, self._kind.model)
+        return self._kind.read_live(live)
 
 
 class StaticResource(BaseResource[ModelT, MutatorT, Never]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -10,10 +9,11 @@ from typing import Any, TypeAlias
 from pydantic import RootModel, field_validator
 
 from ocf import feature
-from ocf.editors import ObjectMetaEditor, UnstructuredContentEditor
-from ocf.objects import client_model, copy_json, write_model
+from ocf.editors import UnstructuredContentEditor
+from ocf.objects import copy_json
 from ocf.primitives.kind import Kind
-from ocf.primitives.mutator import BaseMutator, Edits, call_edit
+from ocf.primitives.metadata_edits import MetadataEdits
+from ocf.primitives.mutator import BaseMutator, Edits
 
 __all__ = ["Mutation", "Mutator", "Unstructured", "UnstructuredKind"]
 
@@ -33,22 +33,10 @@ class Unstructured(RootModel[dict[str, Any]]):
         return copy_json(root)
 
 
-class _MetadataEdits(Edits[ObjectMetaEditor]):
-    """Edits of the metadata, which has the same model in all kinds."""
-
-    def apply(self, target: Unstructured, records: list[Callable[[ObjectMetaEditor], object]]) -> None:
-        """Apply the edits, in order, to a model of the metadata, and store the result."""
-        metadata: Any = client_model("V1ObjectMeta").model_validate(target.root.get("metadata") or {})
-        editor = ObjectMetaEditor(metadata)
-        for edit in records:
-            call_edit(edit, editor)
-        target.root["metadata"] = write_model(metadata)
-
-
 class Mutator(BaseMutator):
     """Records edits of an object of any kind: first its metadata, then its content."""
 
-    edit_object_metadata = _MetadataEdits(ObjectMetaEditor, "metadata")
+    edit_object_metadata = MetadataEdits()
     edit_content = Edits(lambda model: UnstructuredContentEditor(model.root), "")
 
 
