@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from ocf.component.component import Component, ComponentSpec
+from ocf.component.model.common_metadata import NO_METADATA
 from ocf.component.model.data_flow import data_problems, independence_problems
+from ocf.component.model.declaration_problems import name_problems, option_text, resource_problem, type_problems
 from ocf.component.model.registration import Registration, is_resource
-from ocf.component.model.resource_options import EffectiveOptions, Lifecycle, ResourceOptions
-from ocf.concepts import Resource
+from ocf.component.model.resource_options import EffectiveOptions, ResourceOptions
+from ocf.concepts import Resource, ResourceBuilder
 from ocf.errors import BuildError, ConfigError
-from ocf.objects.conditions import condition_type_problem
 
 if TYPE_CHECKING:
     from ocf.component.reconcile.prerequisites import Prerequisite
@@ -39,7 +42,9 @@ class Builder:
     def __init__(self, name: str, *, condition_type: str) -> None:
         self._name = name
         self._condition_type = condition_type
-        self._entries: list[Registration] = []
+        self._registered: list[tuple[Resource | ResourceBuilder, EffectiveOptions]] = []
+        self._common = NO_METADATA
+        self._namespace = ""
         self._problems: list[str] = []
         self._gate: Gate | None = None
         self._prerequisites: list[Prerequisite] = []
@@ -50,26 +55,27 @@ class Builder:
         self._poll_interval = _POLL_INTERVAL
         self._handler_timeout: timedelta | None = None
 
-    def with_resource(self, resource: Resource, **options: Unpack[ResourceOptions]) -> Self:
+    def with_resource(self, resource: Resource | ResourceBuilder, **options: Unpack[ResourceOptions]) -> Self:
         """Register a resource. By default it is applied, owned, and part of the condition.
 
         Args:
-            resource: The resource, from a primitive's builder. Resources are applied in order of registration.
+            resource: A resource, or a primitive's builder, which is built with the component. Applied in this order.
             options: See `ResourceOptions`.
         """
-        if not is_resource(resource):
-            self._problems.append(_resource_problem(self._name, resource))
+        if not (is_resource(resource) or isinstance(resource, ResourceBuilder)):
+            self._problems.append(resource_problem(self._name, resource))
             return self
         try:
-            self._entries.append(Registration.of(resource, EffectiveOptions.of(options)))
+            self._registered.append((resource, EffectiveOptions.of(options)))
         except ConfigError as error:
-            self._problems.append(f'resource "{resource.identity}" in component "{self._name}": {error}')
+            identity = getattr(resource, "identity", type(resource).__module__)
+            self._problems.append(f'resource "{identity}" in component "{self._name}": {error}')
         return self
 
     def include_when(
         self,
         condition: bool,  # noqa: FBT001 (reads as a sentence)
-        make: Callable[[], Resource],
+        make: Callable[[], Resource | ResourceBuilder],
         **options: Unpack[ResourceOptions],
     ) -> Self:
         """Register a resource only if a condition holds; otherwise it is neither built nor applied, read or deleted.
@@ -85,6 +91,39 @@ class Builder:
             self._problems.append(f'nil build function passed to IncludeWhen in component "{self._name}"')
             return self
         return self.with_resource(make(), **options)
+
+    def with_namespace(self, namespace: str) -> Self:
+        """Set the namespace of all objects whose baseline has none.
+
+        It applies to resources that are registered as builders, because a built resource has a namespace, and not to
+        cluster-scoped objects.
+
+        Args:
+            namespace: Name of the namespace, usually that of the owner.
+        """
+        self._namespace = namespace
+        return self
+
+    def with_labels(self, labels: Mapping[str, str], *, pod_templates: bool = False) -> Self:
+        """Add labels to all objects that the component applies.
+
+        A label that a resource sets itself, in its baseline or in a mutation, wins. Selectors are never changed.
+
+        Args:
+            labels: The labels; those of several calls are combined, and the last value of a key wins.
+            pod_templates: Whether they are added to the pod templates of built-in workloads as well. Another value then
+                replaces their pods, and the API server rejects it for an existing Job.
+        """
+        return self._with_common("labels", labels, pod_templates=pod_templates)
+
+    def with_annotations(self, annotations: Mapping[str, str], *, pod_templates: bool = False) -> Self:
+        """Add annotations to all objects that the component applies, as `with_labels` does.
+
+        Args:
+            annotations: The annotations.
+            pod_templates: As for `with_labels`.
+        """
+        return self._with_common("annotations", annotations, pod_templates=pod_templates)
 
     def with_feature_gate(self, gate: Gate | None) -> Self:
         """Put the whole component behind a gate: while the gate is off, the component's objects are deleted.
@@ -175,13 +214,15 @@ class Builder:
         Raises:
             BuildError: With every problem found.
         """
-        problems = [*self._problems, *self._build_problems()]
+        problems = list(self._problems)
+        entries = self._build_entries(problems)
+        problems += self._build_problems(entries)
         if problems:
             raise BuildError(problems)
         definition = ComponentSpec(
             name=self._name,
             condition_type=self._condition_type,
-            entries=tuple(self._entries),
+            entries=tuple(entries),
             gate=self._gate,
             prerequisites=tuple(self._prerequisites),
             suspended=self._suspended,
@@ -193,9 +234,33 @@ class Builder:
         )
         return Component(definition)
 
-    def _build_problems(self) -> Iterator[str]:
-        yield from _name_problems(self._name)
-        yield from _type_problems(self._condition_type)
+    def _with_common(self, name: str, entries: Mapping[str, str], *, pod_templates: bool) -> Self:
+        try:
+            self._common = self._common.extended(name, entries, pod_templates=pod_templates)
+        except ConfigError as error:
+            self._problems.append(str(error))
+        return self
+
+    def _build_entries(self, problems: list[str]) -> list[Registration]:
+        entries: list[Registration] = []
+        for given, options in self._registered:
+            try:
+                entry = Registration.of(self._built(given), options)
+            except BuildError as error:
+                problems += error.problems
+            else:
+                entries.append(replace(entry, common=self._common) if self._common else entry)
+        return entries
+
+    def _built(self, given: Resource | ResourceBuilder) -> Resource:
+        if not isinstance(given, ResourceBuilder):
+            return given
+        # The caller may use the builder again.
+        return (copy(given).with_default_namespace(self._namespace) if self._namespace else given).build()
+
+    def _build_problems(self, entries: Sequence[Registration]) -> Iterator[str]:
+        yield from name_problems(self._name)
+        yield from type_problems(self._condition_type)
         yield from self._time_problems()
         if not isinstance(self._suspended, bool):
             yield f"suspend() takes True or False, got {self._suspended!r:.60}"
@@ -204,9 +269,10 @@ class Builder:
         for prerequisite in self._prerequisites:
             if not callable(getattr(prerequisite, "check", None)):
                 yield f"a prerequisite needs a check method, {type(prerequisite).__name__} has none"
-        yield from self._duplicates()
-        yield from data_problems(self._name, self._entries)
-        yield from independence_problems(self._name, self._entries)
+        yield from self._common.problems()
+        yield from self._duplicates(entries)
+        yield from data_problems(self._name, entries)
+        yield from independence_problems(self._name, entries)
 
     def _time_problems(self) -> Iterator[str]:
         times = {
@@ -225,47 +291,10 @@ class Builder:
         if self._grace_period and not self._published:
             yield "an unpublished component has no grace period: its condition is not stored"
 
-    def _duplicates(self) -> Iterator[str]:
+    def _duplicates(self, entries: Sequence[Registration]) -> Iterator[str]:
         seen: dict[str, Registration] = {}
-        for entry in self._entries:
+        for entry in entries:
             first = seen.setdefault(entry.identity, entry)
             if first is not entry:
-                options = _option_text(entry) if _option_text(entry) != _option_text(first) else ""
+                options = option_text(entry) if option_text(entry) != option_text(first) else ""
                 yield f'duplicate resource "{entry.identity}" in component "{self._name}"{options}'
-
-
-def _name_problems(name: object) -> Iterator[str]:
-    """Yield why a name cannot be a part of the component's field manager."""
-    if name is None or name == "":
-        yield "component name cannot be empty"
-    elif not isinstance(name, str):
-        yield f"component name must be a text, got {name!r:.60}"
-    elif not name.isprintable():
-        position, character = next((at, one) for at, one in enumerate(name) if not one.isprintable())
-        yield (
-            f"component name {name!r:.60} must be printable, because it is a part of the field manager: the API server "
-            f"rejects the character U+{ord(character):04X} at position {position}"
-        )
-
-
-def _type_problems(condition_type: object) -> Iterator[str]:
-    if condition_type is None or condition_type == "":
-        yield "condition type cannot be empty"
-    elif not isinstance(condition_type, str):
-        yield f"condition type must be a text, got {condition_type!r:.60}"
-    elif problem := condition_type_problem(condition_type):
-        yield problem
-
-
-def _option_text(entry: Registration) -> str:
-    deleted, read = (
-        str(entry.lifecycle is lifecycle).lower() for lifecycle in (Lifecycle.DELETED, Lifecycle.READ_ONLY)
-    )
-    return f" (delete={deleted}, readOnly={read}, mode={entry.options.participation})"
-
-
-def _resource_problem(component: str, given: object) -> str:
-    if given is None:
-        return f'nil resource registered in component "{component}"'
-    hint = "; was .build() forgotten?" if callable(getattr(given, "build", None)) else ""
-    return f'not a resource but {type(given).__name__} registered in component "{component}"{hint}'

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel
+
 from ocf.component.model.ownership import sendable
 from ocf.component.model.registration import find_scale_targets
 from ocf.component.model.resource_options import Lifecycle
@@ -77,10 +79,27 @@ def explain_entry(
     """
     with _previewing(entry):
         if isinstance(entry.resource, Explainable):
-            return _sent(entry.resource.explain(suspended=suspended, ignore_fields=ignore_fields))
+            explained = entry.resource.explain(suspended=suspended, ignore_fields=ignore_fields)
+            if entry.common:
+                explained = _completed(explained, entry.render(suspended=suspended, ignore_fields=ignore_fields))
+            return _sent(explained)
         trace = ProvenanceTrace()
         trace.step(entry.resource.render(suspended=suspended, ignore_fields=ignore_fields), Source(SourceKind.RESOURCE))
         return _sent(Provenance(entry.identity, trace.fields))
+
+
+def _completed(explanation: Provenance, rendered: Manifest) -> Provenance:
+    """Add the fields of the rendered object that the component has added."""
+    source = Source(SourceKind.COMPONENT)
+    trace = ProvenanceTrace()
+    trace.step(rendered, source)
+    known = {origin.path: origin for origin in explanation.fields}
+    removed = {origin.path: origin for origin in explanation.removed}
+    fields: list[FieldOrigin] = []
+    for added in trace.fields:
+        before = removed.pop(added.path).settings if added.path in removed else ()
+        fields.append(known.get(added.path) or FieldOrigin(added.path, (*before, *added.settings)))
+    return replace(explanation, fields=tuple(fields), removed=tuple(removed.values()))
 
 
 def _sent(explanation: Provenance) -> Provenance:
@@ -137,12 +156,15 @@ def _modelled(entry: Registration, ignore_fields: tuple[tuple[str, ...], ...]) -
     if entry.previewable is None:
         return _rendered(entry, ignore_fields)
     with _previewing(entry):
-        return entry.previewable.preview(ignore_fields=ignore_fields)
+        previewed: Any = entry.previewable.preview(ignore_fields=ignore_fields)
+        if entry.common and isinstance(previewed, BaseModel):
+            return type(previewed).model_validate(entry.render(ignore_fields=ignore_fields))
+        return previewed
 
 
 def _rendered(entry: Registration, ignore_fields: tuple[tuple[str, ...], ...]) -> Manifest:
     with _previewing(entry):
-        rendered: object = entry.resource.render(ignore_fields=ignore_fields)
+        rendered: object = entry.render(ignore_fields=ignore_fields)
     if not isinstance(rendered, dict):
         raise ConfigError(f'preview resource "{entry.identity}": returned {_shown(rendered)}')
     return sendable(rendered)

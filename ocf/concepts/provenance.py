@@ -23,6 +23,8 @@ class SourceKind(StrEnum):
     IGNORED = "ignored"
     SUSPENSION = "suspension"
     NEVER_SENT = "never sent"
+    COMPONENT = "component"
+    """Common labels and annotations of the component."""
     OWNER = "owner"
     RESOURCE = "resource"
     """The whole resource, if it does not provide its provenance."""

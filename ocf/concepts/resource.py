@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from typing import Self
 
     from ocf.concepts.data import Data
     from ocf.concepts.provenance import Provenance
@@ -44,6 +45,7 @@ __all__ = [
     "Operational",
     "Previewable",
     "Resource",
+    "ResourceBuilder",
     "ScaleTarget",
     "Scaler",
     "Suspendable",
@@ -74,6 +76,23 @@ class Resource(Protocol):
 
         Raises:
             MutationError: If a mutation or an edit fails; the baseline is not changed.
+        """
+        ...
+
+
+@runtime_checkable
+class ResourceBuilder(Protocol):
+    """A builder of a resource, which a component can complete and build."""
+
+    def with_default_namespace(self, namespace: str) -> Self:
+        """Set the namespace of an object whose baseline has none."""
+        ...
+
+    def build(self) -> Resource:
+        """Return the resource.
+
+        Raises:
+            BuildError: If any setting is invalid.
         """
         ...
 

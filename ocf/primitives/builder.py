@@ -71,6 +71,7 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         self._extractions: list[Extraction[ModelT, Any]] = []
         self._reads: list[DataRead] = []
         self._metrics_identifier: str | None = None
+        self._default_namespace = ""
 
     def with_mutation(self, *mutations: Mutation[MutatorT]) -> Self:
         """Append mutations; they are applied in order of registration, each on the result of the ones before it.
@@ -118,6 +119,15 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         self._reads.extend(DataRead(cell, optional=True) for cell in cells)
         return self
 
+    def with_default_namespace(self, namespace: str) -> Self:
+        """Set the namespace of an object whose baseline has none; a cluster-scoped object does not get it.
+
+        Args:
+            namespace: Name of the namespace, usually that of the owner.
+        """
+        self._default_namespace = namespace
+        return self
+
     def with_metrics_identifier(self, identifier: str) -> Self:
         """Set the value of the `resource` label of metrics; the default is the kind in lower case.
 
@@ -163,21 +173,32 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             problems.extend(self._naming_problems(metadata) if metadata is not None else ())
             return {}
         problems.extend(self._naming_problems(baseline.get("metadata") or {}))
+        baseline = self._placed(baseline)
         try:
             kind.check(baseline)
         except ManifestError as error:
             problems.extend(f"{error.subject}: {problem}" for problem in error.problems)
         return baseline
 
+    def _placed(self, baseline: Manifest) -> Manifest:
+        """Return the baseline with the default namespace, if it needs one."""
+        metadata = baseline.get("metadata") or {}
+        if self._kind.cluster_scoped or not self._default_namespace or metadata.get("namespace"):
+            return baseline
+        return {**baseline, "metadata": {**metadata, "namespace": self._default_namespace}}
+
     def _naming_problems(self, metadata: Manifest) -> Iterator[str]:
         if not metadata.get("name"):
             yield "object name cannot be empty"
         if self._kind.cluster_scoped and metadata.get("namespace"):
             yield "cluster-scoped object must not have a namespace"
-        if not self._kind.cluster_scoped and not metadata.get("namespace"):
+        if not (self._kind.cluster_scoped or metadata.get("namespace") or self._default_namespace):
             yield "object namespace cannot be empty"
 
     def _problems(self) -> Iterator[str]:
+        namespace: object = self._default_namespace
+        if not isinstance(namespace, str):
+            yield f"default namespace must be a text, not of type {type(namespace).__name__}"
         identifier: object = self._metrics_identifier
         if identifier is not None and not isinstance(identifier, str):
             yield f"metrics identifier must be a text, not of type {type(identifier).__name__}"

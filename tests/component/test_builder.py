@@ -57,12 +57,27 @@ def test_a_duplicate_with_other_options_is_reported_with_them(web: deployment.Re
     assert how == "delete=false, readOnly=true, mode=Required)"
 
 
-def test_a_builder_that_was_not_built_is_not_a_resource(web_base: Manifest) -> None:
-    unbuilt: Any = deployment.Builder(web_base)
+def test_a_builder_of_a_component_is_not_a_resource() -> None:
+    unbuilt: Any = component.Builder("cache", condition_type="CacheReady")
     builder = component.Builder("web", condition_type="WebReady").with_resource(unbuilt)
-    assert problems_of(builder) == (
-        'not a resource but Builder registered in component "web"; was .build() forgotten?',
+    assert problems_of(builder) == ('not a resource but Builder registered in component "web"',)
+
+
+def test_a_registered_builder_is_built_and_its_problems_are_those_of_the_component(web_base: Manifest) -> None:
+    (manifest,) = (
+        component.Builder("web", condition_type="WebReady").with_resource(deployment.Builder(web_base)).build().render()
     )
+    assert manifest == web_base
+    nameless = deployment.Builder({**web_base, "metadata": {"namespace": "shop"}})
+    builder = component.Builder("web", condition_type="").with_resource(nameless)
+    assert problems_of(builder) == ("object name cannot be empty", "condition type cannot be empty")
+
+
+def test_wrong_options_of_a_builder_are_reported_with_its_kind(web_base: Manifest) -> None:
+    builder = component.Builder("web", condition_type="WebReady")
+    builder.with_resource(deployment.Builder(web_base), ignore_if_absent=True)
+    expected = 'resource "ocf.primitives.deployment" in component "web": IgnoreIfAbsent requires ReadOnly'
+    assert problems_of(builder) == (expected,)
 
 
 def test_a_function_is_not_a_prerequisite() -> None:

@@ -64,7 +64,7 @@ class DesiredObject:
             return DesiredStates({}, {})
 
     async def _render(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Manifest:
-        render = self.entry.resource.render
+        render = self.entry.render
         if self.timeout is None:
             return render(suspended=suspended, ignore_fields=ignore_fields)
         return await call_with_timeout(self.timeout, render, suspended=suspended, ignore_fields=ignore_fields)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from ocf.component.model.common_metadata import NO_METADATA, CommonMetadata
 from ocf.component.model.resource_options import EffectiveOptions, Lifecycle
 from ocf.concepts import (
     Alive,
@@ -59,6 +60,7 @@ class Registration:
         label: Value of the `resource` label of metrics: the one that the author set, or the kind in lower case.
         cells_read: Data cells that it reads, optional ones included.
         cells_filled: Data cells that it fills.
+        common: Labels and annotations that the component adds to its object.
         alive: The resource, if it has the concept; likewise the others.
     """
 
@@ -70,6 +72,7 @@ class Registration:
     label: str
     cells_read: frozenset[Data[Any]] = frozenset()
     cells_filled: frozenset[Data[Any]] = frozenset()
+    common: CommonMetadata = NO_METADATA
     alive: Alive | None = None
     operational: Operational | None = None
     completable: Completable | None = None
@@ -107,6 +110,19 @@ class Registration:
             cells_filled=frozenset(producer.produced_data) if producer else frozenset(),
             **concepts,
         )
+
+    def render(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Manifest:
+        """Return the desired object, with the labels and annotations that the component adds.
+
+        Args:
+            suspended: Whether the suspended form is rendered.
+            ignore_fields: Ignored fields of the object.
+
+        Raises:
+            MutationError: If a mutation or an edit fails.
+        """
+        rendered = self.resource.render(suspended=suspended, ignore_fields=ignore_fields)
+        return self.common.added_to(rendered, ignore_fields) if self.common else rendered
 
     @property
     def lifecycle(self) -> Lifecycle:
@@ -167,7 +183,7 @@ def find_scale_targets(
             continue
         with naming(entry):
             if is_final:
-                scaling.rendered[entry.identity] = entry.resource.render()
+                scaling.rendered[entry.identity] = entry.render()
             target = entry.scaler.scale_target(scaling.rendered.get(entry.identity))
         if target is not None:
             scaling.targets[entry.identity] = target
