@@ -9,6 +9,8 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from math import fsum
 from typing import Final
 
 from ocf.errors import ConfigError
@@ -33,6 +35,8 @@ _ARITHMETIC: Final[Mapping[type[ast.operator], Callable[[float, float], float]]]
     ast.Div: operator.truediv,
 }
 _LONGEST: Final = 500
+# A strict bound that is met exactly is violated, although the distance is 0.
+_LEAST: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,22 @@ class Expression:
             return _holds(self.tree, measures)
         except ZeroDivisionError:
             raise ConfigError(f"{self.text!r}: division by 0") from None
+
+    def violation(self, measures: Mapping[str, float]) -> float:
+        """Return how far measures are from the condition: 0 if it holds, 1 if they are twice a bound.
+
+        Args:
+            measures: Values by name.
+
+        Raises:
+            ConfigError: As `holds` does.
+
+        Example:
+            >>> rule = parse_expression("overload_time <= 2% and pod_hours <= 40")
+            >>> rule.violation({"overload_time": 0.01, "pod_hours": 60})
+            0.5
+        """
+        return 0.0 if self.holds(measures) else _violation(self.tree, measures, negated=False)
 
 
 def parse_expression(text: str) -> Expression:
@@ -136,6 +156,23 @@ def _holds(tree: ast.expr, measures: Mapping[str, float]) -> bool:
             numbers = [_number(each, measures) for each in (tree.left, *tree.comparators)]
             pairs = zip(tree.ops, numbers, numbers[1:], strict=False)
             return all(_COMPARISONS[type(each)](left, right) for each, left, right in pairs)
+    raise AssertionError(tree)
+
+
+def _violation(tree: ast.expr, measures: Mapping[str, float], *, negated: bool) -> float:
+    """Return the distance from a condition, or from its opposite."""
+    match tree:
+        case ast.BoolOp(op=op, values=values):
+            parts = [_violation(each, measures, negated=negated) for each in values]
+            return fsum(parts) if isinstance(op, ast.And) is not negated else min(parts)
+        case ast.UnaryOp(operand=operand):
+            return _violation(operand, measures, negated=not negated)
+        case ast.Compare():
+            if _holds(tree, measures) is not negated:
+                return 0.0
+            numbers = [_number(each, measures) for each in (tree.left, *tree.comparators)]
+            gaps = [abs(left - right) / (abs(right) or abs(left) or 1.0) for left, right in pairwise(numbers)]
+            return max(*gaps, _LEAST)
     raise AssertionError(tree)
 
 

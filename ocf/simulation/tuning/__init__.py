@@ -1,0 +1,38 @@
+"""Tuning of autoscalers: settings that are best for the objectives, over one or many loads.
+
+`Problem` has the scenarios and the settings that vary, `Target` the objectives and requirements. `tune` searches on any
+`concurrent.futures.Executor`, and checks the winner on a part of the load that the search has not seen.
+"""
+
+from ocf.simulation.tuning.evaluating import Evaluation
+from ocf.simulation.tuning.objectives import Objective, parse_objectives, scenario_requirements
+from ocf.simulation.tuning.problem import Candidate, Problem, Trace
+from ocf.simulation.tuning.samplers import SamplerName
+from ocf.simulation.tuning.search import SearchFile, parse_setting, read_search
+from ocf.simulation.tuning.settings import Setting, choice_setting, range_setting
+from ocf.simulation.tuning.tuned import Effect, Finalist, Member, Tuned
+from ocf.simulation.tuning.tuning import Method, Target, tune
+
+__all__ = [
+    "Candidate",
+    "Effect",
+    "Evaluation",
+    "Finalist",
+    "Member",
+    "Method",
+    "Objective",
+    "Problem",
+    "SamplerName",
+    "SearchFile",
+    "Setting",
+    "Target",
+    "Trace",
+    "Tuned",
+    "choice_setting",
+    "parse_objectives",
+    "parse_setting",
+    "range_setting",
+    "read_search",
+    "scenario_requirements",
+    "tune",
+]

@@ -1,0 +1,154 @@
+"""Evaluation of candidates: a simulation of each trace, and the measures of its parts.
+
+`evaluate` is the function that workers run, so its arguments and its result can be pickled.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from statistics import fmean
+from typing import Any
+
+from ocf.errors import ConfigError
+from ocf.simulation.engine import simulate
+from ocf.simulation.measures import measure
+from ocf.simulation.result import SimulationResult
+from ocf.simulation.scenario import Scenario
+from ocf.simulation.tuning.parts import part_of, scaled_totals
+from ocf.simulation.tuning.problem import Candidate, InvalidCandidate, Problem, Trace
+
+__all__ = ["Evaluation", "Task", "evaluate"]
+
+Measures = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What is evaluated of each candidate.
+
+    Args:
+        names: Names of measures; None for all.
+        searched: Share of the time of each trace that the search sees, more than 0.
+        held_out: Whether the rest of the time is simulated and measured, too.
+    """
+
+    names: tuple[str, ...] | None
+    searched: float
+    held_out: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """The result of a candidate.
+
+    Args:
+        searched: Measures of each trace in the part that the search sees; empty if the candidate cannot be run.
+        held_out: Measures of each trace in the rest; empty if that was not measured.
+        problems: Why the candidate cannot be run.
+    """
+
+    searched: tuple[Measures, ...] = ()
+    held_out: tuple[Measures, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Means of the measures over the traces in the part that the search sees."""
+        return means(self.searched)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the evaluation as JSON values."""
+        found = {"searched": self.searched, "held_out": self.held_out, "problems": self.problems}
+        return {name: [*values] for name, values in found.items() if values}
+
+    @classmethod
+    def of_json(cls, value: Mapping[str, Any]) -> "Evaluation":
+        """Return the evaluation of JSON values.
+
+        Args:
+            value: The values of `to_json`.
+        """
+        return cls(**{name: tuple(value.get(name, ())) for name in ("searched", "held_out", "problems")})
+
+
+def means(measures: tuple[Measures, ...]) -> dict[str, float]:
+    """Return the means of measures over traces; a measure that one trace does not have is left out.
+
+    Args:
+        measures: Measures of each trace.
+
+    Example:
+        >>> means(({"pod_hours": 1.0, "flaps": 0}, {"pod_hours": 3.0}))
+        {'pod_hours': 2.0}
+    """
+    if len(measures) == 1:
+        return dict(measures[0])
+    names = [name for name in measures[0] if all(name in each for each in measures)] if measures else []
+    return {name: fmean(each[name] for each in measures) for name in names}
+
+
+def evaluate(problem: Problem, task: Task, candidate: Candidate) -> Evaluation:
+    """Simulate a candidate.
+
+    Args:
+        problem: The problem.
+        task: What is evaluated.
+        candidate: The candidate.
+
+    Returns:
+        Its measures, or why it cannot be run.
+    """
+    searched: list[Measures] = []
+    held_out: list[Measures] = []
+    for trace in problem.traces:
+        try:
+            scenario = problem.scenario(trace, candidate)
+        except InvalidCandidate as error:
+            return Evaluation(problems=error.problems)
+        end = trace.duration
+        cut = _cut(trace, task.searched)
+        run = _run(scenario, trace, end if task.held_out else cut)
+        searched.append(_measures(run, scenario, task, (0.0, cut), end))
+        if task.held_out and cut < end:
+            held_out.append(_measures(run, scenario, task, (cut, end), end))
+    return Evaluation(searched=tuple(searched), held_out=tuple(held_out))
+
+
+def _cut(trace: Trace, share: float) -> float:
+    """Return the end of the part that the search sees, in whole seconds if that is possible."""
+    end = trace.duration
+    return end if share >= 1 else float(round(end * share)) or end * share
+
+
+def _run(scenario: Scenario, trace: Trace, end: float) -> SimulationResult:
+    return simulate(scenario.model_copy(update={"duration": timedelta(seconds=end)}), trace.load)
+
+
+def _measures(
+    run: SimulationResult, scenario: Scenario, task: Task, part: tuple[float, float], whole: float
+) -> Measures:
+    begin, end = part
+    seen = run if part == (0.0, run.duration) else part_of(run, begin, end)
+    found = measure(seen, workload=scenario.workload, objectives=scenario.objectives, names=task.names)
+    return scaled_totals(found, whole / (end - begin))
+
+
+def check_measures(problem: Problem, names: tuple[str, ...]) -> None:
+    """Check that the scenarios define measures.
+
+    Args:
+        problem: The problem.
+        names: Names of measures.
+
+    Raises:
+        ConfigError: If a scenario has no price for the cost, or no objective for the share of late load.
+    """
+    for trace in problem.traces:
+        objectives = trace.scenario.objectives
+        if "cost" in names and not (objectives.prices.pod_hour or objectives.prices.node_hour):
+            raise ConfigError(f"{trace.name}: cost: there are no prices: add `prices: {{podHour: 0.05}}` to objectives")
+        if "late_share" in names and objectives.latency is None:
+            raise ConfigError(
+                f"{trace.name}: late_share: there is no objective for the latency: add `latency: {{atMost: 1s}}` to"
+                " objectives"
+            )
