@@ -23,6 +23,7 @@ _COMMANDS: Final = (
     "default",
     "explain",
     "simulate",
+    "tune",
     "record",
     "preview",
     "diff",

@@ -12,6 +12,7 @@ import typer
 
 from ocf.cli.output_files import check_folder
 from ocf.cli.simulate_files import parquet_library, write_csv, write_parquet, write_report
+from ocf.cli.simulate_names import distinct_names
 from ocf.cli.simulate_output import print_comparison, print_json, print_summary
 from ocf.errors import ConfigError
 from ocf.simulation import Scenario, load_series, read_scenario, simulate
@@ -65,7 +66,9 @@ def run(request: Request) -> bool:
     _check(request)
     paths = [Path(each) for each in request.files]
     with _progress() as advance:
-        runs = [_simulated(path, name, advance(path.name)) for path, name in zip(paths, _names(paths), strict=True)]
+        runs = [
+            _simulated(path, name, advance(path.name)) for path, name in zip(paths, distinct_names(paths), strict=True)
+        ]
     failed = [(gate, each) for gate in gates for each in runs if gate.holds(each.result.measures)]
     _write(request, runs)
     if request.as_json:
@@ -92,14 +95,6 @@ def _check(request: Request) -> None:
             check_folder(Path(file), option)
     if request.parquet is not None:
         parquet_library()
-
-
-def _names(paths: Sequence[Path]) -> list[str | None]:
-    """Return distinct names for compared scenarios: the names of the files, or their paths where these are equal."""
-    if len(paths) == 1:
-        return [None]
-    stems = [path.stem for path in paths]
-    return [stem if stems.count(stem) == 1 else str(path) for stem, path in zip(stems, paths, strict=True)]
 
 
 def _simulated(path: Path, name: str | None, progress: Callable[[float], None] | None) -> Reported:

@@ -40,6 +40,7 @@ class Journal:
             try:
                 self._open(path, {"format": _FORMAT, **inputs})
             except OSError as error:
+                self._close()
                 raise self._failed(error) from error
 
     def __enter__(self) -> Self:
@@ -48,6 +49,9 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self._close()
+
+    def _close(self) -> None:
         if self._file is not None:
             # What could not be written was reported when it was added.
             with suppress(OSError):
@@ -115,8 +119,8 @@ class Journal:
                 else:
                     self._known[value["key"]] = Evaluation.of_json(value)
                 end += len(line)
-            if end == 0 and line:
-                # The header is one write: anything else is another file, which must not be overwritten.
+            if end == 0 and not _line(header).startswith(line):
+                # Anything but a header that was cut off is another file, which must not be overwritten.
                 self._check(self._parsed(line, first=True), header)
         return end
 

@@ -124,6 +124,7 @@ class Tuned:
         searched: Share of the time that was searched.
         front: The candidates that no other one dominates, best first: by their distance from the ideal. Of these, the
             first is the winner. If no candidate meets the requirements, it has only the one that is closest to that.
+        others: The other candidates that meet the requirements, in the order of their evaluation.
         current: The current settings.
         winner: The winner.
         runner_up: The next best candidate; None if there is none.
@@ -138,6 +139,7 @@ class Tuned:
     invalid: int
     searched: float
     front: tuple[Member, ...]
+    others: tuple[Member, ...]
     current: Finalist
     winner: Finalist
     runner_up: Finalist | None

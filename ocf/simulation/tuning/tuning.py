@@ -306,6 +306,7 @@ class _Search:
             for each, evaluation in zip(chosen, found, strict=True)
         ]
         known = [each for each in self.members.values() if each is not None]
+        best = {each.candidate for each in front}
         return Tuned(
             traces=tuple(each.name for each in self.problem.traces),
             objectives=self.target.objectives,
@@ -314,6 +315,7 @@ class _Search:
             invalid=len(self.members) - len(known),
             searched=1 - self.method.holdout,
             front=tuple(front),
+            others=tuple(each for each in known if each.violation == 0 and each.candidate not in best),
             current=finalists[0],
             winner=finalists[1],
             runner_up=finalists[2] if runner_up is not None else None,

@@ -1,0 +1,91 @@
+"""What `ocf tune` prints: tables and a verdict, or JSON."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import typer
+
+from ocf.cli.output import as_json, grid
+from ocf.simulation.tuning import Finalist, Tuned
+from ocf.simulation.tuning.tables import measure_names, tables, verdict_lines
+
+__all__ = ["print_json", "print_text"]
+
+_MOST: Final = 10
+
+
+def print_text(tuned: Tuned, currency: str) -> None:
+    """Print the tables and the verdict.
+
+    Args:
+        tuned: The result.
+        currency: Currency of prices.
+    """
+    invalid = f", {tuned.invalid} invalid" if tuned.invalid else ""
+    typer.echo(f"{', '.join(tuned.traces)}: {tuned.evaluated} candidates simulated{invalid}\n")
+    for table in tables(tuned, currency=currency, most=_MOST):
+        grid(table.title, table.headings, table.rows)
+        if table.note:
+            typer.echo(f"  {table.note}")
+        typer.echo("")
+    color = None if tuned.is_feasible and not tuned.is_worse_when_held_out else typer.colors.RED
+    for line in verdict_lines(tuned, currency=currency):
+        typer.secho(line, fg=color)
+
+
+def print_json(tuned: Tuned) -> None:
+    """Print the result as JSON.
+
+    Args:
+        tuned: The result.
+    """
+    typer.echo(
+        as_json(
+            {
+                "scenarios": list(tuned.traces),
+                "objectives": [
+                    {"measure": each.name, "direction": "min" if each.is_minimized else "max"}
+                    for each in tuned.objectives
+                ],
+                "requirements": [each.text for each in tuned.requirements],
+                "evaluated": tuned.evaluated,
+                "invalid": tuned.invalid,
+                "searched": tuned.searched,
+                "feasible": tuned.is_feasible,
+                "keepCurrent": tuned.is_current,
+                "worseWhenHeldOut": tuned.is_worse_when_held_out,
+                "current": _finalist(tuned.current),
+                "winner": _finalist(tuned.winner),
+                "runnerUp": None if tuned.runner_up is None else _finalist(tuned.runner_up),
+                "front": [
+                    {
+                        "settings": dict(each.values),
+                        "measures": {name: each.measures[name] for name in measure_names(tuned)},
+                    }
+                    for each in tuned.front
+                ],
+                "effects": [
+                    {
+                        "setting": each.path,
+                        "value": each.value,
+                        "measures": dict(each.measures),
+                        "allowed": each.is_allowed,
+                        "weight": each.weight,
+                    }
+                    for each in tuned.effects
+                ],
+                "hpa": tuned.hpa,
+            }
+        )
+    )
+
+
+def _finalist(finalist: Finalist) -> dict[str, Any]:
+    return {
+        "settings": dict(finalist.values),
+        "searched": [dict(each) for each in finalist.searched],
+        "heldOut": [dict(each) for each in finalist.held_out],
+        "violated": list(finalist.unmet),
+        "violatedHeldOut": list(finalist.unmet_held_out),
+    }

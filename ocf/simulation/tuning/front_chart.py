@@ -1,0 +1,177 @@
+"""The chart of a front: two objectives of all candidates, drawn as an SVG that needs no script."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+from typing import Final
+
+from ocf.simulation.measures import MEASURES, value_text
+from ocf.simulation.tuning.tables import setting_text, short_names
+from ocf.simulation.tuning.tuned import Member, Tuned
+
+__all__ = ["figures"]
+
+_WIDTH: Final = 340
+_HEIGHT: Final = 300
+_LEFT: Final = 66
+_RIGHT: Final = 14
+_TOP: Final = 10
+_BOTTOM: Final = 44
+_TICKS: Final = 4
+_MARGIN: Final = 0.04
+_MOST_OTHERS: Final = 2_000
+_WINNER: Final = 7
+_FRONT: Final = 4.5
+_OTHER: Final = 2.2
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """The scale of an objective."""
+
+    name: str
+    low: float
+    high: float
+    begin: float
+    end: float
+
+    @classmethod
+    def of(cls, name: str, values: Iterable[float], begin: float, end: float) -> "_Axis":
+        known = list(values)
+        low, high = min(known), max(known)
+        margin = (high - low) * _MARGIN or abs(low) * _MARGIN or 1.0
+        return cls(name, low - (margin if low else 0.0), high + margin, begin, end)
+
+    def at(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return round(self.begin + share * (self.end - self.begin), 1)
+
+    def ticks(self, currency: str) -> Iterator[tuple[float, str]]:
+        marks = (self.low + (self.high - self.low) * number / _TICKS for number in range(_TICKS + 1))
+        named = [(self.at(each), value_text(self.name, each, currency=currency)) for each in marks]
+        # Close values may have the same text.
+        for text, several in groupby(named, key=lambda each: each[1]):
+            yield next(several)[0], text
+
+
+def figures(tuned: Tuned, *, currency: str = "") -> Iterator[str]:
+    """Yield a chart of the first objective and each other one.
+
+    Args:
+        tuned: The result.
+        currency: Currency of prices.
+    """
+    first, *others = (each.name for each in tuned.objectives)
+    for number, name in enumerate(others):
+        yield _figure(tuned, number, (first, name), currency)
+
+
+def _figure(tuned: Tuned, number: int, names: tuple[str, str], currency: str) -> str:
+    cloud = tuned.others[:_MOST_OTHERS]
+    shown = [*tuned.front, *cloud]
+    across, up = names
+    x = _Axis.of(across, (each.measures[across] for each in shown), _LEFT, _WIDTH - _RIGHT)
+    y = _Axis.of(up, (each.measures[up] for each in shown), _HEIGHT - _BOTTOM, _TOP)
+    title = f"{MEASURES[up].title} and {MEASURES[across].title}"
+    text = (
+        f"{len(tuned.front)} candidates of the front and {len(cloud)} others, by {MEASURES[across].title} across and"
+        f" {MEASURES[up].title} up. The table of the front has the values."
+    )
+    marks = "".join(
+        (
+            *_grid(x, y, currency),
+            *(_dot(each, x, y) for each in cloud),
+            *(_point(tuned, rank, x, y, currency) for rank in reversed(range(len(tuned.front)))),
+        )
+    )
+    identifier = f"front{number}"
+    return (
+        f"<section>\n<h2>{escape(title.capitalize())}</h2>\n<figure>"
+        f'<svg class="plot front" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="group"'
+        f' aria-labelledby="{identifier}-title {identifier}-text">'
+        f'<title id="{identifier}-title">{escape(title)}</title>'
+        f'<desc id="{identifier}-text">{escape(text)}</desc>{marks}</svg>\n'
+        f'<figcaption><output class="seen" aria-live="polite">{_HINT}</output>{_legend(tuned)}</figcaption></figure>'
+        "</section>"
+    )
+
+
+_HINT: Final = "Point at a candidate of the front, or move to it with the tabulator key."
+
+
+def _grid(x: _Axis, y: _Axis, currency: str) -> Iterator[str]:
+    bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
+    for at, text in x.ticks(currency):
+        yield f'<path class="grid" d="M{at} {_TOP}V{bottom}"/>'
+        yield f'<text x="{at}" y="{bottom + 14}" text-anchor="middle">{escape(text)}</text>'
+    for at, text in y.ticks(currency):
+        yield f'<path class="grid" d="M{_LEFT} {at}H{right}"/>'
+        yield f'<text x="{_LEFT - 4}" y="{at + 4:.1f}" text-anchor="end">{escape(text)}</text>'
+    middle = (_LEFT + right) / 2
+    yield f'<text x="{middle:.1f}" y="{_HEIGHT - 10}" text-anchor="middle">{escape(MEASURES[x.name].title)}</text>'
+    center = (_TOP + bottom) / 2
+    yield (
+        f'<text transform="translate(11 {center:.1f}) rotate(-90)" text-anchor="middle">'
+        f"{escape(MEASURES[y.name].title)}</text>"
+    )
+
+
+def _dot(member: Member, x: _Axis, y: _Axis) -> str:
+    style = "now" if member.candidate is None else "other"
+    size = _FRONT if member.candidate is None else _OTHER
+    return (
+        f'<circle class="{style}" cx="{x.at(member.measures[x.name])}" cy="{y.at(member.measures[y.name])}"'
+        f' r="{size}"/>'
+    )
+
+
+def _point(tuned: Tuned, rank: int, x: _Axis, y: _Axis, currency: str) -> str:
+    member = tuned.front[rank]
+    style = "winner" if rank == 0 else "now" if member.candidate is None else "member"
+    text = point_text(tuned, rank, currency)
+    return (
+        f'<circle class="{style}" tabindex="0" role="img" aria-label="{escape(text)}" data-point="{rank}"'
+        f' cx="{x.at(member.measures[x.name])}" cy="{y.at(member.measures[y.name])}"'
+        f' r="{_WINNER if rank == 0 else _FRONT}"><title>{escape(text)}</title></circle>'
+    )
+
+
+def point_text(tuned: Tuned, rank: int, currency: str) -> str:
+    """Return objectives and settings of a member of the front in one line.
+
+    Args:
+        tuned: The result.
+        rank: Its position in the front.
+        currency: Currency of prices.
+    """
+    member = tuned.front[rank]
+    name = "current" if member.candidate is None else f"rank {rank + 1}"
+    values = (
+        f"{MEASURES[each.name].title} {value_text(each.name, member.measures[each.name], currency=currency)}"
+        for each in tuned.objectives
+    )
+    settings = (f"{short} {setting_text(member.values[path])}" for path, short in _short(tuned).items())
+    return f"{name}: {', '.join(values)}; {', '.join(settings)}"
+
+
+def _short(tuned: Tuned) -> dict[str, str]:
+    return short_names(list(tuned.winner.values))
+
+
+def _legend(tuned: Tuned) -> str:
+    kinds: Sequence[tuple[str, str]] = [
+        ("winner", "winner"),
+        ("member", "front"),
+        ("now", "current settings"),
+        ("other", "other candidates"),
+    ]
+    rest = [("member", each) for each in tuned.front[1:]] + [("other", each) for each in tuned.others]
+    present = {"winner", *("now" if each.candidate is None else style for style, each in rest)}
+    items = "".join(
+        f'<li><svg viewBox="0 0 12 12" class="front" aria-hidden="true"><circle class="{style}" cx="6" cy="6" r="4"/>'
+        f"</svg>{text}</li>"
+        for style, text in kinds
+        if style in present
+    )
+    return f'<ul class="legend">{items}</ul>'

@@ -1,0 +1,230 @@
+"""Tables of a search, for the terminal and for the page."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ocf.simulation.measures import MEASURES, value_text
+from ocf.simulation.tuning.evaluating import means
+from ocf.simulation.tuning.tuned import Finalist, Tuned
+
+__all__ = ["Table", "measure_names", "setting_text", "short_names", "tables", "verdict_lines"]
+
+_DASH: Final = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table.
+
+    Args:
+        title: The title.
+        headings: One per column.
+        rows: The cells.
+        note: A sentence below the title; empty for none.
+    """
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+def tables(tuned: Tuned, *, currency: str = "", most: int | None = None) -> Iterator[Table]:
+    """Yield the tables of a search.
+
+    Args:
+        tuned: The result.
+        currency: Currency of prices.
+        most: Most rows of the front; None for all.
+    """
+    yield _settings(tuned)
+    yield _compared(tuned, currency, held_out=False)
+    if tuned.winner.held_out:
+        yield _compared(tuned, currency, held_out=True)
+    if tuned.is_feasible:
+        yield _front(tuned, currency, most)
+    if tuned.effects:
+        yield _effects(tuned, currency)
+
+
+def verdict_lines(tuned: Tuned, *, currency: str = "") -> Iterator[str]:
+    """Yield the verdict in sentences: why the winner wins, and what speaks against it.
+
+    Args:
+        tuned: The result.
+        currency: Currency of prices.
+    """
+    if not tuned.is_feasible:
+        yield (
+            f"No settings meet the requirements. The closest ones violate: {', '.join(tuned.winner.unmet)}. Search"
+            " other settings or wider ranges, or relax a requirement."
+        )
+    elif tuned.is_current:
+        yield "Keep the current settings: of all candidates, they are the best compromise of the objectives."
+    else:
+        yield f"The winner compared with the current settings: {_changes(tuned, tuned.current, currency)}."
+    if tuned.current.unmet and tuned.is_feasible:
+        yield f"The current settings violate: {', '.join(tuned.current.unmet)}."
+    if tuned.runner_up is not None and tuned.is_feasible:
+        yield f"The winner compared with the runner-up: {_changes(tuned, tuned.runner_up, currency)}."
+    weights = {each.path: each.weight for each in reversed(tuned.effects)}
+    idle = [each.path for each in tuned.effects if weights[each.path] == 0]
+    if tuned.effects and tuned.effects[0].weight > 0:
+        yield f"Around the winner, {tuned.effects[0].path} matters most."
+    if idle:
+        yield f"Around the winner, these do not change any objective: {', '.join(dict.fromkeys(idle))}."
+    if tuned.winner.unmet_held_out:
+        yield (
+            f"In the time that the search has not seen, the winner violates: {', '.join(tuned.winner.unmet_held_out)}."
+        )
+    if tuned.is_worse_when_held_out:
+        yield "In the time that the search has not seen, the winner is worse than the current settings."
+
+
+def _changes(tuned: Tuned, other: Finalist, currency: str) -> str:
+    before, after = other.means, tuned.winner.means
+    return ", ".join(
+        f"{MEASURES[each.name].title} {value_text(each.name, after[each.name], currency=currency)} instead of"
+        f" {value_text(each.name, before[each.name], currency=currency)}"
+        for each in tuned.objectives
+        if each.name in before and each.name in after
+    )
+
+
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """Return the shortest end of each path that tells it apart from the others.
+
+    Args:
+        paths: Field paths.
+
+    Example:
+        >>> list(short_names(["spec.behavior.scaleUp.tolerance", "controller.tolerance", "spec.minReplicas"]).values())
+        ['scaleUp.tolerance', 'controller.tolerance', 'minReplicas']
+    """
+    found: dict[str, str] = {}
+    for path in paths:
+        parts = path.split(".")
+        for count in range(1, len(parts) + 1):
+            name = ".".join(parts[-count:])
+            if sum(other == name or other.endswith(f".{name}") for other in paths) == 1:
+                break
+        else:
+            name = path
+        found[path] = name
+    return found
+
+
+def setting_text(value: Any) -> str:
+    """Return the value of a setting as text.
+
+    Args:
+        value: The value; None where the field is not set.
+
+    Example:
+        >>> setting_text(60), setting_text("Max"), setting_text(None)
+        ('60', 'Max', 'not set')
+    """
+    if value is None:
+        return "not set"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def measure_names(tuned: Tuned) -> tuple[str, ...]:
+    """Return the measures of objectives and requirements.
+
+    Args:
+        tuned: The result.
+    """
+    used = (name for each in tuned.requirements for name in each.names)
+    return tuple(dict.fromkeys((*(each.name for each in tuned.objectives), *used)))
+
+
+def _finalists(tuned: Tuned) -> tuple[tuple[str, Finalist], ...]:
+    name = "winner" if tuned.is_feasible else "closest"
+    found = (("current", tuned.current), (name, tuned.winner), ("runner-up", tuned.runner_up))
+    return tuple((name, each) for name, each in found if each is not None)
+
+
+def _settings(tuned: Tuned) -> Table:
+    finalists = _finalists(tuned)
+    return Table(
+        title="settings",
+        headings=("field", *(name for name, _ in finalists)),
+        rows=tuple((path, *(setting_text(each.values[path]) for _, each in finalists)) for path in tuned.winner.values),
+    )
+
+
+def _compared(tuned: Tuned, currency: str, *, held_out: bool) -> Table:
+    finalists = _finalists(tuned)
+    measures = [means(each.held_out) if held_out else each.means for _, each in finalists]
+    rows = [
+        (MEASURES[name].title, *(_text(name, each, currency) for each in measures)) for name in measure_names(tuned)
+    ]
+    for requirement in tuned.requirements:
+        unmet = [each.unmet_held_out if held_out else each.unmet for _, each in finalists]
+        rows.append((requirement.text, *("VIOLATED" if requirement.text in each else "met" for each in unmet)))
+    share = f"{tuned.searched * 100:.3g} %"
+    if held_out:
+        title = f"held out: the last {(1 - tuned.searched) * 100:.3g} % of the time"
+    else:
+        title = f"searched: the first {share} of the time" if tuned.searched < 1 else "searched: all of the time"
+    return Table(
+        title=title,
+        headings=("measure", *(name for name, _ in finalists)),
+        rows=tuple(rows),
+        note="Totals are scaled to the length of the whole time." if tuned.searched < 1 else "",
+    )
+
+
+def _text(name: str, measures: Mapping[str, float], currency: str) -> str:
+    return value_text(name, measures[name], currency=currency) if name in measures else _DASH
+
+
+def _front(tuned: Tuned, currency: str, most: int | None) -> Table:
+    names = short_names(list(tuned.winner.values))
+    rows = [
+        (
+            "current" if each.candidate is None else str(number),
+            *(value_text(one.name, each.measures[one.name], currency=currency) for one in tuned.objectives),
+            *(setting_text(each.values[path]) for path in names),
+        )
+        for number, each in enumerate(tuned.front, start=1)
+    ]
+    shown = rows if most is None else rows[:most]
+    rest = f" {len(rows) - len(shown)} more are in the report." if len(shown) < len(rows) else ""
+    return Table(
+        title=f"front: {len(rows)} candidates that no other one is better than",
+        headings=("rank", *(MEASURES[each.name].title for each in tuned.objectives), *names.values()),
+        rows=tuple(shown),
+        note=f"Ranked by distance from the best value of each objective.{rest}",
+    )
+
+
+def _effects(tuned: Tuned, currency: str) -> Table:
+    names = short_names(list(tuned.winner.values))
+    winner = tuned.front[0]
+    rows = [
+        (
+            "none",
+            "the winner",
+            *(value_text(one.name, winner.measures[one.name], currency=currency) for one in tuned.objectives),
+            "met" if tuned.is_feasible else "VIOLATED",
+        ),
+        *(
+            (
+                names[each.path],
+                setting_text(each.value),
+                *(_text(one.name, each.measures, currency) for one in tuned.objectives),
+                "met" if each.is_allowed else ("VIOLATED" if each.measures else "invalid"),
+            )
+            for each in tuned.effects
+        ),
+    ]
+    return Table(
+        title="effects of single settings",
+        headings=("changed", "to", *(MEASURES[each.name].title for each in tuned.objectives), "requirements"),
+        rows=tuple(rows),
+        note="One setting is changed, all others are as the winner has them. The one that matters most comes first.",
+    )

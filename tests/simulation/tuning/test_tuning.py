@@ -1,0 +1,306 @@
+"""Searches: the best settings are found, and the result depends on the inputs only."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ocf.errors import ConfigError
+from ocf.simulation.tuning import Method, SamplerName, Tuned, parse_setting, tune
+from ocf.simulation.tuning import Problem as TuningProblem
+from ocf.simulation.tuning.objectives import dominates
+from tests.simulation.tuning.cases import (
+    JUMP,
+    SCENARIO,
+    STEADY,
+    UTILIZATION,
+    WINDOW,
+    Pickling,
+    problem,
+    target,
+    trace,
+)
+
+ROOT: Final = Path(__file__).parents[3]
+# The usage of a pod is at most its request, which is within the tolerance of a target of 95 %: never a scale-up.
+FIXED: Final = SCENARIO.replace("averageUtilization: 60", "averageUtilization: 95")
+OPTIMISED: Final = Method(sampler=SamplerName.NSGA2, trials=24, batch=8)
+MANY: Final = (f"{UTILIZATION}=40..90", "spec.minReplicas=1..9", f"{WINDOW}=0..600 step 30")
+
+
+def test_the_fewest_pods_that_serve_a_steady_load_are_found() -> None:
+    """By hand: 45 requests per second need 5 pods of 10, and 5 pods for 20 minutes are 5/3 pod-hours."""
+    found = tune(
+        problem("spec.minReplicas=3..8", f"{WINDOW}=0|60", traces=(trace(STEADY, text=FIXED),)),
+        target("pod_hours", require=("overload_time < 1%",)),
+    )
+    assert found.is_feasible
+    assert found.winner.values["spec.minReplicas"] == 5
+    assert found.winner.means["pod_hours"] == pytest.approx(5 / 3)
+    assert found.current.unmet == ("overload_time < 1%",)
+    assert found.runner_up is not None
+    assert found.runner_up.values["spec.minReplicas"] == 6
+    assert [(each.path, each.value, each.is_allowed) for each in found.effects] == [
+        ("spec.minReplicas", 4, False),
+        ("spec.minReplicas", 6, True),
+        (WINDOW, 60, True),
+    ]
+    assert [each.weight for each in found.effects] == [pytest.approx(0.2), pytest.approx(0.2), 0]
+    assert found.hpa["spec"]["minReplicas"] == 5
+
+
+@pytest.mark.parametrize("sampler", [SamplerName.TPE, SamplerName.NSGA2, SamplerName.RANDOM])
+def test_an_optimiser_finds_it_too(sampler: SamplerName) -> None:
+    found = tune(
+        problem("spec.minReplicas=3..20", traces=(trace(STEADY, text=FIXED),)),
+        target("pod_hours", require=("overload_time < 1%",)),
+        Method(sampler=sampler, trials=12, batch=4, seed=1),
+    )
+    assert found.winner.values["spec.minReplicas"] == 5
+
+
+def test_a_winner_among_the_current_settings_is_kept() -> None:
+    found = tune(problem("spec.minReplicas=3..4"), target("pod_hours"))
+    assert found.is_current
+    assert (found.winner.values, found.effects) == ({"spec.minReplicas": 2}, ())
+    assert found.hpa == problem().traces[0].hpa
+
+
+def test_requirements_that_no_candidate_meets_give_the_one_that_is_closest() -> None:
+    found = tune(
+        problem("spec.minReplicas=2..4", traces=(trace(STEADY, text=FIXED),)),
+        target("pod_hours", require=("overload_time < 1%", "backlog_max < 100")),
+    )
+    assert not found.is_feasible
+    assert found.winner.unmet == ("overload_time < 1%", "backlog_max < 100")
+    assert found.winner.values == {"spec.minReplicas": 4}
+
+
+def test_invalid_combinations_are_counted_and_never_win() -> None:
+    found = tune(problem("spec.minReplicas=1..6", "spec.maxReplicas=3..4"), target("ready_mean:max"))
+    assert found.invalid == 5  # 4 > 3, 5 > 3, 6 > 3, 5 > 4, 6 > 4
+    assert all(each.values["spec.minReplicas"] <= each.values["spec.maxReplicas"] for each in found.front)
+    assert found.winner.values == {"spec.minReplicas": 4, "spec.maxReplicas": 4}
+    changed = [(each.value, bool(each.measures), each.is_allowed) for each in found.effects]
+    assert sorted(changed) == [(3, False, False), (3, True, True), (5, False, False)]
+
+
+@settings(max_examples=6)
+@given(seed=st.integers(0, 99), bound=st.floats(0, 0.6), sampler=st.sampled_from([*SamplerName]))
+def test_the_front_has_no_dominated_member_and_the_winner_is_allowed(
+    seed: int, bound: float, sampler: SamplerName
+) -> None:
+    wanted = target("overload_time", "pod_hours", "flaps", require=(f"overload_time <= {bound}",))
+    found = tune(problem(), wanted, Method(sampler=sampler, trials=6, batch=3, seed=seed))
+    losses = [each.losses(found.objectives) for each in (*found.front, *found.others)]
+    assert not any(dominates(other, member) for other in losses for member in losses[: len(found.front)])
+    if found.is_feasible:
+        assert not found.winner.unmet
+        assert all(each.measures["overload_time"] <= bound for each in found.front)
+    assert found.winner.values == found.front[0].values
+
+
+def test_the_same_seed_gives_the_same_front_and_another_one_other_candidates() -> None:
+    one, same, other = (
+        tune(problem(*MANY), target(), Method(sampler=SamplerName.TPE, trials=10, batch=5, seed=seed))
+        for seed in (1, 1, 2)
+    )
+    assert one == same
+    assert {each.candidate for each in one.others} != {each.candidate for each in other.others}
+
+
+@pytest.mark.parametrize("sampler", [SamplerName.GRID, SamplerName.NSGA2, SamplerName.TPE])
+def test_an_executor_of_any_order_gives_the_result_of_one_thread(sampler: SamplerName) -> None:
+    method = Method(sampler=sampler, trials=12, batch=4)
+    alone = tune(problem(), target(), method)
+    pickling = Pickling(seed=3)
+    assert tune(problem(), target(), method, executor=pickling) == alone
+    assert pickling.calls >= 12 or sampler is not SamplerName.GRID
+    with ThreadPoolExecutor(3) as threads:
+        assert tune(problem(), target(), method, executor=threads) == alone
+
+
+def test_processes_give_the_result_of_one_thread() -> None:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+        assert tune(problem(), target(), executor=processes) == tune(problem(), target())
+
+
+def test_a_cluster_of_dask_gives_the_result_of_one_thread() -> None:
+    distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+    settings = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
+        assert tune(problem(), target(), executor=client.get_executor()) == tune(problem(), target())
+
+
+def test_the_winner_is_the_one_of_several_traces_together() -> None:
+    """By hand: one load needs 3 pods and the other one 5, so 5 are the fewest that serve both."""
+    traces = tuple(trace(f"{{type: Steady, rate: {rate}}}", name=str(rate), text=FIXED) for rate in (25, 45))
+    found = tune(problem("spec.minReplicas=2..6", traces=traces), target("pod_hours", require=("overload_time < 1%",)))
+    assert found.winner.values == {"spec.minReplicas": 5}
+    assert [each["overload_time"] for each in found.winner.searched] == [0, 0]
+    assert found.traces == ("25", "45")
+
+
+def test_the_held_out_part_shows_a_winner_that_is_worse_there() -> None:
+    """The load jumps only after the part that is searched, in which fewer pods are better."""
+    late = "{type: Steps, steps: [{at: 0s, rate: 15}, {at: 16m, rate: 45}]}"
+    text = FIXED.replace("minReplicas: 2", "minReplicas: 5")
+    wanted = target("pod_hours", require=("overload_time < 1%",))
+    found = tune(problem("spec.minReplicas=2..4", traces=(trace(late, text=text),)), wanted)
+    assert found.winner.values == {"spec.minReplicas": 2}
+    assert (found.winner.unmet, found.winner.unmet_held_out) == ((), ("overload_time < 1%",))
+    assert found.is_worse_when_held_out
+    whole = tune(problem("spec.minReplicas=2..4", traces=(trace(late, text=text),)), wanted, Method(holdout=0))
+    assert (whole.is_current, whole.winner.held_out, whole.is_worse_when_held_out) == (True, (), False)
+
+
+@pytest.mark.parametrize(
+    ("objectives", "error"),
+    [
+        pytest.param("cost", "web: cost: there are no prices: add", id="prices"),
+        pytest.param("late_share", "web: late_share: there is no objective for the latency: add", id="latency"),
+    ],
+)
+def test_a_measure_that_the_scenario_does_not_define_is_rejected(objectives: str, error: str) -> None:
+    with pytest.raises(ConfigError, match=error):
+        tune(problem(), target(objectives))
+
+
+def test_a_grid_that_is_too_large_is_rejected() -> None:
+    large = problem("spec.minReplicas=1..999", f"{WINDOW}=0..999")
+    with pytest.raises(ConfigError, match="the grid has 999000 combinations, at most 100000 are allowed"):
+        tune(large, target(), Method(sampler=SamplerName.GRID))
+
+
+@pytest.mark.parametrize("method", [{"trials": 0}, {"batch": 0}, {"holdout": 1.0}, {"holdout": -0.1}])
+def test_numbers_out_of_range_are_rejected(method: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(method))):
+        Method(**method)
+
+
+def test_progress_rises_to_the_number_that_is_planned() -> None:
+    seen: list[tuple[int, int]] = []
+    tune(problem(), target(), progress=lambda done, planned: seen.append((done, planned)))
+    assert seen[0] == (1, 13)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert seen[-1] == (13, 13)
+
+
+class Stops(Executor):
+    """Fails after some calls."""
+
+    def __init__(self, calls: int, error: BaseException) -> None:
+        self.calls = calls
+        self._error = error
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.calls -= 1
+        if self.calls < 0:
+            future.set_exception(self._error)
+        else:
+            future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def test_a_worker_that_ends_is_an_error_and_the_search_goes_on_later(tmp_path: Path) -> None:
+    state = tmp_path / "state.jsonl"
+    with pytest.raises(ConfigError, match=r"a worker ended unexpectedly, .*; 9 evaluations are known"):
+        tune(problem(), target(), executor=Stops(9, BrokenExecutor("killed")), state=state)
+    rest = Stops(99, BrokenExecutor("killed"))
+    found = tune(problem(), target(), executor=rest, state=state)
+    assert found == tune(problem(), target())
+    assert 99 - rest.calls == 4 + 3  # 13 candidates, of which 9 are known, and the finalists
+
+
+@pytest.mark.parametrize("sampler", [SamplerName.GRID, SamplerName.TPE])
+def test_a_search_that_is_interrupted_anywhere_ends_as_one_that_is_not(tmp_path: Path, sampler: SamplerName) -> None:
+    method = Method(sampler=sampler, trials=12, batch=4)
+    expected = tune(problem(), target(), method)
+    state = tmp_path / "state.jsonl"
+    interrupted = 0
+    while True:
+        try:
+            found = tune(problem(), target(), method, executor=Stops(4, KeyboardInterrupt()), state=state)
+        except KeyboardInterrupt:
+            interrupted += 1
+        else:
+            break
+    assert interrupted >= 2
+    assert found == expected
+
+
+def test_more_trials_go_on_with_the_state_of_fewer(tmp_path: Path) -> None:
+    state = tmp_path / "state.jsonl"
+    few, more = (Method(sampler=SamplerName.TPE, trials=trials, batch=4) for trials in (4, 12))
+    tune(problem(), target(), few, state=state)
+    known = len(state.read_text().splitlines())
+    assert tune(problem(), target(), more, state=state) == tune(problem(), target(), more)
+    assert len(state.read_text().splitlines()) > known
+
+
+KILLED: Final = """\
+import os, signal, sys
+from pathlib import Path
+from ocf.simulation.tuning import tune
+from tests.simulation.tuning.cases import problem, target
+
+def progress(done, planned):
+    if done == 8:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+tune(problem(), target(), state=Path(sys.argv[1]), progress=progress)
+"""
+
+
+def test_a_process_that_is_killed_leaves_a_state_to_go_on_with(tmp_path: Path) -> None:
+    state = tmp_path / "state.jsonl"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ran = subprocess.run([sys.executable, "-c", KILLED, state], env=environment, check=False)  # noqa: S603 (ours)
+    assert ran.returncode == -signal.SIGKILL
+    assert len(state.read_text().splitlines()) == 1 + 8
+    rest = Stops(99, BrokenExecutor())
+    assert tune(problem(), target(), executor=rest, state=state) == tune(problem(), target())
+    assert 99 - rest.calls == 5 + 3
+
+
+def _tuned(state: Path, **changes: Any) -> Tuned:
+    given: dict[str, Any] = {"problem": problem(), "target": target(), "method": Method(), **changes}
+    return tune(given["problem"], given["target"], given["method"], state=state)
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        pytest.param({"problem": problem(traces=(trace(JUMP.replace("80", "81")),))}, "scenarios", id="load"),
+        pytest.param(
+            {"problem": problem(traces=(trace(text=SCENARIO.replace("100m", "200m")),))}, "scenarios", id="workload"
+        ),
+        pytest.param({"problem": problem(f"{UTILIZATION}=40..85 step 15")}, "settings", id="settings"),
+        pytest.param({"target": target("pod_hours")}, "objectives", id="objectives"),
+        pytest.param({"target": target(require=("flaps < 3",))}, "objectives", id="requirements"),
+        pytest.param({"method": Method(seed=1)}, "method", id="seed"),
+        pytest.param({"method": Method(holdout=0.5)}, "method", id="holdout"),
+    ],
+)
+def test_the_state_of_other_inputs_is_rejected_and_kept(tmp_path: Path, changes: dict[str, Any], name: str) -> None:
+    state = tmp_path / "state.jsonl"
+    _tuned(state)
+    kept = state.read_bytes()
+    with pytest.raises(ConfigError, match=f"is the state of another search, with another {name}: go on"):
+        _tuned(state, **changes)
+    assert state.read_bytes() == kept
+
+
+def test_a_problem_needs_a_trace_and_a_setting() -> None:
+    with pytest.raises(ConfigError, match="nothing to search"):
+        TuningProblem(traces=(), settings=(parse_setting("spec.minReplicas=1..2"),))
