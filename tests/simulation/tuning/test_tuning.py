@@ -86,7 +86,9 @@ def test_requirements_that_no_candidate_meets_give_the_one_that_is_closest() -> 
 
 
 def test_invalid_combinations_are_counted_and_never_win() -> None:
-    found = tune(problem("spec.minReplicas=1..6", "spec.maxReplicas=3..4"), target("ready_mean:max"))
+    narrow = trace(text=SCENARIO.replace("maxReplicas: 20", "maxReplicas: 4"))
+    several = problem("spec.minReplicas=1..6", "spec.maxReplicas=3..4", traces=(narrow,))
+    found = tune(several, target("ready_mean:max"))
     assert found.invalid == 5  # 4 > 3, 5 > 3, 6 > 3, 5 > 4, 6 > 4
     assert all(each.values["spec.minReplicas"] <= each.values["spec.maxReplicas"] for each in found.front)
     assert found.winner.values == {"spec.minReplicas": 4, "spec.maxReplicas": 4}
