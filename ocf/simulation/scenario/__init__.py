@@ -2,6 +2,13 @@
 
 from ocf.simulation.scenario.controller import ControllerSettings, MetricsPipeline, Outage
 from ocf.simulation.scenario.initial import initial_scenario, target_requests
+from ocf.simulation.scenario.node_groups import (
+    InstanceTypeSettings,
+    NodeGroupSettings,
+    NodeSettings,
+    ScaleDownSettings,
+    SpotSettings,
+)
 from ocf.simulation.scenario.objectives import LatencyObjective, Objectives, Prices
 from ocf.simulation.scenario.reading import parse_scenario, read_scenario
 from ocf.simulation.scenario.recorded import recorded_scenario
@@ -12,16 +19,21 @@ from ocf.simulation.scenario.workload import Delay, PodFailure, Queue, Signal, S
 __all__ = [
     "ControllerSettings",
     "Delay",
+    "InstanceTypeSettings",
     "LatencyObjective",
     "MetricsPipeline",
+    "NodeGroupSettings",
+    "NodeSettings",
     "Objectives",
     "Outage",
     "PodFailure",
     "Prices",
     "Queue",
+    "ScaleDownSettings",
     "Scenario",
     "Signal",
     "SignalSource",
+    "SpotSettings",
     "Usage",
     "Workload",
     "initial_scenario",

@@ -17,7 +17,7 @@ from ocf.simulation.load.text_files import read_bounded
 from ocf.simulation.model_problems import model_problems, written_path
 from ocf.simulation.recording import is_recording
 from ocf.simulation.scenario.autoscaler_file import HPA_KIND, checked_hpa, hpa_of_file, text_problems
-from ocf.simulation.scenario.checks import contradictions, missing_inputs
+from ocf.simulation.scenario.checks import ScenarioProblem, contradictions, missing_inputs
 from ocf.simulation.scenario.recorded import recorded_scenario
 from ocf.simulation.scenario.scenario import Scenario
 
@@ -103,7 +103,8 @@ class _Reader:
         problems += found_in_hpa
         if not found_in_hpa:
             autoscaler = Autoscaler.of(hpa)
-            for location, detail in (*missing_inputs(scenario, autoscaler), *contradictions(scenario, autoscaler)):
+            of_autoscaler = *missing_inputs(scenario, autoscaler), *contradictions(scenario, autoscaler)
+            for location, detail in (*of_autoscaler, *_of_nodes(scenario)):
                 path = format_path(written_path(location, self._manifest))
                 problems.append(self._placed(FieldProblem(path, detail)))
         if problems:
@@ -136,6 +137,14 @@ def _is_missing(file: Path) -> bool:
         return not file.exists()
     except OSError:
         return False  # reading the file reports the error
+
+
+def _of_nodes(scenario: Scenario) -> Iterator[ScenarioProblem]:
+    """Yield the problems of node groups, whose algorithm is only loaded where there are some."""
+    if scenario.node_groups:
+        from ocf.simulation.scenario.node_checks import node_group_problems
+
+        yield from node_group_problems(scenario)
 
 
 def _gates(scenario: Scenario) -> FeatureGates:

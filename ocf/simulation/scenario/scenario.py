@@ -9,6 +9,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from ocf.simulation.fields import Model, PositivePeriod
 from ocf.simulation.load import Loads
 from ocf.simulation.scenario.controller import ControllerSettings, MetricsPipeline
+from ocf.simulation.scenario.node_groups import NodeGroupSettings, NodeSettings
 from ocf.simulation.scenario.objectives import Objectives
 from ocf.simulation.scenario.workload import Workload
 
@@ -42,6 +43,8 @@ class Scenario(Model):
         load: The load, or loads that are added up.
         metrics: The metrics pipeline.
         controller: Settings of the HPA controller.
+        node_groups: Groups of nodes, on which the requests of the pods place them; empty: a pod never waits for a node.
+        nodes: Settings of the scheduler and of the controller of node groups.
         objectives: What a good run is.
         duration: How long the simulation runs; None: as long as the load, which has an end then.
         start: The instant at which it starts.
@@ -58,6 +61,8 @@ class Scenario(Model):
     load: Loads
     metrics: MetricsPipeline = MetricsPipeline()
     controller: ControllerSettings = ControllerSettings()
+    node_groups: tuple[NodeGroupSettings, ...] = ()
+    nodes: NodeSettings = NodeSettings()
     objectives: Objectives = Objectives()
     duration: PositivePeriod | None = None
     start: AwareDatetime = datetime(2026, 1, 1, tzinfo=UTC)

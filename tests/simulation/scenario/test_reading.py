@@ -383,3 +383,91 @@ def test_a_load_in_a_folder_that_cannot_be_searched_is_not_reported_as_missing(
 
     text = replaced("  type: Steady\n  rate: 40", "  type: Csv\n  path: closed/load.csv")
     assert parse_scenario(text, directory=tmp_path).load
+
+
+GROUP: Final = """\
+nodeGroups:
+- name: workers
+  maxNodes: 5
+  instanceTypes:
+  - {name: small, cpu: 4, memory: 16Gi, price: 0.2}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(
+            "  maxNodes: 5",
+            "  minNodes: 6\n  maxNodes: 5",
+            ["a.yaml:13: nodeGroups[0].minNodes: must be at most maxNodes, 5, got 6"],
+            id="minimum above the maximum",
+        ),
+        pytest.param(
+            "  maxNodes: 5",
+            "  maxNodes: 5\n  initialNodes: 9",
+            ["a.yaml:14: nodeGroups[0].initialNodes: must be at most maxNodes, 5, got 9"],
+            id="more nodes at the start than the maximum",
+        ),
+        pytest.param(
+            "price: 0.2",
+            "price: -0.2",
+            ["a.yaml:15: nodeGroups[0].instanceTypes[0].price: must be greater than or equal to 0, got -0.2"],
+            id="negative price",
+        ),
+        pytest.param(
+            "cpu: 4",
+            "cpu: 0",
+            ["a.yaml:15: nodeGroups[0].instanceTypes[0].cpu: must be greater than 0"],
+            id="node without cpu",
+        ),
+        pytest.param(
+            "cpu: 4",
+            "cpu: 400m",
+            [
+                "a.yaml:11: nodeGroups: no instance type holds a pod of the workload: small: cpu: 500m requested,"
+                " 400m free of 400m: add a larger type, or lower `workload.requests`"
+            ],
+            id="pod that no type holds",
+        ),
+        pytest.param(
+            "  - {name: small",
+            "  - {name: small, cpu: 2, memory: 8Gi}\n  - {name: small",
+            [
+                "a.yaml:16: nodeGroups[0].instanceTypes[1].name: must be unique in its group, 'small' is the name of"
+                " another type"
+            ],
+            id="type twice",
+        ),
+        pytest.param(
+            "nodeGroups:\n",
+            "nodeGroups:\n- {name: workers, maxNodes: 1, instanceTypes: [{name: large, cpu: 8, memory: 8Gi}]}\n",
+            ["a.yaml:13: nodeGroups[1].name: must be unique, 'workers' is the name of another group"],
+            id="group twice",
+        ),
+        pytest.param(
+            "  maxNodes: 5",
+            "  maxNodes: 5\n  spot: {interruptionsPerHour: 0}",
+            ["a.yaml:14: nodeGroups[0].spot.interruptionsPerHour: must be greater than 0"],
+            id="spot without interruptions",
+        ),
+        pytest.param(
+            "  maxNodes: 5",
+            "  maxNodes: 5\n  scaleDown: {cpuTreshold: 40}",
+            ['a.yaml:14: nodeGroups[0].scaleDown.cpuTreshold: unknown field, did you mean "cpuThreshold"?'],
+            id="misspelt threshold",
+        ),
+        pytest.param(
+            "  instanceTypes:\n  - {name: small, cpu: 4, memory: 16Gi, price: 0.2}\n",
+            "  instanceTypes: []\n",
+            ["a.yaml:14: nodeGroups[0].instanceTypes: must have at least one instance type, got a list"],
+            id="group without types",
+        ),
+    ],
+)
+def test_node_groups_that_cannot_be_are_errors_with_their_lines(
+    old: str, new: str, expected: list[str], tmp_path: Path
+) -> None:
+    with_hpa(tmp_path)
+
+    assert problems(VALID + replaced(old, new, GROUP), tmp_path) == expected

@@ -1,0 +1,140 @@
+"""Node groups and pods of a scenario as values of `ocf.nodegroups`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ocf.nodegroups import (
+    Catalog,
+    InstanceType,
+    Misfit,
+    Node,
+    NodeGroup,
+    Offering,
+    Pod,
+    Resources,
+    ScaleDownPolicy,
+    Snapshot,
+    TypeChoice,
+    fits,
+)
+from ocf.nodegroups.packing import fill, prepare
+from ocf.nodegroups.snapshot import PodShape
+from ocf.nodegroups.snapshot.resources import to_resources
+from ocf.objects import Quantity
+from ocf.simulation.scenario.node_groups import InstanceTypeSettings, NodeGroupSettings
+from ocf.simulation.scenario.workload import Workload
+
+__all__ = ["GROUP_LABEL", "catalog_of", "group_of", "misfit", "pod_shape", "pods_per_node", "type_name"]
+
+GROUP_LABEL: Final = "node-group"
+"""The label by which nodes belong to a group."""
+_NANO_PER_MILLI: Final = 10**6
+
+
+def pod_shape(workload: Workload) -> PodShape:
+    """Return what the scheduler reads of a pod of the workload.
+
+    Args:
+        workload: The workload.
+
+    Example:
+        >>> pod_shape(Workload(capacity=1, requests={"cpu": 250, "memory": 2**20 * 1000})).requests
+        Resources(cpu=250, memory=1048576, storage=0, pods=1, scalars=())
+    """
+    amounts = {name: milli * _NANO_PER_MILLI for name, milli in workload.requests.items()}
+    return PodShape(requests=to_resources(amounts, pods=1))
+
+
+def type_name(group: NodeGroupSettings, instance_type: InstanceTypeSettings) -> str:
+    """Return the name of a type among those of all groups, which may use a name for other prices or sizes."""
+    return f"{group.name}/{instance_type.name}"
+
+
+def catalog_of(groups: Sequence[NodeGroupSettings], node_hour: float) -> Catalog:
+    """Return the instance types of all groups.
+
+    Args:
+        groups: The groups.
+        node_hour: Price of a node for an hour, if its type has none.
+    """
+    return Catalog.of(
+        InstanceType(
+            type_name(group, each),
+            _amounts(each),
+            offerings=(Offering("", node_hour if each.price is None else each.price, spot=group.spot is not None),),
+        )
+        for group in groups
+        for each in group.instance_types
+    )
+
+
+def group_of(settings: NodeGroupSettings) -> NodeGroup:
+    """Return a group as `ocf.nodegroups.decide` reads it.
+
+    Args:
+        settings: The group of the scenario.
+    """
+    down = settings.scale_down
+    return NodeGroup(
+        name=settings.name,
+        min_nodes=settings.min_nodes,
+        max_nodes=settings.max_nodes,
+        instance_types=tuple(type_name(settings, each) for each in settings.instance_types),
+        member_labels={GROUP_LABEL: settings.name},
+        choice=TypeChoice(settings.choice),
+        batch_size=settings.batch_size,
+        scale_up_cooldown=settings.scale_up_cooldown,
+        scale_down=ScaleDownPolicy(
+            enabled=down.enabled,
+            cpu_threshold=down.cpu_threshold,
+            memory_threshold=down.memory_threshold,
+            duration=down.duration,
+            cooldown=down.cooldown,
+            most_empty=down.max_empty,
+            most_with_pods=down.max_drained,
+            consolidate=down.consolidate,
+        ),
+        priority=settings.priority,
+    )
+
+
+def misfit(workload: Workload, instance_type: InstanceTypeSettings) -> Misfit | None:
+    """Return why an empty node does not take a pod of the workload; None if it does.
+
+    Args:
+        workload: The workload.
+        instance_type: The type of the node.
+
+    Example:
+        >>> small = InstanceTypeSettings(name="small", cpu=2000, memory=2**33 * 1000)
+        >>> str(misfit(Workload(capacity=1, requests={"cpu": 4000}), small).details[0])
+        'cpu: 4000m requested, 2000m free of 2000m'
+    """
+    node = Node(name="empty", allocatable=_allocatable(instance_type))
+    pod = Pod(name="pod", shape=pod_shape(workload), phase="Pending")
+    return fits(pod, node.name, Snapshot.from_values(nodes=[node], pods=[pod]))
+
+
+def pods_per_node(shape: PodShape, allocatable: Resources) -> int:
+    """Return how many pods of a shape an empty node takes.
+
+    Args:
+        shape: The shape.
+        allocatable: The resources of the node.
+
+    Example:
+        >>> pods_per_node(PodShape(requests=Resources(cpu=300, pods=1)), Resources(cpu=1000, memory=2**30, pods=110))
+        3
+    """
+    state = prepare(Snapshot.from_values(nodes=[Node(name="empty", allocatable=allocatable)]))
+    return sum(number for _, number in fill(state, state.view(shape), allocatable.pods))
+
+
+def _allocatable(instance_type: InstanceTypeSettings) -> Resources:
+    return to_resources({name: amount.nano for name, amount in _amounts(instance_type).items()})
+
+
+def _amounts(instance_type: InstanceTypeSettings) -> Mapping[str, Quantity]:
+    amounts = {"cpu": instance_type.cpu, "memory": instance_type.memory, **instance_type.extended}
+    found = {name: Quantity.parse(f"{milli}m") for name, milli in amounts.items()}
+    return {**found, "pods": Quantity.parse(instance_type.pods)}
