@@ -1,4 +1,7 @@
-"""`ocf record`: what an autoscaler reads and does, as a file that can be replayed and explained."""
+"""`ocf record`: what an autoscaler reads and does, as a file that can be replayed and explained.
+
+It follows an autoscaler of a cluster, or reads a range of time from Prometheus.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ import typer
 
 from ocf.cli.options import AutoscalerNamespace, Context, Kubeconfig, Traceback
 from ocf.cli.output import exit_on_error
+from ocf.cli.record_times import positive_duration
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["record"]
 
 _STDOUT = "-"
+_TIME = "RFC 3339, or a duration before now, such as 2h."
 
 
 def record(  # noqa: PLR0913 (each is an option of the command line)
@@ -35,31 +40,80 @@ def record(  # noqa: PLR0913 (each is an option of the command line)
     duration: Annotated[
         str | None, typer.Option("--for", metavar="DURATION", help="How long to record; default: until interrupted.")
     ] = None,
+    prometheus: Annotated[
+        str | None, typer.Option(metavar="URL", help="Read a range of time from this Prometheus, not from a cluster.")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option(metavar="TIME", help=f"With --prometheus: begin of the range. {_TIME}")
+    ] = None,
+    end: Annotated[str, typer.Option(metavar="TIME", help=f"With --prometheus: end of the range. {_TIME}")] = "0s",
+    step: Annotated[
+        str, typer.Option(metavar="DURATION", help="With --prometheus: time between two instants.")
+    ] = "30s",
+    window: Annotated[
+        str, typer.Option(metavar="DURATION", help="With --prometheus: time over which the use of cpu is averaged.")
+    ] = "2m",
+    manifest: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="With --prometheus: the HPA, for what kube-state-metrics does not have of it."
+        ),
+    ] = None,
+    pods: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX", help="With --prometheus: names of its pods; default: those that its target has created."
+        ),
+    ] = None,
+    bearer_token_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --prometheus: file with a token.")
+    ] = None,
+    username: Annotated[str | None, typer.Option(metavar="NAME", help="With --prometheus: user.")] = None,
+    password_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --prometheus: file with the password of the user.")
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME:VALUE", help="With --prometheus: another header, such as a tenant; repeatable."),
+    ] = None,
+    ca_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --prometheus: certificates of its authorities.")
+    ] = None,
     traceback: Traceback = False,
 ) -> None:
     """Record a HorizontalPodAutoscaler of a cluster: its spec, Scale, pods and metrics, as they change.
 
     The file can be replayed by `ocf simulate`, with other settings, too, and explained at any instant by
-    `ocf explain -f`. Nothing is written to the cluster. A recording that is interrupted can be used up to there.
+    `ocf explain -f`. Nothing is written to the cluster. A recording that is interrupted can be used up to there. With
+    --prometheus, a past range of time is read from the series of kube-state-metrics and of the kubelets.
     """
     with exit_on_error(traceback=traceback):
-        period = None if duration is None else _duration("--for", duration)
-        seconds = _duration("--every", every)
+        if prometheus is not None:
+            from ocf.cli.record_range import RangeRequest, record_from_prometheus
+
+            request = RangeRequest(
+                url=prometheus,
+                name=name,
+                namespace=namespace or "default",
+                output=output,
+                start=start,
+                end=end,
+                step=positive_duration("--step", step),
+                window=positive_duration("--window", window),
+                manifest=manifest,
+                pods=pods,
+                bearer_token_file=bearer_token_file,
+                username=username,
+                password_file=password_file,
+                headers=tuple(header or ()),
+                ca_file=ca_file,
+            )
+            record_from_prometheus(request)
+            return
+        period = None if duration is None else positive_duration("--for", duration)
+        seconds = positive_duration("--every", every)
         with _opened(output) as file, suppress(KeyboardInterrupt):
             asyncio.run(_record(name, namespace, kubeconfig, context, file, seconds, period))
-
-
-def _duration(option: str, text: str) -> timedelta:
-    from ocf.errors import ConfigError
-    from ocf.objects.durations import parse_duration
-
-    try:
-        found = parse_duration(text)
-    except ValueError as error:
-        raise ConfigError(f"{option} {error}") from None
-    if not found:
-        raise ConfigError(f"{option} must be more than 0s, got {text!r}")
-    return found
 
 
 @contextmanager
