@@ -132,8 +132,13 @@ def _opened(output: str) -> Iterator[TextIO]:
     except OSError as error:
         raise ConfigError(f"{output} cannot be written: {error.strerror}") from None
     try:
-        with file:
-            yield file
+        yield file
+    except BaseException:
+        with suppress(OSError):  # the disk may be full, which is the error already
+            file.close()
+        raise
+    else:
+        file.close()
     finally:
         with suppress(FileNotFoundError):
             if path.stat().st_size == 0:

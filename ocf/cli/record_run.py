@@ -14,7 +14,7 @@ from ocf.cli.autoscaler_clients import open_clients
 from ocf.cluster import ListOptions
 from ocf.concepts import SystemClock
 from ocf.controllers.hpa.modes import BUILT_IN
-from ocf.errors import ApiError, ManifestError, NotFoundError
+from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
 from ocf.objects import LabelSelector, ObjectKey
 from ocf.schema.metric_sources import RESOURCE_METRICS
 from ocf.simulation.recording import Recorder, reduced
@@ -86,7 +86,7 @@ async def record(
     Raises:
         NotFoundError: If there is no such HPA at the start.
         ApiError: If the HPA cannot be read at the start.
-        OSError: If a line cannot be written, for example because the disk is full.
+        ConfigError: If a line cannot be written, for example because the disk is full.
     """
     recorder = Recorder(source.key.name, source.key.namespace or "default")
     since = source.clock.now()
@@ -99,17 +99,26 @@ async def record(
         objects, failures = found
         _warn_once(failures, warned, warn)
         if at == since:
-            output.write(f"{recorder.header()}\n")
+            _write(output, recorder.header())
         line = recorder.line(at, [reduced(each) for each in objects]) if objects else ""
         if line:
-            output.write(f"{line}\n")
-            output.flush()
+            _write(output, line)
         # From the start, so that slow reads do not add up.
         following = since + every * ((source.clock.now() - since) // every + 1)
         if period is not None and following > since + period:
             return
         await asyncio.sleep((following - source.clock.now()).total_seconds())
         at = _now(source, at)
+
+
+def _write(output: TextIO, line: str) -> None:
+    try:
+        output.write(f"{line}\n")
+        output.flush()
+    except OSError as error:
+        raise ConfigError(
+            f"the recording cannot be written any further: {error.strerror or error}; what is written can be used"
+        ) from error
 
 
 def _now(source: RecordedAutoscaler, before: datetime) -> datetime:
@@ -142,7 +151,7 @@ def _warn_once(failures: Sequence[str], warned: set[str], warn: Callable[[str], 
 
 
 async def read_objects(source: RecordedAutoscaler) -> tuple[list[Manifest], list[str]]:
-    """Return the HPA, its Scale, pods and metrics, and why others could not be read.
+    """Return the HPA, its Scale, pods with their nodes, and metrics, and why others could not be read.
 
     Args:
         source: The autoscaler.
@@ -166,12 +175,34 @@ async def read_objects(source: RecordedAutoscaler) -> tuple[list[Manifest], list
     options = ListOptions(namespace=autoscaler.namespace, label_selector=selector)
     listed = await source.cluster.list("v1", "Pod", options)
     objects += [{"apiVersion": "v1", "kind": "Pod", **each} for each in listed.items]
+    nodes, problems = await _nodes(source, listed.items)
+    objects += nodes
+    failures += problems
     for metric in _different(autoscaler.metrics):
         try:
             objects += await _items(source.metrics, metric, autoscaler.namespace, selector)
         except ApiError as error:
             failures.append(f"{metric.type} metric {metric.name}: {error.message}")
     return objects, failures
+
+
+async def _nodes(source: RecordedAutoscaler, pods: Sequence[Manifest]) -> tuple[list[Manifest], list[str]]:
+    """Return the nodes of pods, and why they could not be read: not every user may read nodes.
+
+    They are read one by one, because a cluster may have thousands of others.
+    """
+    names = dict.fromkeys(str((pod.get("spec") or {}).get("nodeName") or "") for pod in pods)
+    found: list[Manifest] = []
+    for name in filter(None, names):
+        try:
+            found.append(
+                {"apiVersion": "v1", "kind": "Node", **await source.cluster.get(ObjectKey("v1", "Node", name))}
+            )
+        except NotFoundError:
+            continue
+        except ApiError as error:
+            return found, [f"nodes are not recorded: {error.message}"]
+    return found, []
 
 
 def _different(metrics: Sequence[Metric]) -> Iterator[Metric]:

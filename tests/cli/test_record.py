@@ -1,6 +1,7 @@
 """`ocf record`: recordings of an autoscaler in a cluster."""
 
 import asyncio
+import errno
 import io
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,14 +20,14 @@ from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.controllers.hpa.snapshot import SubresourceScaleGetter
 from ocf.embedded import EmbeddedCluster
-from ocf.errors import NotFoundError, ServerError
+from ocf.errors import ConfigError, ForbiddenError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.simulation import load_series
 from ocf.simulation.recording import read_states
 from ocf.simulation.scenario import recorded_scenario
 from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.virtual_time import LoopClock, run_in_virtual_time
-from tests.simulation.recording.recordings import hpa, pod
+from tests.simulation.recording.recordings import hpa, node, pod
 
 KEY = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "web", "shop")
 TARGET = ObjectKey("apps/v1", "Deployment", "web", "shop")
@@ -109,7 +110,8 @@ def test_everything_that_a_sync_reads_is_recorded_once() -> None:
     shop = run(lambda shop: shop.record(60))
     header, first, *others = shop.lines()
 
-    assert header == {"apiVersion": "ocf.dev/v1", "kind": "Recording", "name": "web", "namespace": "shop"}
+    named = {"name": "web", "namespace": "shop", "format": 2}
+    assert header == {"apiVersion": "ocf.dev/v1", "kind": "Recording", **named}
     expected = ["ExternalMetricValue", "HorizontalPodAutoscaler", "Pod", "Pod", "PodMetrics", "PodMetrics", "Scale"]
     assert kinds(first) == expected
     assert others == []
@@ -132,6 +134,119 @@ def test_changes_are_recorded_when_they_are_seen() -> None:
     assert kinds(scaled) == ["Scale"]
     assert scaled["changed"][0]["spec"]["replicas"] == 4
     assert kinds(measured) == ["ExternalMetricValue", "PodMetrics", "PodMetrics"]
+
+
+def test_edits_of_the_autoscaler_are_recorded() -> None:
+    async def work(shop: Shop) -> None:
+        async def edit() -> None:
+            await asyncio.sleep(20)
+            change = {"spec": {"maxReplicas": 20}}
+            await shop.cluster.patch(KEY, change, PatchOptions(patch_type=PatchType.MERGE, field_manager="test"))
+
+        await asyncio.gather(edit(), shop.record(60))
+
+    _, first, edited = run(work).lines()
+
+    assert [each["spec"]["maxReplicas"] for each in first["changed"] if each["kind"] == KEY.kind] == [9]
+    assert kinds(edited) == [KEY.kind]
+    assert edited["changed"][0]["spec"]["maxReplicas"] == 20
+
+
+async def bind(shop: Shop, *pods: str) -> None:
+    """Bind pods to the node n-1, and create another node."""
+    await shop.cluster.create(node(), field_manager="test")
+    await shop.cluster.create({**node(), "metadata": {"name": "n-2"}}, field_manager="test")
+    for name in pods:
+        target = {"apiVersion": "v1", "kind": "Node", "name": "n-1"}
+        binding = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "shop"}}
+        await shop.cluster.create({**binding, "target": target}, field_manager="test", subresource=Subresource.BINDING)
+
+
+def test_nodes_of_the_pods_are_recorded() -> None:
+    async def work(shop: Shop) -> None:
+        await bind(shop, "web-0", "web-1")
+
+        async def remove() -> None:
+            await asyncio.sleep(20)
+            await shop.cluster.delete(ObjectKey("v1", "Node", "n-1"))
+
+        await asyncio.gather(remove(), shop.record(60))
+
+    shop = run(work)
+    _, first, removed = shop.lines()
+
+    assert [each["metadata"]["name"] for each in first["changed"] if each["kind"] == "Node"] == ["n-1"]
+    assert removed["removed"] == ["Node/n-1"]
+    assert "a secret" not in shop.output.getvalue()
+
+
+def test_nodes_that_may_not_be_read_are_left_out() -> None:
+    class Forbidding(InterceptingCluster):
+        async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
+            if key.kind == "Node":
+                raise ForbiddenError("nodes is forbidden", code=403, reason="Forbidden")
+            return await super().get(key, subresource=subresource)
+
+    async def work(shop: Shop) -> None:
+        await bind(shop, "web-0")
+        await shop.record(60, Forbidding(shop.cluster))
+
+    shop = run(work)
+
+    assert "Node" not in kinds(shop.lines()[1])
+    assert shop.warnings == ["nodes are not recorded: nodes is forbidden"]
+
+
+class FullDisk(io.RawIOBase):
+    """A file on a disk that has room for some bytes."""
+
+    def __init__(self, path: Path, room: int) -> None:
+        super().__init__()
+        self._path, self._room = path, room
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        fits = bytes(content)[: self._room]
+        if not fits:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self._room -= len(fits)
+        with self._path.open("ab") as file:
+            file.write(fits)
+        return len(fits)
+
+
+def full_disk(path: Path, room: int) -> io.TextIOWrapper:
+    path.touch()
+    return io.TextIOWrapper(io.BufferedWriter(FullDisk(path, room)), encoding="utf-8")
+
+
+def measured_twice(shop: Shop, cluster: Any = None) -> Awaitable[None]:
+    async def work() -> None:
+        async def measure() -> None:
+            await asyncio.sleep(20)
+            shop.measure("600m", "30")
+
+        await asyncio.gather(measure(), shop.record(60, cluster))
+
+    return work()
+
+
+def test_what_was_written_before_the_disk_was_full_can_be_used(tmp_path: Path) -> None:
+    path = tmp_path / "web.jsonl"
+    whole = run(measured_twice).output.getvalue()
+
+    async def work(shop: Shop) -> None:
+        shop.output = full_disk(path, len(whole) - 40)
+        with pytest.raises(ConfigError, match="written any further: No space left on device; what is written can be"):
+            await measured_twice(shop)
+
+    run(work)
+    (state,) = read_states(path)
+
+    assert path.read_text() == whole[:-40]
+    assert len(state.of("Pod")) == 2
 
 
 def test_what_was_recorded_can_be_replayed(tmp_path: Path) -> None:
@@ -237,6 +352,33 @@ class TestCommand:
 
         assert code == 0
         assert text.startswith('{"apiVersion":"ocf.dev/v1","kind":"Recording"')
+
+    def test_a_full_disk_is_an_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path = tmp_path / "web.jsonl"
+        disk, opened = full_disk(path, 1500), Path.open
+
+        def open_once(file: Path, mode: str = "r", **options: Any) -> Any:
+            return disk if mode == "x" else opened(file, mode, **options)
+
+        monkeypatch.setattr(Path, "open", open_once)
+        code, text = self.invoke("-o", str(path), "--for", "1m")
+
+        assert code == 2
+        assert "the recording cannot be written any further: No space left on device" in text.replace("\n", " ")
+        assert path.stat().st_size == 1500
+
+    def test_after_an_interrupt_the_recording_can_be_used(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupted(work: Any) -> None:
+            run_in_virtual_time(work)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(asyncio, "run", interrupted)
+        path = tmp_path / "web.jsonl"
+
+        assert self.invoke("-o", str(path), "--for", "1m") == (0, "")
+        assert len(list(read_states(path))) == 1
 
     @pytest.mark.parametrize(
         ("words", "problem"),

@@ -24,6 +24,8 @@ from ocf.simulation.recording.objects import difference, identity
 __all__ = ["Change", "Recorder", "RecordingHeader", "State", "is_recording", "read_states"]
 
 KIND: Final = "Recording"
+FORMAT: Final = 2
+"""The version of the format: 1 has no nodes."""
 _LONGEST_LINE: Final = 16 * 2**20
 
 
@@ -35,12 +37,14 @@ class RecordingHeader(FileModel):
         kind: `Recording`.
         name: Name of the HPA.
         namespace: Its namespace.
+        format: Version of the format, see `FORMAT`; it was not written before version 2.
     """
 
     api_version: Literal["ocf.dev/v1"] = "ocf.dev/v1"
     kind: Literal["Recording"] = "Recording"
     name: Annotated[str, Field(min_length=1)]
     namespace: str = "default"
+    format: Annotated[int, Field(ge=1)] = 1
 
 
 class Change(FileModel):
@@ -68,7 +72,7 @@ class Recorder:
     Example:
         >>> recorder = Recorder("web", "shop")
         >>> print(recorder.header())
-        {"apiVersion":"ocf.dev/v1","kind":"Recording","name":"web","namespace":"shop"}
+        {"apiVersion":"ocf.dev/v1","kind":"Recording","name":"web","namespace":"shop","format":2}
         >>> pod = {"kind": "Pod", "metadata": {"name": "web-0"}}
         >>> print(recorder.line(datetime(2026, 1, 31, tzinfo=UTC), [pod]))
         {"at":"2026-01-31T00:00:00Z","changed":[{"kind":"Pod","metadata":{"name":"web-0"}}]}
@@ -82,7 +86,8 @@ class Recorder:
 
     def header(self) -> str:
         """Return the first line."""
-        return RecordingHeader(name=self.name, namespace=self.namespace).model_dump_json(by_alias=True)
+        header = RecordingHeader(name=self.name, namespace=self.namespace, format=FORMAT)
+        return header.model_dump_json(by_alias=True)
 
     def line(self, at: datetime, objects: list[Manifest]) -> str:
         """Return the line for the objects of an instant; empty if nothing has changed.
@@ -145,13 +150,15 @@ def read_states(path: str | Path) -> Iterator[State]:
         path: The file; one that ends in `.gz` is decompressed.
 
     Raises:
-        InputError: If the file cannot be read, is not a recording, or a line is invalid or out of order.
+        InputError: If the file cannot be read, is not a recording, has a newer format, or a line is invalid or out of
+            order.
     """
     file = Path(path)
     objects: dict[str, Manifest] = {}
     last: datetime | None = None
     for line, content in _lines(file):
         if line == 1:
+            _check_format(content, file)
             _parsed(RecordingHeader, content, file, line)
             continue
         change = _parsed(Change, content, file, line)
@@ -166,6 +173,13 @@ def read_states(path: str | Path) -> Iterator[State]:
         yield State(line, at, objects)
     if last is None:
         raise InputError([InputProblem(str(file), "the recording is empty: it has no line after its header")])
+
+
+def _check_format(header: Any, file: Path) -> None:
+    found = header.get("format") if isinstance(header, dict) else None
+    if isinstance(found, int) and found > FORMAT:
+        detail = f"must be at most {FORMAT}, got {found}: a newer version of ocf has written it; use that"
+        raise InputError([InputProblem(str(file), detail, 1, "format")])
 
 
 def _lines(file: Path) -> Iterator[tuple[int, Any]]:

@@ -16,7 +16,7 @@ def identity(manifest: Manifest) -> str:
     """Return what identifies an object within a recording: kind and name, or the series of a metric.
 
     Args:
-        manifest: An HPA, a Scale, a Pod, or an entry of a metrics API.
+        manifest: An HPA, a Scale, a Pod, a Node, or an entry of a metrics API.
 
     Example:
         >>> identity({"kind": "Pod", "metadata": {"name": "web-0"}})
@@ -74,14 +74,34 @@ def _pod(manifest: Manifest) -> Manifest:
         if spec.get(name):
             result["spec"][name] = [_chosen(each, ("name", "resources", "restartPolicy")) for each in spec[name]]
     result["status"] = _chosen(status, ("phase", "startTime"))
-    conditions = [
-        _chosen(each, ("type", "status", "lastTransitionTime"))
-        for each in status.get("conditions") or ()
-        if isinstance(each, dict) and each.get("type") in _CONDITIONS
-    ]
+    conditions = _conditions(status)
     if conditions:
         result["status"]["conditions"] = conditions
     return result
 
 
-_BY_KIND: Final[Mapping[str, Callable[[Manifest], Manifest]]] = {"HorizontalPodAutoscaler": _hpa, "Pod": _pod}
+def _node(manifest: Manifest) -> Manifest:
+    spec, status = manifest.get("spec") or {}, manifest.get("status") or {}
+    result = _chosen(manifest, ("apiVersion", "kind", "metadata"))
+    result["spec"] = _chosen(spec, ("unschedulable", "taints"))
+    # Without the times of heartbeats, a node changes only when something happens to it.
+    result["status"] = _chosen(status, ("capacity", "allocatable"))
+    conditions = _conditions(status)
+    if conditions:
+        result["status"]["conditions"] = conditions
+    return result
+
+
+def _conditions(status: Manifest) -> list[Manifest]:
+    return [
+        _chosen(each, ("type", "status", "lastTransitionTime"))
+        for each in status.get("conditions") or ()
+        if isinstance(each, dict) and each.get("type") in _CONDITIONS
+    ]
+
+
+_BY_KIND: Final[Mapping[str, Callable[[Manifest], Manifest]]] = {
+    "HorizontalPodAutoscaler": _hpa,
+    "Node": _node,
+    "Pod": _pod,
+}

@@ -65,6 +65,28 @@ def pod(number: int, created: datetime) -> Manifest:
     }
 
 
+def node(heartbeat: str = "2026-01-31T12:00:00Z") -> Manifest:
+    """Return a node."""
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-31T11:00:00Z"}
+    pressure = {"type": "MemoryPressure", "status": "False", "lastTransitionTime": "2026-01-31T11:00:00Z"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": "n-1",
+            "labels": {"example.com/group": "workers"},
+            "annotations": {"example.com/token": "a secret"},
+        },
+        "spec": {"taints": [{"key": "spot", "effect": "NoSchedule"}], "podCIDR": "10.0.0.0/24"},
+        "status": {
+            "capacity": {"cpu": "4", "memory": "16Gi"},
+            "allocatable": {"cpu": "3800m", "memory": "15Gi"},
+            "conditions": [{**each, "lastHeartbeatTime": heartbeat} for each in (pressure, ready)],
+            "images": [{"names": ["app:1"]}],
+        },
+    }
+
+
 def usage(number: int, cpu: str, at: datetime) -> Manifest:
     """Return the use of a pod."""
     metadata = {"name": f"web-{number}", "namespace": "shop", "labels": {"app": "web"}}

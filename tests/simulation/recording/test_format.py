@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ocf.simulation import InputError
 from ocf.simulation.recording import Recorder, is_recording, read_states, reduced
 from ocf.simulation.recording.objects import identity
-from tests.simulation.recording.recordings import NOON, hpa, instants, lines, pod, queue, scale, write
+from tests.simulation.recording.recordings import NOON, hpa, instants, lines, node, pod, queue, scale, write
 
 
 def test_every_state_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -39,6 +39,38 @@ def test_secrets_and_managed_fields_are_not_recorded() -> None:
     assert "a secret" not in text
     assert "managedFields" not in text
     assert '"requests":{"cpu":"500m","memory":"1Gi"}' in text
+
+
+def test_a_node_has_its_resources_its_labels_and_whether_it_is_ready() -> None:
+    written = json.loads(Recorder("web", "shop").line(NOON, [reduced(node())]))
+
+    assert written["changed"] == [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "n-1", "labels": {"example.com/group": "workers"}},
+            "spec": {"taints": [{"key": "spot", "effect": "NoSchedule"}]},
+            "status": {
+                "capacity": {"cpu": "4", "memory": "16Gi"},
+                "allocatable": {"cpu": "3800m", "memory": "15Gi"},
+                "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-31T11:00:00Z"}],
+            },
+        }
+    ]
+
+
+def test_a_heartbeat_of_a_node_is_not_a_change() -> None:
+    recorder = Recorder("web", "shop")
+    recorder.line(NOON, [reduced(node())])
+
+    assert recorder.line(NOON + timedelta(seconds=15), [reduced(node(heartbeat="2026-01-31T12:00:15Z"))]) == ""
+
+
+def test_a_recording_of_the_first_format_is_read(tmp_path: Path) -> None:
+    text = lines(list(instants()))
+    assert '"format":2' in text
+
+    assert len(list(read_states(write(tmp_path, text.replace(',"format":2', ""))))) == 5
 
 
 OBJECTS = st.dictionaries(st.integers(0, 5), st.integers(0, 3), max_size=6)
@@ -82,6 +114,16 @@ def test_a_compressed_recording_is_read(tmp_path: Path) -> None:
         pytest.param("[]\n", "web.jsonl:1: must be an object, got list", id="list"),
         pytest.param('{"kind": "Scenario"}\n', "web.jsonl:1: kind: must be 'Recording', got 'Scenario'", id="kind"),
         pytest.param('{"kind": "Recording"}\n', "web.jsonl:1: name: required value", id="no name"),
+        pytest.param(
+            '{"kind": "Recording", "name": "web", "format": 3, "nodeGroups": []}\n',
+            "web.jsonl:1: format: must be at most 2, got 3: a newer version of ocf has written it",
+            id="newer format",
+        ),
+        pytest.param(
+            '{"kind": "Recording", "name": "web", "format": 0}\n',
+            "web.jsonl:1: format: must be greater than or equal to 1, got 0",
+            id="format",
+        ),
         pytest.param(
             '{"kind": "Recording", "name": "web"}\n{"at": "2026-01-31T12:00:00Z", "chnged": []}\n',
             'web.jsonl:2: chnged: unknown field, did you mean "changed"?',
