@@ -108,8 +108,7 @@ def _headers(texts: tuple[str, ...]) -> Mapping[str, str]:
     for text in texts:
         name, separator, value = text.partition(":")
         if not separator or not re.fullmatch(r"[0-9A-Za-z!#$%&'*+.^_`|~-]+", name) or "\n" in value or "\r" in value:
-            # The value may be secret.
-            raise ConfigError(f"--header must be NAME:VALUE, got {name!r} and a value that is not shown")
+            raise ConfigError("--header must be NAME:VALUE; what it is now is not shown, because it may be secret")
         found[name] = value.strip()
     return found
 

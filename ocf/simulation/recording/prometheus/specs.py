@@ -70,7 +70,7 @@ class RangeSpec:
             number: The number of the instant.
 
         Raises:
-            ConfigError: If the type of a metric is not known.
+            ConfigError: If its metrics, or the type of one of them, are not known.
         """
         most = self._matrix("max").one(number)
         if most is None:
@@ -83,6 +83,11 @@ class RangeSpec:
             spec["minReplicas"] = int(least)
         targets = self._targets(number)
         if self.manifest is None:
+            if not self._matrix("target").series:
+                raise ConfigError(
+                    "the metrics of the HPA are not known: there is no series"
+                    " kube_horizontalpodautoscaler_spec_target_metric; pass a manifest of the HPA with --manifest"
+                )
             spec["metrics"] = [_resource_metric(name, kind, value) for (name, kind), value in targets.items()]
         else:
             for metric in spec.get("metrics") or ():
