@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ocf.errors import ConfigError, NotFoundError
+from ocf.errors import ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import ObjectKey, get_field
-from ocf.simulation import initial_scenario
+from ocf.schema.kubernetes import FeatureGates
+from ocf.simulation import InputError, initial_scenario
+from ocf.simulation.input_errors import InputProblem
+from ocf.simulation.scenario.autoscaler_file import checked_hpa
 
 if TYPE_CHECKING:
+    from ocf.cli.manifest_files import Document
     from ocf.objects import Manifest
 
 __all__ = ["print_scenario"]
@@ -34,7 +38,8 @@ def print_scenario(
         context: Context of the kubeconfig; None for the current one.
 
     Raises:
-        ConfigError: If there is no such HPA, or manifests have several.
+        ConfigError: If there is no such HPA, or manifests have several, or an invalid one: with the messages of the API
+            server, each with file, line and field.
     """
     if files:
         hpa, target = _of_files(files, name, namespace)
@@ -48,26 +53,37 @@ def print_scenario(
 def _of_files(files: Sequence[str], name: str | None, namespace: str | None) -> tuple[Manifest, Manifest | None]:
     from ocf.cli.manifest_files import read_documents
 
-    objects = []
+    objects: list[tuple[Document, Manifest]] = []
     for document in read_documents(files):
         if document.manifest is None:
             raise ConfigError(f"{document.file}: {document.problem}")
-        objects.append(document.manifest)
+        objects.append((document, document.manifest))
+    autoscalers = [(document, each) for document, each in objects if each.get("kind") == _KIND]
     found = [
-        each
-        for each in objects
-        if each.get("kind") == _KIND
-        and name in (None, get_field(each, ("metadata", "name")))
+        (document, each)
+        for document, each in autoscalers
+        if name in (None, get_field(each, ("metadata", "name")))
         and namespace in (None, get_field(each, ("metadata", "namespace")))
     ]
     if len(found) != 1:
-        names = ", ".join(
-            sorted(str(get_field(each, ("metadata", "name"))) for each in objects if each.get("kind") == _KIND)
-        )
+        names = ", ".join(sorted(str(get_field(each, ("metadata", "name"))) for _, each in autoscalers))
         raise ConfigError(
             f"expected one {_KIND}, found {len(found)}; select one of these with --name: {names or 'none'}"
         )
-    return found[0], next((each for each in objects if _is_target(each, found[0])), None)
+    document, hpa = found[0]
+    _check(document, hpa)
+    return hpa, next((each for _, each in objects if _is_target(each, hpa)), None)
+
+
+def _check(document: Document, hpa: Manifest) -> None:
+    from ocf.cli.validation_places import find_place
+
+    _, problems = checked_hpa(hpa, FeatureGates())
+    if problems:
+        raise InputError(
+            InputProblem(document.file, each.detail, find_place(document, each.path).line, each.path)
+            for each in problems
+        )
 
 
 def _is_target(manifest: Manifest, hpa: Manifest) -> bool:
@@ -92,5 +108,5 @@ async def _of_cluster(
         try:
             key = ObjectKey(wanted.get("apiVersion", "v1"), wanted["kind"], wanted["name"], where)
             return hpa, await cluster.get(key)
-        except NotFoundError:
+        except (NotFoundError, ForbiddenError):
             return hpa, None

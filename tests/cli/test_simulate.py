@@ -284,6 +284,18 @@ def test_init_selects_an_hpa_by_its_name() -> None:
     assert "name: other\n" in simulated("--init", "manifests.yaml", "--name", "other").stdout
 
 
+def test_init_rejects_an_invalid_hpa_as_the_api_server_does() -> None:
+    invalid = HPA.replace("maxReplicas:", "minReplicas: 30\n  maxReplicas:")
+    Path("manifests.yaml").write_text(f"{DEPLOYMENT}---\n{invalid}")
+    line = f"{DEPLOYMENT}---\n{invalid}".splitlines().index("  minReplicas: 30") + 1
+    done = simulated("--init", "manifests.yaml")
+
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "manifests.yaml:" in done.stderr
+    assert "must be greater than or equal to `minReplicas`" in done.stderr
+    assert abs(int(done.stderr.partition("manifests.yaml:")[2].partition(":")[0]) - line) <= 1
+
+
 def test_init_reads_a_live_hpa(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 

@@ -1,0 +1,133 @@
+"""`ocf simulate --init` for an HPA in a cluster: the embedded one over HTTP, and a real API server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from typer.testing import CliRunner
+
+from ocf.cli.app import app
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import serving, write_kubeconfig
+from ocf.objects import Manifest
+from ocf.simulation import load_series, parse_scenario, simulate
+from ocf.testing.envtest.fixtures import Envtest
+
+CPU: Final = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}
+JOBS: Final = {"metric": {"name": "jobs"}, "target": {"type": "AverageValue", "averageValue": "30"}}
+SHOWN: Final = """\
+workload:
+  # Load units per second, such as requests, that one pod serves. An assumption: measure it.
+  capacity: 100
+  replicas: 3
+  # Requests of one pod, from Deployment web.
+  requests:
+    cpu: 300m
+  # Use of one pod without load and at full capacity; without this, a pod at full capacity uses its request.
+  # usage:
+  #   cpu: {idle: 50m, busy: 500m}
+  # What the other metrics follow: load, served, or queue; `factor` is the value for one unit.
+  signals:
+    jobs: {source: load, factor: 1}
+"""
+
+
+def objects(namespace: str) -> list[Manifest]:
+    """Return a Deployment and its HPA, and another HPA whose target does not exist."""
+    labels = {"app": "web"}
+    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "300m"}}}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": namespace},
+        "spec": {"replicas": 3, "selector": {"matchLabels": labels}, "template": template},
+    }
+    return [deployment, *(hpa(name, namespace) for name in ("web", "alone"))]
+
+
+def hpa(name: str, namespace: str) -> Manifest:
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": name, "namespace": namespace, "annotations": {"example.com/token": "a secret"}},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
+            "maxReplicas": 8,
+            "metrics": [{"type": "Resource", "resource": CPU}, {"type": "External", "external": JOBS}],
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Serve a cluster over HTTP in a thread, and return its kubeconfig."""
+    path, ready, over = tmp_path_factory.mktemp("served") / "kubeconfig", threading.Event(), threading.Event()
+
+    async def work() -> None:
+        cluster = EmbeddedCluster(namespaces=["shop"])
+        for each in objects("shop"):
+            await cluster.create(each, field_manager="test")
+        async with serving(cluster) as server:
+            config = server.kubeconfig()
+            config["contexts"][0]["context"]["namespace"] = "shop"
+            write_kubeconfig(config, path)
+            ready.set()
+            await asyncio.to_thread(over.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(work()))
+    thread.start()
+    ready.wait()
+    yield path
+    over.set()
+    thread.join()
+
+
+@pytest.fixture
+def real(envtest: Envtest) -> Path:
+    """Return the kubeconfig of a namespace of a real API server."""
+    content = {"apiVersion": "v1", "kind": "List", "items": objects(envtest.namespace)}
+    envtest.kubectl("create", "--filename=-", stdin=json.dumps(content))
+    return envtest.kubeconfig
+
+
+@pytest.fixture(params=["embedded", "real"])
+def kubeconfig(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.getfixturevalue(request.param)
+    return found
+
+
+def init(kubeconfig: Path, *words: str) -> Any:
+    return CliRunner().invoke(app, ["simulate", "--init", "--kubeconfig", str(kubeconfig), *words])
+
+
+def test_a_scenario_of_a_live_hpa_is_commented_and_runs(kubeconfig: Path) -> None:
+    answer = init(kubeconfig, "--name", "web")
+
+    assert answer.exit_code == 0, answer.output
+    assert SHOWN in answer.stdout
+    assert not any(part in answer.stdout for part in ("a secret", "uid", "status", "managedFields"))
+    scenario = parse_scenario(answer.stdout)
+    result = simulate(scenario, load_series(scenario))
+    assert (result.syncs, result.bounds) == (240, (1, 8))
+
+
+def test_the_requests_of_a_target_that_does_not_exist_are_assumptions(kubeconfig: Path) -> None:
+    answer = init(kubeconfig, "--name", "alone")
+
+    assert answer.exit_code == 0, answer.output
+    assert "# Requests of one pod, an assumption: those of the target are not known." in answer.stdout
+    parse_scenario(answer.stdout)
+
+
+def test_an_hpa_that_does_not_exist_is_an_error(kubeconfig: Path) -> None:
+    answer = init(kubeconfig, "--name", "none")
+
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert 'horizontalpodautoscalers.autoscaling "none" not found' in answer.stderr
