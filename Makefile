@@ -12,7 +12,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-
 TESTS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-wheel envtest clients kubernetes check bench format lock lock-lowest clean
+.PHONY: help demo test test-lowest test-wheel envtest clients playground kubernetes check bench format lock lock-lowest clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /' | awk -F': ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -40,6 +40,9 @@ envtest: $(VENV)/.ready  ## build etcd and Kubernetes' programs, for the tests o
 
 clients: $(VENV)/.ready $(CLIENTS)/.ready  ## install Kubernetes clients of other projects, for the tests with them
 	@$(BIN)/python -m tests.clients.go_programs
+
+playground: $(VENV)/.ready  ## build the page that simulates autoscalers in the browser, and print how to serve it
+	@$(BIN)/python -m scripts.build_playground
 
 kubernetes: envtest  ## regenerate and record what depends on the release of Kubernetes; ONLY="schema http" names steps
 	@$(BIN)/python -m scripts.update_kubernetes $(if $(ONLY),--only $(ONLY))

@@ -8,7 +8,7 @@ from hashlib import sha256
 from html import escape
 from typing import Final
 
-__all__ = ["COLOURS", "html_page"]
+__all__ = ["COLOURS", "STYLE", "html_page"]
 
 COLOURS: Final = """\
 :root{color-scheme:light dark;--ink:#1f2328;--muted:#59636e;--paper:#fff;--card:#f6f8fa;--line:#d1d9e0;
@@ -20,7 +20,7 @@ COLOURS: Final = """\
 """
 """Colours as CSS variables, for both schemes and for print."""
 
-_STYLE: Final = """\
+STYLE: Final = """\
 *{box-sizing:border-box}body{margin:0 auto;padding:1rem;max-width:46rem;background:var(--paper);color:var(--ink);
 font:1rem/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
 h1{font-size:1.35rem;line-height:1.25;margin:0 0 .25rem}h2{font-size:1.05rem;margin:1.75rem 0 .4rem}
@@ -37,6 +37,7 @@ ul.steps li.here{font-weight:600}table{border-collapse:collapse;width:100%;font-
 td,th{text-align:left;padding:.25rem .5rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top}
 @media print{body{max-width:none;padding:0;font-size:10pt}h2{break-after:avoid}section{break-inside:avoid}}
 """
+"""Style of text, tables, lists and figures."""
 _PAGE: Final = """\
 <!doctype html>
 <html lang="en">
@@ -77,5 +78,5 @@ def html_page(*, title: str, body: str, marks: str = "", script: str = "", data:
         # In a script element, no text ends with it but its end tag.
         safe = data.replace("<", "\\u003c")
         scripts = f'<script type="application/json" id="data">{safe}</script>\n<script>{script}</script>\n'
-    style = COLOURS + marks + _STYLE
+    style = COLOURS + marks + STYLE
     return _PAGE.format(title=escape(title), style=style, body=body, policy=policy, scripts=scripts)

@@ -62,7 +62,10 @@ def to_html(runs: Sequence[Reported]) -> str:
     content = report_content(runs)
     return html_page(
         title=f"{content.title}: simulation",
-        body=f"<main>\n{content.body}\n</main>",
+        body=(
+            f"<main>\n<header><h1>{escape(content.title)}</h1>\n"
+            f"<p class='at'>{escape(_subtitle(runs[0].result))}</p></header>\n{content.body}\n</main>"
+        ),
         marks=report_part("charts.css"),
         script=f"{report_part('charts.js')}{_START}",
         data=content.data,
@@ -81,7 +84,6 @@ def report_content(runs: Sequence[Reported]) -> ReportContent:
     charts = charts_of(runs)
     title = first.name if len(runs) == 1 else " / ".join(each.name for each in runs)
     body = [
-        f"<header><h1>{escape(title)}</h1>\n<p class='at'>{escape(_subtitle(first.result))}</p></header>",
         *_notes(runs),
         *(_cards(first) if len(runs) == 1 else ()),
         *_verdicts(runs),
