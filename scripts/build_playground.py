@@ -27,11 +27,12 @@ from ocf.autoscaling.explain.html_page import COLOURS, STYLE
 from ocf.simulation.report.page import report_part
 from ocf.testing.envtest.versions import cache_folder
 
-__all__ = ["BuildError", "build", "built_folder"]
+__all__ = ["BuildError", "build", "built_folder", "bundled", "pinned"]
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "playground"
 LOCK: Final = ROOT / "requirements" / "test.lock"
+SOURCES: Final = (Path(__file__), LOCK)
 OURS: Final = (
     "autoscaling",
     "errors.py",
@@ -77,7 +78,7 @@ def built_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """
     page = (path for path in sorted(PAGE.iterdir()) if path.is_file())
     digest = sha256()
-    for path in (Path(__file__), LOCK, *page, *_own_files()):
+    for path in (*SOURCES, *page, *_own_files()):
         if path.suffix != ".pyc" and path.is_file():
             digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
     return cache_folder(environ).with_name("playground") / digest.hexdigest()[:_DIGITS]
@@ -152,11 +153,8 @@ class _Build:
 
     def _wheel(self, info: Mapping[str, str]) -> str:
         """Download the compiled package; return the name of its wheel."""
-        [pinned] = re.findall(rf"^{COMPILED}==.*?(?=^\S)", LOCK.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-        if not pinned.startswith(f"{COMPILED}=={version(COMPILED)} "):
-            raise BuildError(f"{COMPILED} {version(COMPILED)} is installed, which is not the version of {LOCK.name}")
         requirements = self._scratch / "requirements.txt"
-        requirements.write_text(re.sub(r" ;[^\\\n]*", "", re.sub(r"^ *#.*\n", "", pinned, flags=re.MULTILINE)))
+        requirements.write_text(pinned(), encoding="utf-8")
         python = ".".join(info["python"].split(".")[:2])
         platform = f"pyemscripten_{info['abi_version']}_{info['arch']}"
         chosen = ["--platform", platform, "--python-version", python, "--abi", f"cp{python.replace('.', '')}"]
@@ -169,7 +167,7 @@ class _Build:
     def _write_sources(self) -> None:
         """Write the modules in Python into one archive."""
         with zipfile.ZipFile(self._made / BUNDLE, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, path in sorted(_bundled()):
+            for name, path in sorted(bundled()):
                 archive.writestr(zipfile.ZipInfo(name, _EPOCH), path.read_bytes())
 
     def _write_lock(self, info: Mapping[str, str], wheel: str) -> None:
@@ -202,7 +200,20 @@ class _Build:
             raise BuildError(f"{' '.join(command[:4])} failed:\n{lines}")
 
 
-def _bundled() -> Iterator[tuple[str, Path]]:
+def pinned() -> str:
+    """Return the requirement of the compiled package, with the hashes of its files, as pip reads it.
+
+    Raises:
+        BuildError: If another version is installed: pydantic works with one version only.
+    """
+    text = LOCK.read_text(encoding="utf-8")
+    [found] = re.findall(rf"^({COMPILED}==[^ ]*) .*\n((?:    --hash=.*\n)*)", text, re.MULTILINE)
+    if found[0] != f"{COMPILED}=={version(COMPILED)}":
+        raise BuildError(f"{COMPILED} {version(COMPILED)} is installed, and {LOCK.name} has {found[0]}")
+    return f"{found[0]} \\\n{found[1]}"
+
+
+def bundled() -> Iterator[tuple[str, Path]]:
     """Yield the files of the archive, each with its name in it."""
     for name in PURE:
         for file in distribution(name).files or ():
