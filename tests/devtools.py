@@ -46,7 +46,7 @@ class Tab:
         created = await self.send("Target.createTarget", url="about:blank")
         attached = await self.send("Target.attachToTarget", targetId=created["targetId"], flatten=True)
         self._session = attached["sessionId"]
-        await self._watch(self._session)
+        await self._watch(attached["sessionId"])
 
     async def _watch(self, session: str) -> None:
         for domain in ("Runtime", "Log", "Network"):
@@ -113,7 +113,7 @@ class Tab:
 
     async def open(self, address: str, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
         """Open a page in a size, and wait until it is loaded."""
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        metrics: dict[str, Any] = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         await self.send("Emulation.setDeviceMetricsOverride", **metrics)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         await self.send("Emulation.setEmulatedMedia", features=scheme)
@@ -129,7 +129,7 @@ class Tab:
 
     async def drag(self, *points: tuple[float, float]) -> None:
         """Press the mouse at the first point, move it over the others, and release it."""
-        pressed = {"button": "left", "clickCount": 1}
+        pressed: dict[str, Any] = {"button": "left", "clickCount": 1}
         for kind, (x, y) in (("mousePressed", points[0]), *(("mouseMoved", each) for each in points[1:])):
             await self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, buttons=1, **pressed)
         x, y = points[-1]
