@@ -29,6 +29,7 @@ _COMMANDS: Final = (
     "diff",
     "serve",
     "dev",
+    "manifests",
     "hpa-controller",
     "nodegroups",
     "version",

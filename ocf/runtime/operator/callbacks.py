@@ -40,12 +40,17 @@ class Callbacks(Generic[O]):
         self._takes_context = _positional(components) >= _BOTH
         self._warned: set[str] = set()
 
-    async def components(self, owner: O, context: ReconcileContext) -> tuple[Component, ...]:
+    @property
+    def takes_context(self) -> bool:
+        """Whether the function that returns the components takes the context of a reconcile."""
+        return self._takes_context
+
+    async def components(self, owner: O, context: ReconcileContext | None) -> tuple[Component, ...]:
         """Return the components of an owner.
 
         Args:
             owner: The owner.
-            context: The context of the reconcile.
+            context: The context of the reconcile; None only if the function does not take it.
 
         Raises:
             ConfigError: If the function returns something else.

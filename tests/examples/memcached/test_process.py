@@ -20,6 +20,7 @@ from ocf.cluster import ListOptions, WatchOptions
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ConfigError
+from ocf.runtime.admission import Service
 from ocf.testing import fake_workload_controllers
 from tests.examples.memcached.env import Env, embedded_kubelet
 
@@ -44,7 +45,9 @@ def test_settings_of_an_environment() -> None:
     settings = Settings.of(given)
     options = settings.options()
 
-    assert (settings.webhook_service, settings.webhook_port, settings.strict) == ("memcached-webhook", 9444, True)
+    assert settings.strict
+    assert options.admission is not None
+    assert (options.admission.address, options.admission.port) == (Service("memcached-webhook", "ops"), 9444)
     assert options.namespaces == ("shop", "town")
     assert options.lease is not None
     assert (options.lease.name, options.lease.namespace) == ("memcached-operator", "ops")

@@ -8,21 +8,23 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from examples.memcached import monitor
 from examples.memcached.admission import webhooks
-from examples.memcached.deploy import ACCOUNT, generated
+from examples.memcached.definition import definition
 from examples.memcached.operator import NAME, memcached_operator
 from examples.memcached.samples import EVERYTHING
 from ocf.cluster import InterceptingCluster, ListOptions, PatchOptions, PatchType, Request
 from ocf.concepts import SystemClock
 from ocf.errors import ForbiddenError, NotFoundError
-from ocf.objects import Manifest, ObjectKey, load_document
+from ocf.objects import Manifest, ObjectKey, load_document, load_documents
 from ocf.runtime.admission import SecretCertificates, Url, configurations, serving
 from ocf.runtime.operator import Lease, ManagerOptions, running
+from ocf.runtime.rbac import ServiceAccount
 from ocf.testing.envtest import ControlPlane
 from tests.examples.memcached.env import served
 
@@ -31,9 +33,12 @@ if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest.binaries import Programs
 
+ACCOUNT: Final = ServiceAccount(NAME, NAME)
 USER: Final = f"system:serviceaccount:{ACCOUNT.namespace}:{ACCOUNT.name}"
 HOST: Final = "127.0.0.1"
-ROLES: Final = [one for one in generated()["roles.yaml"] if one["kind"] in {"ClusterRole", "Role"}]
+BASE: Final = Path(__file__).parents[3] / "examples" / "memcached" / "deploy" / "base"
+GRANTED: Final = load_documents((BASE / "roles.yaml").read_text(encoding="utf-8"))
+ROLES: Final = [one for one in GRANTED if one["kind"] in {"ClusterRole", "Role"}]
 RULES: Final = [(number, index) for number, role in enumerate(ROLES) for index in range(len(role["rules"]))]
 MADE: Final = (
     ("apps/v1", "Deployment"),
@@ -195,7 +200,7 @@ def plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
 @pytest.fixture
 async def admin(plane: ControlPlane) -> AsyncIterator[ApiServerCluster]:
     async with await plane.cluster() as cluster:
-        for one in (*generated()["definition.yaml"], monitor.DEFINITION, *generated()["roles.yaml"]):
+        for one in (definition(), monitor.DEFINITION, *GRANTED):
             if one["metadata"].get("namespace"):
                 await cluster.apply(namespace(one["metadata"]["namespace"]), field_manager="admin")
             await cluster.apply(one, field_manager="admin", force=True)

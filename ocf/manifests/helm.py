@@ -1,0 +1,184 @@
+"""Helm chart: the same objects as templates, with values for what differs between clusters."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.manifests.folder import NOTE
+from ocf.objects import dump_document
+
+if TYPE_CHECKING:
+    from ocf.manifests.installation import Installation
+    from ocf.objects import Manifest
+
+__all__ = ["chart"]
+
+_NAMESPACE: Final = "ocf-release-namespace"
+"""Stands for the namespace of the release while the objects are built."""
+_EXPRESSIONS: Final = {
+    "image": "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}",
+    "pullPolicy": "{{ .Values.image.pullPolicy }}",
+    "pullSecrets": "{{- toYaml .Values.image.pullSecrets | nindent 8 }}",
+    "replicas": "{{ .Values.replicas }}",
+    "podAnnotations": "{{- toYaml .Values.podAnnotations | nindent 8 }}",
+    "resources": "{{- toYaml .Values.resources | nindent 10 }}",
+    "nodeSelector": "{{- toYaml .Values.nodeSelector | nindent 8 }}",
+    "tolerations": "{{- toYaml .Values.tolerations | nindent 8 }}",
+    "affinity": "{{- toYaml .Values.affinity | nindent 8 }}",
+    "interval": "{{ .Values.serviceMonitor.interval }}",
+}
+_PLACEHOLDER: Final = re.compile(r"'@(\w+)@'")
+_KUBERNETES: Final = ">=1.30.0-0"
+
+
+def chart(installation: Installation) -> dict[str, str]:
+    """Return the files of a chart.
+
+    The names of the objects are those of the operator: a CustomResourceDefinition belongs to one operator of a cluster.
+    The definition is a template, so that upgrades update it, and it is kept when the release is uninstalled.
+
+    Args:
+        installation: The operator and its options.
+    """
+    name = installation.name
+    inside = replace(installation, options=replace(installation.options, namespace=_NAMESPACE))
+    templates = {
+        "definition.yaml": _if("crds.install", _template([_kept(one) for one in inside.definitions])),
+        "service-account.yaml": _template([inside.service_account()]),
+        "roles.yaml": _template(inside.roles()),
+        "service.yaml": _template([inside.service()]),
+        "webhooks.yaml": _template(inside.webhooks()),
+        "deployment.yaml": _template([_with_values(inside.deployment())]),
+        "disruption-budget.yaml": _only("gt (int .Values.replicas) 1", _template([inside.disruption_budget()])),
+        "network-policy.yaml": _if("networkPolicy.enabled", _template([inside.network_policy()])),
+        "service-monitor.yaml": _if("serviceMonitor.enabled", _template([_scraped(inside.service_monitor())])),
+        "alerts.yaml": _if("alerts.enabled", _template([inside.alerts()])),
+        "dashboard.yaml": _if("dashboard.enabled", _template([inside.dashboard()])),
+    }
+    project = installation.options.project
+    described = {
+        "apiVersion": "v2",
+        "name": name,
+        "description": project.description or f"The operator {name}.",
+        "type": "application",
+        "version": project.version,
+        "appVersion": project.version,
+        "kubeVersion": _KUBERNETES,
+        "keywords": list(project.keywords),
+        "maintainers": [
+            {"name": author, **({"email": mail} if mail else {})} for author, mail in project.authors if author
+        ],
+        "sources": [url for _, url in project.links],
+    }
+    values = _values(installation)
+    files = {
+        "Chart.yaml": _noted({key: value for key, value in described.items() if value}),
+        "values.yaml": _noted(values),
+        "values.schema.json": _schema(values),
+        **{f"templates/{path}": text for path, text in templates.items() if text},
+    }
+    return {path: text.replace(_NAMESPACE, "{{ .Release.Namespace }}") for path, text in files.items()}
+
+
+def _noted(content: dict[str, Any]) -> str:
+    return f"# {NOTE}\n{dump_document(content)}"
+
+
+def _values(installation: Installation) -> dict[str, Any]:
+    repository, colon, tag = installation.image.rpartition(":")
+    is_tagged = bool(colon) and "/" not in tag
+    pod = installation.deployment()["spec"]["template"]["spec"]
+    return {
+        "image": {
+            "repository": repository if is_tagged else installation.image,
+            "tag": tag if is_tagged else "",
+            "pullPolicy": "IfNotPresent",
+            "pullSecrets": [],
+        },
+        "replicas": installation.options.replicas,
+        "resources": pod["containers"][0]["resources"],
+        "podAnnotations": {},
+        "nodeSelector": {},
+        "tolerations": [],
+        "affinity": pod["affinity"],
+        "crds": {"install": True},
+        "networkPolicy": {"enabled": True},
+        "serviceMonitor": {"enabled": False, "interval": "30s"},
+        "alerts": {"enabled": False},
+        "dashboard": {"enabled": False},
+    }
+
+
+_FREE: Final = ("resources", "podAnnotations", "nodeSelector", "affinity")
+"""Values whose content is a part of a pod's spec."""
+
+
+def _schema(values: dict[str, Any]) -> str:
+    schema = {
+        "$comment": NOTE,
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        **_schema_of(values, ""),
+    }
+    schema["properties"]["replicas"]["minimum"] = 1
+    schema["properties"]["image"]["properties"]["pullPolicy"]["enum"] = ["Always", "IfNotPresent", "Never"]
+    schema["properties"]["global"] = {"type": "object"}  # set by charts that include this one
+    return json.dumps(schema, indent=2) + "\n"
+
+
+def _schema_of(value: Any, name: str) -> dict[str, Any]:
+    if isinstance(value, dict) and name not in _FREE:
+        properties = {key: _schema_of(each, key) for key, each in value.items()}
+        return {"type": "object", "additionalProperties": False, "properties": properties}
+    kinds = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}
+    return {"type": kinds[type(value)]}
+
+
+def _with_values(deployment: Manifest) -> Manifest:
+    """Put placeholders where values of the chart go."""
+    spec = deployment["spec"]
+    template = spec["template"]
+    (container,) = template["spec"]["containers"]
+    values = {"image": "@image@", "imagePullPolicy": "@pullPolicy@", "resources": "@resources@"}
+    filled = {**container, **values}
+    placement = {key: f"@{key}@" for key in ("nodeSelector", "tolerations", "affinity")}
+    pod = {**template["spec"], "imagePullSecrets": "@pullSecrets@", **placement, "containers": [filled]}
+    metadata = {**template["metadata"], "annotations": "@podAnnotations@"}
+    return {
+        **deployment,
+        "spec": {**spec, "replicas": "@replicas@", "template": {"metadata": metadata, "spec": pod}},
+    }
+
+
+def _scraped(monitor: Manifest) -> Manifest:
+    endpoints = [{**each, "interval": "@interval@"} for each in monitor["spec"]["endpoints"]]
+    return {**monitor, "spec": {**monitor["spec"], "endpoints": endpoints}}
+
+
+def _kept(definition: Manifest) -> Manifest:
+    annotations = {**definition["metadata"].get("annotations", {}), "helm.sh/resource-policy": "keep"}
+    return {**definition, "metadata": {**definition["metadata"], "annotations": annotations}}
+
+
+def _template(manifests: Sequence[Manifest]) -> str:
+    """Return the text of a template; braces in the objects themselves are escaped."""
+    if not manifests:
+        return ""
+    text = "---\n".join(map(dump_document, manifests)).replace("{{", '{{ "{{" }}')
+    text = _PLACEHOLDER.sub(lambda found: _EXPRESSIONS[found[1]], text)
+    return f"# {NOTE}\n{text}"
+
+
+def _if(value: str, text: str) -> str:
+    return _only(f".Values.{value}", text)
+
+
+def _only(condition: str, text: str) -> str:
+    """Render a template only under a condition; the note stays its first line."""
+    if not text:
+        return ""
+    note, _, body = text.partition("\n")
+    return f"{note}\n{{{{- if {condition} }}}}\n{body}{{{{- end }}}}\n"

@@ -1,0 +1,278 @@
+"""The objects that install an operator, one function for each file.
+
+The Deployment sets environment variables that `ocf.runtime.operator.environment_options` reads, and the privileges are
+those of a process with these options.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.objects import Manifest, load_document
+from ocf.runtime.monitoring import alert_rules, dashboard
+from ocf.runtime.operator.environment import METRICS_PORT, WEBHOOK_PORT, environment_options, metrics_prefix
+from ocf.runtime.rbac import ServiceAccount, kopf_rules, roles
+
+if TYPE_CHECKING:
+    from ocf.component import Component
+    from ocf.manifests.install_options import InstallOptions
+    from ocf.runtime.operator import ManagerOptions, Operator
+    from ocf.runtime.rbac import PolicyRule
+
+__all__ = ["USER", "Installation"]
+
+USER: Final = 65532
+"""User and group of the process, as in distroless images."""
+
+_NAME: Final = "app.kubernetes.io/name"
+_PORT_OF_SERVICE: Final = 443
+_RESOURCES: Final[dict[str, Any]] = {
+    "requests": {"cpu": "50m", "memory": "128Mi"},
+    "limits": {"memory": "512Mi"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """An operator with what its installation depends on.
+
+    Args:
+        operator: The declaration.
+        components: Its components in every state that they may have: the privileges follow from them.
+        options: The options.
+        examples: Sample owners.
+        certificates: Folder in which another program keeps the certificate of the webhooks; empty if the process keeps
+            it in a Secret.
+    """
+
+    operator: Operator[Any]
+    components: Sequence[Component]
+    options: InstallOptions
+    examples: Sequence[Manifest] = ()
+    certificates: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the operator and of its objects."""
+        return self.operator.name
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the operator."""
+        return self.options.namespace or self.name
+
+    @property
+    def image(self) -> str:
+        """Image of the operator."""
+        return self.options.image or f"{self.name}:{self.options.project.version}"
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Labels of its pods, which select them."""
+        return {_NAME: self.name}
+
+    @property
+    def serves_webhooks(self) -> bool:
+        """Whether API servers call the operator."""
+        return bool(self.operator.webhooks)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Environment variables of the process, with its namespace as a value."""
+        given = {"POD_NAMESPACE": self.namespace}
+        if not self.options.leader_election:
+            given["LEADER_ELECTION"] = "false"
+        if self.options.watch_namespaces:
+            given["WATCH_NAMESPACES"] = ",".join(self.options.watch_namespaces)
+        if self.serves_webhooks:
+            given["WEBHOOK_SERVICE"] = self.name
+        if self.certificates:
+            given["WEBHOOK_CERTIFICATES"] = self.certificates
+        return given
+
+    @property
+    def process(self) -> ManagerOptions:
+        """Options of the process, as it reads them from its environment."""
+        return environment_options(self.name, self.environment)
+
+    @property
+    def definitions(self) -> list[Manifest]:
+        """CustomResourceDefinitions that belong to the operator: that of its owners."""
+        return self.operator.all_definitions[:1] if self.operator.owner.definition is not None else []
+
+    def policy_rules(self, *, enforced: bool = False) -> frozenset[PolicyRule]:
+        """Return the privileges of the process.
+
+        Args:
+            enforced: Whether to grant what the plugin `OwnerReferencesPermissionEnforcement` requires in any case.
+        """
+        options = self.options
+        needed = self.operator.policy_rules(
+            self.components, enforced=enforced or options.owner_references_enforced
+        ) | self.process.policy_rules(self.operator)
+        return needed | kopf_rules(clusterwide=not options.watch_namespaces, posting=False) if options.kopf else needed
+
+    def roles(self) -> list[Manifest]:
+        """Return the roles and their bindings."""
+        account = ServiceAccount(self.name, self.namespace)
+        return roles(self.policy_rules(), name=self.name, account=account, namespaces=self.options.watch_namespaces)
+
+    def webhooks(self) -> list[Manifest]:
+        """Return the webhook configurations; the process writes their `caBundle`."""
+        admission = self.process.admission
+        return [] if admission is None else admission.configurations(self.operator)
+
+    def namespace_object(self) -> Manifest:
+        """Return the namespace, which admits only pods that comply with the Pod Security Standard `restricted`."""
+        labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+        return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels}}
+
+    def service_account(self) -> Manifest:
+        """Return the service account."""
+        return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": self._metadata()}
+
+    def service(self) -> Manifest:
+        """Return the Service for metrics, and for API servers that call the webhooks."""
+        webhooks = [{"name": "webhooks", "port": _PORT_OF_SERVICE, "targetPort": "webhooks"}]
+        metrics = {"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}
+        ports = [*(webhooks if self.serves_webhooks else []), metrics]
+        spec = {"selector": self.labels, "ports": ports}
+        return {"apiVersion": "v1", "kind": "Service", "metadata": self._metadata(labelled=True), "spec": spec}
+
+    def deployment(self) -> Manifest:
+        """Return the Deployment: its pods comply with the Pod Security Standard `restricted`."""
+        spec = {
+            "replicas": self.options.replicas,
+            "selector": {"matchLabels": self.labels},
+            "template": {"metadata": {"labels": self.labels}, "spec": self._pod()},
+        }
+        metadata = self._metadata(labelled=True)
+        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+    def disruption_budget(self) -> Manifest:
+        """Return the PodDisruptionBudget: evictions leave one process."""
+        return {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": self._metadata(),
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": self.labels}},
+        }
+
+    def network_policy(self) -> Manifest:
+        """Return the NetworkPolicy.
+
+        Only the served ports can be reached. What the process itself connects to is not restricted: a policy cannot
+        select API servers, which call the webhooks and are called by the process.
+        """
+        ports = [{"protocol": "TCP", "port": port["name"]} for port in self._ports()]
+        return {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": self._metadata(),
+            "spec": {
+                "podSelector": {"matchLabels": self.labels},
+                "policyTypes": ["Ingress"],
+                "ingress": [{"ports": ports}],
+            },
+        }
+
+    def service_monitor(self) -> Manifest:
+        """Return the ServiceMonitor of the Prometheus operator."""
+        return {
+            "apiVersion": "monitoring.coreos.com/v1",
+            "kind": "ServiceMonitor",
+            "metadata": self._metadata(labelled=True),
+            "spec": {
+                "selector": {"matchLabels": self.labels},
+                "endpoints": [{"port": "metrics", "interval": "30s"}],
+            },
+        }
+
+    def alerts(self) -> Manifest:
+        """Return the PrometheusRule of the Prometheus operator, for the conditions of the operator."""
+        rules = load_document(alert_rules(metrics_prefix(self.name), conditions=self._good_conditions()))
+        return {
+            "apiVersion": "monitoring.coreos.com/v1",
+            "kind": "PrometheusRule",
+            "metadata": self._metadata(labelled=True),
+            "spec": dict(rules),
+        }
+
+    def dashboard(self) -> Manifest:
+        """Return the ConfigMap with the dashboard, which Grafana's sidecar finds by its label."""
+        metadata = self._metadata(suffix="-dashboard")
+        text = json.dumps(dashboard(metrics_prefix(self.name)), indent=2) + "\n"
+        return {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {**metadata, "labels": {**self.labels, "grafana_dashboard": "1"}},
+            "data": {f"{self.name}.json": text},
+        }
+
+    def _good_conditions(self) -> str:
+        """Return a regular expression for the types of conditions that are good when True."""
+        operator = self.operator
+        found = dict.fromkeys([*(one.condition_type for one in self.components), *operator.published_conditions])
+        good = [each for each in found if each not in operator.abnormal_conditions]
+        return "|".join(re.sub(r"[^\w/-]", "[.]", each) for each in [*good, operator.failure_condition])
+
+    def _metadata(self, *, labelled: bool = False, suffix: str = "") -> dict[str, Any]:
+        metadata: dict[str, Any] = {"name": f"{self.name}{suffix}", "namespace": self.namespace}
+        return {**metadata, "labels": self.labels} if labelled else metadata
+
+    def _ports(self) -> list[dict[str, Any]]:
+        webhooks = [{"name": "webhooks", "containerPort": WEBHOOK_PORT}] if self.serves_webhooks else []
+        return [{"name": "metrics", "containerPort": METRICS_PORT}, *webhooks]
+
+    def _pod(self) -> dict[str, Any]:
+        term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": self.labels}}
+        spread = [{"weight": 100, "podAffinityTerm": term}]
+        return {
+            "serviceAccountName": self.name,
+            # Running reconciles get up to 20 seconds to finish; the lease is released after that.
+            "terminationGracePeriodSeconds": 30,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": USER,
+                "runAsGroup": USER,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": spread}},
+            "containers": [self._container()],
+        }
+
+    def _container(self) -> dict[str, Any]:
+        served: dict[str, Any] = {"path": "/readyz", "port": "metrics"}
+        if self.serves_webhooks:
+            # Ready only once API servers trust the certificate of the webhooks.
+            served = {"path": "/readyz", "port": "webhooks", "scheme": "HTTPS"}
+        return {
+            "name": "operator",
+            "image": self.image,
+            "env": list(self._variables()),
+            "ports": self._ports(),
+            "livenessProbe": {
+                "httpGet": {"path": "/healthz", "port": "metrics"},
+                "initialDelaySeconds": 10,
+                "periodSeconds": 20,
+                "timeoutSeconds": 5,
+            },
+            "readinessProbe": {"httpGet": served, "periodSeconds": 5},
+            "resources": _RESOURCES,
+            "securityContext": {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            },
+        }
+
+    def _variables(self) -> Iterator[dict[str, Any]]:
+        for name, value in self.environment.items():
+            if name == "POD_NAMESPACE":
+                yield {"name": name, "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}
+            else:
+                yield {"name": name, "value": value}

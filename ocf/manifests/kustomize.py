@@ -1,0 +1,85 @@
+"""Kustomization: a base, a component for monitoring, and a first overlay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from ocf.manifests.folder import NOTE
+from ocf.objects import dump_document
+
+if TYPE_CHECKING:
+    from ocf.manifests.installation import Installation
+    from ocf.objects import Manifest
+
+__all__ = ["documents", "kustomization", "overlay"]
+
+_API: Final = "kustomize.config.k8s.io"
+
+
+def kustomization(installation: Installation) -> dict[str, str]:
+    """Return the files of the base and of the component `monitoring`, which needs the Prometheus operator.
+
+    Args:
+        installation: The operator and its options.
+    """
+    base = {
+        "namespace.yaml": [installation.namespace_object()],
+        "definition.yaml": installation.definitions,
+        "service-account.yaml": [installation.service_account()],
+        "roles.yaml": installation.roles(),
+        "service.yaml": [installation.service()],
+        "webhooks.yaml": installation.webhooks(),
+        "deployment.yaml": [installation.deployment()],
+        "disruption-budget.yaml": [installation.disruption_budget()] if installation.options.replicas > 1 else [],
+        "network-policy.yaml": [installation.network_policy()],
+    }
+    monitoring = {
+        "service-monitor.yaml": [installation.service_monitor()],
+        "alerts.yaml": [installation.alerts()],
+        "dashboard.yaml": [installation.dashboard()],
+    }
+    return {
+        **_folder("base", base, f"{_API}/v1beta1", "Kustomization"),
+        **_folder("components/monitoring", monitoring, f"{_API}/v1alpha1", "Component"),
+    }
+
+
+def overlay(installation: Installation) -> dict[str, str]:
+    """Return a first overlay, in which users set the image, replicas and whatever else differs in an environment.
+
+    Args:
+        installation: The operator and its options.
+    """
+    image, _, tag = installation.image.partition(":") if "@" not in installation.image else ("", "", "")
+    images = (
+        f"images:\n  - name: {image}\n    newName: registry.example.com/{image}\n    newTag: {tag!r}\n"
+        if tag and "/" not in installation.image
+        else ""
+    )
+    text = f"""# Production: what differs from the base, such as the image, patches and replicas. This file is yours.
+apiVersion: {_API}/v1beta1
+kind: Kustomization
+resources:
+  - ../../base
+# With the CustomResourceDefinitions of the Prometheus operator:
+# components:
+#   - ../../components/monitoring
+{images}"""
+    return {"overlays/production/kustomization.yaml": text}
+
+
+def documents(manifests: Sequence[Manifest]) -> str:
+    """Return manifests as the YAML documents of one file, which begins with the note that it is generated.
+
+    Args:
+        manifests: The manifests.
+    """
+    return f"# {NOTE}\n" + "---\n".join(map(dump_document, manifests))
+
+
+def _folder(folder: str, files: dict[str, list[Manifest]], api_version: str, kind: str) -> dict[str, str]:
+    used = {name: manifests for name, manifests in files.items() if manifests}
+    listed = {"apiVersion": api_version, "kind": kind, "resources": [*used]}
+    texts = {name: documents(manifests) for name, manifests in used.items()}
+    return {f"{folder}/{name}": text for name, text in {**texts, "kustomization.yaml": documents([listed])}.items()}

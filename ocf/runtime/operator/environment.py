@@ -1,0 +1,129 @@
+"""Options of an operator's process from the environment variables of its Deployment.
+
+`ocf manifests` writes a Deployment that sets these variables, so the manifests and the process always agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ocf.errors import ConfigError
+from ocf.runtime.operator.options import Lease, Listen, ManagerOptions
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from ocf.runtime.operator.webhook_options import WebhookOptions
+
+__all__ = ["METRICS_PORT", "WEBHOOK_PORT", "environment_options", "environment_switch", "metrics_prefix"]
+
+METRICS_PORT: Final = 8080
+"""Default port of metrics and probes."""
+WEBHOOK_PORT: Final = 9443
+"""Default port of the webhooks."""
+
+_SWITCH: Final = {"true": True, "false": False}
+
+
+def environment_options(
+    name: str, environment: Mapping[str, str], *, registry: CollectorRegistry | None = None
+) -> ManagerOptions:
+    """Return the options of a process whose settings are environment variables.
+
+    | variable | meaning | default |
+    | --- | --- | --- |
+    | `POD_NAMESPACE` | namespace of the process, which has its lease and the Secret with its certificate | none |
+    | `LEADER_ELECTION` | whether to use a lease: `true` or `false` | `true` if `POD_NAMESPACE` is set |
+    | `WATCH_NAMESPACES` | namespaces to watch, separated by commas | all |
+    | `PORT` | port of metrics and probes | 8080 |
+    | `WEBHOOK_SERVICE` | name of the Service of the webhooks, in `POD_NAMESPACE` | no webhooks are served |
+    | `WEBHOOK_PORT` | port of the webhooks | 9443 |
+    | `WEBHOOK_CERTIFICATES` | folder with `tls.crt` and `tls.key` that another program renews | a Secret of its own |
+
+    Args:
+        name: Name of the operator: of its lease, and the prefix of its metrics with `_` for `-`.
+        environment: The variables, usually `os.environ`.
+        registry: The registry of the metrics; None creates one.
+
+    Raises:
+        ConfigError: If a value is not allowed, or a variable needs `POD_NAMESPACE`, which is not set.
+
+    Example:
+        >>> options = environment_options("shops", {"POD_NAMESPACE": "ops", "WATCH_NAMESPACES": "shop, town"})
+        >>> options.lease.namespace, options.namespaces, options.admission
+        ('ops', ('shop', 'town'), None)
+        >>> environment_options("shops", {"PORT": "many"})
+        Traceback (most recent call last):
+        ocf.errors.ConfigError: PORT must be a port, 0 to 65535, got 'many'
+    """
+    namespace = environment.get("POD_NAMESPACE", "")
+    elected = environment_switch(environment, "LEADER_ELECTION", default=bool(namespace))
+    if elected and not namespace:
+        raise ConfigError("LEADER_ELECTION needs POD_NAMESPACE, the namespace of the lease")
+    watched = environment.get("WATCH_NAMESPACES", "").split(",")
+    return ManagerOptions(
+        namespaces=tuple(each.strip() for each in watched if each.strip()),
+        lease=Lease(name, namespace) if elected else None,
+        listen=Listen(_port(environment, "PORT", METRICS_PORT)),
+        admission=_admission(environment, namespace),
+        metrics_prefix=metrics_prefix(name),
+        registry=registry,
+    )
+
+
+def environment_switch(environment: Mapping[str, str], name: str, *, default: bool = False) -> bool:
+    """Return the value of a variable that is `true` or `false`.
+
+    Args:
+        environment: The variables.
+        name: The name of the variable.
+        default: The value if the variable is not set or empty.
+
+    Raises:
+        ConfigError: If it has another value.
+    """
+    text = environment.get(name, "")
+    if text and text not in _SWITCH:
+        raise ConfigError(f"{name} must be true or false, got {text!r}")
+    return _SWITCH.get(text, default)
+
+
+def metrics_prefix(name: str) -> str:
+    """Return the prefix of the metrics of an operator.
+
+    Args:
+        name: Name of the operator.
+
+    Example:
+        >>> metrics_prefix("shop-operator")
+        'shop_operator'
+    """
+    return name.replace("-", "_").replace(".", "_")
+
+
+def _admission(environment: Mapping[str, str], namespace: str) -> WebhookOptions | None:
+    service, port = environment.get("WEBHOOK_SERVICE", ""), _port(environment, "WEBHOOK_PORT", WEBHOOK_PORT)
+    if not service:
+        return None
+    if not namespace:
+        raise ConfigError("WEBHOOK_SERVICE needs POD_NAMESPACE, the namespace of the Service and of the certificate")
+    # Servers and certificates are loaded only where webhooks are served.
+    from ocf.runtime.admission.file_certificates import FileCertificates
+    from ocf.runtime.admission.webhook_configurations import Service
+    from ocf.runtime.operator.webhook_options import WebhookOptions
+
+    folder = environment.get("WEBHOOK_CERTIFICATES", "")
+    return WebhookOptions(
+        address=Service(service, namespace),
+        port=port,
+        certificates=FileCertificates(Path(folder, "tls.crt"), Path(folder, "tls.key")) if folder else None,
+    )
+
+
+def _port(environment: Mapping[str, str], name: str, default: int) -> int:
+    text = environment.get(name, "")
+    if text and not (text.isdecimal() and int(text) < 2**16):
+        raise ConfigError(f"{name} must be a port, 0 to 65535, got {text!r}")
+    return int(text) if text else default
