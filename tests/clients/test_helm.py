@@ -1,13 +1,10 @@
 """helm takes the same steps on the embedded API server, with and without TLS, and on a real one."""
 
-import asyncio
-import json
-import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from tests.clients.support import SECONDS, Server, go_program
+from tests.clients.helm import Helm
+from tests.clients.support import Server
 
 CHART: Final = {
     "Chart.yaml": "{apiVersion: v2, name: shop, version: 0.1.0, appVersion: '1'}",
@@ -75,44 +72,6 @@ metadata: {name: checked, annotations: {helm.sh/hook: test}}
 }
 
 
-@dataclass(frozen=True)
-class Helm:
-    """helm, and one server."""
-
-    server: Server
-    folder: Path
-
-    async def __call__(self, *arguments: str) -> tuple[int, str]:
-        """Run helm; return its exit code and what it prints."""
-        state = {f"HELM_{name}_HOME": str(self.folder / name.lower()) for name in ("CACHE", "CONFIG", "DATA")}
-        process = await asyncio.create_subprocess_exec(
-            go_program("helm"),
-            *arguments,
-            f"--namespace={self.server.namespace}",
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            env={**os.environ, **state, "KUBECONFIG": str(self.server.kubeconfig)},
-            cwd=self.folder,
-        )
-        output, _ = await asyncio.wait_for(process.communicate(), SECONDS)
-        assert process.returncode is not None
-        return process.returncode, output.decode()
-
-    async def succeeds(self, *arguments: str) -> str:
-        """Run helm, which has to succeed; return what it prints."""
-        code, output = await self(*arguments)
-        assert code == 0, f"helm {' '.join(arguments)}: {output}"
-        return output
-
-    async def json(self, *arguments: str) -> Any:
-        """Run helm, which has to succeed; return the JSON that it prints."""
-        return json.loads(await self.succeeds(*arguments, "--output=json"))
-
-    async def manifest(self) -> str:
-        """Return the manifest of the release."""
-        return await self.succeeds("get", "manifest", "corner-shop")
-
-
 async def tour(server: Server, folder: Path) -> None:
     for name, text in CHART.items():
         path = folder / "shop" / name
@@ -130,7 +89,7 @@ async def tour(server: Server, folder: Path) -> None:
     installed = await helm.json("install", release, "shop")
     assert (installed["info"]["status"], installed["version"]) == ("deployed", 1)
     assert (await helm("install", release, "shop"))[0] == 1
-    assert 'hpa: "true"' in await helm.manifest()
+    assert 'hpa: "true"' in await helm.manifest(release)
     code, output = await helm("template", "other", "shop", "--dry-run=server")
     assert code == 1
     assert 'ConfigMap "settings" in namespace' in output
@@ -143,7 +102,7 @@ async def tour(server: Server, folder: Path) -> None:
 
     upgraded = await helm.json("upgrade", release, "shop", "--set=colour=blue", "--wait=hookOnly")
     assert upgraded["version"] == 2
-    assert "colour: blue" in await helm.manifest()
+    assert "colour: blue" in await helm.manifest(release)
     assert (await helm.json("get", "values", release)) == {"colour": "blue"}
     again = await helm.json("upgrade", release, "shop", "--reuse-values", "--set=replicas=3")
     assert again["version"] == 3
@@ -153,7 +112,7 @@ async def tour(server: Server, folder: Path) -> None:
     assert (await helm.json("status", release))["info"]["status"] == "failed"
 
     await helm.succeeds("rollback", release, "1")
-    assert "colour: red" in await helm.manifest()
+    assert "colour: red" in await helm.manifest(release)
     history = await helm.json("history", release)
     assert [item["status"] for item in history] == ["superseded", "superseded", "superseded", "failed", "deployed"]
     assert "checked" in await helm.succeeds("test", release)

@@ -1,0 +1,189 @@
+"""`ocf manifests`: files are written, compared, and never taken from the user."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ocf.cli.app import app
+
+OPERATOR = """
+from pydantic import BaseModel
+
+from ocf import component
+from ocf.primitives import configmap
+from ocf.runtime.crds import CRDVersion, crd
+from ocf.runtime.operator import Operator, OwnerType
+
+
+class Metadata(BaseModel):
+    name: str
+    namespace: str
+
+
+class Spec(BaseModel):
+    motto: str
+
+
+class Corner(BaseModel):
+    metadata: Metadata
+    spec: Spec
+
+
+def components(corner: Corner):
+    metadata = {"name": corner.metadata.name, "namespace": corner.metadata.namespace}
+    base = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"motto": corner.spec.motto}}
+    return component.Builder("web", condition_type="WebReady").with_resource(configmap.Builder(base).build()).build()
+
+
+def states():
+    return components(Corner(metadata=Metadata(name="any", namespace="any"), spec=Spec(motto="")))
+
+
+def no_components():
+    return [1]
+
+
+OWNER = OwnerType.of(crd("example.com", CRDVersion("v1", Corner)), Corner)
+corners = Operator(name="corners", owner=OWNER, components=components)
+reading = Operator(name="reading", owner=OWNER, components=lambda corner, context: components(corner))
+"""
+SAMPLE = "{apiVersion: example.com/v1, kind: Corner, metadata: {name: one}, spec: {motto: open}}"
+PROJECT = '[project]\nname = "corners"\nversion = "1.4"\ndescription = "Corners of shops."\n'
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Create a folder with an operator and a sample, as the working directory."""
+    (tmp_path / "corner_operator.py").write_text(OPERATOR)
+    (tmp_path / "corner.yaml").write_text(SAMPLE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield tmp_path
+    sys.modules.pop("corner_operator", None)
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    """Run `ocf manifests` for the operator into `deploy`; return what it prints, errors last."""
+    done = CliRunner().invoke(app, ["manifests", *arguments, "--directory=deploy"])
+    assert done.exit_code == code, done.output
+    return done.stdout + done.stderr
+
+
+def write(*arguments: str, code: int = 0) -> str:
+    return run("corner_operator:corners", "--owner=corner.yaml", *arguments, code=code)
+
+
+@pytest.mark.parametrize("layout", ["kustomize", "helm", "olm"])
+def test_what_was_written_is_current(layout: str) -> None:
+    written = write(f"--format={layout}")
+
+    assert "wrote deploy/" in written
+    assert "deploy is current" in write(f"--format={layout}")
+    assert "deploy is current" in write(f"--format={layout}", "--check")
+
+
+def test_a_change_is_found_and_nothing_is_written(folder: Path) -> None:
+    write()
+    before = {path: path.read_text() for path in folder.glob("deploy/**/*.yaml")}
+
+    found = write("--namespace=ops", "--check", code=1)
+
+    assert "base/namespace.yaml differs\n  -  name: corners\n  +  name: ops\n" in found
+    assert "deploy is not current: " in found
+    assert {path: path.read_text() for path in folder.glob("deploy/**/*.yaml")} == before
+
+
+def test_a_file_that_is_not_generated_any_more_is_removed(folder: Path) -> None:
+    write("--replicas=2")
+    assert "base/disruption-budget.yaml is not generated any more" in write("--check", code=1)
+
+    assert "removed deploy/base/disruption-budget.yaml" in write()
+    assert not (folder / "deploy/base/disruption-budget.yaml").exists()
+
+
+def test_files_of_the_user_stay(folder: Path) -> None:
+    write()
+    overlay, patch = folder / "deploy/overlays/production/kustomization.yaml", folder / "deploy/base/patch.yaml"
+    overlay.write_text("resources: [../../base]\n")
+    patch.write_text("a: 1\n")
+
+    assert "deploy is current" in write("--check")
+    write("--namespace=ops")
+
+    assert (overlay.read_text(), patch.read_text()) == ("resources: [../../base]\n", "a: 1\n")
+
+
+def test_a_file_of_the_user_is_not_overwritten_and_nothing_is_written(folder: Path) -> None:
+    own = folder / "deploy" / "base" / "roles.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine: true\n")
+
+    error = write(code=2)
+
+    assert "deploy has files of its own where manifests would be written: base/roles.yaml" in error
+    assert [path.name for path in own.parent.iterdir()] == ["roles.yaml"]
+
+
+def test_the_project_names_version_and_description(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text(PROJECT)
+    write("--format=helm")
+
+    chart = (folder / "deploy" / "Chart.yaml").read_text()
+    assert "version: 1.4.0\n" in chart
+    assert "description: Corners of shops.\n" in chart
+    assert "  repository: corners\n  tag: 1.4.0\n" in (folder / "deploy" / "values.yaml").read_text()
+
+
+def test_a_function_can_return_the_components(folder: Path) -> None:
+    run("corner_operator:reading", "--components=corner_operator:states")
+
+    assert "  - configmaps\n" in (folder / "deploy/base/roles.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        pytest.param(
+            ["corner_operator:corners"],
+            "Corner.spec: required value, got a mapping; give complete sample owners: --owner FILE",
+            id="no sample",
+        ),
+        pytest.param(
+            ["corner_operator:corners", "--owner=other.yaml"], "--owner: other.yaml contains no Corner", id="other kind"
+        ),
+        pytest.param(
+            ["corner_operator:reading", "--owner=corner.yaml"],
+            "the components of operator reading depend on a cluster: give a function",
+            id="components that read a cluster",
+        ),
+        pytest.param(
+            ["corner_operator:corners", "--components=states"],
+            '--components: invalid function "states": write MODULE:FUNCTION',
+            id="no module",
+        ),
+        pytest.param(
+            ["corner_operator:corners", "--components=corner_operator:no_components"],
+            "corner_operator:no_components must return components, got an object of type int",
+            id="no components",
+        ),
+        pytest.param(
+            ["corner_operator:corners", "--owner=corner.yaml", "--replicas=2", "--no-leader-election"],
+            "2 replicas need leader election",
+            id="options",
+        ),
+        pytest.param(["corner_operator"], "has 2 operators, corners, reading; name one", id="two operators"),
+    ],
+)
+def test_what_cannot_be_rendered_is_one_line(folder: Path, arguments: list[str], problem: str) -> None:
+    (folder / "other.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}")
+
+    error = run(*arguments, code=2)
+
+    assert problem in error
+    assert error.count("\n") == 1
+    assert not (folder / "deploy").exists()

@@ -1,0 +1,50 @@
+"""helm, run against a server by several tests."""
+
+import asyncio
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.clients.support import SECONDS, Server, go_program
+
+__all__ = ["Helm"]
+
+
+@dataclass(frozen=True)
+class Helm:
+    """helm, and one server."""
+
+    server: Server
+    folder: Path
+
+    async def __call__(self, *arguments: str) -> tuple[int, str]:
+        """Run helm; return its exit code and what it prints."""
+        state = {f"HELM_{name}_HOME": str(self.folder / name.lower()) for name in ("CACHE", "CONFIG", "DATA")}
+        process = await asyncio.create_subprocess_exec(
+            go_program("helm"),
+            *arguments,
+            f"--namespace={self.server.namespace}",
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, **state, "KUBECONFIG": str(self.server.kubeconfig)},
+            cwd=self.folder,
+        )
+        output, _ = await asyncio.wait_for(process.communicate(), SECONDS)
+        assert process.returncode is not None
+        return process.returncode, output.decode()
+
+    async def succeeds(self, *arguments: str) -> str:
+        """Run helm, which has to succeed; return what it prints."""
+        code, output = await self(*arguments)
+        assert code == 0, f"helm {' '.join(arguments)}: {output}"
+        return output
+
+    async def json(self, *arguments: str) -> Any:
+        """Run helm, which has to succeed; return the JSON that it prints."""
+        return json.loads(await self.succeeds(*arguments, "--output=json"))
+
+    async def manifest(self, release: str) -> str:
+        """Return the manifest of the release."""
+        return await self.succeeds("get", "manifest", release)
