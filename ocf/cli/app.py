@@ -29,6 +29,7 @@ _COMMANDS: Final = (
     "diff",
     "serve",
     "dev",
+    "new",
     "manifests",
     "hpa-controller",
     "nodegroups",

@@ -106,8 +106,8 @@ async def _report_kind(cluster: Cluster, kind: str) -> None:
 
 async def _report(cluster: Cluster, workload: Manifest) -> bool:
     """Report a workload as rolled out; return whether it was not."""
-    wanted = rolled_out(workload)
-    if wanted.items() <= workload.get("status", {}).items():
+    wanted, status = rolled_out(workload), workload.get("status", {})
+    if all(status.get(name, 0) == value for name, value in wanted.items()):  # counts of zero are not stored
         return False
     with suppress(NotFoundError, ConflictError):  # its next event has the new state
         await cluster.patch(
