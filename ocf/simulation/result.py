@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-__all__ = ["Action", "Columns", "ConditionChange", "SimulationResult"]
+__all__ = ["Action", "Columns", "ConditionChange", "GroupColumns", "SimulationResult"]
 
 
 def _floats() -> "array[float]":
@@ -43,7 +43,15 @@ class Columns:
         wanted: Replicas that the metrics propose.
         stabilized: Replicas after stabilization.
         desired: Replicas after the limits, which the controller writes.
-        synced: 1 if the row begins with a sync, otherwise 0.
+        synced: 1 if the row begins with a sync of the HPA controller, otherwise 0.
+        pending: Pods that wait for a node; they count as starting, too. This column and the following ones are empty
+            without node groups.
+        nodes_booting: Nodes that are ordered and take no pods yet.
+        nodes_ready: Nodes that are up, until they are cordoned.
+        nodes_draining: Nodes that are cordoned, until they are gone: drained, interrupted, or shutting down.
+        node_price: Price of all nodes for an hour.
+        node_cpu: Cpu that the pods on nodes request, as a share of what the nodes that are up have; NaN without such.
+        node_memory: The same for memory.
     """
 
     time: "array[float]" = field(default_factory=_floats)
@@ -62,21 +70,47 @@ class Columns:
     stabilized: "array[int]" = field(default_factory=_integers)
     desired: "array[int]" = field(default_factory=_integers)
     synced: "array[int]" = field(default_factory=_integers)
+    pending: "array[int]" = field(default_factory=_integers)
+    nodes_booting: "array[int]" = field(default_factory=_integers)
+    nodes_ready: "array[int]" = field(default_factory=_integers)
+    nodes_draining: "array[int]" = field(default_factory=_integers)
+    node_price: "array[float]" = field(default_factory=_floats)
+    node_cpu: "array[float]" = field(default_factory=_floats)
+    node_memory: "array[float]" = field(default_factory=_floats)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupColumns:
+    """The columns of one node group, with the rows of `Columns`.
+
+    Args:
+        booting: Nodes that are ordered and take no pods yet.
+        ready: Nodes that are up, until they are cordoned.
+        draining: Nodes that are cordoned, until they are gone.
+        price: Price of all nodes of the group for an hour.
+    """
+
+    booting: "array[int]" = field(default_factory=_integers)
+    ready: "array[int]" = field(default_factory=_integers)
+    draining: "array[int]" = field(default_factory=_integers)
+    price: "array[float]" = field(default_factory=_floats)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """A scaling action.
+    """A scaling action of the HPA, or an action of a node group.
 
     Args:
         time: Seconds since the start.
-        before: `spec.replicas` before.
-        after: `spec.replicas` after.
+        before: `spec.replicas` before; for a node group the number of nodes that stay, with those that boot.
+        after: The same number after it.
         reason: Message of the event of the controller, such as `cpu resource utilization (percentage of request) above
-            target`.
-        rule: The rule of the trace that decided.
+            target`; for a node group what is done and why.
+        rule: The rule of the trace that decided; for a node group `scale_up`, `replacement`, the reason of a removal
+            such as `underutilized`, `interrupted`, or `drain` where a drain timed out.
         explanation: The explanation of the trace, in the words of `ocf explain`: a line per step, and lines that begin
             with two spaces and belong to it.
+        source: The name of the node group; empty for the HPA.
     """
 
     time: float
@@ -85,6 +119,7 @@ class Action:
     reason: str
     rule: str
     explanation: Sequence[str] = ()
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +150,9 @@ class SimulationResult:
         start: The instant at which it starts.
         duration: Seconds that were simulated; the last row ends there.
         columns: The time series.
-        actions: The scaling actions in order.
+        actions: The scaling actions of the HPA in order.
+        node_actions: The actions of the node groups in order.
+        node_groups: The columns of each node group by its name.
         condition_changes: The changes of the conditions in order; the first sync sets each one.
         syncs: Number of syncs.
         bounds: `minReplicas` and `maxReplicas`.
@@ -127,6 +164,8 @@ class SimulationResult:
     duration: float
     columns: Columns
     actions: tuple[Action, ...] = ()
+    node_actions: tuple[Action, ...] = ()
+    node_groups: Mapping[str, GroupColumns] = field(default_factory=dict)
     condition_changes: tuple[ConditionChange, ...] = ()
     syncs: int = 0
     bounds: tuple[int, int] = (1, 1)

@@ -14,9 +14,10 @@ from ocf.autoscaling.algorithm import Sample
 from ocf.simulation.engine.averages import Gauge
 from ocf.simulation.engine.clock import Clock, microseconds
 from ocf.simulation.engine.meters import Meter, amount
-from ocf.simulation.engine.pods import Pods, SimulatedPod
+from ocf.simulation.engine.pods import Pods
 from ocf.simulation.engine.queue import FluidQueue
 from ocf.simulation.engine.scrapes import Scrape
+from ocf.simulation.engine.simulated_pods import SimulatedPod
 from ocf.simulation.scenario import MetricsPipeline, SignalSource
 
 __all__ = ["Pipeline"]

@@ -1,23 +1,28 @@
-"""Pods of the simulated workload: they start, become ready, warm up, fail and leave."""
+"""Pods of the simulated workload: they wait for a node, start, become ready, warm up, fail and leave."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from enum import IntEnum
 from heapq import heappop, heappush
 from random import Random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ocf.autoscaling.algorithm import Container, Pod, Readiness
 from ocf.simulation.engine.clock import NEVER, Clock, microseconds
+from ocf.simulation.engine.delays import drawn
+from ocf.simulation.engine.simulated_pods import SimulatedPod, deletion_rank
 from ocf.simulation.scenario import Delay, Workload
 
-__all__ = ["FULLY_WARM", "Pods", "SimulatedPod"]
+if TYPE_CHECKING:
+    from ocf.simulation.engine.nodes.scheduler import Scheduler
+
+__all__ = ["FULLY_WARM", "Pods"]
 
 _WARM_UP_STEPS: Final = 10
 FULLY_WARM: Final = 2 * _WARM_UP_STEPS
 """Warmth of a pod that serves its full capacity."""
 _LONG_AGO: Final = timedelta(days=30)
-_NANOSECONDS: Final = 1_000
 
 
 class _Step(IntEnum):
@@ -27,55 +32,10 @@ class _Step(IntEnum):
     GONE = 3
 
 
-class SimulatedPod:
-    """A pod of the workload; times are microseconds since the start.
-
-    Attributes:
-        name: Its name.
-        created: Its creation.
-        started: The start of its containers.
-        ready: The instant at which it becomes ready.
-        created_stored: Its creation as the API server stores it, in full seconds.
-        ready_stored: The instant at which it becomes ready, as the API server stores it.
-        uid: A random number, by which the ReplicaSet controller orders pods that are otherwise equal.
-        deleted: Whether it is being deleted, or has failed.
-        settled: Whether its samples equal those of all other settled pods.
-        warmth: Its share of the full capacity, in parts of `FULLY_WARM`.
-        seen: The pod as the autoscaler sees it, but for its deletion.
-    """
-
-    __slots__ = (
-        "created",
-        "created_stored",
-        "deleted",
-        "name",
-        "ready",
-        "ready_stored",
-        "seen",
-        "settled",
-        "started",
-        "uid",
-        "warmth",
-    )
-
-    def __init__(self, seen: Pod, clock: Clock, *, created: int, started: int, ready: int, uid: float) -> None:
-        self.seen = seen
-        self.created_stored = clock.stored(created)
-        self.ready_stored = clock.stored(ready)
-        self.name = seen.name
-        self.created = created
-        self.started = started
-        self.ready = ready
-        self.uid = uid
-        self.deleted = False
-        self.settled = False
-        self.warmth = 0
-
-
 class Pods:
     """The pods of a workload, and what happens to them next.
 
-    At the start all pods are ready and warm for a long time.
+    At the start all pods are ready and warm for a long time, but for those that no node has room for.
 
     Args:
         workload: The workload.
@@ -84,6 +44,7 @@ class Pods:
         container: Name of the container of a pod.
         clock: The clock.
         seed: Seed of the delays.
+        scheduler: Binds the pods to nodes; None: a pod never waits for a node.
 
     Attributes:
         settled: The pods whose samples are alike: ready since before the window of a sample began.
@@ -92,6 +53,7 @@ class Pods:
         ready: Number of those that are ready.
         capacity: Load units per second that the ready pods can serve.
         terminating: The pods that are being deleted, by name.
+        waiting: The pods that wait for a node, by name; the oldest first.
         due: The instant at which something happens next.
     """
 
@@ -102,6 +64,7 @@ class Pods:
         "_name",
         "_next",
         "_numbers",
+        "_scheduler",
         "_serial",
         "_warmth",
         "_workload",
@@ -112,13 +75,25 @@ class Pods:
         "settled",
         "terminating",
         "unsettled",
+        "waiting",
     )
 
-    def __init__(self, workload: Workload, count: int, *, name: str, container: str, clock: Clock, seed: int) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        count: int,
+        *,
+        name: str,
+        container: str,
+        clock: Clock,
+        seed: int,
+        scheduler: "Scheduler | None" = None,
+    ) -> None:
         self._workload = workload
         self._name = name
         self._container = Container(container, dict(workload.requests))
         self._clock = clock
+        self._scheduler = scheduler
         self._delays = {part: Random(f"{seed}/{part}") for part in ("startup", "readiness", "termination", "uid")}  # noqa: S311 (a simulation)
         self._numbers = self._serial = 0
         self._next: list[tuple[int, int, _Step, SimulatedPod]] = []
@@ -126,15 +101,20 @@ class Pods:
         self.settled: list[SimulatedPod] = []
         self.unsettled: list[SimulatedPod] = []
         self.terminating: dict[str, SimulatedPod] = {}
+        self.waiting: dict[str, SimulatedPod] = {}
         self.count = self.ready = count
         self._warmth = 0
-        self._warm(FULLY_WARM * count)
         long_ago = -microseconds(_LONG_AGO)
         for _ in range(count):
             pod = self._new(long_ago, long_ago, long_ago)
+            if scheduler is not None and not scheduler.bind(pod):
+                self._wait(pod)
+                continue
             pod.settled, pod.warmth = True, FULLY_WARM
             pod.seen = self._seen(pod, ready=True)
             self.settled.append(pod)
+        self.ready = len(self.settled)
+        self._warm(FULLY_WARM * self.ready)
 
     def ready_to_count(self) -> int:
         """Return the number of running and ready pods, including those that are being deleted."""
@@ -150,7 +130,7 @@ class Pods:
         while queue and queue[0][0] <= now:
             _, _, step, pod = heappop(queue)
             if step is _Step.GONE:
-                del self.terminating[pod.name]
+                self._gone(pod, now)
             elif not pod.deleted:
                 self._take(pod, step, now)
         self.due = queue[0][0] if queue else NEVER
@@ -166,12 +146,59 @@ class Pods:
         for _ in range(-surplus):
             self._create(now)
         if surplus > 0:
-            chosen = sorted((*self.settled, *self.unsettled), key=lambda pod: _rank(pod, now))[:surplus]
-            self._remove(chosen)
-            for pod in chosen:
-                self.terminating[pod.name] = pod
-                self._after(now + self._delay("termination", self._workload.termination), _Step.GONE, pod)
+            pods = (*self.settled, *self.unsettled)
+            together = Counter(pod.node.name for pod in pods if pod.node is not None)
+            self._delete(sorted(pods, key=lambda pod: deletion_rank(pod, now, together))[:surplus], now)
+        self.schedule(now)
         self.advance(now)
+
+    def evict(self, pods: Iterable[SimulatedPod], now: int) -> None:
+        """Delete pods; new ones replace them at once.
+
+        Args:
+            pods: Pods that are not being deleted.
+            now: The instant in microseconds.
+        """
+        chosen = list(pods)
+        self._delete(chosen, now)
+        for _ in chosen:
+            self._create(now)
+        self.schedule(now)
+        self.advance(now)
+
+    def lose(self, pods: Iterable[SimulatedPod], now: int) -> None:
+        """Remove pods that vanish; new ones replace those that were not being deleted.
+
+        Args:
+            pods: The pods.
+            now: The instant in microseconds.
+        """
+        lost = list(pods)
+        running = [pod for pod in lost if not pod.deleted]
+        self._remove(running)
+        for pod in lost:
+            self.terminating.pop(pod.name, None)
+        if self._scheduler is not None:
+            self._scheduler.release(lost)
+        for _ in running:
+            self._create(now)
+        self.schedule(now)
+        self.advance(now)
+
+    def schedule(self, now: int) -> None:
+        """Bind the pods that wait, the oldest first, as far as nodes have room.
+
+        Args:
+            now: The instant in microseconds.
+        """
+        scheduler, waiting = self._scheduler, self.waiting
+        while scheduler is not None and waiting:
+            pod = next(iter(waiting.values()))
+            if not scheduler.bind(pod):
+                # The others are alike.
+                return
+            del waiting[pod.name]
+            self._start(pod, now)
 
     def fail(self, count: int, now: int) -> None:
         """Let the oldest running pods fail; new ones replace them.
@@ -181,10 +208,7 @@ class Pods:
             now: The instant in microseconds.
         """
         running = [pod for pod in (*self.settled, *self.unsettled) if pod.started <= now]
-        self._remove(sorted(running, key=lambda pod: (pod.created, pod.uid))[:count])
-        for _ in range(min(count, len(running))):
-            self._create(now)
-        self.advance(now)
+        self.lose(sorted(running, key=lambda pod: (pod.created, pod.uid))[:count], now)
 
     def settle(self, sampled: int, window: int) -> None:
         """Regard the pods as settled that were ready when the window of the samples began.
@@ -225,12 +249,48 @@ class Pods:
             yield number, pod.ready + length * number // _WARM_UP_STEPS
 
     def _create(self, now: int) -> None:
-        started = now + self._delay("startup", self._workload.startup)
-        ready = started + self._delay("readiness", self._workload.readiness)
-        pod = self._new(now, started, ready)
-        self.unsettled.append(pod)
+        pod = self._new(now, NEVER, NEVER)
         self.count += 1
-        self._after(started, _Step.START, pod)
+        self._wait(pod)
+        if self._scheduler is None:
+            del self.waiting[pod.name]
+            self._start(pod, now)
+
+    def _wait(self, pod: SimulatedPod) -> None:
+        """Let a pod wait for a node; its delays are drawn now, so that they do not depend on the nodes."""
+        workload = self._workload
+        pod.delays = self._delay("startup", workload.startup), self._delay("readiness", workload.readiness)
+        pod.started = pod.ready = pod.ready_stored = NEVER
+        self.unsettled.append(pod)
+        self.waiting[pod.name] = pod
+        if self._scheduler is not None:
+            self._scheduler.note([pod])
+
+    def _start(self, pod: SimulatedPod, now: int) -> None:
+        """Start a pod that needs no node or has one."""
+        startup, readiness = pod.delays
+        pod.started = now + startup
+        pod.ready = pod.started + readiness
+        pod.ready_stored = self._clock.stored(pod.ready)
+        self._after(pod.started, _Step.START, pod)
+
+    def _delete(self, chosen: Sequence[SimulatedPod], now: int) -> None:
+        """Delete pods; those that wait for a node are gone at once."""
+        self._remove(chosen)
+        for pod in chosen:
+            if pod.name not in self.waiting:
+                self.terminating[pod.name] = pod
+                self._after(now + self._delay("termination", self._workload.termination), _Step.GONE, pod)
+            else:
+                del self.waiting[pod.name]
+        if self._scheduler is not None:
+            self._scheduler.note(chosen)
+
+    def _gone(self, pod: SimulatedPod, now: int) -> None:
+        """Remove a pod whose deletion has ended, unless it has vanished before."""
+        if self.terminating.pop(pod.name, None) is not None and self._scheduler is not None:
+            self._scheduler.release([pod])
+            self.schedule(now)
 
     def _new(self, created: int, started: int, ready: int) -> SimulatedPod:
         seen = Pod(name=f"{self._name}-{self._numbers}", phase="Pending", containers=(self._container,))
@@ -243,7 +303,7 @@ class Pods:
         self._warmth += change
         self.capacity = self._workload.capacity * (self._warmth / FULLY_WARM)
 
-    def _remove(self, chosen: list[SimulatedPod]) -> None:
+    def _remove(self, chosen: Sequence[SimulatedPod]) -> None:
         self.count -= len(chosen)
         for pod in chosen:
             pod.deleted = True
@@ -258,9 +318,7 @@ class Pods:
         self.due = self._next[0][0]
 
     def _delay(self, part: str, delay: Delay) -> int:
-        least = max(0, microseconds(delay.mean - delay.spread))
-        most = microseconds(delay.mean + delay.spread)
-        return least + int(self._delays[part].random() * (most - least + 1)) if most > least else least
+        return drawn(delay, self._delays[part])
 
     def _seen(self, pod: SimulatedPod, *, ready: bool) -> Pod:
         at, stored = self._clock.at, self._clock.stored
@@ -268,14 +326,3 @@ class Pods:
         condition = Readiness("True" if ready else "False", since)
         started = at(stored(pod.started))
         return Pod(name=pod.name, started=started, ready=condition, containers=pod.seen.containers)
-
-
-def _rank(pod: SimulatedPod, now: int) -> tuple[bool, bool, int, float]:
-    """Return the place of a pod in the order in which the ReplicaSet controller deletes pods.
-
-    Pods that have not started come first, then those that are not ready, then younger ones. Pods of about the same age,
-    by the logarithm of it, come in a random order.
-    """
-    ready = pod.warmth > 0
-    age = now - (pod.ready_stored if ready else pod.created_stored)
-    return pod.started <= now, ready, (age * _NANOSECONDS).bit_length(), pod.uid

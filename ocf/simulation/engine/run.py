@@ -1,12 +1,13 @@
 """The loop: load to utilization, to samples, to a decision, to pods, and back to utilization.
 
 The clock jumps from one instant at which something happens to the next. What happens at one instant comes in a fixed
-order: pods change, load changes, the pipeline measures, the autoscaler syncs.
+order: nodes change, pods change, load changes, the pipeline measures, the autoscaler syncs, the controller of node
+groups syncs.
 """
 
 from array import array
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.errors import ConfigError
@@ -16,10 +17,13 @@ from ocf.simulation.engine.meters import container_of, meters_of
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.pods import Pods
 from ocf.simulation.engine.queue import FluidQueue
-from ocf.simulation.engine.rows import Row, demand_of, move_rows
+from ocf.simulation.engine.rows import Row, arrays_of, demand_of, move_rows
 from ocf.simulation.load import LoadSeries
-from ocf.simulation.result import Columns, SimulationResult
+from ocf.simulation.result import Columns, GroupColumns, SimulationResult
 from ocf.simulation.scenario import Scenario
+
+if TYPE_CHECKING:
+    from ocf.simulation.engine.nodes import NodeCluster
 
 __all__ = ["Progress", "Run"]
 
@@ -36,7 +40,7 @@ class Run:
         scenario: The scenario.
         load: The load.
         autoscaler: The HPA.
-        full: Whether every sync runs `decide` on a snapshot of all pods.
+        full: Whether every sync, also of node groups, runs `decide` on a snapshot of all pods.
 
     Raises:
         ConfigError: If the scenario has no end, or does not define the values of a metric.
@@ -60,7 +64,7 @@ class Run:
         self._demand = 0
         self._failures = sorted((microseconds(each.at), each.pods) for each in workload.failures)
         self._queue = FluidQueue(workload.queue.length)
-        self._pods = Pods(workload, replicas, name=name, container=container, clock=clock, seed=seed)
+        self._pods, self._nodes = _pods_and_nodes(scenario, replicas, name, container, clock=clock, full=full)
         self._pipeline = Pipeline(
             scenario.metrics,
             meters_of(autoscaler, workload),
@@ -76,6 +80,8 @@ class Run:
         self._syncs = 0
         self._numbers = NOTHING
         self._columns = Columns()
+        self._groups = {group.name: GroupColumns() for group in scenario.node_groups}
+        self._arrays = arrays_of(self._columns, self._groups.values() if self._groups else None)
         self._rows: list[Row] = []
 
     def run(self, progress: Progress | None = None) -> SimulationResult:
@@ -87,32 +93,38 @@ class Run:
         self._next_load(0)
         self._rebalance(0)
         self._pipeline.start(self._rate)
-        now, end = 0, self._end
-        pods, queue, pipeline = self._pods, self._queue, self._pipeline
+        now, others, end = 0, 0, self._end
+        pods, queue, pipeline, nodes = self._pods, self._queue, self._pipeline, self._nodes
         rows = self._rows
         while now < end:
-            self._process(now)
+            if now < others:
+                self._process_nodes(now)
+            else:
+                self._process(now)
             if len(rows) >= _CHUNK:
-                move_rows(rows, self._columns)
+                move_rows(rows, self._arrays)
                 if progress is not None:
                     progress(now / end)
             failure = self._failures[0][0] if self._failures else NEVER
-            now = min(self._sync_due, self._load_due, pods.due, queue.due, pipeline.due, failure)
-        move_rows(rows, self._columns)
+            others = min(self._sync_due, self._load_due, pods.due, queue.due, pipeline.due, failure)
+            now = others if nodes is None else min(others, nodes.due_after(now))
+        move_rows(rows, self._arrays)
         if progress is not None:
             progress(1.0)
         return self._result()
 
     def _process(self, now: int) -> None:
         """Process everything that is due at an instant."""
-        pods, queue, pipeline = self._pods, self._queue, self._pipeline
+        pods, queue, pipeline, nodes = self._pods, self._queue, self._pipeline, self._nodes
         changed = now in (0, queue.due)
         queue.advance(now)
+        if nodes is not None and nodes.advance(now):
+            changed = True
         if pods.due <= now:
             pods.advance(now)
             changed = True
-        while self._failures and self._failures[0][0] <= now:
-            pods.fail(self._failures.pop(0)[1], now)
+        if self._failures and self._failures[0][0] <= now:
+            self._fail(now)
             changed = True
         if self._load_due <= now:
             self._next_load(now)
@@ -121,16 +133,35 @@ class Run:
             self._rebalance(now)
         if pipeline.due <= now:
             pipeline.advance(now)
-        if self._sync_due <= now:
-            self._numbers = self._controller.sync(now)
-            self._syncs += 1
-            self._sync_due += self._period
-            if self._controller.replicas != pods.count:
-                pods.scale(self._controller.replicas, now)
-                self._rebalance(now)
-            self._row(now, 1)
-        elif changed:
+        synced = self._sync_due <= now
+        if synced:
+            self._sync(now)
+        if nodes is not None and nodes.sync(now):
+            changed = True
+            self._rebalance(now)
+        if synced or changed:
+            self._row(now, int(synced))
+
+    def _process_nodes(self, now: int) -> None:
+        """Let happen what is due of nodes only; where that changes nothing, it leaves no trace in sums of floats."""
+        nodes = self._nodes
+        if nodes is not None and (nodes.advance(now) | nodes.sync(now)):
+            self._queue.advance(now)
+            self._rebalance(now)
             self._row(now, 0)
+
+    def _sync(self, now: int) -> None:
+        """Run a sync of the HPA controller, and scale the pods."""
+        self._numbers = self._controller.sync(now)
+        self._syncs += 1
+        self._sync_due += self._period
+        if self._controller.replicas != self._pods.count:
+            self._pods.scale(self._controller.replicas, now)
+            self._rebalance(now)
+
+    def _fail(self, now: int) -> None:
+        while self._failures and self._failures[0][0] <= now:
+            self._pods.fail(self._failures.pop(0)[1], now)
 
     def _next_load(self, now: int) -> None:
         """Move on to the step of the load that begins now."""
@@ -152,23 +183,22 @@ class Run:
     def _row(self, now: int, synced: int) -> None:
         pods, queue = self._pods, self._queue
         ready = pods.ready
-        self._rows.append(
-            (
-                now / SECOND,
-                self._rate,
-                pods.capacity,
-                queue.served,
-                queue.length,
-                queue.dropped,
-                self._demand,
-                self._controller.replicas,
-                pods.count - ready,
-                ready,
-                len(pods.terminating),
-                *self._numbers,
-                synced,
-            )
+        row: Row = (
+            now / SECOND,
+            self._rate,
+            pods.capacity,
+            queue.served,
+            queue.length,
+            queue.dropped,
+            self._demand,
+            self._controller.replicas,
+            pods.count - ready,
+            ready,
+            len(pods.terminating),
+            *self._numbers,
+            synced,
         )
+        self._rows.append(row if self._nodes is None else (*row, *self._nodes.numbers()))
 
     def _result(self) -> SimulationResult:
         scenario, autoscaler, controller = self._scenario, self._autoscaler, self._controller
@@ -178,10 +208,27 @@ class Run:
             duration=self._end / SECOND,
             columns=self._columns,
             actions=tuple(controller.actions),
+            node_actions=() if self._nodes is None else self._nodes.actions,
+            node_groups=self._groups,
             condition_changes=tuple(controller.changes),
             syncs=self._syncs,
             bounds=(autoscaler.minimum, autoscaler.maximum),
         )
+
+
+def _pods_and_nodes(
+    scenario: Scenario, replicas: int, name: str, container: str, *, clock: Clock, full: bool
+) -> "tuple[Pods, NodeCluster | None]":
+    """Return the pods at the start, and the nodes that they are on; their algorithm is only loaded where it is used."""
+    workload, seed = scenario.workload, scenario.seed
+    if not scenario.node_groups:
+        return Pods(workload, replicas, name=name, container=container, clock=clock, seed=seed), None
+    from ocf.simulation.engine.nodes import NodeCluster, NodeFleet
+
+    fleet = NodeFleet.of(scenario, clock=clock, replicas=replicas)
+    pods = Pods(workload, replicas, name=name, container=container, clock=clock, seed=seed, scheduler=fleet.scheduler)
+    period = microseconds(scenario.nodes.sync_period)
+    return pods, NodeCluster(fleet, pods, clock=clock, period=period, full=full)
 
 
 def _end_of(scenario: Scenario, load: LoadSeries) -> int:

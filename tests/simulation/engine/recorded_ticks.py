@@ -27,7 +27,8 @@ from ocf.schema.metric_sources import METRIC_SOURCES, RESOURCE_METRICS
 from ocf.simulation.engine.clock import Clock, microseconds
 from ocf.simulation.engine.meters import Meter
 from ocf.simulation.engine.pipeline import Pipeline
-from ocf.simulation.engine.pods import Pods, SimulatedPod
+from ocf.simulation.engine.pods import Pods
+from ocf.simulation.engine.simulated_pods import SimulatedPod
 from ocf.simulation.engine.queue import FluidQueue
 from ocf.simulation.engine.scrapes import Scrape
 from ocf.simulation.scenario import MetricsPipeline, SignalSource, Workload

@@ -51,5 +51,6 @@ def run(scenario: Scenario, *steps: tuple[float, float], full: bool = False) -> 
 
 def rows_of(result: SimulationResult) -> list[dict[str, Any]]:
     """Return the time series as rows."""
-    columns = {name: getattr(result.columns, name) for name in type(result.columns).__slots__}
+    names = (name for name in type(result.columns).__slots__ if getattr(result.columns, name))
+    columns = {name: getattr(result.columns, name) for name in names}
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

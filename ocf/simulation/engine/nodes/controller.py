@@ -1,0 +1,239 @@
+"""The controller of node groups: drains step by step, then `ocf.nodegroups.decide` on a snapshot, carried out at once.
+
+It looks at the cluster once per period, as the controller of `ocf.controllers.nodegroup` does. Where nothing changed
+since the last decision and no time limit has passed, the decision would be the same, so it is not made again.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from ocf.nodegroups import (
+    Decision,
+    Drain,
+    DrainSettings,
+    GroupStatus,
+    ObservedNode,
+    Snapshot,
+    decide,
+    next_step,
+)
+from ocf.nodegroups.drain import ActionKind, DrainPhase
+from ocf.nodegroups.packing import NewNode
+from ocf.nodegroups.scale_down import CandidateOutcome
+from ocf.nodegroups.snapshot import Overlay
+from ocf.nodegroups.snapshot import Pod as SeenPod
+from ocf.objects.owner_references import ControllerReference
+from ocf.simulation.engine.clock import NEVER, SECOND, Clock, microseconds
+from ocf.simulation.engine.nodes.fleet import NodeFleet
+from ocf.simulation.engine.nodes.machines import SimulatedNode
+from ocf.simulation.engine.pods import Pods
+from ocf.simulation.engine.simulated_pods import SimulatedPod
+from ocf.simulation.result import Action
+
+__all__ = ["NodeController"]
+
+_LONGEST_REPLACEMENT: Final = timedelta(hours=1, microseconds=1)
+"""Time after which `ocf.nodegroups` gives up a replacement without a change."""
+_OWNER: Final = ControllerReference("apps/v1", "ReplicaSet", "web", "")
+
+
+class NodeController:
+    """The controller of node groups.
+
+    Args:
+        fleet: The groups, with their nodes.
+        pods: The pods.
+        clock: The clock.
+        period: Microseconds between two syncs.
+        full: Whether every sync decides.
+
+    Attributes:
+        actions: What was done so far, and why.
+        decisions: Number of decisions so far.
+    """
+
+    def __init__(self, fleet: NodeFleet, pods: Pods, *, clock: Clock, period: int, full: bool = False) -> None:
+        self._fleet = fleet
+        self._pool = fleet.pool
+        self._scheduler = fleet.scheduler
+        self._pods = pods
+        self._deleting = replace(fleet.shape, deleting=True)
+        self._clock = clock
+        self._period = period
+        self._full = full
+        self._statuses = {group.name: GroupStatus() for group in fleet.groups}
+        self._drains: dict[str, Drain] = {}
+        self._wake = 0
+        self.actions: list[Action] = []
+        self.decisions = 0
+
+    def due_after(self, now: int) -> int:
+        """Return the instant of the next sync that may do something.
+
+        Args:
+            now: The present instant, whose sync is over.
+        """
+        following = now - now % self._period + self._period
+        if self._full or self._drains or self._scheduler.changed or self._wake <= following:
+            return following
+        return min(NEVER, -(-self._wake // self._period) * self._period)
+
+    def sync(self, now: int) -> bool:
+        """Step drains, decide, and carry out the decision, if a sync is due and may do something.
+
+        Args:
+            now: The instant in microseconds.
+
+        Returns:
+            Whether a pod or a node has changed.
+        """
+        if now % self._period:
+            return False
+        before = len(self.actions)
+        stepped = [self._step(name, now) for name in list(self._drains)]
+        if self._full or self._scheduler.changed or self._wake <= now:
+            self._decide(now)
+        return any(stepped) or len(self.actions) > before
+
+    def _decide(self, now: int) -> None:
+        self._scheduler.changed = False
+        at, statuses = self._clock.at(now), self._current_statuses()
+        decision = decide(self.snapshot(), self._fleet.groups, catalog=self._fleet.catalog, now=at, statuses=statuses)
+        self.decisions += 1
+        self._statuses = dict(decision.statuses)
+        if any(self._statuses[name].replaced != status.replaced for name, status in statuses.items()):
+            # A replacement that has begun or ended changes what can be decided next.
+            self._scheduler.changed = True
+        self._carry_out(decision, now)
+        start = self._clock.at(0)
+        self._wake = min((microseconds(each - start) for each in self._limits(at)), default=NEVER)
+
+    def snapshot(self) -> Snapshot:
+        """Return everything that the controller reads."""
+        on_node: dict[str, tuple[SeenPod, ...]] = {}
+        pods: dict[str, SeenPod] = {}
+        for name, node in self._pool.nodes.items():
+            seen = self._seen_pods(node)
+            if seen:
+                on_node[name] = seen
+                pods.update((pod.key, pod) for pod in seen)
+        for waiting in self._pods.waiting.values():
+            pod = self._seen(waiting, "")
+            pods[pod.key] = pod
+        nodes = {name: node.seen for name, node in self._pool.nodes.items()}
+        return Snapshot(nodes=Overlay(nodes), pods=Overlay(pods), on_node=Overlay(on_node))
+
+    def note_interruption(self, node: SimulatedNode, now: int) -> None:
+        """Note that the provider takes a node away, which ends its drain.
+
+        Args:
+            node: The node.
+            now: The instant in microseconds.
+        """
+        stayed = self._drains.pop(node.name, None) is None
+        reason = f"the provider takes node {node.name} away"
+        self._act(node.kind.template.group, -stayed, now, rule="interrupted", reason=reason)
+
+    def _current_statuses(self) -> dict[str, GroupStatus]:
+        leaving: dict[str, set[str]] = {name: set() for name in self._statuses}
+        for node in self._pool.nodes.values():
+            if node.interrupted or node.leaving or node.name in self._drains:
+                leaving[node.kind.template.group].add(node.name)
+        return {name: replace(status, draining=frozenset(leaving[name])) for name, status in self._statuses.items()}
+
+    def _limits(self, now: datetime) -> Iterator[datetime]:
+        """Yield the instants after now at which the decision may change although nothing else does."""
+        found: set[datetime] = set()
+        for group in self._fleet.groups:
+            status, policy = self._statuses[group.name], group.scale_down
+            found.update(at + policy.duration for at in status.low_since.values())
+            if status.last_scale is not None:
+                found |= {status.last_scale + policy.effective_cooldown, status.last_scale + _LONGEST_REPLACEMENT}
+            if status.last_scale_up is not None:
+                found.add(status.last_scale_up + group.scale_up_cooldown)
+            if policy.consolidate:
+                nodes = (node.seen for node in self._pool.nodes.values() if node.kind.template.group == group.name)
+                found.update(node.created + policy.duration for node in nodes if node.created is not None)
+        return (each for each in found if each > now)
+
+    def _carry_out(self, decision: Decision, now: int) -> None:
+        waiting = len(self._pods.waiting)
+        for group in decision.scale_up.groups:
+            if group.add:
+                missing = sum(new.name.startswith(f"{group.group}-min-") for new in group.add)
+                reason = f"{waiting} pods wait for a node" if missing < len(group.add) else "the minimum is not reached"
+                self._order(group.group, group.add, now, rule="scale_up", reason=reason)
+        for outcome in decision.scale_down.removals:
+            self._drain(outcome, now)
+        for replacement in decision.replacements:
+            names = ", ".join(replacement.nodes)
+            reason = f"replace {names}, which saves {replacement.saving:g} per hour"
+            self._order(replacement.group, replacement.new_nodes, now, rule="replacement", reason=reason)
+
+    def _order(self, group: str, nodes: Sequence[NewNode], now: int, *, rule: str, reason: str) -> None:
+        types: dict[str, int] = {}
+        for new in nodes:
+            name = new.template.instance_type.removeprefix(f"{group}/")
+            types[name] = types.get(name, 0) + 1
+        added = ", ".join(f"{count} {name}" for name, count in types.items())
+        self._act(group, len(nodes), now, rule=rule, reason=f"{reason}: add {added}")
+        for new in nodes:
+            self._pool.order(self._fleet.kinds[new.template.key], now)
+
+    def _drain(self, outcome: CandidateOutcome, now: int) -> None:
+        used = "" if outcome.utilization is None else f", {outcome.utilization}"
+        reason = f"remove node {outcome.node}: {outcome.reason}{used}"
+        self._act(outcome.group, -1, now, rule=outcome.reason, reason=reason)
+        self._drains[outcome.node] = Drain(node=outcome.node, started=self._clock.at(now))
+        self._scheduler.changed = True
+
+    def _act(self, group: str, change: int, now: int, *, rule: str, reason: str) -> None:
+        """Note an action; its numbers are those of the nodes that stay."""
+        names = self._drains.keys()
+        before = sum(
+            node.kind.template.group == group and not (node.interrupted or node.leaving or node.name in names)
+            for node in self._pool.nodes.values()
+        )
+        action = Action(time=now / SECOND, before=before, after=before + change, reason=reason, rule=rule, source=group)
+        self.actions.append(action)
+
+    def _step(self, name: str, now: int) -> bool:
+        """Take the next step of a drain, and return whether it does something."""
+        node = self._pool.nodes[name]
+        observed = ObservedNode(cordoned=node.cordoned, pods=self._seen_pods(node))
+        settings = DrainSettings(deadline=self._fleet.settings[node.kind.template.group].scale_down.drain_timeout)
+        step = next_step(self._drains[name], observed, self._clock.at(now), settings)
+        self._drains[name] = step.drain
+        for action in step.actions:
+            if action.kind in (ActionKind.CORDON, ActionKind.UNCORDON):
+                self._pool.cordon(node, cordoned=action.kind is ActionKind.CORDON)
+                self._pods.schedule(now)
+            elif action.kind is ActionKind.EVICT:
+                keys = frozenset(action.pods)
+                evicted = [pod for pod in node.pods.values() if not pod.deleted and _key(pod) in keys]
+                self._pods.evict(evicted, now)
+            else:
+                self._pool.delete(node, now)
+                del self._drains[name]
+        if step.drain.phase is DrainPhase.GAVE_UP:
+            del self._drains[name]
+            self._act(node.kind.template.group, 0, now, rule="drain", reason=f"node {name} stays: its drain timed out")
+        return bool(step.actions)
+
+    def _seen_pods(self, node: SimulatedNode) -> tuple[SeenPod, ...]:
+        seen = node.seen_pods
+        if seen is None:
+            found = [self._seen(pod, node.name) for pod in node.pods.values()]
+            seen = node.seen_pods = tuple(sorted(found, key=lambda pod: pod.key))
+        return seen
+
+    def _seen(self, pod: SimulatedPod, node: str) -> SeenPod:
+        shape = self._deleting if pod.deleted else self._fleet.shape
+        phase = "Running" if node else "Pending"
+        return SeenPod(name=pod.name, shape=shape, node_name=node, phase=phase, controller=_OWNER)
+
+
+def _key(pod: SimulatedPod) -> str:
+    return f"default/{pod.name}"

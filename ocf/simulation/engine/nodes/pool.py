@@ -1,0 +1,191 @@
+"""The nodes of all groups: they are ordered, boot, take pods, are interrupted, shut down and vanish."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import IntEnum
+from heapq import heappop, heappush
+from random import Random
+from typing import Final
+
+from ocf.simulation.engine.clock import NEVER, SECOND, Clock, microseconds
+from ocf.simulation.engine.delays import drawn, exponential
+from ocf.simulation.engine.nodes.machines import NodeKind, NodeState, SimulatedNode
+from ocf.simulation.engine.nodes.scheduler import Scheduler
+from ocf.simulation.scenario import NodeGroupSettings
+
+__all__ = ["NodePool"]
+
+_HOUR: Final = 3600 * SECOND
+
+
+class _Step(IntEnum):
+    BOOTED = 0
+    NOTICE = 1
+    VANISHED = 2
+    GONE = 3
+
+
+class _Streams:
+    """Random numbers of a group, a stream for each purpose, so that one does not shift the others."""
+
+    def __init__(self, seed: int, group: str) -> None:
+        self.boot, self.termination, self.interruption = (
+            Random(f"{seed}/nodes/{group}/{part}")  # noqa: S311 (a simulation)
+            for part in ("boot", "termination", "interruption")
+        )
+
+
+class NodePool:
+    """The nodes, and what happens to them next.
+
+    Args:
+        groups: The groups.
+        scheduler: The scheduler, which nodes that take pods are opened for.
+        clock: The clock.
+        seed: Seed of delays and interruptions.
+
+    Attributes:
+        nodes: The nodes by name, in the order of their creation.
+        counts: Each kind with the number of its nodes by state.
+        due: The instant at which something happens next.
+    """
+
+    def __init__(self, groups: Sequence[NodeGroupSettings], scheduler: Scheduler, *, clock: Clock, seed: int) -> None:
+        self._groups = groups
+        self._scheduler = scheduler
+        self._clock = clock
+        self._streams = [_Streams(seed, group.name) for group in groups]
+        self._numbers = [0] * len(groups)
+        self._created = self._serial = 0
+        self._next: list[tuple[int, int, _Step, SimulatedNode]] = []
+        self.nodes: dict[str, SimulatedNode] = {}
+        self.counts: list[tuple[NodeKind, list[int]]] = []
+        self._counts: dict[tuple[str, str, str], list[int]] = {}
+        self.due = NEVER
+
+    def order(self, kind: NodeKind, now: int) -> SimulatedNode:
+        """Order a node.
+
+        Args:
+            kind: Its kind.
+            now: The instant in microseconds.
+        """
+        node = self._add(kind)
+        self._after(now + drawn(self._groups[kind.group].boot, self._streams[kind.group].boot), _Step.BOOTED, node)
+        return node
+
+    def start(self, kind: NodeKind) -> SimulatedNode:
+        """Add a node that is ready at the start of the simulation.
+
+        Args:
+            kind: Its kind.
+        """
+        node = self._add(kind)
+        self._boot(node, 0)
+        return node
+
+    def cordon(self, node: SimulatedNode, *, cordoned: bool) -> None:
+        """Let a node take no more pods, or take pods again.
+
+        Args:
+            node: The node.
+            cordoned: Whether it is cordoned.
+        """
+        node.cordoned = cordoned
+        node.seen = replace(node.seen, unschedulable=cordoned)
+        self._set(node, NodeState.DRAINING if cordoned else NodeState.READY)
+        (self._scheduler.close if cordoned else self._scheduler.open)(node)
+
+    def delete(self, node: SimulatedNode, now: int) -> None:
+        """Delete a node without pods; it is there until its machine has shut down.
+
+        Args:
+            node: The node.
+            now: The instant in microseconds.
+        """
+        node.leaving = True
+        delay = drawn(self._groups[node.kind.group].termination, self._streams[node.kind.group].termination)
+        self._after(now + delay, _Step.GONE, node)
+        self._scheduler.changed = True
+
+    def advance(
+        self,
+        now: int,
+        *,
+        on_notice: Callable[[SimulatedNode], None],
+        on_vanished: Callable[[SimulatedNode], None],
+    ) -> None:
+        """Let happen what is due.
+
+        Args:
+            now: The instant in microseconds.
+            on_notice: Called with a node that the provider is about to take away, once it is cordoned.
+            on_vanished: Called with a node that has vanished.
+        """
+        queue = self._next
+        while queue and queue[0][0] <= now:
+            _, _, step, node = heappop(queue)
+            if step is _Step.BOOTED:
+                self._boot(node, now)
+            elif step is _Step.NOTICE:
+                if not node.leaving:
+                    self._notice(node, now)
+                    on_notice(node)
+            else:
+                self._remove(node)
+                if step is _Step.VANISHED:
+                    on_vanished(node)
+        self.due = queue[0][0] if queue else NEVER
+
+    def _add(self, kind: NodeKind) -> SimulatedNode:
+        group = kind.group
+        self._numbers[group] += 1
+        self._created += 1
+        name = f"{self._groups[group].name}-{self._numbers[group]}"
+        node = SimulatedNode(name, self._created, kind, kind.template.make(name))
+        self.nodes[name] = node
+        self._counts_of(kind)[node.state] += 1
+        self._scheduler.changed = True
+        return node
+
+    def _boot(self, node: SimulatedNode, now: int) -> None:
+        node.seen = replace(node.seen, in_flight=False, created=self._clock.at(now))
+        self._set(node, NodeState.READY)
+        self._scheduler.open(node)
+        spot = self._groups[node.kind.group].spot
+        if spot is not None:
+            hours = exponential(self._streams[node.kind.group].interruption) / spot.interruptions_per_hour
+            if hours * _HOUR < NEVER - now:
+                self._after(now + int(hours * _HOUR), _Step.NOTICE, node)
+
+    def _notice(self, node: SimulatedNode, now: int) -> None:
+        spot = self._groups[node.kind.group].spot
+        assert spot is not None  # noqa: S101 (a notice is only drawn for spot nodes)
+        node.interrupted = True
+        self.cordon(node, cordoned=True)
+        self._after(now + microseconds(spot.notice), _Step.VANISHED, node)
+
+    def _remove(self, node: SimulatedNode) -> None:
+        del self.nodes[node.name]
+        self._counts_of(node.kind)[node.state] -= 1
+        self._scheduler.changed = True
+
+    def _set(self, node: SimulatedNode, state: NodeState) -> None:
+        counts = self._counts_of(node.kind)
+        counts[node.state] -= 1
+        counts[state] += 1
+        node.state = state
+        self._scheduler.changed = True
+
+    def _counts_of(self, kind: NodeKind) -> list[int]:
+        key = kind.template.key
+        counts = self._counts.get(key)
+        if counts is None:
+            counts = self._counts[key] = [0] * len(NodeState)
+            self.counts.append((kind, counts))
+        return counts
+
+    def _after(self, at: int, step: _Step, node: SimulatedNode) -> None:
+        self._serial += 1
+        heappush(self._next, (at, self._serial, step, node))
+        self.due = self._next[0][0]
