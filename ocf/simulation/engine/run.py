@@ -143,7 +143,7 @@ class Run:
             self._row(now, int(synced))
 
     def _process_nodes(self, now: int) -> None:
-        """Let happen what is due of nodes only; where that changes nothing, it leaves no trace in sums of floats."""
+        """Process what is due of nodes only; where that changes nothing, it leaves no trace in sums of floats."""
         nodes = self._nodes
         if nodes is not None and (nodes.advance(now) | nodes.sync(now)):
             self._queue.advance(now)

@@ -51,12 +51,12 @@ class CheckedRun(Run):
         assert self._nodes is not None
         return self._nodes
 
-    def _happen(self, now: int) -> None:
-        super()._happen(now)
+    def _process(self, now: int) -> None:
+        super()._process(now)
         self._check()
 
-    def _happen_to_nodes(self, now: int) -> None:
-        super()._happen_to_nodes(now)
+    def _process_nodes(self, now: int) -> None:
+        super()._process_nodes(now)
         self._check()
 
     def _check(self) -> None:
