@@ -6,11 +6,22 @@ Source: pkg/controller/job of Kubernetes 1.36 (tracking_utils.go, indexed_job_ut
 from datetime import datetime
 from typing import Any, Final
 
-from ocf.embedded.controllers.actions import Action, update
+from ocf.embedded.controllers.actions import Action, Outcome, update
 from ocf.embedded.controllers.pods import pod_from_template
+from ocf.embedded.controllers.view import API_VERSIONS, ClusterView
 from ocf.objects import Manifest, copy_json, parse_time
+from ocf.objects.owner_references import controller_of
 
-__all__ = ["ended_at", "index_of", "is_tracked", "pod_of_job", "read_indexes", "untracked", "write_indexes"]
+__all__ = [
+    "ended_at",
+    "index_of",
+    "is_tracked",
+    "pod_of_job",
+    "read_indexes",
+    "reconcile_orphan_pod",
+    "untracked",
+    "write_indexes",
+]
 
 _TRACKING: Final = "batch.kubernetes.io/job-tracking"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
@@ -26,6 +37,27 @@ def untracked(pod: Manifest) -> Action:
     left = [each for each in pod["metadata"]["finalizers"] if each != _TRACKING]
     metadata = {key: value for key, value in pod["metadata"].items() if key != "finalizers"}
     return update({**pod, "metadata": {**metadata, **({"finalizers": left} if left else {})}})
+
+
+def reconcile_orphan_pod(view: ClusterView, pod: Manifest) -> Outcome:
+    """Remove the finalizer from a pod whose Job does not exist any more.
+
+    Source: `syncOrphanPod` of the Job controller.
+
+    Args:
+        view: The cluster.
+        pod: The pod.
+    """
+    if not is_tracked(pod):
+        return Outcome()
+    owner = controller_of(pod)
+    if owner is not None:
+        if (owner.api_version, owner.kind) != (API_VERSIONS["Job"], "Job"):
+            return Outcome()
+        job = view.get("Job", pod["metadata"]["namespace"], owner.name)
+        if job is not None and job["metadata"]["uid"] == owner.uid:
+            return Outcome()
+    return Outcome((untracked(pod),))
 
 
 def pod_of_job(job: Manifest, index: int | None) -> Manifest:

@@ -164,7 +164,7 @@ class Controllers:
         self._failures.pop(manifest["metadata"]["uid"], None)
 
     def _enqueue(self, controller: Controller, place: Place) -> None:
-        self._queue.setdefault((controller.name, place), (controller, place))
+        self._queue.setdefault((f"{controller.name} {controller.kind}", place), (controller, place))
 
     def _take_due(self) -> None:
         now = self._registry.now()

@@ -10,6 +10,7 @@ from ocf.embedded.controllers.deployment import reconcile_deployment
 from ocf.embedded.controllers.disruption import reconcile_budget
 from ocf.embedded.controllers.endpoint_slice import reconcile_service
 from ocf.embedded.controllers.job import reconcile_job
+from ocf.embedded.controllers.job_pods import reconcile_orphan_pod
 from ocf.embedded.controllers.kubelet import reconcile_pod
 from ocf.embedded.controllers.namespace import reconcile_namespace
 from ocf.embedded.controllers.replica_set import reconcile_replica_set
@@ -35,7 +36,8 @@ class Controller:
     """A controller.
 
     Args:
-        name: Its name in kube-controller-manager, or of the program that it simulates.
+        name: Its name in kube-controller-manager, or of the program that it simulates. One that reconciles two kinds is
+            declared twice.
         component: The component that its events and field managers name.
         kind: The kind that it reconciles; empty if it reconciles the whole cluster at once.
         reconcile: The reconcile function.
@@ -85,6 +87,11 @@ def _pods_of_deployment(view: ClusterView, pod: Manifest) -> Iterable[Place]:
             yield from _owner("Deployment")(view, replica_set)
 
 
+def _pods_of_job(view: ClusterView, job: Manifest) -> Iterable[Place]:
+    """Map a Job, which may have been deleted, to its pods."""
+    return [(pod["metadata"]["namespace"], pod["metadata"]["name"]) for pod in view.dependents(job, "Pod")]
+
+
 def _cluster(_view: ClusterView, _manifest: Manifest) -> Iterable[Place]:
     """Map a change to the whole cluster."""
     return [("", "")]
@@ -129,6 +136,7 @@ CONTROLLERS: Final = (
         {"Pod": _owner("DaemonSet"), "ControllerRevision": _owner("DaemonSet"), "Node": _all("DaemonSet")},
     ),
     _controller("job-controller", "Job", reconcile_job, {"Pod": _owner("Job")}),
+    _controller("job-controller", "Pod", reconcile_orphan_pod, {"Job": _pods_of_job}),
     _controller(
         "endpointslice-controller",
         "Service",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, WatchOptions
+from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Propagation, WatchOptions
 from ocf.embedded import ControllerSettings, EmbeddedCluster
 from ocf.embedded.controllers.kubelet import EXIT_CODE, FINISH_AFTER
 from ocf.embedded.controllers.replicas import resolve_fenceposts
@@ -118,6 +118,26 @@ async def test_pods_are_available_only_after_the_minimum_of_ready_seconds() -> N
     assert (status["readyReplicas"], status.get("availableReplicas")) == (1, None)
     await bench.after(1)
     assert (await bench.status())["availableReplicas"] == 1
+
+
+@pytest.mark.parametrize(
+    ("propagation", "left"),
+    [
+        pytest.param(Propagation.BACKGROUND, [], id="in the background"),
+        pytest.param(Propagation.FOREGROUND, [], id="in the foreground"),
+        pytest.param(Propagation.ORPHAN, [None], id="orphaned"),
+    ],
+)
+async def test_pods_of_a_deleted_job_lose_the_finalizer_that_tracks_them(
+    propagation: Propagation, left: list[Any]
+) -> None:
+    bench = Bench(finish_after=timedelta(hours=1))
+    await bench.create(job({}))
+    await bench.after(10)
+    await bench.cluster.delete(ObjectKey("batch/v1", "Job", "task", "default"), DeleteOptions(propagation=propagation))
+    await bench.after(60)
+    pods = await bench.cluster.list("v1", "Pod", ListOptions(namespace="default"))
+    assert [pod["metadata"].get("finalizers") for pod in pods.items] == left
 
 
 async def test_nothing_is_written_once_all_is_at_rest() -> None:
