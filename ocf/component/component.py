@@ -359,7 +359,10 @@ class Component:
         return suspending_condition(reports, before), outcomes
 
     async def _delete_applied(
-        self, context: ReconcileContext, entries: Sequence[Registration], propagation: Propagation | None = None
+        self,
+        context: ReconcileContext,
+        entries: Sequence[Registration],
+        propagation: Propagation = Propagation.BACKGROUND,
     ) -> tuple[ObjectKey, ...]:
         work = Pruner(self._new_run(context, ScaleTargets({}, {}, {})))
         remaining = await work.delete_applied(entries, propagation)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Preconditions
+from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Preconditions, Propagation
 from ocf.component.apply.takeover import applying_component
 from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.managed_fields import ManagedFields
 
 if TYPE_CHECKING:
-    from ocf.cluster import Propagation
     from ocf.component.model.context import ReconcileContext
 
 __all__ = ["OwnedObjectDeleter"]
@@ -62,12 +61,12 @@ class OwnedObjectDeleter:
         """
         return ManagedFields.of(live).owned_by(self._manager) is not None
 
-    async def delete(self, live: Manifest, propagation: Propagation | None = None) -> None:
+    async def delete(self, live: Manifest, propagation: Propagation = Propagation.BACKGROUND) -> None:
         """Delete an object in the version that was read; do nothing if it was deleted meanwhile.
 
         Args:
             live: The live object.
-            propagation: What happens to its dependents; None takes the default of the kind.
+            propagation: What happens to its dependents. The default of the API server would leave the pods of a Job.
 
         Raises:
             ReconcileError: If the object was changed or replaced meanwhile, or the request fails; names the resource.

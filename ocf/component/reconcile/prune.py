@@ -112,7 +112,7 @@ class Pruner:
                     await self._gather(self._delete(str(key), "no longer registered", _UNREGISTERED, live))
 
     async def delete_applied(
-        self, entries: Iterable[Registration], propagation: Propagation | None = None
+        self, entries: Iterable[Registration], propagation: Propagation = Propagation.BACKGROUND
     ) -> tuple[ObjectKey, ...]:
         """Delete all objects of some kinds that this component applied for its owner.
 
@@ -121,7 +121,7 @@ class Pruner:
 
         Args:
             entries: Resources of these kinds.
-            propagation: What happens to the dependents of the objects; None takes the default of the kind.
+            propagation: What happens to the dependents of the objects.
 
         Returns:
             The objects that still exist, because a finalizer or a dependent holds them.
@@ -180,7 +180,7 @@ class Pruner:
         return self._outcomes[-1].action
 
     async def _delete(
-        self, identity: str, detail: str, reason: str, live: Manifest, propagation: Propagation | None = None
+        self, identity: str, detail: str, reason: str, live: Manifest, propagation: Propagation = Propagation.BACKGROUND
     ) -> ResourceOutcome:
         """Delete an object; one that was changed meanwhile is read and judged again, and a new one is kept."""
         for tries_left in reversed(range(_TRIES)):
@@ -207,7 +207,7 @@ class Pruner:
             raise ReconcileError(self._run.component, problem, resource=str(key)) from error
 
     async def _delete_as_read(
-        self, identity: str, detail: str, reason: str, live: Manifest, propagation: Propagation | None
+        self, identity: str, detail: str, reason: str, live: Manifest, propagation: Propagation
     ) -> ResourceOutcome:
         if get_field(live, ("metadata", "deletionTimestamp")) is not None:
             return ResourceOutcome(resource=identity, action=Action.UNCHANGED)
