@@ -7,7 +7,7 @@ they are sent.
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -396,32 +396,60 @@ def open_cluster(request: pytest.FixtureRequest) -> OpenCluster:
     return opened
 
 
-@pytest.mark.promise("defaults", runs="every kind in the box, with as much in it as it takes, and 7 others")
-@pytest.mark.promise("restart", runs="every kind in the box, with as much in it as it takes, and 7 others")
-@pytest.mark.parametrize("make", [*ROWS, *OTHERS])
-async def test_a_rich_object_is_written_once(open_cluster: OpenCluster, make: Callable[[], Resource]) -> None:
-    """Built anew for each pass, as operators do.
-
-    A new process has never seen what the server makes of the values that have one owner as a whole.
-    """
+def reconciling_with(
+    make: Callable[[], Resource], labels: Mapping[str, str], **options: Any
+) -> Callable[[Cluster], Awaitable[Result]]:
+    """Return a reconcile of a component that is built anew each time, as operators do."""
+    suspended = options.pop("suspended", False)
 
     async def reconcile(seen: Cluster) -> Result:
-        builder = component.Builder("kinds", condition_type="KindsReady").with_resource(make()).unpublished()
+        builder = component.Builder("kinds", condition_type="KindsReady").with_resource(make(), **options)
+        built = builder.with_labels(labels).suspend(suspended).unpublished().build()
         async with reconciling(await seen.get(ObjectKey.of(OWNER)), seen) as context:
-            return await builder.build().reconcile(context)
+            return await built.reconcile(context)
 
+    return reconcile
+
+
+async def settled(cluster: RecordingCluster, reconcile: Callable[[Cluster], Awaitable[Result]]) -> int:
+    """Reconcile until nothing is written, check that it stays so, also after a restart, and return the writes."""
+    writes = [(await reconcile(cluster)).writes]
+    while writes[-1] and len(writes) < 4:
+        writes.append((await reconcile(cluster)).writes)
+    assert writes[-1] == 0
+    # A new process has never seen what the server makes of the values that have one owner as a whole.
+    successor = RecordingCluster(cluster, apply_cache=ApplyCache())
+    assert (await reconcile(successor)).writes == 0
+    await assert_quiet(cluster, reconcile, resyncs=2)
+    return sum(writes)
+
+
+@pytest.mark.promise("defaults", runs="every kind in the box, with as much in it as it takes, and 7 others")
+@pytest.mark.promise("restart", runs="every kind in the box, with as much in it as it takes, and 7 others")
+@pytest.mark.promise("no-write", runs="every kind in the box, created, changed, suspended, resumed and deleted")
+@pytest.mark.parametrize("make", [*ROWS, *OTHERS])
+async def test_the_life_of_a_rich_object_has_no_write_at_rest(
+    open_cluster: OpenCluster, make: Callable[[], Resource]
+) -> None:
+    created, changed = reconciling_with(make, {}), reconciling_with(make, {"team": "a"})
     async with open_cluster() as cluster:
         with suppress(NotFoundError):
             await cluster.delete(make().key)
         with suppress(AlreadyExistsError):
             await cluster.create(OWNER, field_manager="user")
 
-        assert (await reconcile(cluster)).writes == 1
-        await assert_quiet(cluster, reconcile, resyncs=3)
+        assert await settled(cluster, created) == 1
+        await assert_quiet(cluster, created, resyncs=10)
+        assert await settled(cluster, changed) == 1
 
-        successor = RecordingCluster(cluster, apply_cache=ApplyCache())
-        assert (await reconcile(successor)).writes == 0
-        await assert_quiet(successor, reconcile, resyncs=3)
+        suspended = reconciling_with(make, {"team": "a"}, suspended=True)
+        await settled(cluster, suspended)
+        assert (await suspended(cluster)).condition.reason == "Suspended"
+        await settled(cluster, changed)
+        live = await cluster.get(make().key)
+        assert live["metadata"]["labels"]["team"] == "a"
+
+        assert await settled(cluster, reconciling_with(make, {}, delete_when=True)) == 1
 
 
 def test_every_shipped_kind_has_a_row() -> None:
