@@ -46,10 +46,8 @@ def reconcile_job(view: ClusterView, owner: Manifest) -> Outcome:
         owner: The Job.
     """
     pods = controlled(view, owner, "Pod")
-    if is_job_finished(owner):
+    if is_job_finished(owner) or is_deleted(owner):
         return Outcome(tuple(map(untracked, filter(is_tracked, pods))))
-    if is_deleted(owner):
-        return Outcome()
     return _Run(view, owner, pods).outcome()
 
 
