@@ -179,9 +179,12 @@ def total(parts: Iterable[Resources]) -> Resources:
     cpu = memory = storage = pods = 0
     scalars: dict[str, int] = {}
     for part in parts:
-        cpu += part.cpu
-        memory += part.memory
-        storage += part.storage
-        pods += part.pods
-        _add(scalars, dict(part.scalars))
+        more_cpu, more_memory, more_storage, more_pods, more = part
+        cpu += more_cpu
+        memory += more_memory
+        storage += more_storage
+        pods += more_pods
+        # Most pods request none.
+        if more:
+            _add(scalars, dict(more))
     return Resources(cpu, memory, storage, pods, tuple(sorted(scalars.items())))
