@@ -28,9 +28,9 @@ from ocf.simulation.engine.clock import Clock, microseconds
 from ocf.simulation.engine.meters import Meter
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.pods import Pods
-from ocf.simulation.engine.simulated_pods import SimulatedPod
 from ocf.simulation.engine.queue import FluidQueue
 from ocf.simulation.engine.scrapes import Scrape
+from ocf.simulation.engine.simulated_pods import SimulatedPod
 from ocf.simulation.scenario import MetricsPipeline, SignalSource, Workload
 
 __all__ = ["RecordedPipeline", "Stage", "UnlikeError", "stage_of"]

@@ -425,8 +425,10 @@ nodeGroups:
             "cpu: 4",
             "cpu: 400m",
             [
-                "a.yaml:11: nodeGroups: no instance type holds a pod of the workload: small: cpu: 500m requested,"
-                " 400m free of 400m: add a larger type, or lower `workload.requests`"
+                (
+                    "a.yaml:11: nodeGroups: no instance type holds a pod of the workload: small: cpu: 500m requested,"
+                    " 400m free of 400m: add a larger type, or lower `workload.requests`"
+                )
             ],
             id="pod that no type holds",
         ),
@@ -434,8 +436,10 @@ nodeGroups:
             "  - {name: small",
             "  - {name: small, cpu: 2, memory: 8Gi}\n  - {name: small",
             [
-                "a.yaml:16: nodeGroups[0].instanceTypes[1].name: must be unique in its group, 'small' is the name of"
-                " another type"
+                (
+                    "a.yaml:16: nodeGroups[0].instanceTypes[1].name: must be unique in its group, 'small' is the name"
+                    " of another type"
+                )
             ],
             id="type twice",
         ),

@@ -1,5 +1,8 @@
 """The nodes of a simulation while it runs: machines, scheduler and the controller of node groups."""
 
+from collections.abc import Sequence
+from typing import Final
+
 from ocf.simulation.engine.clock import Clock
 from ocf.simulation.engine.nodes.controller import NodeController
 from ocf.simulation.engine.nodes.fleet import NodeFleet
@@ -9,7 +12,8 @@ from ocf.simulation.result import Action
 
 __all__ = ["NodeCluster"]
 
-_NAN = float("nan")
+_NAN: Final = float("nan")
+_Sums = tuple[tuple[float, ...], tuple[float, ...], int, int]
 
 
 class NodeCluster:
@@ -30,6 +34,8 @@ class NodeCluster:
     def __init__(self, fleet: NodeFleet, pods: Pods, *, clock: Clock, period: int, full: bool = False) -> None:
         self.fleet = fleet
         self._pods = pods
+        self._summed = -1
+        self._sums: _Sums = ((), (), 0, 0)
         self.controller = NodeController(fleet, pods, clock=clock, period=period, full=full)
 
     def due_after(self, now: int) -> int:
@@ -79,17 +85,39 @@ class NodeCluster:
 
     def numbers(self) -> tuple[float, ...]:
         """Return the values of the columns of nodes, those of each group last."""
-        totals, groups = [0, 0, 0, 0.0], [[0, 0, 0, 0.0] for _ in self.fleet.groups]
+        pool, bound, requests = self.fleet.pool, self.fleet.scheduler.bound, self.fleet.shape.requests
+        if self._summed != pool.version:
+            self._summed, self._sums = pool.version, self._sum()
+        totals, groups, cpu, memory = self._sums
+        shares = (bound * requests.cpu / cpu, bound * requests.memory / memory) if cpu else (_NAN, _NAN)
+        return len(self._pods.waiting), *totals, *shares, *groups
+
+    def _sum(self) -> _Sums:
+        """Return numbers by state and price of all nodes and of each group, and what the nodes that are up have."""
+        totals, groups = _Numbers(), [_Numbers() for _ in self.fleet.groups]
         cpu = memory = 0
         for kind, counts in self.fleet.pool.counts:
-            number, size = sum(counts), kind.template.node.allocatable
-            up = number - counts[NodeState.BOOTING]
+            size = kind.template.node.allocatable
+            up = sum(counts) - counts[NodeState.BOOTING]
             cpu += up * size.cpu
             memory += up * size.memory
-            for sums in (totals, groups[kind.group]):
-                for state in NodeState:
-                    sums[state] += counts[state]
-                sums[-1] += number * kind.template.price
-        bound, requests = self.fleet.scheduler.bound, self.fleet.shape.requests
-        shares = (bound * requests.cpu / cpu, bound * requests.memory / memory) if cpu else (_NAN, _NAN)
-        return (len(self._pods.waiting), *totals, *shares, *(value for group in groups for value in group))
+            totals.add(counts, kind.template.price)
+            groups[kind.group].add(counts, kind.template.price)
+        return totals.values(), tuple(value for group in groups for value in group.values()), cpu, memory
+
+
+class _Numbers:
+    """Number of nodes by state, and their price for an hour."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * len(NodeState)
+        self._price = 0.0
+
+    def add(self, counts: Sequence[int], price: float) -> None:
+        """Add the nodes of a kind."""
+        self._counts = [mine + more for mine, more in zip(self._counts, counts, strict=True)]
+        self._price += sum(counts) * price
+
+    def values(self) -> tuple[float, ...]:
+        """Return the values of the columns."""
+        return *self._counts, self._price

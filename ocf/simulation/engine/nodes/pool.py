@@ -47,6 +47,7 @@ class NodePool:
     Attributes:
         nodes: The nodes by name, in the order of their creation.
         counts: Each kind with the number of its nodes by state.
+        version: Number of changes of the counts.
         due: The instant at which something happens next.
     """
 
@@ -60,6 +61,7 @@ class NodePool:
         self._next: list[tuple[int, int, _Step, SimulatedNode]] = []
         self.nodes: dict[str, SimulatedNode] = {}
         self.counts: list[tuple[NodeKind, list[int]]] = []
+        self.version = 0
         self._counts: dict[tuple[str, str, str], list[int]] = {}
         self.due = NEVER
 
@@ -178,6 +180,8 @@ class NodePool:
         self._scheduler.changed = True
 
     def _counts_of(self, kind: NodeKind) -> list[int]:
+        """Return the numbers of nodes of a kind, which are about to change."""
+        self.version += 1
         key = kind.template.key
         counts = self._counts.get(key)
         if counts is None:
