@@ -1,4 +1,4 @@
-"""Measures of a simulated run: elasticity, overload, latency, pod-hours, cost and scaling.
+"""Measures of a simulated run: elasticity, overload, latency, pod-hours, nodes, cost and scaling.
 
 All are pure functions of the time series and the scaling actions. `MEASURES` has their definitions.
 """
@@ -7,6 +7,7 @@ from ocf.simulation.measures.catalog import MEASURES, Group, Measure, Unit
 from ocf.simulation.measures.expressions import Expression, parse_expression
 from ocf.simulation.measures.formatting import duration_text, number_text, value_text
 from ocf.simulation.measures.measuring import check_name, measure, with_measures
+from ocf.simulation.measures.nodes import GroupTotals, group_totals
 from ocf.simulation.measures.speedup import elastic_speedup
 from ocf.simulation.measures.verdicts import Verdict, verdicts
 
@@ -14,12 +15,14 @@ __all__ = [
     "MEASURES",
     "Expression",
     "Group",
+    "GroupTotals",
     "Measure",
     "Unit",
     "Verdict",
     "check_name",
     "duration_text",
     "elastic_speedup",
+    "group_totals",
     "measure",
     "number_text",
     "parse_expression",

@@ -17,6 +17,9 @@ class Unit(StrEnum):
     COUNT = "count"
     PODS = "pods"
     POD_HOURS = "pod-hours"
+    POD_SECONDS = "pod-seconds"
+    NODES = "nodes"
+    NODE_HOURS = "node-hours"
     PER_HOUR = "per hour"
     LOAD_UNITS = "load units"
     PRICE = "price"
@@ -32,6 +35,7 @@ class Group(StrEnum):
     LATENCY = "latency"
     ELASTICITY = "elasticity"
     RESOURCES = "resources"
+    NODES = "nodes"
     SCALING = "scaling"
 
 
@@ -216,7 +220,7 @@ _RESOURCES: Final = (
         "cost",
         "cost",
         Unit.PRICE,
-        "Pod-hours times the price of a pod-hour.",
+        "Pod-hours times the price of a pod-hour, plus the cost of the nodes.",
     ),
     Measure(
         Group.RESOURCES,
@@ -232,6 +236,84 @@ _RESOURCES: Final = (
         "replicas, most",
         Unit.PODS,
         "Highest number of replicas.",
+        lower_is_better=None,
+    ),
+)
+_NODES: Final = (
+    Measure(
+        Group.NODES,
+        "node_hours",
+        "node-hours",
+        Unit.NODE_HOURS,
+        "Hours of all nodes from the order until they are gone.",
+    ),
+    Measure(
+        Group.NODES,
+        "node_cost",
+        "cost of nodes",
+        Unit.PRICE,
+        "Node-hours times the price of the instance type.",
+    ),
+    Measure(
+        Group.NODES,
+        "nodes_max",
+        "nodes, most",
+        Unit.NODES,
+        "Highest number of nodes.",
+        lower_is_better=None,
+    ),
+    Measure(
+        Group.NODES,
+        "pending_pod_seconds",
+        "waiting for nodes",
+        Unit.POD_SECONDS,
+        "Seconds that pods wait for a node, added up over all pods.",
+    ),
+    Measure(
+        Group.NODES,
+        "pending_time",
+        "time with waiting pods",
+        Unit.SHARE,
+        "Share of the time in which a pod waits for a node.",
+    ),
+    Measure(
+        Group.NODES,
+        "node_cpu_utilization",
+        "requested cpu",
+        Unit.SHARE,
+        "Mean over time of the cpu that pods on nodes request, as a share of what the nodes that are up have.",
+        lower_is_better=False,
+    ),
+    Measure(
+        Group.NODES,
+        "node_memory_utilization",
+        "requested memory",
+        Unit.SHARE,
+        "Mean over time of the memory that pods on nodes request, as a share of what the nodes that are up have.",
+        lower_is_better=False,
+    ),
+    Measure(
+        Group.NODES,
+        "nodes_added",
+        "nodes added",
+        Unit.COUNT,
+        "Number of nodes that are ordered.",
+        lower_is_better=None,
+    ),
+    Measure(
+        Group.NODES,
+        "nodes_removed",
+        "nodes removed",
+        Unit.COUNT,
+        "Number of nodes that the controller of node groups begins to drain.",
+        lower_is_better=None,
+    ),
+    Measure(
+        Group.NODES,
+        "node_interruptions",
+        "interruptions",
+        Unit.COUNT,
+        "Number of nodes that the provider takes away.",
         lower_is_better=None,
     ),
 )
@@ -269,6 +351,6 @@ _SCALING: Final = (
 )
 
 MEASURES: Final[Mapping[str, Measure]] = {
-    each.name: each for each in (*_OVERLOAD, *_LATENCY, *_ELASTICITY, *_RESOURCES, *_SCALING)
+    each.name: each for each in (*_OVERLOAD, *_LATENCY, *_ELASTICITY, *_RESOURCES, *_NODES, *_SCALING)
 }
 """All measures by name, in the order of reports."""

@@ -14,6 +14,7 @@ from math import fsum
 from typing import Final
 
 from ocf.errors import ConfigError
+from ocf.simulation.measures.catalog import MEASURES, Group
 from ocf.simulation.measures.measuring import check_name
 
 __all__ = ["Expression", "parse_expression"]
@@ -37,6 +38,7 @@ _ARITHMETIC: Final[Mapping[type[ast.operator], Callable[[float, float], float]]]
 _LONGEST: Final = 500
 # A strict bound that is met exactly is violated, although the distance is 0.
 _LEAST: Final = 1e-9
+_MISSING: Final = {Group.NODES: "the scenario has no node groups"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +66,9 @@ class Expression:
         """
         for name in self.names:
             if name not in measures:
-                reason = (
-                    "the scenario has no objective for the latency" if name == "late_share" else "no load was served"
-                )
+                reason = _MISSING.get(MEASURES[name].group, "no load was served")
+                if name == "late_share":
+                    reason = "the scenario has no objective for the latency"
                 raise ConfigError(f"{self.text!r}: the run has no {name}: {reason}")
         try:
             return _holds(self.tree, measures)

@@ -10,6 +10,7 @@ from ocf.errors import ConfigError
 from ocf.simulation.measures.catalog import MEASURES, Group
 from ocf.simulation.measures.elasticity import elasticity
 from ocf.simulation.measures.latency import Latencies, latencies
+from ocf.simulation.measures.nodes import nodes
 from ocf.simulation.measures.overload import overload
 from ocf.simulation.measures.resources import resources, scaling
 from ocf.simulation.result import SimulationResult
@@ -42,7 +43,7 @@ def measure(
 
     Returns:
         Measures by name, with 9 significant digits, in the order of `MEASURES`. Latencies are missing if no load was
-        accepted, `late_share` also without an objective for the latency.
+        accepted, `late_share` also without an objective for the latency, and those of nodes without node groups.
 
     Raises:
         ConfigError: If a name is unknown.
@@ -146,6 +147,10 @@ def _resources(run: _Run) -> Mapping[str, float]:
     return resources(run.result.columns, run.lengths, run.result.duration, prices=run.objectives.prices)
 
 
+def _nodes(run: _Run) -> Mapping[str, float]:
+    return nodes(run.result.columns, run.lengths, run.result.duration, actions=run.result.node_actions)
+
+
 def _scaling(run: _Run) -> Mapping[str, float]:
     return scaling(run.result.actions)
 
@@ -155,5 +160,6 @@ _GROUPS: Final[Mapping[Group, Callable[[_Run], Mapping[str, float]]]] = {
     Group.LATENCY: _latency,
     Group.ELASTICITY: _elasticity,
     Group.RESOURCES: _resources,
+    Group.NODES: _nodes,
     Group.SCALING: _scaling,
 }

@@ -30,9 +30,10 @@ def resources(columns: Columns, lengths: Sequence[float], duration: float, *, pr
     starting = fsum(map(mul, lengths, columns.starting))
     terminating = fsum(map(mul, lengths, columns.terminating))
     pod_hours = fsum((ready, starting, terminating)) / _HOUR
+    nodes = fsum(map(mul, lengths, columns.node_price)) / _HOUR
     return {
         "pod_hours": pod_hours,
-        "cost": pod_hours * prices.pod_hour,
+        "cost": pod_hours * prices.pod_hour + nodes,
         "ready_mean": ready / duration,
         "replicas_max": max(columns.replicas, default=0),
     }

@@ -95,7 +95,7 @@ def _impossible_objectives(scenario: Scenario, autoscaler: Autoscaler) -> Iterat
             f"can never be met: one load unit alone takes {format_duration(service)}, got"
             f" {format_duration(objectives.latency.at_most)}",
         )
-    if objectives.cost is not None and not (objectives.prices.pod_hour or objectives.prices.node_hour):
+    if objectives.cost is not None and not _has_prices(scenario):
         yield ScenarioProblem(("objectives", "prices"), "required value: there is a bound of the cost; add `podHour`")
     if scenario.duration is None:
         return
@@ -110,6 +110,12 @@ def _impossible_objectives(scenario: Scenario, autoscaler: Autoscaler) -> Iterat
                 f"can never be met: minReplicas {autoscaler.minimum} alone makes {least:g} in"
                 f" {format_duration(scenario.duration)}, got {bound:g}",
             )
+
+
+def _has_prices(scenario: Scenario) -> bool:
+    prices = scenario.objectives.prices
+    types = (each for group in scenario.node_groups for each in group.instance_types)
+    return bool(prices.pod_hour or prices.node_hour or any(each.price for each in types))
 
 
 def _after_the_end(scenario: Scenario, duration: timedelta) -> Iterator[ScenarioProblem]:
