@@ -39,6 +39,7 @@ class Tab:
         self.complaints: list[str] = []
         self.requests: list[str] = []
         self._session: str | None = None
+        self._loaded: asyncio.Future[None] | None = None
         self._background: set[asyncio.Future[Any]] = set()
 
     async def start(self) -> None:
@@ -74,6 +75,8 @@ class Tab:
             self.complaints.append(f"{parameters['entry']['text']} {parameters['entry'].get('url', '')}")
         elif method == "Network.requestWillBeSent":
             self.requests.append(parameters["request"]["url"])
+        elif method == "Page.loadEventFired" and self._loaded is not None:
+            self._loaded.set_result(None)
         elif method == "Target.attachedToTarget" and parameters["waitingForDebugger"]:
             self._later(self._start_worker(parameters["sessionId"]))
 
@@ -118,7 +121,10 @@ class Tab:
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         await self.send("Emulation.setEmulatedMedia", features=scheme)
         await self.send("Page.enable")
+        self._loaded = asyncio.get_running_loop().create_future()
         await self.send("Page.navigate", url=address)
+        await asyncio.wait_for(self._loaded, _TIMEOUT)
+        self._loaded = None
 
     async def evaluate(self, script: str) -> Any:
         """Return the value of an expression in JavaScript, which may be a promise."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from ocf.simulation.result import ConditionChange
 
-__all__ = ["MOST_CHANGES", "Band", "bands"]
+__all__ = ["MOST_CHANGES", "Band", "bands", "shortened"]
 
 MOST_CHANGES: Final = 4_000
 """Changes of a band; where there are more, each part of the time has the state that holds longest in it."""
@@ -49,7 +49,18 @@ def bands(changes: Sequence[ConditionChange], duration: float, *, most: int = MO
     by_type = attrgetter("type")
     for name, several in groupby(sorted(changes, key=by_type), key=by_type):
         found = _merged([(each.time, _style(each), f"{each.status}: {each.reason}") for each in several])
-        yield Band(name, found if len(found) <= most else _merged(_longest(found, duration, most)))
+        yield Band(name, shortened(found, duration, most))
+
+
+def shortened(changes: Changes, duration: float, most: int) -> Changes:
+    """Return changes of a band; where there are too many, each part of the time has the state that holds longest in it.
+
+    Args:
+        changes: The changes.
+        duration: Length of the run in seconds.
+        most: Most changes, and number of the parts.
+    """
+    return changes if len(changes) <= most else _merged(_longest(changes, duration, most))
 
 
 def _merged(changes: Sequence[tuple[float, str, str]]) -> Changes:

@@ -46,12 +46,24 @@ function drawReport(page, data, visible = [0, data.end]) {
     return [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
   };
 
+  // The button that takes the place of a legend entry.
+  const buttonOf = (entry) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.dataset.series = entry.dataset.series;
+    button.setAttribute("aria-pressed", "true");
+    button.append(...entry.childNodes);
+    entry.replaceWith(button);
+    return button;
+  };
+
   class Chart {
     constructor(figure) {
       this.figure = figure;
       this.spec = data.charts[figure.dataset.chart];
       this.svg = figure.querySelector("svg.plot");
-      this.buttons = [...figure.querySelectorAll("button[data-series]")];
+      this.svg.classList.remove("static");
+      this.buttons = [...figure.querySelectorAll(".entry[data-series]")].map(buttonOf);
       this.outputs = [...figure.querySelectorAll("output[data-series]")];
       this.moment = figure.querySelector("output.moment");
       this.hidden = new Set();
@@ -247,6 +259,7 @@ function drawReport(page, data, visible = [0, data.end]) {
 
   const charts = [...page.querySelectorAll("figure[data-chart]")].map((figure) => new Chart(figure));
   const label = page.querySelector("#range");
+  for (const each of page.querySelectorAll(".tools, .hint")) each.hidden = false;
 
   function moveCursor(time) {
     cursor = time;

@@ -19,6 +19,7 @@ from ocf.simulation.report.bands import Band
 from ocf.simulation.report.charts import Chart, charts_of
 from ocf.simulation.report.reported import Reported
 from ocf.simulation.report.series import MOST_ROWS, Sampled, sampled
+from ocf.simulation.report.static_charts import static_chart
 from ocf.simulation.report.tables import best, chart_table, moment
 from ocf.simulation.result import Action, SimulationResult
 
@@ -150,18 +151,17 @@ def _verdicts(runs: Sequence[Reported]) -> Iterator[str]:
 def _tools() -> str:
     buttons = "".join(f'<button type="button" data-command="{name}">{text}</button>' for name, text in _TOOLS)
     return (
-        f'<div class="tools" role="toolbar" aria-label="Range of the charts">{buttons}<span id="range"></span></div>\n'
-        "<p class='at'>Drag over a chart to zoom in. A legend entry hides its line.</p>\n"
-        "<noscript><p>The charts need JavaScript; the tables below them do not.</p></noscript>"
+        f'<div class="tools" role="toolbar" aria-label="Range of the charts" hidden>{buttons}<span id="range"></span>'
+        "</div>\n<p class='at hint' hidden>Drag over a chart to zoom in. A legend entry hides its line.</p>"
     )
 
 
 def _figure(number: int, chart: Chart, runs: Sequence[Reported], samples: Sequence[Sampled]) -> str:
     identifier = f"chart{number}"
     entries = "".join(
-        f'<li><button type="button" data-series="{which}" aria-pressed="true">'
+        f'<li><span class="entry" data-series="{which}">'
         f'<svg viewBox="0 0 24 12" aria-hidden="true"><path class="series {entry.style}" d="M0 6H24"/></svg>'
-        f'{escape(entry.name)}</button> <output data-series="{which}"></output></li>'
+        f'{escape(entry.name)}</span> <output data-series="{which}"></output></li>'
         for which, entry in enumerate(chart.series)
     ) or "".join(
         f'<li>{escape(band.name)} <output data-series="{which}"></output></li>'
@@ -174,9 +174,10 @@ def _figure(number: int, chart: Chart, runs: Sequence[Reported], samples: Sequen
     )
     return (
         f'<section>\n<h2>{escape(chart.title)}</h2>\n<figure data-chart="{number}">'
-        f'<svg class="plot" role="img" tabindex="0" aria-labelledby="{identifier}-title {identifier}-text">'
+        f'<svg class="plot static" role="img" tabindex="0" aria-labelledby="{identifier}-title {identifier}-text">'
         f'<title id="{identifier}-title">{escape(chart.title)}</title>'
-        f'<desc id="{identifier}-text">{escape(chart.description)} The table below has its values.</desc></svg>\n'
+        f'<desc id="{identifier}-text">{escape(chart.description)} The table below has its values.</desc>'
+        f"{static_chart(chart, runs, samples)}</svg>\n"
         f'<figcaption><output class="moment"></output><ul class="legend">{entries}{marks}</ul></figcaption></figure>\n'
         f"{chart_table(chart, runs, samples)}</section>"
     )

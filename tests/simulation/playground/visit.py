@@ -114,7 +114,6 @@ class _Steps:
 
     async def run(self) -> None:
         await self._tab.open(f"{self._found.origin}index.html")
-        await self._tab.evaluate("document.readyState === 'complete' || new Promise((done) => onload = done)")
         await self._note("opened")
         self._found.nodes = [
             (node["role"]["value"], node.get("name", {}).get("value", ""))
@@ -187,7 +186,6 @@ class _Steps:
         )
         await self._note("broken link")
         await self._tab.open(f"{self._found.origin}index.html?again{link}", width=390, dark=True)
-        await self._tab.evaluate("document.readyState === 'complete' || new Promise((done) => onload = done)")
         await self._note("shared")
 
 

@@ -1,0 +1,127 @@
+"""Charts that are drawn without a script, for readers without one; the script of the report replaces them.
+
+They have any width: what depends on it is given in percent, or is stretched without its lines getting thicker.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from html import escape
+from itertools import pairwise
+from typing import Final
+
+from ocf.simulation.measures import number_text
+from ocf.simulation.report.bands import Band, shortened
+from ocf.simulation.report.charts import Chart, Series
+from ocf.simulation.report.reported import Reported
+from ocf.simulation.report.series import Sampled
+
+__all__ = ["HEIGHT", "static_chart"]
+
+HEIGHT: Final = 190
+"""Height of a chart in pixels."""
+_PARTS: Final = 400
+"""Parts of the time; what happens in one is one vertical line."""
+_TOP: Final = 14
+_BOTTOM: Final = 20
+_LINES: Final = 4
+_STEPS: Final = (1, 2, 5, 10)
+_DAY: Final = 86_400.0
+_LABEL: Final = 14
+
+
+def static_chart(chart: Chart, runs: Sequence[Reported], samples: Sequence[Sampled]) -> str:
+    """Return the content of the SVG of a chart.
+
+    Args:
+        chart: The chart.
+        runs: The runs.
+        samples: Their data.
+    """
+    end = max(each.result.duration for each in runs)
+    parts = (*_time_axis(runs[0], end), *(_bands(chart.bands, end) if chart.bands else _lines(chart, samples, end)))
+    return "".join(parts)
+
+
+def _time_axis(run: Reported, end: float) -> Iterator[str]:
+    form, times = ("%m-%d %H:%M", 3) if end > _DAY else ("%H:%M", 4)
+    for tick in range(times + 1):
+        x, time = 100 * tick / times, run.result.start + timedelta(seconds=end * tick / times)
+        yield f'<line class="grid" x1="{x:g}%" x2="{x:g}%" y1="{_TOP}" y2="{HEIGHT - _BOTTOM}"/>'
+        anchor = "start" if tick == 0 else "end" if tick == times else "middle"
+        yield f'<text x="{x:g}%" y="{HEIGHT - 6}" text-anchor="{anchor}">{time:{form}}</text>'
+
+
+def _lines(chart: Chart, samples: Sequence[Sampled], end: float) -> Iterator[str]:
+    present = [each for each in chart.series if each.key in samples[each.run].low]
+    most = max(
+        (value for each in present for value in _highest(samples[each.run], each) if value is not None), default=0
+    )
+    for mark in chart.marks:
+        if mark.value <= 2 * most or not most:
+            most = max(most, mark.value)
+    step = _nice_step(most or 1, whole=chart.whole)
+    top = max(step, math.ceil(most / step - 1e-9) * step)
+    for line in range(round(top / step) + 1):
+        y = _y(line * step, top)
+        yield f'<line class="grid" x1="0" x2="100%" y1="{y}" y2="{y}"/>'
+    for mark in chart.marks:
+        if mark.value <= top:
+            yield f'<line class="mark" x1="0" x2="100%" y1="{_y(mark.value, top)}" y2="{_y(mark.value, top)}"/>'
+    yield f'<svg width="100%" height="{HEIGHT}" viewBox="0 0 {_PARTS} {HEIGHT}" preserveAspectRatio="none">'
+    for each in present:
+        yield f'<path class="series {each.style}" d="{_path(samples[each.run], each, end, top)}"/>'
+    yield "</svg>"
+    for line in range(round(top / step) + 1):
+        yield f'<text x="0" y="{_y(line * step, top) - 3:g}">{number_text(line * step)}</text>'
+
+
+def _highest(sample: Sampled, series: Series) -> Sequence[float | None]:
+    return sample.high.get(series.key, sample.low[series.key])
+
+
+def _nice_step(most: float, *, whole: bool) -> float:
+    rough = most / _LINES
+    power = 10 ** math.floor(math.log10(rough))
+    step: float = next(each * power for each in _STEPS if each * power >= rough)
+    return max(1, step) if whole else step
+
+
+def _y(value: float, top: float) -> float:
+    return round(HEIGHT - _BOTTOM - value / top * (HEIGHT - _TOP - _BOTTOM), 1)
+
+
+def _path(sample: Sampled, series: Series, end: float, top: float) -> str:
+    """Return a step line: in each part of the time a vertical line from the lowest to the highest value."""
+    low, high = sample.low[series.key], _highest(sample, series)
+    begins = [bisect_left(sample.times, end * part / _PARTS) for part in range(_PARTS + 1)]
+    path: list[str] = []
+    latest: float | None = None
+    for part, (begin, until) in enumerate(pairwise(begins)):
+        known = [_y(value, top) for value in (*low[begin:until], *high[begin:until]) if value is not None]
+        if latest is not None and None in low[begin:until]:
+            path.append(f"H{part}")
+            latest = None
+        if not known or {*known} == {latest}:
+            continue
+        path.append(f"M{part} {known[0]:g}" if latest is None else f"H{part}")
+        if min(known) < max(known):
+            path.append(f"V{min(known):g}V{max(known):g}")
+        last = low[until - 1]
+        latest = None if last is None else _y(last, top)
+        if latest is not None:
+            path.append(f"V{latest:g}")
+    return "".join(path) if latest is None else f"{''.join(path)}H{_PARTS}"
+
+
+def _bands(bands: Sequence[Band], end: float) -> Iterator[str]:
+    height = (HEIGHT - _TOP - _BOTTOM) / len(bands)
+    for number, band in enumerate(bands):
+        y = _TOP + number * height
+        yield f'<text x="0" y="{y + _LABEL - 3:g}">{escape(band.name)}</text>'
+        changes = shortened(band.changes, end, _PARTS)
+        for (begin, state, _), (until, *_) in pairwise((*changes, (end, "", ""))):
+            x, width = f"{100 * begin / end:.4g}%", f"{100 * (until - begin) / end:.4g}%"
+            size = f'width="{width}" height="{max(4.0, height - _LABEL - 4):g}"'
+            yield f'<rect class="band {state}" x="{x}" y="{y + _LABEL:g}" {size}/>'
