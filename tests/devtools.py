@@ -115,16 +115,20 @@ class Tab:
         return found["result"]
 
     async def open(self, address: str, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Open a page in a size, and wait until it is loaded."""
-        metrics: dict[str, Any] = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        await self.send("Emulation.setDeviceMetricsOverride", **metrics)
-        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        await self.send("Emulation.setEmulatedMedia", features=scheme)
+        """Open a page in a size and a scheme of colours, and wait until it is loaded."""
+        await self.resize(width, height, dark=dark)
         await self.send("Page.enable")
         self._loaded = asyncio.get_running_loop().create_future()
         await self.send("Page.navigate", url=address)
         await asyncio.wait_for(self._loaded, _TIMEOUT)
         self._loaded = None
+
+    async def resize(self, width: int, height: int = 900, *, dark: bool = False) -> None:
+        """Change the size of the page in pixels, and its scheme of colours."""
+        metrics: dict[str, Any] = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        await self.send("Emulation.setDeviceMetricsOverride", **metrics)
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        await self.send("Emulation.setEmulatedMedia", features=scheme)
 
     async def evaluate(self, script: str) -> Any:
         """Return the value of an expression in JavaScript, which may be a promise."""

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from ocf.cli.app import app
 from scripts.build_playground import built_folder
 from tests.browser import SUFFICIENT_CONTRAST, contrast, luminance
-from tests.simulation.playground.visit import Visit, visited
+from tests.simulation.playground.visit import GIVEN, Visit, visited
 
 TITLES: Final = ("Load and capacity, load units per second", "Replicas", "Pods", "Utilization of the target")
 
@@ -122,6 +122,10 @@ def test_a_link_has_the_whole_input(visit: Visit) -> None:
     assert before["values"] != shown(visit, "opened")["values"]
     assert (after["values"], after["status"]) == (before["values"], before["status"])
     assert len(before["hash"]) < 1500
+
+
+def test_a_page_that_is_opened_with_a_link_has_its_input(visit: Visit) -> None:
+    assert shown(visit, "given")["values"] == GIVEN
 
 
 def test_a_link_that_cannot_be_read_changes_nothing(visit: Visit) -> None:

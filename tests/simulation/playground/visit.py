@@ -1,9 +1,11 @@
 """A visit of the playground in a browser: all that its tests look at, in one go, since the page is slow to load."""
 
+import base64
 import functools
 import json
 import threading
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +16,7 @@ from tests.devtools import Tab, opened_tab
 
 __all__ = ["Visit", "visited"]
 
+GIVEN: Final = {"hpa": "kind: HorizontalPodAutoscaler\n", "scenario": "duration: 1h\n", "load": "# ü€\n"}
 STATE: Final = """new Promise((done) => {
   const root = document.documentElement, final = () => /^(done|invalid|failed)$/.test(root.dataset.state);
   if (final()) return done(root.dataset.state);
@@ -49,6 +52,20 @@ SAVED: Final = """new Promise((done) => {
   HTMLAnchorElement.prototype.click = () => {};
   document.getElementById("save-csv").click();
 })"""
+
+
+def fragment(texts: Mapping[str, str]) -> str:
+    """Return the part of an address that has the input of the page."""
+    deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    data = deflate.compress(json.dumps(texts).encode()) + deflate.flush()
+    return f"1.{base64.urlsafe_b64encode(data).decode().rstrip('=')}"
+
+
+def until(condition: str) -> str:
+    """Return a promise in JavaScript that waits for a condition."""
+    return (
+        f"new Promise((done) => {{ const look = () => {condition} ? done() : requestAnimationFrame(look); look(); }})"
+    )
 
 
 @dataclass
@@ -113,7 +130,11 @@ class _Steps:
         self._found = found
 
     async def run(self) -> None:
-        await self._tab.open(f"{self._found.origin}index.html")
+        await self._tab.open(f"{self._found.origin}index.html#{fragment(GIVEN)}")
+        # Python is not loaded for it, which takes seconds.
+        await self._tab.evaluate(until("document.getElementById('hpa').value"))
+        self._found.shown["given"] = await self._tab.evaluate(SHOWN)
+        await self._tab.open(f"{self._found.origin}index.html?")
         await self._note("opened")
         self._found.nodes = [
             (node["role"]["value"], node.get("name", {}).get("value", ""))
@@ -180,12 +201,13 @@ class _Steps:
         link = self._found.shown["corrected"]["hash"]
         await self._choose(1)
         await self._tab.evaluate("location.hash = '#1.AAAA'")
-        await self._tab.evaluate(
-            "new Promise((done) => { const look = () => /link/.test(document.getElementById('status').textContent)"
-            " ? done() : requestAnimationFrame(look); look(); })"
-        )
+        await self._tab.evaluate(until("/link/.test(document.getElementById('status').textContent)"))
         await self._note("broken link")
-        await self._tab.open(f"{self._found.origin}index.html?again{link}", width=390, dark=True)
+        await self._choose(1)
+        await self._tab.evaluate(
+            f"location.hash = '{link}'; new Promise((done) => addEventListener('hashchange', done))"
+        )
+        await self._tab.resize(390, dark=True)
         await self._note("shared")
 
 
