@@ -94,11 +94,11 @@ def _write(project: OperatorProject, folder: Path) -> int:
     """Write the project beside its folder first, so that an error leaves nothing half-written."""
     texts = _texts(project)
     _reject_existing(folder, texts)
-    parent = folder.absolute().parent
+    place = folder if folder.exists() else folder.absolute().parent
     try:
-        parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=parent) as scratch:
-            made = Path(scratch, folder.name)
+        place.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".ocf-new-", dir=place) as scratch:
+            made = Path(scratch, "project")
             for path, text in texts.items():
                 (made / path).parent.mkdir(parents=True, exist_ok=True)
                 (made / path).write_text(text, encoding="utf-8")

@@ -20,11 +20,13 @@ __all__ = ["RESERVED", "OperatorProject", "render_operator"]
 _SUFFIX: Final = "-operator"
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 _VERSION: Final = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
-_LONGEST_KIND: Final = 40
-_LONGEST_NAME: Final = 40
+# With longer names the formatter would break lines of the templates.
+_LONGEST_KIND: Final = 30
+_LONGEST_NAME: Final = 30
 
 RESERVED: Final = frozenset(
     {
+        "AGE",
         "API_VERSION",
         "Annotated",
         "Any",
@@ -59,6 +61,7 @@ RESERVED: Final = frozenset(
         "OwnerType",
         "PatchOptions",
         "PatchType",
+        "Participation",
         "Path",
         "PodSpecEditor",
         "PrinterColumn",

@@ -12,7 +12,7 @@ from ocf.concepts import AliveStatus, ApplyOperation
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import daemonset, deployment, statefulset
-from ocf.testing.fake_controllers import fake_workload_controllers
+from ocf.testing.fake_controllers import fake_workload_controllers, roll_out
 
 
 def workload(kind: str, **more: Any) -> Manifest:
@@ -71,3 +71,11 @@ async def test_a_change_is_reported_and_nothing_is_written_without_one(cluster: 
 
     assert (await cluster.get(ObjectKey.of(web)))["status"]["readyReplicas"] == 5
     assert cluster.requests.writes == before
+
+
+async def test_a_workload_without_pods_is_rolled_out_once(cluster: EmbeddedCluster) -> None:
+    """The API server does not store counts of zero."""
+    await cluster.create(workload("Deployment", replicas=0), field_manager="author")
+
+    assert await roll_out(cluster)
+    assert not await roll_out(cluster)

@@ -1,0 +1,171 @@
+"""`ocf new`: projects that pass their own checks, for a set of options that covers every pair of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import combinations, product
+from pathlib import Path
+from typing import Final
+
+import pytest
+from typer.testing import CliRunner
+
+from ocf.cli.app import app
+from ocf.testing.envtest.fixtures import REQUIRE
+
+ROOT: Final = Path(__file__).parents[2]
+OPTIONS: Final = ("--cluster-scoped", "--webhooks", "--kopf", "--no-leader-election", "--autoscaling")
+PROJECTS: Final = {
+    "nothing": (False, False, False, False, False),
+    "everything": (True, True, True, True, True),
+    "town-operator": (True, True, True, False, False),
+    "elastic": (True, False, False, True, True),
+    "a-name-with-thirty-characters1": (False, True, False, True, False),
+    "city": (False, False, True, False, True),
+}
+"""Name to which options are given; every pair of options has all four combinations."""
+TYPES: Final = ROOT / ".mypy_cache" / "projects"
+"""A cache that is kept between runs: the first one takes most of a minute, for the models of the client."""
+FULL: Final = ("everything", "nothing")
+"""Projects whose own tests and types are checked, too."""
+
+
+def new(name: str, *arguments: str, code: int = 0) -> str:
+    """Run `ocf new operator`; return what it prints, errors last."""
+    done = CliRunner().invoke(app, ["new", "operator", name, *arguments])
+    assert done.exit_code == code, done.output
+    return done.stdout + done.stderr
+
+
+def program(*command: str, cwd: Path, **environment: str) -> str:
+    """Run a module of Python, which has to succeed, without real servers; return what it prints."""
+    given = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "RUFF_NO_CACHE": "true"}
+    without_servers = {"XDG_CACHE_HOME": str(cwd), "KUBEBUILDER_ASSETS": "", REQUIRE: ""}
+    done = subprocess.run(  # noqa: S603 (tools of the environment)
+        [sys.executable, "-m", *command],
+        cwd=cwd,
+        env={**given, **without_servers, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def test_the_projects_cover_every_pair_of_options() -> None:
+    for first, second in combinations(range(len(OPTIONS)), 2):
+        seen = {(given[first], given[second]) for given in PROJECTS.values()}
+        assert seen == set(product([True, False], repeat=2)), (OPTIONS[first], OPTIONS[second])
+
+
+@pytest.fixture(scope="module")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Write the projects into one folder."""
+    folder = tmp_path_factory.mktemp("projects")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(folder)
+        patched.setenv("PYTHONPATH", str(ROOT))
+        for name, given in PROJECTS.items():
+            new(name, *(option for option, wanted in zip(OPTIONS, given, strict=True) if wanted))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_every_project_is_formatted_and_has_no_findings(projects: Path) -> None:
+    program("ruff", "check", ".", cwd=projects)
+    program("ruff", "format", "--check", ".", cwd=projects)
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_its_types_are_strict(projects: Path, name: str) -> None:
+    assert "Success" in program("mypy", "--cache-dir", str(TYPES), cwd=projects / name)
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_its_tests_pass(projects: Path, name: str) -> None:
+    passed = program("pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", cwd=projects / name)
+
+    assert " passed, 1 skipped" in passed
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_its_files_are_complete(projects: Path, name: str) -> None:
+    folder = projects / name
+    written = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+    assert {
+        "Containerfile",
+        "deploy/base/definition.yaml",
+        "deploy/chart/Chart.yaml",
+        "deploy/overlays/production/kustomization.yaml",
+        "requirements/operator.lock",
+        "tests/goldens/manifest.yaml",
+    } <= written
+    assert not [path for path in written if "__pycache__" in path or path.endswith(".tmpl")]
+
+
+def test_nothing_but_the_project_is_left(projects: Path) -> None:
+    assert sorted(path.name for path in projects.iterdir()) == sorted(PROJECTS)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_no_file_is_overwritten(folder: Path) -> None:
+    (folder / "shop").mkdir()
+    (folder / "shop" / "README.md").write_text("mine")
+    (folder / "shop" / "pyproject.toml").write_text("mine")
+
+    error = new("shop", code=2)
+
+    assert error.strip() == (
+        "error: shop has these files already, and none is overwritten: README.md, pyproject.toml; use another folder"
+    )
+    assert {path.name for path in (folder / "shop").iterdir()} == {"README.md", "pyproject.toml"}
+
+
+def test_a_folder_with_other_files_is_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    (folder / ".git").mkdir()
+
+    assert "next:" in new("shop", "--directory=.")
+
+    assert (folder / "shop" / "operator.py").exists()
+    assert (folder / ".git").is_dir()
+    assert not list(folder.glob(".ocf-new-*"))
+
+
+def test_an_error_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program that generates the manifests fails, here because it finds another package first."""
+    (folder / "other" / "ocf").mkdir(parents=True)
+    (folder / "other" / "ocf" / "__init__.py").write_text("raise SystemExit('broken')")
+    monkeypatch.setenv("PYTHONPATH", str(folder / "other"))
+
+    error = new("shop", code=2)
+
+    assert error.strip() == "error: the project cannot be generated: broken"
+    assert [path.name for path in folder.iterdir()] == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        pytest.param(["Shop"], 'name: "Shop": a lowercase RFC 1123 label', id="name"),
+        pytest.param(["yaml"], "which hides another package", id="installed package"),
+        pytest.param(["shop", "--kind=shop"], "--kind: must be CamelCase", id="kind"),
+    ],
+)
+def test_an_invalid_name_is_one_line(folder: Path, arguments: list[str], problem: str) -> None:
+    error = new(*arguments, code=2)
+
+    assert problem in error
+    assert error.count("\n") == 1
+    assert list(folder.iterdir()) == []

@@ -1,0 +1,43 @@
+"""Lock files from installed packages."""
+
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from ocf.scaffold import closure, lock_file
+from ocf.scaffold.locked_versions import TESTED
+
+LOCK = Path(__file__).parents[2] / "requirements" / "check.lock"
+
+
+def test_everything_that_is_needed_is_locked() -> None:
+    locked = closure(["ocf"])
+
+    assert {"ocf", "kubernetes", "pydantic", "pydantic-core", "typing-extensions", "aiohttp", "yarl"} <= locked.keys()
+    assert locked["pydantic"] == version("pydantic")
+    assert "pytest" not in locked
+
+
+def test_extras_are_followed() -> None:
+    assert {"pytest", "pytest-asyncio", "cryptography"} <= closure(["ocf[testing]"]).keys()
+    assert "kopf" in closure(["ocf[kopf]"])
+    assert "kopf" not in closure(["ocf[testing]"])
+
+
+def test_a_tool_that_is_not_installed_has_the_tested_version() -> None:
+    assert closure(["Not_A.Package"], {"not-a-package": "1.0"}) == {"not-a-package": "1.0"}
+    assert closure(["not-a-package"], {}) == {}
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_the_tested_version_is_the_one_that_is_locked_here(name: str) -> None:
+    found = re.search(rf"^{name}==(\S+)", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert found is not None
+    assert TESTED[name] == found[1]
+
+
+def test_a_lock_file_is_a_requirements_file() -> None:
+    assert lock_file({"a": "1", "b": "2"}, ["note"]) == "# note\na==1\nb==2\n"
