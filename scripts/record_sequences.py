@@ -30,6 +30,7 @@ SETS: Final = {
     "cel": "cel_cases",
     "conversions": "conversion_cases",
     "mutations": "admission_cases.mutations",
+    "pod_statuses": "pod_status_cases",
     "policies": "admission_cases.policies",
     "statuses": "status_cases",
     "versions": "version_cases",

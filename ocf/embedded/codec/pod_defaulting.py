@@ -35,7 +35,18 @@ def set_pod_defaults(pod: Manifest) -> Manifest:
     if spec.get(_GRACE, 0) < 0:
         spec[_GRACE] = 1
     set_pod_spec_defaults(spec)
+    if "status" in pod:
+        _pair_addresses(pod["status"])
     return pod
+
+
+def _pair_addresses(status: _Json) -> None:
+    """Make `podIP` and the first one of `podIPs` the same address, as the conversion does; of two, `podIP` counts."""
+    one, several = status.get("podIP", ""), status.get("podIPs") or []
+    if one and (not several or several[0].get("ip", "") != one):
+        status["podIPs"] = [{"ip": one}]
+    elif several:
+        status["podIP"] = several[0].get("ip", "")
 
 
 def _pod_resources(spec: _Json) -> None:

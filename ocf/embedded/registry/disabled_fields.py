@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ocf.objects import Manifest
 
-__all__ = ["LEASE", "drop_disabled_fields", "drop_election_fields"]
+__all__ = ["LEASE", "drop_disabled_fields", "drop_disabled_status", "drop_election_fields"]
 
 LEASE: Final = ("coordination.k8s.io", "Lease")
 _TEMPLATE: Final = ("spec", "template", "spec")
@@ -50,6 +50,18 @@ def drop_disabled_fields(manifest: Manifest, kind: tuple[str, str]) -> None:
         for source in volume.get("projected", {}).get("sources") or ():
             for name in _PROJECTIONS:
                 source.pop(name, None)
+
+
+def drop_disabled_status(status: dict[str, Any]) -> None:
+    """Drop the digests of image volumes from the status of a pod.
+
+    Args:
+        status: The status; it is changed.
+    """
+    for name in _CONTAINERS:
+        for container in status.get(f"{name.removesuffix('s')}Statuses") or ():
+            for mount in container.get("volumeMounts") or ():
+                mount.pop("volumeStatus", None)
 
 
 def drop_election_fields(lease: Manifest, live: Manifest) -> None:

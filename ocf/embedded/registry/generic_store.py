@@ -23,6 +23,7 @@ from ocf.embedded.registry.strategy import (
     default_propagation,
     prepare_create,
     prepare_update,
+    update_warnings,
 )
 from ocf.embedded.registry.validation import create_problems, update_problems
 from ocf.errors import FieldProblem, api_error
@@ -180,6 +181,8 @@ def update(
     problems = update_problems(new, live, resource, options.subresource)
     if problems:
         raise invalid(resource.group_kind, place[1], problems)
+    for warning in update_warnings(new, resource, options.subresource):
+        options.warn(warning)
     if needs_admission:
         yield Review(Phase.VALIDATING, WriteOperation.UPDATE, resource, *place, new, live, options)
     changed = new

@@ -3,7 +3,7 @@
 The functions follow the registry strategies of a real API server.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from ocf.embedded.api.users import ADMINISTRATOR
@@ -12,9 +12,19 @@ from ocf.embedded.registry.claim_sources import set_sources
 from ocf.embedded.registry.disabled_fields import LEASE, drop_election_fields
 from ocf.embedded.registry.job_selector import generate_selector
 from ocf.embedded.registry.pod_resizes import qos_class
+from ocf.embedded.registry.pod_statuses import address_warnings, prepare_status
 from ocf.objects import Manifest
 
-__all__ = ["CERTIFICATE_REQUEST", "CLAIM", "DEFINITION", "FIXED_PARTS", "PREPARE_CREATE", "PREPARE_UPDATE"]
+__all__ = [
+    "CERTIFICATE_REQUEST",
+    "CLAIM",
+    "DEFINITION",
+    "FIXED_PARTS",
+    "PREPARE_CREATE",
+    "PREPARE_STATUS",
+    "PREPARE_UPDATE",
+    "STATUS_WARNINGS",
+]
 
 CLAIM: Final = ("", "PersistentVolumeClaim")
 DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
@@ -63,6 +73,14 @@ PREPARE_UPDATE: Final[Mapping[tuple[str, str], Callable[[Manifest, Manifest], No
     DEFINITION: lambda definition, _: remember_stored(definition),
 }
 """What an update adds to an object of a kind, from the new and the live object."""
+
+
+PREPARE_STATUS: Final[Mapping[tuple[str, str], Callable[[Manifest, Manifest], None]]] = {("", "Pod"): prepare_status}
+"""What an update of the status adds to an object of a kind, from the new and the live object."""
+
+
+STATUS_WARNINGS: Final[Mapping[tuple[str, str], Callable[[Manifest], Iterator[str]]]] = {("", "Pod"): address_warnings}
+"""Warnings of a valid update of the status."""
 
 
 FIXED_PARTS: Final[Mapping[tuple[str, str], Callable[[Manifest], dict[str, Any]]]] = {

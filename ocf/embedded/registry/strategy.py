@@ -4,13 +4,20 @@ The tables follow the registry strategies of a real API server. The rules for al
 `generic_store`; the tables list the exceptions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ocf.cluster.protocol import Propagation, Subresource
 from ocf.embedded.managedfields.fieldset import FieldSet
 from ocf.embedded.registry.disabled_fields import drop_disabled_fields
-from ocf.embedded.registry.kind_hooks import CERTIFICATE_REQUEST, FIXED_PARTS, PREPARE_CREATE, PREPARE_UPDATE
+from ocf.embedded.registry.kind_hooks import (
+    CERTIFICATE_REQUEST,
+    FIXED_PARTS,
+    PREPARE_CREATE,
+    PREPARE_STATUS,
+    PREPARE_UPDATE,
+    STATUS_WARNINGS,
+)
 from ocf.embedded.registry.object_parts import part_of
 from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
@@ -23,6 +30,7 @@ __all__ = [
     "ignored_fields",
     "prepare_create",
     "prepare_update",
+    "update_warnings",
 ]
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
@@ -243,7 +251,21 @@ def _status_update(new: Manifest, live: Manifest, resource: ApiResource) -> Mani
             _copy(kept["metadata"], live["spec"]["template"].get("metadata") or {}, "labels")
     if "status" in new:
         kept["status"] = new["status"]
+    if prepare := PREPARE_STATUS.get(_key(resource)):
+        prepare(kept, live)
     return kept
+
+
+def update_warnings(new: Manifest, resource: ApiResource, subresource: Subresource | None) -> Iterator[str]:
+    """Yield the warnings of a valid update.
+
+    Args:
+        new: The object to store.
+        resource: Its kind.
+        subresource: Subresource of the request; None for the object itself.
+    """
+    if subresource is Subresource.STATUS and (warnings := STATUS_WARNINGS.get(_key(resource))):
+        yield from warnings(new)
 
 
 def _copy(into: Manifest, source: Manifest, name: str) -> None:

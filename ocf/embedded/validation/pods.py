@@ -18,6 +18,7 @@ from ocf.embedded.validation.fields import in_range
 from ocf.embedded.validation.go_structs import go_diff, go_struct
 from ocf.embedded.validation.metadata import metadata_errors, metadata_update_errors
 from ocf.embedded.validation.pod_spec import pod_spec_errors, pod_template_errors
+from ocf.embedded.validation.pod_status import pod_status_errors
 from ocf.embedded.validation.scheduling import toleration_errors
 from ocf.embedded.validation.validation import Validation
 from ocf.objects import Manifest
@@ -198,6 +199,7 @@ def _only_adds(new: _Json, old: _Json) -> bool:
 def _status_errors(new: Manifest, live: Manifest) -> Iterator[FieldError]:
     yield from metadata_update_errors(new["metadata"], live["metadata"])
     yield from annotation_update_errors(new, live, "metadata.annotations")
+    yield from pod_status_errors(new, live)
 
 
 def _ephemeral_errors(new: Manifest, live: Manifest) -> Iterator[FieldError]:
