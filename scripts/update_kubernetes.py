@@ -9,9 +9,11 @@ The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in
 * `openapi`: discovery and OpenAPI of the embedded server, `ocf/embedded/http/{served.json.gz,openapi.json.xz}`
 * `protobuf`: its table of protobuf fields, `ocf/embedded/http/protobuf.json.gz`
 * `structs`: the Go structs that messages show, `ocf/embedded/validation/structs.json.gz`
+* `characters`: the classes of characters of Go's regular expressions, `ocf/embedded/cel/unicode_classes.json.gz`
 * `http`: responses over HTTP, `tests/embedded/http/recorded`
 * `corpus`: validation of HPAs, `tests/autoscaling/{validation,api}/data`
-* `sequences`: admission policies, match conditions, and versions of custom kinds, `tests/embedded/sequences/recorded`
+* `sequences`: admission policies, expressions, statuses, and versions of custom kinds,
+  `tests/embedded/sequences/recorded`
 * `validation`: verdicts on valid and invalid objects of built-in kinds, `tests/embedded/validation/recorded`
 * `decisions`: decisions of the HPA controller's own package, by minor release,
   `tests/autoscaling/algorithm/data/decisions.jsonl.xz`
@@ -39,6 +41,7 @@ from ocf.schema.kubernetes import KUBERNETES_VERSION
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.envtest.binaries import Program, find_programs
 from ocf.testing.envtest.startup import free_port
+from scripts.record_sequences import SETS
 
 ROOT: Final = Path(__file__).parents[1]
 TOKEN: Final = "record"  # noqa: S105 (of a throw-away server on loopback)
@@ -153,6 +156,11 @@ def structs(_: Servers) -> None:
     script("generate_structs", kubernetes, sources()["k8s.io/api"])
 
 
+def characters(_: Servers) -> None:
+    """Generate the table of the classes of characters of regular expressions."""
+    script("generate_unicode_classes")
+
+
 def http(servers: Servers) -> None:
     """Record responses over HTTP."""
     script("record_http", servers.url, TOKEN)
@@ -168,7 +176,7 @@ def corpus(servers: Servers) -> None:
 
 def sequences(_: Servers) -> None:
     """Record sequences of requests, each set on a server of its own."""
-    for name in ("policies", "versions", "conversions"):
+    for name in SETS:
         script("record_sequences", name)
 
 
@@ -205,6 +213,7 @@ STEPS: Final[dict[str, Callable[[Servers], None]]] = {
         openapi,
         protobuf,
         structs,
+        characters,
         http,
         sequences,
         corpus,

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias
-from unicodedata import category
 
+from ocf.embedded.cel.unicode_classes import UnicodeClass
 from ocf.embedded.cel.unsupported import unsupported_feature
 
 __all__ = [
@@ -37,7 +37,7 @@ class Characters:
     """An instruction that consumes one character of a set.
 
     Args:
-        items: Ranges of characters, each with its first and its last character; Unicode categories; other sets.
+        items: Ranges of characters, each with its first and its last character; Unicode classes; other sets.
         negated: Whether the set contains all other characters instead.
         fold: Whether the set also contains the other cases of its letters.
     """
@@ -52,14 +52,12 @@ class Characters:
         return any(_belongs(case, item) for case in cases for item in self.items) is not self.negated
 
 
-Item: TypeAlias = tuple[str, str] | str | Characters
+Item: TypeAlias = tuple[str, str] | UnicodeClass | Characters
 
 
 def _belongs(char: str, item: Item) -> bool:
-    if isinstance(item, Characters):
+    if isinstance(item, Characters | UnicodeClass):
         return item.has(char)
-    if isinstance(item, str):
-        return category(char).startswith(item)
     first, last = item
     return first <= char <= last
 

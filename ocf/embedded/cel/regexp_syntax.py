@@ -20,7 +20,7 @@ from ocf.embedded.cel.regexp_program import (
     repeated,
     sequence,
 )
-from ocf.embedded.cel.unsupported import unsupported_feature
+from ocf.embedded.cel.unicode_classes import unicode_class
 
 __all__ = ["RegexpSyntaxError", "parse_regexp"]
 
@@ -51,7 +51,7 @@ def parse_regexp(text: str) -> tuple[Instruction, ...]:
 
     Raises:
         RegexpSyntaxError: If the syntax is invalid.
-        BadRequestError: If it uses a Unicode script (`\p{Greek}`), or needs more than 10 000 instructions.
+        BadRequestError: If it needs more than 10 000 instructions.
 
     Example:
         >>> parse_regexp("a*")
@@ -120,12 +120,6 @@ _POSIX: Final = {
     "word": _WORD,
     "xdigit": (*_DIGITS, ("A", "F"), ("a", "f")),
 }
-_CATEGORIES: Final = frozenset(
-    {
-        *("C", "Cc", "Cf", "Cn", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl"),
-        *("No", "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs"),
-    }
-)
 
 
 @dataclass(slots=True)
@@ -305,11 +299,10 @@ class _Parser:
         bare = name.removeprefix("^")
         if bare == "Any":
             return Characters((), negated is (bare != name))
-        if bare not in _CATEGORIES:
-            if len(bare) > 1:
-                raise unsupported_feature(f"\\p{{{bare}}} of regular expressions")
+        known = unicode_class(bare)
+        if known is None:
             self._fail("invalid character class range", start)
-        return self._characters(bare, negated=negated is (bare == name))
+        return self._characters(known, negated=negated is (bare == name))
 
     def _class(self) -> Characters:
         """Parse a class in brackets."""
