@@ -40,6 +40,8 @@ class Why(StrEnum):
     """Skipped: this version of the object is known to be in sync with an unchanged desired state."""
     BACKING_OFF = "backing off"
     """Skipped: another controller reverted our last writes, so the next write waits."""
+    RECREATING = "recreating"
+    """Skipped: the object is being deleted, to be created again."""
     FAILED = "failed"
     """The attempt failed."""
 

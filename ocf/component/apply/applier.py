@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.cluster import LastWrite
 from ocf.component.apply.desired_object import DesiredObject
 from ocf.component.apply.drift import find_drift
+from ocf.component.apply.immutable import delete_for_recreation, immutable_fields, immutable_problem
 from ocf.component.apply.second_manager import SecondManager
 from ocf.component.apply.takeover import take_over
 from ocf.component.apply.write_backoff import is_fighting, is_older, next_write, record_revert, written
 from ocf.component.model.resource_options import Conflicts
 from ocf.component.status.results import Drift
 from ocf.concepts import ApplyOperation, Why
-from ocf.errors import ConflictError, MutationError, NotFoundError, OcfError, ReconcileError
+from ocf.errors import ConfigError, ConflictError, InvalidError, MutationError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, split_api_version
 from ocf.objects.managed_fields import ManagedFields
 from ocf.objects.owned_paths import path_label
@@ -47,6 +48,7 @@ class ApplyResult:
         revert_message: Message about the field manager that reverts the component's writes; empty if there is
             none.
         retry_after: Time until a write that is held back is sent; None otherwise.
+        waiting: Message about an object that is being deleted, to be created again; empty otherwise.
     """
 
     live: Manifest
@@ -56,6 +58,7 @@ class ApplyResult:
     reasons: tuple[Drift, ...] = ()
     revert_message: str = ""
     retry_after: timedelta | None = None
+    waiting: str = ""
 
 
 class Applier:
@@ -111,6 +114,8 @@ class Applier:
         Raises:
             ReconcileError: Names the resource and the failed step.
         """
+        if live is not None and self._options.recreate_on_immutable_change and "deletionTimestamp" in live["metadata"]:
+            return ApplyResult(live, ApplyOperation.NONE, Why.RECREATING, waiting=self._waiting)
         desired = await self._rendered(suspended=suspended)
         running = await self._rendered(suspended=False) if suspended else desired
         paths: tuple[str, ...] = ()
@@ -122,7 +127,9 @@ class Applier:
                 live, paths = await self._handover.hand_over(live, desired, self.get)
             applied = await self._apply_if_drifted(desired, live)
         except OcfError as error:
-            raise self._failed("apply", error) from error
+            fields = immutable_fields(error) if live is not None else ()
+            problem = ConfigError(immutable_problem(fields)) if fields else error
+            raise self._failed("apply", problem) from error
         before = [Drift("metadata.managedFields", Why.TAKEN_OVER)] if taken else []
         before += [Drift(path, Why.HANDED_OVER) for path in paths]
         if not before or live is None:
@@ -134,6 +141,10 @@ class Applier:
             writes=applied.writes + taken + bool(paths),
             reasons=(*before, *applied.reasons),
         )
+
+    @property
+    def _waiting(self) -> str:
+        return f"waiting for {self._entry.identity} to be deleted, because a changed field is immutable"
 
     def _failed(self, what: str, error: OcfError) -> ReconcileError:
         """Return an error that names the resource and the failed step once."""
@@ -160,7 +171,13 @@ class Applier:
             rest = next_write(last) - self._context.elapsed
             if rest > timedelta(0):
                 return ApplyResult(live, ApplyOperation.NONE, Why.BACKING_OFF, 0, reasons, revert, rest)
-        answer = await self._send(desired)
+        try:
+            answer = await self._send(desired)
+        except InvalidError as error:
+            if live is None or not (self._options.recreate_on_immutable_change and immutable_fields(error)):
+                raise
+            await delete_for_recreation(self._component, self._context, live, desired)
+            return ApplyResult(live, ApplyOperation.NONE, why, 1, reasons, waiting=self._waiting)
         version = str(answer["metadata"].get("resourceVersion", ""))
         self._remember(desired, answer, written(last, digest, self._context.elapsed, version))
         return ApplyResult(answer, _operation(live, answer), why, 1, reasons, revert)

@@ -68,6 +68,8 @@ class ResourceOptions(TypedDict, total=False):
         unowned: The object gets no owner reference, so it is not deleted with its owner.
         block_on_foreign_controller: An object of another controller is not changed; it blocks this resource and all
             later ones.
+        recreate_on_immutable_change: An object is deleted, with its dependents and its data, and created again if the
+            API server rejects a change because a field of an existing object cannot be changed.
         independent: The resource is reconciled concurrently with the others, even if an earlier one is blocked or
             fails; none waits for the other.
         suppress_grace_warning: No log line if the grace handler reports Healthy while the resource is not ready.
@@ -84,6 +86,7 @@ class ResourceOptions(TypedDict, total=False):
     orphan_when: bool
     unowned: bool
     block_on_foreign_controller: bool
+    recreate_on_immutable_change: bool
     independent: bool
     suppress_grace_warning: bool
 
@@ -102,6 +105,7 @@ class EffectiveOptions:
         ignore_if_absent: Whether a missing read-only object is skipped.
         unowned: Whether the object gets no owner reference.
         block_on_foreign_controller: Whether an object of another controller blocks.
+        recreate_on_immutable_change: Whether it is deleted and created again if a changed field is immutable.
         independent: Whether it is reconciled concurrently with the other resources.
         suppress_grace_warning: Whether a grace status that contradicts the status is not logged.
         gate_closed: Whether its gate is off, and nothing else deletes its object.
@@ -116,6 +120,7 @@ class EffectiveOptions:
     ignore_if_absent: bool = False
     unowned: bool = False
     block_on_foreign_controller: bool = False
+    recreate_on_immutable_change: bool = False
     independent: bool = False
     suppress_grace_warning: bool = False
     gate_closed: bool = False
@@ -151,6 +156,7 @@ class EffectiveOptions:
             ignore_if_absent=given.get("ignore_if_absent", False),
             unowned=given.get("unowned", False),
             block_on_foreign_controller=given.get("block_on_foreign_controller", False),
+            recreate_on_immutable_change=given.get("recreate_on_immutable_change", False),
             independent=given.get("independent", False),
             suppress_grace_warning=given.get("suppress_grace_warning", False),
             gate_closed=gate_closed and not given.get("delete_when"),
@@ -246,6 +252,7 @@ _ONE_WAY: Final = (
     "ignore_if_absent",
     "unowned",
     "block_on_foreign_controller",
+    "recreate_on_immutable_change",
     "independent",
     "suppress_grace_warning",
 )
@@ -254,6 +261,7 @@ _EXCLUSIONS: Final = (
     ("read_only", "delete_when", "ReadOnly is mutually exclusive with Delete and DeleteWhen"),
     ("read_only", "gated_by", "ReadOnly is mutually exclusive with GatedBy"),
     ("read_only", "block_on_foreign_controller", "BlockOnForeignController is mutually exclusive with ReadOnly"),
+    ("read_only", "recreate_on_immutable_change", "recreate_on_immutable_change is mutually exclusive with ReadOnly"),
     ("orphan_when", "delete_when", "OrphanWhen is mutually exclusive with Delete"),
     ("orphan_when", "gated_by", "OrphanWhen is mutually exclusive with GatedBy"),
     ("orphan_when", "read_only", "OrphanWhen is mutually exclusive with ReadOnly"),

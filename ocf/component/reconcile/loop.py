@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ocf.component.model.resource_options import Lifecycle, Participation
-from ocf.component.reconcile.run import ReconcileRun, raise_all
+from ocf.component.reconcile.run import RECREATED, ReconcileRun, raise_all
 from ocf.component.status.conditions import ResourceObservation
 from ocf.component.status.results import Action, ResourceOutcome
 from ocf.concepts import ApplyOperation, GraceStatus, GuardStatus, StatusReport, Why
@@ -129,6 +129,8 @@ async def _managed(entry: Registration, run: ReconcileRun) -> tuple[ResourceOutc
             if controller:
                 return _blocked(entry, f"controlled by {controller}"), None
         applied = await managed.apply(live)
+        if applied.waiting:
+            return _recreating(entry, applied, run), None
         if applied.writes:
             run.reporter.applied(entry, applied)
         report = await _reported(entry, applied, run)
@@ -139,6 +141,14 @@ async def _managed(entry: Registration, run: ReconcileRun) -> tuple[ResourceOutc
     if entry.cells_filled:
         await run.extract(entry, applied.live)
     return outcome, applied.live
+
+
+def _recreating(entry: Registration, applied: ApplyResult, run: ReconcileRun) -> ResourceOutcome:
+    """Return the outcome of a resource whose object is deleted, to be created again once it does not exist."""
+    run.reporter.attempted(entry, applied.operation, applied.why)
+    if applied.writes:
+        run.reporter.deleted(entry.key, RECREATED)
+    return replace(_blocked(entry, applied.waiting), writes=applied.writes, reasons=applied.reasons)
 
 
 async def _reported(entry: Registration, applied: ApplyResult, run: ReconcileRun) -> StatusReport[Any] | None:

@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
     from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["ReconcileRun", "Reporter", "failing", "raise_all"]
+__all__ = ["RECREATED", "ReconcileRun", "Reporter", "failing", "raise_all"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+RECREATED: Final = "to be created again, because a changed field is immutable"
+"""Why an object was deleted, as it follows "deleted" in its event."""
 
 _log: Final = logging.getLogger("ocf.component")
 _ACTIONS: Final = {

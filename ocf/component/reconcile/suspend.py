@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ocf.component.apply.deleter import OwnedObjectDeleter
 from ocf.component.model.resource_options import Lifecycle
-from ocf.component.reconcile.run import ReconcileRun, raise_all
+from ocf.component.reconcile.run import RECREATED, ReconcileRun, raise_all
 from ocf.component.status.results import Action, ResourceOutcome
 from ocf.concepts import Data, StatusReport, SuspensionStatus, Why
 from ocf.errors import NotReadyError, ReconcileError
@@ -77,6 +77,11 @@ async def _suspend_one(entry: Registration, suspendable: Suspendable, run: Recon
         applied = await _applied(managed, live)
         if applied is None:
             return _absent(entry, f"Resource {entry.identity} does not exist.")
+        if applied.waiting:
+            if applied.writes:
+                run.reporter.deleted(entry.key, RECREATED)
+            report = StatusReport(SuspensionStatus.SUSPENDING, applied.waiting)
+            return run.finished(entry, applied, report)
         if applied.writes:
             run.reporter.applied(entry, applied)
         step = "determine suspension status of"

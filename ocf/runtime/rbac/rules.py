@@ -183,7 +183,7 @@ def _verbs(
         or by_list
         or (
             Lifecycle.MANAGED in entry.options.possible_lifecycles
-            and (component.gate is not None or deleted_on_suspend)
+            and (component.gate is not None or deleted_on_suspend or entry.options.recreate_on_immutable_change)
         )
     ):
         yield "delete"

@@ -1,0 +1,221 @@
+"""Changes of fields that cannot be changed: an error that says what to do, or a new object if the author says so."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from ocf import component
+from ocf.cluster import DeleteOptions, Propagation
+from ocf.component import diff
+from ocf.component.apply.immutable import immutable_fields
+from ocf.errors import ApiError, BuildError, InvalidError, NotFoundError, ReconcileError, StatusCause
+from ocf.objects import ObjectKey
+from ocf.primitives import job, pod, replicaset, statefulset
+from ocf.runtime.rbac import policy_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ocf.concepts import Resource, ResourceBuilder
+    from ocf.objects import Manifest
+    from tests.component.conftest import Env
+
+REMEDY = (
+    "cannot be changed in the existing object: keep the value, give the resource another name, or register it with "
+    "recreate_on_immutable_change, which deletes the object with its dependents and its data, and creates it again"
+)
+
+
+def base(api_version: str, kind: str, spec: Any) -> Manifest:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "web", "namespace": "shop"}, "spec": spec}
+
+
+def template(image: str, app: str = "web", policy: str = "Always") -> Any:
+    spec = {
+        "restartPolicy": policy,
+        "containers": [{"name": "web", "image": image, "env": [{"name": "A", "value": image}]}],
+    }
+    return {"metadata": {"labels": {"app": app}}, "spec": spec}
+
+
+def a_job(version: str) -> ResourceBuilder:
+    return job.Builder(base("batch/v1", "Job", {"template": template(version, policy="Never")}))
+
+
+def a_pod(version: str) -> ResourceBuilder:
+    return pod.Builder(base("v1", "Pod", template(version)["spec"]))
+
+
+def a_replica_set(version: str) -> ResourceBuilder:
+    labels = {"matchLabels": {"app": version}}
+    return replicaset.Builder(base("apps/v1", "ReplicaSet", {"selector": labels, "template": template("a", version)}))
+
+
+def a_stateful_set(version: str) -> ResourceBuilder:
+    spec = {"serviceName": version, "selector": {"matchLabels": {"app": "web"}}, "template": template("a")}
+    return statefulset.Builder(base("apps/v1", "StatefulSet", spec))
+
+
+KINDS = [
+    pytest.param(a_job, "spec.template", id="template of a Job"),
+    pytest.param(a_pod, "spec", id="spec of a Pod"),
+    pytest.param(a_replica_set, "spec.selector", id="selector of a ReplicaSet"),
+    pytest.param(a_stateful_set, "spec", id="spec of a StatefulSet"),
+]
+
+
+def of(resource: Resource | ResourceBuilder, *, suspended: bool = False, **options: Any) -> component.Component:
+    """Return a component of one resource."""
+    builder = component.Builder("web", condition_type="WebReady").with_resource(resource, **options)
+    return builder.suspend(suspended).build()
+
+
+def recreated(resource: Resource | ResourceBuilder, **options: Any) -> component.Component:
+    return of(resource, recreate_on_immutable_change=True, **options)
+
+
+JOB: Final = ObjectKey("batch/v1", "Job", "web", "shop")
+
+
+async def emptied(env: Env, key: ObjectKey = JOB) -> None:
+    """Delete the object that a test before may have left."""
+    with suppress(NotFoundError):
+        await env.change(key, metadata={"finalizers": None})
+        await env.cluster.delete(key, DeleteOptions(propagation=Propagation.BACKGROUND))
+
+
+@pytest.mark.parametrize(("make", "field"), KINDS)
+async def test_a_change_is_an_error_that_says_what_to_do(
+    env: Env, make: Callable[[str], ResourceBuilder], field: str
+) -> None:
+    resource = make("a").build()
+    await emptied(env, resource.key)
+    await env.reconcile(of(resource))
+    before = await env.cluster.get(resource.key)
+    with pytest.raises(ReconcileError) as caught:
+        await env.reconcile(of(make("b")))
+    assert caught.value.problem == f"failed to apply resource {resource.identity}: {field} {REMEDY}"
+    assert await env.cluster.get(resource.key) == before
+
+
+@pytest.mark.parametrize(("make", "field"), KINDS)
+async def test_an_author_can_have_the_object_created_again(
+    env: Env, make: Callable[[str], ResourceBuilder], field: str
+) -> None:
+    del field
+    resource = make("a").build()
+    await emptied(env, resource.key)
+    await env.reconcile(recreated(resource))
+    uid = (await env.cluster.get(resource.key))["metadata"]["uid"]
+
+    deleted = await env.reconcile(recreated(make("b")))
+    waiting = f"waiting for {resource.identity} to be deleted, because a changed field is immutable"
+    assert (deleted.writes, deleted.condition.reason) == (1, "Blocked")
+    assert waiting in deleted.condition.message
+    assert [(await env.reconcile(recreated(make("b")))).writes for _ in range(3)] == [1, 0, 0]
+    assert (await env.cluster.get(resource.key))["metadata"]["uid"] != uid
+
+
+async def test_an_object_that_a_finalizer_holds_is_waited_for_without_a_write(env: Env) -> None:
+    await emptied(env)
+    await env.reconcile(recreated(a_job("a")))
+    await env.change(JOB, metadata={"finalizers": ["example.com/hold"]})
+
+    assert (await env.reconcile(recreated(a_job("b")))).writes == 1
+    held = await env.reconcile(recreated(a_job("b")))
+    assert (held.writes, held.condition.reason) == (0, "Blocked")
+    assert held.requeue_after is not None
+
+    await env.change(JOB, metadata={"finalizers": None})
+    assert (await env.reconcile(recreated(a_job("b")))).writes == 1
+    assert (await env.cluster.get(JOB))["spec"]["template"]["spec"]["containers"][0]["image"] == "b"
+
+
+async def test_nothing_is_deleted_that_the_server_would_not_create_again(env: Env) -> None:
+    """The live object has values that a new one would lack: here, a number of completions, which is required."""
+    await emptied(env)
+    await env.reconcile(recreated(a_job("a")))
+    wrong = {"template": template("b", policy="Never"), "completionMode": "Indexed", "parallelism": 2}
+    with pytest.raises(ReconcileError, match="completions"):
+        await env.reconcile(recreated(job.Builder(base("batch/v1", "Job", wrong))))
+    assert await env.exists(JOB)
+
+
+async def test_nothing_is_deleted_that_is_not_ours(env: Env) -> None:
+    await emptied(env)
+    await env.create(JOB, spec={"template": template("a", policy="Never")})
+    with pytest.raises(ReconcileError, match="is not deleted to be created again: not ours"):
+        await env.reconcile(recreated(a_job("b")))
+    assert await env.exists(JOB)
+
+
+async def test_a_suspension_deletes_a_changed_job_and_does_not_create_it_again(env: Env) -> None:
+    await emptied(env)
+    await env.reconcile(recreated(a_job("a")))
+    suspended = recreated(a_job("b"), suspended=True)
+    assert [str((await env.reconcile(suspended)).condition.reason) for _ in range(2)] == ["Suspending", "Suspended"]
+    assert not await env.exists(JOB)
+
+
+async def test_the_diff_shows_the_delete(env: Env) -> None:
+    await emptied(env)
+    await env.reconcile(of(a_job("a")))
+    (found,) = await diff([recreated(a_job("b"))], await env.owner_manifest(), env.cluster, clock=env.clock)
+    assert [(each.verb, each.resource) for each in found.objects] == [("delete", "batch/v1/Job/shop/web")]
+    assert found.result is not None
+    assert found.result.condition.reason == "Blocked"
+
+
+def test_it_needs_the_right_to_delete() -> None:
+    def verbs(built: component.Component) -> set[str]:
+        return {
+            rule.verb
+            for rule in policy_rules([built], owner=ObjectKey("v1", "ConfigMap", "owner", "shop"))
+            if rule.resource == "replicasets"
+        }
+
+    assert verbs(recreated(a_replica_set("a"))) == verbs(of(a_replica_set("a"))) | {"delete"}
+
+
+def test_a_read_only_object_is_never_deleted() -> None:
+    with pytest.raises(BuildError, match="recreate_on_immutable_change is mutually exclusive with ReadOnly"):
+        recreated(a_job("a"), read_only=True)
+
+
+IMMUTABLE = StatusCause("FieldValueInvalid", 'Invalid value: "b": field is immutable', "spec.selector")
+OTHER = StatusCause("FieldValueInvalid", "Invalid value: -1: must be greater than or equal to 0", "spec.replicas")
+
+
+@pytest.mark.parametrize(
+    ("error", "fields"),
+    [
+        pytest.param(InvalidError("invalid", causes=[IMMUTABLE]), ("spec.selector",), id="immutable"),
+        pytest.param(InvalidError("invalid", causes=[IMMUTABLE, IMMUTABLE]), ("spec.selector",), id="twice"),
+        pytest.param(InvalidError("invalid", causes=[IMMUTABLE, OTHER]), (), id="and another problem"),
+        pytest.param(InvalidError("invalid", causes=[OTHER]), (), id="another problem"),
+        pytest.param(InvalidError("invalid"), (), id="no causes"),
+        pytest.param(ApiError("conflict", causes=[IMMUTABLE]), (), id="another error"),
+    ],
+)
+def test_only_a_change_of_immutable_fields_and_nothing_else_counts(error: ApiError, fields: tuple[str, ...]) -> None:
+    """Another problem has to be fixed first: the API server would reject the new object as well."""
+    assert immutable_fields(error) == fields
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("Invalid value: {}: field is immutable", id="most fields"),
+        pytest.param("Invalid value: {}: cannot change roleRef", id="role of a binding"),
+        pytest.param("Forbidden: pod updates may not change fields other than `spec.tolerations`\n{}", id="pod"),
+        pytest.param("Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden", id="set"),
+        pytest.param("Forbidden: spec is immutable after creation except resources.requests", id="claim"),
+        pytest.param('Invalid value: "None": may not change once set', id="address of a service"),
+        pytest.param("Forbidden: field is immutable when `immutable` is set", id="immutable ConfigMap"),
+    ],
+)
+def test_texts_of_the_api_server(text: str) -> None:
+    assert immutable_fields(InvalidError("invalid", causes=[StatusCause("x", text, "spec")])) == ("spec",)
