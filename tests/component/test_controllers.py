@@ -15,7 +15,8 @@ from ocf import component
 from ocf.cluster import ListOptions, WatchOptions
 from ocf.component import BEFORE_SUSPENSION, Reason
 from ocf.concepts import StatusReport, SuspensionStatus
-from ocf.primitives import deployment, hpa
+from ocf.objects import ObjectKey
+from ocf.primitives import cronjob, deployment, hpa, job, replicaset
 from ocf.testing.envtest import ControllerName
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from ocf.component import Component, Result
-    from ocf.objects import Manifest, ObjectKey
+    from ocf.objects import Manifest
     from tests.component.conftest import Env
 
 CONTROLLERS = (
@@ -157,3 +158,65 @@ async def test_a_kept_autoscaler_does_not_scale_a_target_at_zero(
 
 def message(live: Manifest) -> Any:
     return next(one["message"] for one in live["status"]["conditions"] if one["type"] == "ScalingActive")
+
+
+TASKS = (
+    ControllerName.CRON_JOB,
+    ControllerName.JOB,
+    ControllerName.REPLICA_SET,
+    ControllerName.GARBAGE_COLLECTOR,
+)
+POD: Manifest = {"restartPolicy": "Never", "containers": [{"name": "web", "image": "web:1"}]}
+WORKER: Manifest = {"metadata": {"labels": {"app": "worker"}}, "spec": {"containers": POD["containers"]}}
+JOB = ObjectKey("batch/v1", "Job", "migration", "shop")
+CRON_JOB = ObjectKey("batch/v1", "CronJob", "backup", "shop")
+REPLICA_SET = ObjectKey("apps/v1", "ReplicaSet", "worker", "shop")
+
+
+def base(key: ObjectKey, **spec: Any) -> Manifest:
+    metadata = {"name": key.name, "namespace": key.namespace}
+    return {"apiVersion": key.api_version, "kind": key.kind, "metadata": metadata, "spec": spec}
+
+
+def tasks(*, suspended: bool = False) -> Component:
+    """Return a component of a Job, a CronJob and a ReplicaSet."""
+    scheduled = base(CRON_JOB, schedule="0 0 1 1 *", jobTemplate={"spec": {"template": {"spec": POD}}})
+    replicas = base(REPLICA_SET, replicas=2, selector={"matchLabels": {"app": "worker"}}, template=WORKER)
+    return (
+        component.Builder("web", condition_type="WebReady")
+        .with_resource(job.Builder(base(JOB, template={"spec": POD})))
+        .with_resource(cronjob.Builder(scheduled))
+        .with_resource(replicaset.Builder(replicas))
+        .suspend(suspended)
+        .build()
+    )
+
+
+async def pods(env: Env) -> int:
+    return len((await env.cluster.list("v1", "Pod", ListOptions(namespace="shop"))).items)
+
+
+@pytest.mark.promise("real-controllers", runs="a Job, a CronJob and a ReplicaSet")
+async def test_tasks_beside_their_controllers_are_quiet_suspended_and_resumed(
+    env: Env, envtest_controllers: Callable[..., AbstractContextManager[None]]
+) -> None:
+    with envtest_controllers(*TASKS):
+        for _ in range(2):
+            await env.reconcile(tasks())
+            await until(env, JOB, lambda live: live["status"].get("active") == 1)
+            await until(env, REPLICA_SET, lambda live: live["status"].get("replicas") == 2 and observed(live))
+            running = [await env.reconcile(tasks()) for _ in range(10)]
+            assert {result.writes for result in running} == {0}
+
+            await env.reconcile(tasks(suspended=True))
+            await until(env, REPLICA_SET, lambda live: live["status"].get("replicas") == 0 and observed(live))
+            stopped = await until(env, JOB, lambda live: not live["status"].get("active"))
+            assert stopped["spec"]["suspend"] is True
+            await env.reconcile(tasks(suspended=True))
+            assert not await env.exists(JOB)
+            suspended = [await env.reconcile(tasks(suspended=True)) for _ in range(10)]
+            assert {(result.writes, result.condition.reason) for result in suspended} == {(0, Reason.SUSPENDED)}
+            assert await pods(env) == 0
+            assert (await env.cluster.get(CRON_JOB))["spec"]["suspend"] is True
+        for key in (CRON_JOB, REPLICA_SET):
+            await env.cluster.delete(key)
