@@ -5,19 +5,19 @@ changes at each sync, so that nothing can be reused that only repeats. A sweep t
 cost is that of one setting, and its memory must not grow with their number.
 """
 
-import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any, Final
 
 from benchmarks.figures import Case, Count, Suite
+from benchmarks.sweep import swept
 from benchmarks.timer import each_call, once
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.simulation import LoadSeries, Scenario, SimulationResult, load_series, parse_scenario
 from ocf.simulation.engine.run import Run
 
-__all__ = ["small_suite", "suite"]
+__all__ = ["inputs", "small_suite", "suite"]
 
 _SECOND: Final = 1_000_000_000
 _TEXT: Final = """
@@ -37,24 +37,23 @@ load:
 duration: LENGTH
 """
 _DAY: Final = 86_400
-_MANY: Final = 20
-_FEW: Final = 2
 _MEMORY_SHARE: Final = 1.2
 
 
 @contextmanager
 def suite() -> Iterator[Suite]:
     """Give the cases."""
-    yield _cases(22 * _DAY, _DAY)
+    yield _cases(22 * _DAY, _DAY, settings=(100, 1000))
 
 
 @contextmanager
 def small_suite() -> Iterator[Suite]:
     """Give the cases with four hours in place of weeks."""
-    yield _cases(_DAY // 6, _DAY // 6)
+    yield _cases(_DAY // 6, _DAY // 6, settings=(10, 20))
 
 
-def _cases(weeks: int, day: int) -> Suite:
+def _cases(weeks: int, day: int, *, settings: tuple[int, int]) -> Suite:
+    few, many = settings
     return [
         Case(
             name="simulation.weeks",
@@ -69,7 +68,7 @@ def _cases(weeks: int, day: int) -> Suite:
         ),
         Case(
             name="simulation.day",
-            what="one setting of a sweep over a day; 1 000 of them take 30 s on two cores",
+            what="one setting over a day, without processes",
             measure=each_call(partial(_simulated, day)),
             limit=0.06 * _SECOND,
             against="simulation.day_in_full",
@@ -80,42 +79,41 @@ def _cases(weeks: int, day: int) -> Suite:
             measure=each_call(partial(_simulated, day, factor=10)),
             against="simulation.day",
         ),
-        Count(
-            name="simulation.memory_of_2_settings",
-            what="peak bytes of a sweep",
-            value=partial(_peak, day, _FEW),
+        Case(
+            name="simulation.sweep",
+            what=f"`tune` with {many} settings over {day // 3600} h in two processes: CPU time of all, shared by two",
+            measure=once(lambda _: swept(many, day).nanoseconds),
+            limit=30 * _SECOND,
         ),
         Count(
-            name="simulation.memory_of_20_settings",
-            what="peak bytes of a sweep",
-            value=partial(_peak, day, _MANY),
-            against="simulation.memory_of_2_settings",
+            name="simulation.memory_of_few_settings",
+            what=f"peak bytes of the same with {few} settings, main process and a worker",
+            value=lambda: swept(few, day).peak,
+        ),
+        Count(
+            name="simulation.memory_of_many_settings",
+            what=f"peak bytes of the same with {many} settings",
+            value=lambda: swept(many, day).peak,
+            against="simulation.memory_of_few_settings",
             share=_MEMORY_SHARE,
         ),
     ]
 
 
-def _simulated(seconds: int, *, full: bool = False, factor: int = 1, target: int = 60) -> SimulationResult:
-    scenario, load = _inputs(seconds, factor)
+def _simulated(seconds: int, *, full: bool = False, factor: int = 1) -> SimulationResult:
+    scenario, load = inputs(seconds, factor)
     manifest: Any = scenario.hpa
-    manifest["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] = target
     return Run(scenario, load, Autoscaler.of(manifest), full=full).run()
 
 
-def _peak(seconds: int, settings: int) -> int:
-    """Return the peak memory of a sweep that keeps the number of actions of each setting."""
-    _inputs(seconds, 1)
-    tracemalloc.start()
-    try:
-        for number in range(settings):
-            _simulated(seconds, target=50 + number)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 @cache
-def _inputs(seconds: int, factor: int) -> tuple[Scenario, LoadSeries]:
+def inputs(seconds: int, factor: int) -> tuple[Scenario, LoadSeries]:
+    """Return the scenario and its load.
+
+    Args:
+        seconds: Length of the load.
+        factor: Factor of its height.
+    """
     scenario = parse_scenario(_TEXT.replace("LENGTH", f"{seconds}s"))
     load = load_series(scenario)
     return scenario, LoadSeries.of(zip(load.times, (rate * factor for rate in load.rates), strict=True))

@@ -27,7 +27,7 @@ def run_commands(page: str) -> int:
     """Run the commands of a page in the current folder, and compare their standard output with what the page shows.
 
     Args:
-        page: The text of the page; a file that it shows with `cat` is written.
+        page: The text of the page; a file that it shows with `cat` is written, or compared if a command wrote it.
 
     Returns:
         The number of commands of `ocf`.
@@ -35,7 +35,10 @@ def run_commands(page: str) -> int:
     ran = 0
     for (program, *arguments), output in _steps(page):
         if program == "cat":
-            Path(arguments[0]).write_text(output, encoding="utf-8")
+            file = Path(arguments[0])
+            if file.exists():
+                assert file.read_text(encoding="utf-8") == output
+            file.write_text(output, encoding="utf-8")
             continue
         assert program == "ocf"
         assert CliRunner().invoke(app, arguments).stdout == output
