@@ -142,7 +142,9 @@ class _Optimiser:
         }
         level = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)  # a new study is logged
-        self._study = optuna.create_study(sampler=algorithm, directions=["minimize"] * objectives)
+        self._study = optuna.create_study(
+            sampler=algorithm, directions=[optuna.study.StudyDirection.MINIMIZE] * objectives
+        )
         optuna.logging.set_verbosity(level)
         self.planned = self._rest = trials
         self._batch = batch

@@ -83,3 +83,30 @@ def test_division_by_zero_is_an_error() -> None:
 def test_a_long_expression_is_rejected() -> None:
     with pytest.raises(ConfigError, match="may have 500 characters, not 600"):
         parse_expression("1" * 600)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("overload_time <= 2%", 0, id="met"),
+        pytest.param("overload_time <= 1%", 1, id="twice the bound"),
+        pytest.param("pod_hours < 8", 0.5, id="half more than the bound"),
+        pytest.param("pod_hours < 12", 1e-9, id="a strict bound that is met exactly"),
+        pytest.param("pod_hours < 8 and cost < 2", 1, id="and adds up"),
+        pytest.param("pod_hours < 8 or cost < 1", 0.5, id="or takes the nearest"),
+        pytest.param("not (pod_hours > 8 or cost > 2)", 1, id="not turns or into and"),
+        pytest.param("not (pod_hours > 8 and cost > 1)", 0.5, id="not turns and into or"),
+        pytest.param("not not pod_hours < 8", 0.5, id="not twice"),
+        pytest.param("cost < pod_hours < 8", 0.75, id="the largest distance of a chain"),
+        pytest.param("pod_hours <= 0", 1, id="a bound of 0"),
+    ],
+)
+def test_the_violation_is_the_distance_from_the_condition(text: str, expected: float) -> None:
+    assert parse_expression(text).violation(MEASURES) == pytest.approx(expected)
+
+
+def test_the_violation_falls_as_values_come_closer_to_the_bound() -> None:
+    rule = parse_expression("overload_time < 1% or pod_hours < 2")
+    found = [rule.violation({"overload_time": value, "pod_hours": 9}) for value in (0.05, 0.03, 0.02, 0.01, 0.009)]
+    assert found == sorted(found, reverse=True)
+    assert found[-1] == 0

@@ -230,13 +230,12 @@ def test_a_search_that_is_interrupted_anywhere_ends_as_one_that_is_not(tmp_path:
     expected = tune(problem(), target(), method)
     state = tmp_path / "state.jsonl"
     interrupted = 0
-    while True:
+    found: Tuned | None = None
+    while found is None:
         try:
             found = tune(problem(), target(), method, executor=Stops(4, KeyboardInterrupt()), state=state)
         except KeyboardInterrupt:
             interrupted += 1
-        else:
-            break
     assert interrupted >= 2
     assert found == expected
 
