@@ -1,8 +1,8 @@
 // The worker with the simulations: one request at a time, and of the views that wait only the newest.
 
 export class Engine {
-  // `on` has the functions `loading(share)`, `starting()`, `running(share)`, `view(answer)`, `failed(text)` and
-  // `broken(text)`.
+  // `on` has the functions `loading(share)`, `starting()`, `ready()` if nothing waits then, `running(share)`,
+  // `view(answer, superseded)`, `failed(text)` and `broken(text)`.
   constructor(on) {
     this.on = on;
     this.number = 0;
@@ -52,6 +52,7 @@ export class Engine {
     else if (message.type === "broken") this.on.broken(message.text);
     else if (message.type === "ready") {
       this.ready = true;
+      if (!this.waiting.length) this.on.ready();
       this.next();
     } else {
       const {done} = this.busy;

@@ -6,19 +6,19 @@ import { GENERATORS, PARTS, filesOf, loadOfCurve, placeOf } from "./files.js";
 import { Result } from "./result.js";
 import { decoded, encoded } from "./share.js";
 
-const DEBOUNCE = 150, SLOW = 700;
+const DEBOUNCE = 150, SLOW = 700, LINK_DEBOUNCE = 500;
 const $ = (id) => document.getElementById(id);
 const root = document.documentElement;
 const result = new Result($("result"));
 const editors = Object.fromEntries(PARTS.map((part) => [part, new Editor($(part), () => changed(DEBOUNCE))]));
 const curve = new Curve($("curve"), dragged);
-const engine = new Engine({loading, starting, running, view, failed, broken});
+const engine = new Engine({loading, starting, ready, running, view, failed, broken});
 const undone = [];
-let timer = 0, since = 0, written = "";
+let timer = null, linkTimer = 0, since = 0, written = "";
 
 const texts = () => Object.fromEntries(PARTS.map((part) => [part, editors[part].text]));
 
-// What the page does: `data-state` is loading, running, done, invalid or failed.
+// What the page does: `data-state` is loading, running, done, invalid, stopped or failed.
 function state(name, text, share = null) {
   root.dataset.state = name;
   $("status").textContent = text;
@@ -35,6 +35,11 @@ function starting() {
   state("loading", "Starting Python", 0.9);
 }
 
+// Python is loaded again after a stop, and nothing waits for it.
+function ready() {
+  state("stopped", "Stopped: change the input to simulate again");
+}
+
 function running(share) {
   if (performance.now() - since < SLOW) return;
   $("stop").hidden = false;
@@ -46,13 +51,19 @@ function changed(delay) {
   clearTimeout(timer);
   if (root.dataset.state !== "loading") root.dataset.state = "running";
   result.current(false);
-  timer = setTimeout(async () => {
+  timer = setTimeout(() => {
+    timer = null;
     since = performance.now();
-    const current = texts();
-    engine.view(filesOf(current));
-    written = await encoded(current);
-    history.replaceState(null, "", `#${written}`);
+    engine.view(filesOf(texts()));
   }, delay);
+  // Browsers limit how often an address may change.
+  clearTimeout(linkTimer);
+  linkTimer = setTimeout(writeLink, LINK_DEBOUNCE);
+}
+
+async function writeLink() {
+  written = await encoded(texts());
+  history.replaceState(null, "", `#${written}`);
 }
 
 function view({problems, ...found}, superseded) {
@@ -60,7 +71,7 @@ function view({problems, ...found}, superseded) {
     result.show(found);
     curve.set(found.curve);
   }
-  if (superseded) {
+  if (superseded || timer !== null) {
     result.current(false);
     return;
   }
@@ -79,7 +90,7 @@ function showProblems(problems) {
 }
 
 function failed(text) {
-  state("failed", `The simulation failed: ${text}`);
+  state("failed", `The simulation failed, please report it: ${text}`);
 }
 
 function broken(text) {
@@ -110,7 +121,7 @@ async function copied(text, name) {
     await navigator.clipboard.writeText(text);
     $("status").textContent = `Copied ${name}`;
   } catch {
-    $("status").textContent = `The browser does not allow to copy ${name}; the address bar has the link`;
+    $("status").textContent = `The browser does not allow the page to copy ${name}`;
   }
 }
 
@@ -162,8 +173,7 @@ function listen(examples) {
     state("loading", "Stopped; loading Python again", 0);
   });
   $("copy-link").addEventListener("click", async () => {
-    written = await encoded(texts());
-    history.replaceState(null, "", `#${written}`);
+    await writeLink();
     await copied(location.href, "the link");
   });
   for (const file of ["hpa", "scenario"]) {

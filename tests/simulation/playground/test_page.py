@@ -121,7 +121,8 @@ def test_a_link_has_the_whole_input(visit: Visit) -> None:
     before, after = shown(visit, "corrected"), shown(visit, "shared")
     assert before["values"] != shown(visit, "opened")["values"]
     assert (after["values"], after["status"]) == (before["values"], before["status"])
-    assert len(before["hash"]) < 1500
+    assert visit.link.startswith("#1.")
+    assert len(visit.link) < 1500
 
 
 def test_a_page_that_is_opened_with_a_link_has_its_input(visit: Visit) -> None:
@@ -207,3 +208,26 @@ def test_a_fragment_that_is_not_one_is_refused(visit: Visit) -> None:
         "it holds more than 500000 bytes",
         "it has no load",
     ]
+
+
+def test_of_the_views_that_wait_only_the_newest_is_simulated(visit: Visit) -> None:
+    """The first two are replaced by the fourth; the text that is asked for in between is not replaced."""
+    assert visit.queue["before"] == 0
+    assert visit.queue["sent"] == [3, 4, 5, 6, 7]
+    assert visit.queue["kept"] == {"problems": []}
+
+
+def test_a_view_is_known_to_be_superseded(visit: Visit) -> None:
+    answered = [each for each in visit.queue["found"] if each[0] == "view"]
+    assert [superseded for _, _, superseded in answered] == [False, True]
+
+
+def test_progress_and_failures_are_passed_on(visit: Visit) -> None:
+    assert ["running", 0.5] in visit.queue["found"]
+    assert ["failed", "why"] in visit.queue["found"]
+
+
+def test_after_a_stop_another_worker_waits_for_the_next_view(visit: Visit) -> None:
+    assert visit.queue["stopped"]
+    assert visit.queue["afterwards"] == []
+    assert visit.queue["found"][-1] == ["ready"]

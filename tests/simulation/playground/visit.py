@@ -36,7 +36,7 @@ SHOWN: Final = """(() => {
     lines: [...document.querySelectorAll("#result figure[data-chart='1'] path.series")].map(
       (each) => each.getAttribute("d")),
     range: text("#range"), opened: document.querySelectorAll("#result section > details[open]").length,
-    hash: location.hash, scrolled: document.documentElement.scrollWidth, width: document.documentElement.clientWidth,
+    scrolled: document.documentElement.scrollWidth, width: document.documentElement.clientWidth,
     outside: [...document.querySelectorAll("body *")].filter((each) => !each.closest(".scroll, textarea, details"))
       .filter((each) => each.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
       .map((each) => each.outerHTML.slice(0, 80)),
@@ -77,20 +77,24 @@ class Visit:
         files: The files of each example.
         csv: The time series of each example.
         parts: What the modules return that need no engine.
+        queue: What the queue of the engine does with a worker that only keeps what it is sent.
         nodes: The nodes for assistive technology, each with role and name.
         complaints: What was written to the console.
         requests: The addresses that were requested.
         origin: The address of the server.
+        link: The fragment of the address of the corrected input.
     """
 
     shown: dict[str, Any] = field(default_factory=dict)
     files: dict[str, dict[str, str]] = field(default_factory=dict)
     csv: dict[str, str] = field(default_factory=dict)
     parts: Any = None
+    queue: Any = None
     nodes: list[tuple[str, str]] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     origin: str = ""
+    link: str = ""
 
 
 class _Handler(SimpleHTTPRequestHandler):
@@ -146,6 +150,7 @@ class _Steps:
         await self._problems()
         await self._links()
         self._found.parts = await self._tab.evaluate(PARTS)
+        self._found.queue = await self._tab.evaluate(QUEUE)
 
     async def _note(self, name: str) -> Any:
         await self._tab.evaluate(STATE)
@@ -198,15 +203,16 @@ class _Steps:
         await self._note("corrected")
 
     async def _links(self) -> None:
-        link = self._found.shown["corrected"]["hash"]
+        await self._tab.evaluate("document.getElementById('copy-link').click()")
+        await self._tab.evaluate(until("/the link/.test(document.getElementById('status').textContent)"))
+        self._found.link = await self._tab.evaluate("location.hash")
         await self._choose(1)
         await self._tab.evaluate("location.hash = '#1.AAAA'")
         await self._tab.evaluate(until("/link/.test(document.getElementById('status').textContent)"))
         await self._note("broken link")
         await self._choose(1)
-        await self._tab.evaluate(
-            f"location.hash = '{link}'; new Promise((done) => addEventListener('hashchange', done))"
-        )
+        await self._tab.evaluate(f"location.hash = '{self._found.link}'")
+        await self._tab.evaluate(until("/peak: 40/.test(document.getElementById('load').value)"))
         await self._tab.resize(390, dark=True)
         await self._note("shared")
 
@@ -226,4 +232,37 @@ PARTS: Final = """Promise.all([import("./files.js"), import("./share.js")]).then
     refused: [await refused("2.AAAA"), await refused(await share.encoded(bomb)),
       await refused(await share.encoded({hpa: ""}))],
   };
+})"""
+QUEUE: Final = """import("./engine.js").then(async ({Engine}) => {
+  const real = self.Worker, workers = [], found = [];
+  class Fake {
+    constructor() { this.sent = []; this.stopped = false; workers.push(this); }
+    postMessage({number}) { this.sent.push(number); }
+    terminate() { this.stopped = true; }
+    say(message) { this.onmessage({data: {number: this.sent.at(-1), ...message}}); }
+  }
+  const on = Object.fromEntries(["loading", "starting", "ready", "running", "view", "failed", "broken"]
+    .map((name) => [name, (...values) => found.push([name, ...values])]));
+  const answer = {type: "answer", answer: '{"problems": []}'};
+  self.Worker = Fake;
+  const engine = new Engine(on), [worker] = workers;
+  engine.view("first");
+  engine.view("second");
+  const text = engine.text("third", "csv");
+  engine.view("fourth");
+  const before = worker.sent.length;
+  worker.say({type: "ready"});
+  worker.say({type: "progress", share: 0.5});
+  worker.say(answer);
+  const kept = await text;
+  worker.say(answer);
+  engine.view("fifth");
+  engine.view("sixth");
+  worker.say(answer);
+  worker.say({type: "failed", text: "why"});
+  engine.view("seventh");
+  engine.stop();
+  self.Worker = real;
+  workers[1].say({type: "ready"});
+  return {before, sent: worker.sent, kept, found, stopped: worker.stopped, afterwards: workers[1].sent};
 })"""
