@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 from importlib import import_module
-from typing import Any, Final, get_args, get_type_hints
+from typing import Annotated, Any, Final, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -33,6 +33,7 @@ _COMMANDS: Final = (
     "manifests",
     "hpa-controller",
     "nodegroups",
+    "completion",
     "version",
 )
 """The commands in the order of the overview. Each is a function in a module of the same name, with `_` for `-`."""
@@ -57,6 +58,8 @@ class _Commands(TyperGroup):
         super().__init__(**settings)
         # Only the names matter here: for the overview, and for suggestions for a misspelled name.
         self.commands = {name: TyperCommand(name) for name in _COMMANDS}
+        for parameter in self.params:
+            _convert_on_demand(parameter, bool)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 (given by the base class)
         return _load(cmd_name) if cmd_name in self.commands else None
@@ -133,6 +136,11 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _commands() -> None:
+@app.callback(invoke_without_command=True)
+def _commands(*, version: Annotated[bool, typer.Option("--version", help="Print the version of ocf.")] = False) -> None:
     """Author, check and run components of Kubernetes operators."""
+    if version:
+        from ocf.cli.version import version as print_version
+
+        print_version()
+        raise typer.Exit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ExplainOutput", "explain"]
 
 _WIDTH: Final = 80
+_KINDS: Final = ("hpa", "horizontalpodautoscaler", "horizontalpodautoscalers")
 _INDENT: Final = "  "
 
 
@@ -32,8 +34,13 @@ class ExplainOutput(StrEnum):
 
 
 def explain(  # noqa: PLR0913 (each is an option of the command line)
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Name of the autoscaler; optional if the files hold only one.")
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[hpa] NAME",
+            show_default=False,
+            help="Name of the autoscaler, also written as hpa NAME or hpa/NAME; optional if the files hold only one.",
+        ),
     ] = None,
     *,
     file: Annotated[
@@ -103,6 +110,7 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     possible values are derived from the status, and --watch for as long as the longest window makes it known.
     """
     with exit_on_error(traceback=traceback):
+        name = _name(words or ())
         if role:
             _print_role(namespace, kubeconfig, context)
             return
@@ -155,6 +163,18 @@ def _print_role(namespace: str | None, kubeconfig: str | None, context: str | No
     from ocf.objects import dump_document
 
     typer.echo(dump_document(role(namespace or context_namespace(kubeconfig, context))), nl=False)
+
+
+def _name(words: Sequence[str]) -> str | None:
+    """Return the name of the autoscaler: kubectl's `hpa NAME` and `hpa/NAME` name it as well."""
+    from ocf.errors import ConfigError
+
+    parts = [part for word in words for part in word.split("/")]
+    if len(parts) > 1 and parts[0].lower() in _KINDS:
+        parts = parts[1:]
+    if len(parts) > 1 or not all(parts):
+        raise ConfigError(f'invalid autoscaler "{" ".join(words)}": write NAME, hpa NAME or hpa/NAME')
+    return parts[0] if parts else None
 
 
 def _settings(

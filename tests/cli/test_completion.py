@@ -1,0 +1,142 @@
+"""Completion in shells, and `kubectl ocf` with the real kubectl."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+from typer.testing import CliRunner
+
+import ocf
+from ocf.cli.app import app
+from ocf.testing.envtest.binaries import find_programs
+
+ROOT: Final = Path(__file__).parents[2]
+PROGRAMS: Final = {
+    "ocf": "from ocf.cli import main; main()",
+    "kubectl-ocf": "from ocf.cli import main; main()",
+    "kubectl_complete-ocf": "from ocf.cli.completion import complete_for_kubectl; complete_for_kubectl()",
+}
+HPA: Final = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, namespace: default}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 9
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Create a folder with the programs that an installation has, and a manifest."""
+    for name, code in PROGRAMS.items():
+        (tmp_path / name).write_text(f"#!{sys.executable}\n{code}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "web.yaml").write_text(HPA)
+    return tmp_path
+
+
+@pytest.fixture
+def kubectl() -> str:
+    programs = find_programs()
+    found = programs.folder / "kubectl" if programs is not None else None
+    if found is None or not found.exists():
+        pytest.skip("no kubectl")
+    return str(found)
+
+
+def run(folder: Path, *command: str) -> str:
+    """Run a program, which finds those of the folder first; return what it prints."""
+    path = os.pathsep.join([str(folder), os.environ["PATH"]])
+    given = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "HOME": str(folder), "COLUMNS": "120"}
+    done = subprocess.run(  # noqa: S603 (programs of the test)
+        command, cwd=folder, env=given, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "completions"),
+    [
+        pytest.param("ocf expl", ["explain"], id="command"),
+        pytest.param("ocf manifests shop --form", ["--format"], id="option"),
+        pytest.param("ocf manifests shop --format h", ["helm"], id="value"),
+        pytest.param("ocf bogus", [], id="nothing"),
+    ],
+)
+def test_bash_completes(folder: Path, words: str, completions: list[str]) -> None:
+    bash = shutil.which("bash")
+    assert bash is not None
+    script = f"""source <(ocf completion bash)
+        COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+        _ocf_completion ocf; printf '%s\\n' "${{COMPREPLY[@]}}" """
+
+    assert run(folder, bash, "-c", script).split() == completions
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_every_shell_has_a_script(shell: str) -> None:
+    done = CliRunner().invoke(app, ["completion", shell])
+
+    assert done.exit_code == 0
+    assert f"_OCF_COMPLETE=complete_{shell}" in done.stdout
+
+
+def test_another_shell_is_rejected() -> None:
+    done = CliRunner().invoke(app, ["completion", "csh"], env={"COLUMNS": "200"})
+
+    assert done.exit_code == 2
+    assert "must be one of bash, zsh, fish, got 'csh'" in done.stderr
+
+
+def test_the_version_is_an_option_too() -> None:
+    done = CliRunner().invoke(app, ["--version"])
+
+    assert (done.exit_code, done.stdout) == (0, f"{ocf.__version__}\n")
+
+
+def test_kubectl_runs_every_command(folder: Path, kubectl: str) -> None:
+    assert run(folder, kubectl, "ocf", "--version") == f"{ocf.__version__}\n"
+    assert "Usage: kubectl ocf explain" in run(folder, kubectl, "ocf", "explain", "--help")
+
+
+@pytest.mark.parametrize(
+    "words", [pytest.param(["hpa", "web"], id="kind and name"), pytest.param(["hpa/web"], id="kind/name")]
+)
+def test_kubectl_names_an_autoscaler_as_usual(folder: Path, kubectl: str, words: list[str]) -> None:
+    now = "--now=2026-01-31T12:00:00Z"
+    explained = run(folder, kubectl, "ocf", "explain", *words, "--file=web.yaml", now)
+
+    assert explained == run(folder, "ocf", "explain", "web", "--file=web.yaml", now)
+
+
+def test_another_kind_is_not_explained() -> None:
+    done = CliRunner().invoke(app, ["explain", "deployment", "web"])
+
+    assert done.exit_code == 2
+    assert done.stderr == 'error: invalid autoscaler "deployment web": write NAME, hpa NAME or hpa/NAME\n'
+
+
+def test_kubectl_completes_the_plugin(folder: Path, kubectl: str) -> None:
+    assert run(folder, kubectl, "__complete", "ocf", "expl").splitlines()[0] == "explain"
+
+
+def test_the_wheel_installs_the_programs() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+    assert all(f"\n{name} = " in text for name in PROGRAMS)
