@@ -59,6 +59,8 @@ def _of_files(files: Sequence[str], name: str | None, namespace: str | None) -> 
             raise ConfigError(f"{document.file}: {document.problem}")
         objects.append((document, document.manifest))
     autoscalers = [(document, each) for document, each in objects if each.get("kind") == _KIND]
+    if not autoscalers:
+        raise ConfigError(f"{', '.join(files)}: expected a {_KIND}, found none")
     found = [
         (document, each)
         for document, each in autoscalers
@@ -67,9 +69,7 @@ def _of_files(files: Sequence[str], name: str | None, namespace: str | None) -> 
     ]
     if len(found) != 1:
         names = ", ".join(sorted(str(get_field(each, ("metadata", "name"))) for _, each in autoscalers))
-        raise ConfigError(
-            f"expected one {_KIND}, found {len(found)}; select one of these with --name: {names or 'none'}"
-        )
+        raise ConfigError(f"expected one {_KIND}, found {len(found)}; select one of these with --name: {names}")
     document, hpa = found[0]
     _check(document, hpa)
     return hpa, next((each for _, each in objects if _is_target(each, hpa)), None)

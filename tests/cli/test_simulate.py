@@ -279,6 +279,13 @@ def test_init_needs_one_hpa(options: list[str], message: str) -> None:
     assert message in done.stderr
 
 
+def test_init_names_the_file_without_an_hpa() -> None:
+    Path("manifests.yaml").write_text(DEPLOYMENT)
+    done = simulated("--init", "manifests.yaml")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == "error: manifests.yaml: expected a HorizontalPodAutoscaler, found none\n"
+
+
 def test_init_selects_an_hpa_by_its_name() -> None:
     Path("manifests.yaml").write_text(f"{HPA}---\n{HPA.replace('name: web, namespace', 'name: other, namespace')}")
     assert "name: other\n" in simulated("--init", "manifests.yaml", "--name", "other").stdout
