@@ -9,25 +9,23 @@ of its own, and on `ocf serve` a new server. It takes about twenty minutes; the 
 
 The output, `tests/clients/e2e.json`, has the release, and for each spec its result on both: `passed`, or the end of the
 text of the failure. Specs and servers that are not selected keep their results there. The `reason` of a spec that
-passes on the real server only is written by hand; it is kept as long as they differ.
+passes on the real server only is written by hand; it is kept as long as they differ. `seconds` is how long a spec takes
+on `ocf serve`: `make test` runs the quick ones.
 """
 
 import argparse
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import Any, Final
-from urllib.request import Request, urlopen
 
 from ocf.schema.kubernetes import KUBERNETES_VERSION
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.envtest.bootstrap import MASTERS
-from scripts.e2e_suite.specs import NOT_RUN, PASSED, names_of_specs, run_spec
+from scripts.e2e_suite.servers import embedded_server
+from scripts.e2e_suite.specs import NOT_RUN, PASSED, Outcome, names_of_specs, run_spec
 
 RESULTS: Final = Path(__file__).parents[1] / "tests" / "clients" / "e2e.json"
 AREAS: Final = (
@@ -62,15 +60,14 @@ CONTROLLERS: Final = (
     "serviceaccount-controller",
     "validatingadmissionpolicy-status-controller",
 )
-COMPACTION: Final = 10.0  # seconds
 
-Results = dict[str, dict[str, str]]
-"""The result of each spec on each server, and the reason for a difference."""
-Run = Callable[[Sequence[str]], Iterator[tuple[str, str]]]
+Results = dict[str, dict[str, Any]]
+"""The result of each spec on each server, how long it takes on ours, and the reason for a difference."""
+Run = Callable[[Sequence[str]], Iterator[tuple[str, Outcome]]]
 """Runs specs on a server, and yields each with its result."""
 
 
-def on_real_server(specs: Sequence[str]) -> Iterator[tuple[str, str]]:
+def on_real_server(specs: Sequence[str]) -> Iterator[tuple[str, Outcome]]:
     """Run specs on one real control plane, one after another."""
     # Specs wait for a compaction; the default is five minutes.
     with ControlPlane(server_arguments={"etcd-compaction-interval": "1m"}) as plane, plane.controllers(*CONTROLLERS):
@@ -79,61 +76,28 @@ def on_real_server(specs: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield spec, run_spec(kubeconfig, spec)
 
 
-def on_embedded_server(specs: Sequence[str]) -> Iterator[tuple[str, str]]:
+def on_embedded_server(specs: Sequence[str]) -> Iterator[tuple[str, Outcome]]:
     """Run specs on `ocf serve`, two at a time, each on a new server."""
     with ThreadPoolExecutor(2) as pool:
         yield from zip(specs, pool.map(on_new_embedded_server, specs), strict=True)
 
 
-def on_new_embedded_server(spec: str) -> str:
+def on_new_embedded_server(spec: str) -> Outcome:
     """Run a spec on an `ocf serve` with all its controllers; return its result."""
-    ocf = Path(sys.executable).with_name("ocf")
-    command = [str(ocf), "serve", "--controllers", "all", "--output", "json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603 (our own command)
-        try:
-            assert server.stdout is not None  # noqa: S101 (it was opened with a pipe)
-            place = json.loads(server.stdout.readline())
-            with compacting(place["url"]):
-                return run_spec(place["kubeconfig"], spec)
-        finally:
-            server.terminate()
+    with embedded_server() as kubeconfig:
+        return run_spec(kubeconfig, spec)
 
 
-@contextmanager
-def compacting(url: str) -> Iterator[None]:
-    """Write an object and compact the history at intervals, as the leases and the compactor of a real cluster do."""
-    stop = Event()
-
-    def send(path: str, method: str, body: Any) -> None:
-        headers = {"Content-Type": "application/merge-patch+json"}
-        request = Request(f"{url}{path}", json.dumps(body).encode(), headers, method=method)  # noqa: S310 (loopback)
-        urlopen(request).close()  # noqa: S310 (loopback)
-
-    def repeat() -> None:
-        count = 0
-        while not stop.wait(COMPACTION):
-            count += 1
-            send("/api/v1/namespaces/kube-public", "PATCH", {"metadata": {"annotations": {"count": str(count)}}})
-            if count % 3 == 0:
-                send("/ocf/compact", "POST", {})
-
-    thread = Thread(target=repeat)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-def merged(results: Results, server: str, spec: str, result: str) -> Results:
+def merged(results: Results, server: str, spec: str, outcome: Outcome) -> Results:
     """Return results with one more; a spec that passes needs no reason.
 
     Example:
-        >>> merged({"a": {"real": "passed", "embedded": "no", "reason": "limits"}}, "embedded", "a", "passed")
-        {'a': {'real': 'passed', 'embedded': 'passed'}}
+        >>> merged({"a": {"real": "passed", "embedded": "no", "reason": "limits"}}, "embedded", "a", Outcome("passed"))
+        {'a': {'real': 'passed', 'embedded': 'passed', 'seconds': 0}}
     """
-    spec_results = {**dict.fromkeys(SERVERS, NOT_RUN), **results.get(spec, {}), server: result}
+    spec_results = {**dict.fromkeys(SERVERS, NOT_RUN), **results.get(spec, {}), server: outcome.result}
+    if server == "embedded":
+        spec_results["seconds"] = outcome.seconds
     if spec_results["embedded"] == PASSED:
         spec_results.pop("reason", None)
     return dict(sorted({**results, spec: spec_results}.items()))
@@ -153,11 +117,11 @@ def main() -> None:
     lock = Lock()
 
     def record(server: str) -> None:
-        for spec, result in SERVERS[server](specs):
-            print(f"{server}: {spec}: {result}", flush=True)
+        for spec, outcome in SERVERS[server](specs):
+            print(f"{server}: {spec}: {outcome.result}", flush=True)
             with lock:
                 known = json.loads(wanted.output.read_text(encoding="utf-8"))["specs"] if wanted.output.exists() else {}
-                document = {"kubernetes": KUBERNETES_VERSION, "specs": merged(known, server, spec, result)}
+                document = {"kubernetes": KUBERNETES_VERSION, "specs": merged(known, server, spec, outcome)}
                 wanted.output.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
     with ThreadPoolExecutor() as pool:

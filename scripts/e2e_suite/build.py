@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -12,13 +14,24 @@ from ocf.testing.envtest.build_plan import build_environment, origins
 from ocf.testing.envtest.go_toolchain import Go
 from ocf.testing.envtest.versions import PINNED, Machine, cache_folder
 
-__all__ = ["build_suite"]
+__all__ = ["build_suite", "suite"]
 
 SOURCE: Final = Path(__file__).with_name("suite_test.go")
+DIGITS: Final = 12
+
+
+def suite(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return where the program of the current source is, beside those of the control plane; it may not be built yet."""
+    digest = sha256(SOURCE.read_bytes()).hexdigest()[:DIGITS]
+    machine = Machine.here()
+    name = f"e2e-{PINNED.kubernetes}-{digest}-{machine.system}-{machine.architecture}"
+    return cache_folder(environ).with_name(name)
 
 
 def build_suite() -> Path:
-    """Build the program unless it is in the cache, beside the programs of the control plane.
+    """Build the program unless it is in the cache.
+
+    What it shares with the programs of Kubernetes is in Go's cache after they were built with the same flags.
 
     Returns:
         The program.
@@ -26,7 +39,7 @@ def build_suite() -> Path:
     Raises:
         ConfigError: If Go is missing or fails.
     """
-    target = cache_folder(os.environ).parent / f"e2e-{PINNED.kubernetes}"
+    target = suite()
     if target.exists():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -4,13 +4,14 @@ import json
 import re
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ocf.testing.envtest.binaries import Program, find_programs
 from scripts.e2e_suite.build import build_suite
 
-__all__ = ["NOT_RUN", "PASSED", "names_of_specs", "run_spec"]
+__all__ = ["NOT_RUN", "PASSED", "Outcome", "names_of_specs", "run_spec", "run_specs"]
 
 NEED_PODS: Final = (
     "AdmissionWebhook",
@@ -30,15 +31,38 @@ def names_of_specs(focus: str) -> list[str]:
     return sorted(name_of(report) for report in ginkgo({"ginkgo.dry-run": "true", "ginkgo.focus": focus}))
 
 
-def run_spec(kubeconfig: str, name: str) -> str:
+class Outcome(NamedTuple):
+    """The outcome of a spec.
+
+    Args:
+        result: `passed`, or the end of the text of the failure.
+        seconds: How long it took, in whole seconds.
+    """
+
+    result: str
+    seconds: int = 0
+
+
+def run_spec(kubeconfig: str, name: str) -> Outcome:
     """Run a spec on a server.
 
     Args:
         kubeconfig: The path of the kubeconfig of the server.
         name: The name of the spec.
+    """
+    return run_specs(kubeconfig, [name])[name]
+
+
+def run_specs(kubeconfig: str, names: Sequence[str], *, limit: int = LIMIT) -> dict[str, Outcome]:
+    """Run specs on a server in one process, one after another.
+
+    Args:
+        kubeconfig: The path of the kubeconfig of the server.
+        names: The names of the specs.
+        limit: Seconds after which the rest is not run.
 
     Returns:
-        `passed`, or the end of the text of the failure.
+        The outcomes, by name.
     """
     programs = find_programs()
     assert programs is not None  # noqa: S101 (the control plane needs them too)
@@ -46,14 +70,14 @@ def run_spec(kubeconfig: str, name: str) -> str:
         "delete-namespace": "false",
         "dump-logs-on-failure": "false",
         "e2e-verify-service-account": "false",
-        "ginkgo.focus": f"{re.escape(name)}$",
+        "ginkgo.focus": f"({'|'.join(map(re.escape, names))})$",
         "ginkgo.grace-period": "5s",
-        "ginkgo.timeout": f"{LIMIT}s",
+        "ginkgo.timeout": f"{limit}s",
         "kubeconfig": kubeconfig,
         "kubectl-path": str(programs.path(Program.KUBECTL)),
     }
-    found = {name_of(report): result_of(report) for report in ginkgo(flags)}
-    return found.get(name, NOT_RUN)
+    found = {name_of(report): outcome_of(report, limit) for report in ginkgo(flags)}
+    return {name: found.get(name, Outcome(NOT_RUN)) for name in names}
 
 
 def ginkgo(flags: dict[str, str]) -> list[Any]:
@@ -83,17 +107,18 @@ def name_of(report: Any) -> str:
     return " ".join([*report["ContainerHierarchyTexts"], report["LeafNodeText"]])
 
 
-def result_of(report: Any) -> str:
-    """Return the result of a spec from its report.
+def outcome_of(report: Any, limit: int = LIMIT) -> Outcome:
+    """Return the outcome of a spec from its report.
 
     Example:
-        >>> result_of({"State": "passed"})
-        'passed'
-        >>> result_of({"State": "failed", "Failure": {"Message": "no nodes"}})
+        >>> outcome_of({"State": "passed", "RunTime": 1_600_000_000})
+        Outcome(result='passed', seconds=2)
+        >>> outcome_of({"State": "failed", "RunTime": 0, "Failure": {"Message": "no nodes"}}).result
         'no nodes'
     """
     state: str = report["State"]
+    seconds = round(report["RunTime"] / 1e9)
     if state == "timedout":
-        return f"did not end in {LIMIT} s"
+        return Outcome(f"did not end in {limit} s", seconds)
     message = " ".join(report.get("Failure", {}).get("Message", "").split())
-    return message[-LONGEST:] if state != PASSED and message else state
+    return Outcome(message[-LONGEST:] if state != PASSED and message else state, seconds)

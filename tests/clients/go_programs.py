@@ -2,7 +2,7 @@
 
 The programs are built from the module in `programs/go`, with the versions that its go.sum locks, into a folder of the
 cache that is named after the sources; a folder that exists is complete. What Kubernetes' own programs consist of is in
-Go's cache after `make envtest`.
+Go's cache after `make envtest`. Kubernetes' own end-to-end tests are built beside them.
 """
 
 import os
@@ -19,6 +19,7 @@ from ocf.errors import ConfigError
 from ocf.testing.envtest.build_plan import build_environment
 from ocf.testing.envtest.go_toolchain import Go
 from ocf.testing.envtest.versions import PINNED, Machine, cache_folder
+from scripts.e2e_suite.build import build_suite, suite
 
 __all__ = ["build", "program"]
 
@@ -85,11 +86,13 @@ def main() -> int:
     if not shutil.which("go"):
         sys.stdout.write("Go is not installed: tests of clients in Go are left out\n")
         return 0
-    if not _folder(os.environ).exists():
-        sys.stdout.write("Building the clients in Go (once, about five minutes): client-go, controller-runtime, helm\n")
+    if not (_folder(os.environ).exists() and suite().exists()):
+        what = "client-go, controller-runtime, helm, end-to-end tests of Kubernetes"
+        sys.stdout.write(f"Building the clients in Go (once, about seven minutes): {what}\n")
         sys.stdout.flush()
     try:
         build()
+        build_suite()
     except (ConfigError, subprocess.SubprocessError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

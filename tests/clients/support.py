@@ -15,7 +15,7 @@ import pytest
 from ocf.testing.envtest.fixtures import REQUIRE
 from tests.clients import go_programs
 
-__all__ = ["JAVASCRIPT", "SECONDS", "Server", "command", "go_program", "run"]
+__all__ = ["JAVASCRIPT", "SECONDS", "Server", "command", "go_program", "leave_out", "run"]
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
 INSTALLED: Final = Path(__file__).parents[2] / ".clients"
@@ -38,7 +38,8 @@ class Server:
     namespace: str
 
 
-def _leave_out() -> NoReturn:
+def leave_out() -> NoReturn:
+    """Skip the test because what it needs is not installed; fail it where clients are required."""
     reason = "clients: not installed; `make clients` installs the clients of other projects"
     if "clients" in re.split(r"[,\s]+", os.environ.get(REQUIRE, "")):
         pytest.fail(f"{reason} ({REQUIRE} requires them)", pytrace=False)
@@ -57,12 +58,12 @@ def command(client: str) -> list[str | Path]:
         return [sys.executable, "-W", "ignore", PROGRAMS / f"run_{client}.py"]
     elif (python := INSTALLED / "venv" / "bin" / "python").exists():
         return [python, "-W", "ignore", PROGRAMS / f"run_{client}.py"]
-    _leave_out()
+    leave_out()
 
 
 def go_program(name: str) -> Path:
     """Return a client in Go; skip the test if it is not built."""
-    return go_programs.program(name) or _leave_out()
+    return go_programs.program(name) or leave_out()
 
 
 async def run(arguments: list[str | Path], server: Server, environ: Mapping[str, str] | None = None) -> str:
