@@ -35,13 +35,14 @@ _FEW: Final = 1_000
 _MANY: Final = 50_000
 _PAGE: Final = 500
 _FANOUT: Final = 100
-_WATCHES: Final = 256
+_WATCHES: Final = 2_000
 _LARGE: Final = 900_000
 _WAIT_LIMIT: Final = 100_000_000
 _LEFT_LIMIT: Final = 64
 _PAGES_SHARE: Final = 1.3
-# Seconds after which the server has returned the memory of watches that have ended.
-_SETTLED: Final = 3.0
+# The server returns the memory of watches a second after half of them have ended.
+_SETTLED: Final = 3  # seconds without a change
+_POLL: Final = 1.0
 
 Call = Callable[[ApiServer], Awaitable[object]]
 
@@ -215,8 +216,16 @@ async def _left(watches: int) -> int:
                 # Nothing is read, as by a client that is slow.
                 await open_watches.enter_async_context(server.session.get(f"{MAPS}?watch=1&resourceVersion=0"))
             await server.ask("PATCH", path, {**config_map(0), "data": {"large": "y" * _LARGE}}, APPLY)
-        await asyncio.sleep(_SETTLED)
-        return server.resident() - before
+        return await _settled(server) - before
+
+
+async def _settled(server: ApiServer) -> int:
+    """Return the resident memory of a server, as soon as it has fallen as far as it does."""
+    seen = [server.resident()]
+    while len(seen) <= _SETTLED or min(seen[-_SETTLED:]) < seen[-_SETTLED - 1]:
+        await asyncio.sleep(_POLL)
+        seen.append(server.resident())
+    return seen[-1]
 
 
 suite = partial(_suite, few=_FEW, many=_MANY, watches=_WATCHES, real=True)
