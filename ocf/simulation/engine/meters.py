@@ -7,7 +7,8 @@ from typing import Final
 from ocf.autoscaling.algorithm import Autoscaler, Metric
 from ocf.errors import ConfigError
 from ocf.schema.metric_sources import PODLESS_METRICS, RESOURCE_METRICS
-from ocf.simulation.scenario import SignalSource, Workload
+from ocf.simulation.measures.instant_latency import LatencyModel
+from ocf.simulation.scenario import Signal, SignalSource, Workload
 
 __all__ = ["Meter", "amount", "container_of", "meters_of"]
 
@@ -26,6 +27,7 @@ class Meter:
         idle: Value without load, in thousandths.
         slope: What one unit of the source adds, in thousandths.
         request: Request of a pod, in thousandths, for a target that needs it; None if the pods have none.
+        latency: The model of the latency, for the source `latency`; otherwise None.
     """
 
     metric: Metric
@@ -34,6 +36,7 @@ class Meter:
     idle: float
     slope: float
     request: int | None = None
+    latency: LatencyModel | None = None
 
     @property
     def resource(self) -> str:
@@ -104,4 +107,11 @@ def _meter(metric: Metric, workload: Workload) -> Meter:
             f" add workload.signals.{metric.name}"
         )
     per_pod = metric.type not in PODLESS_METRICS
-    return Meter(metric=metric, source=signal.source, per_pod=per_pod, idle=0.0, slope=signal.factor * _MILLI)
+    latency = _latency(signal, workload) if signal.source is SignalSource.LATENCY else None
+    slope = signal.factor * _MILLI
+    return Meter(metric=metric, source=signal.source, per_pod=per_pod, idle=0.0, slope=slope, latency=latency)
+
+
+def _latency(signal: Signal, workload: Workload) -> LatencyModel:
+    service_time = workload.service_time.total_seconds() if workload.service_time else 1 / workload.capacity
+    return LatencyModel(pod_capacity=workload.capacity, service_time=service_time, percentile=signal.percentile)

@@ -25,6 +25,8 @@ __all__ = ["Pipeline"]
 _Level = Callable[[int, int], float]
 _NO_PODS: Final[dict[str, tuple[int, ...]]] = {}
 _NONE: Final[frozenset[str]] = frozenset()
+_AT_ONCE: Final = frozenset({SignalSource.QUEUE, SignalSource.LATENCY})
+"""Sources whose value is that of the moment, and not an average."""
 
 
 class Pipeline:
@@ -58,6 +60,7 @@ class Pipeline:
         "_period",
         "_queue",
         "_random",
+        "_rate",
         "_waiting",
         "_window",
         "due",
@@ -95,6 +98,7 @@ class Pipeline:
         self._observed: tuple[tuple[Meter, Gauge], ...] = ()
         self._waiting: deque[Scrape] = deque()
         self._next = self.due = 0
+        self._rate = 0.0
 
     def start(self, rate: float) -> None:
         """Begin with the samples of a workload that served the same load long before the start.
@@ -102,9 +106,10 @@ class Pipeline:
         Args:
             rate: Offered load, in load units per second.
         """
+        self._rate = rate
         self._gauges = tuple(Gauge(self._level(meter, rate)) for meter in self.meters)
         pairs = tuple(zip(self.meters, self._gauges, strict=True))
-        self._observed = tuple(each for each in pairs if each[0].source is not SignalSource.QUEUE)
+        self._observed = tuple(each for each in pairs if each[0].source not in _AT_ONCE)
         self._levels = tuple((meter.idle, meter.slope, self._reader(meter, gauge)) for meter, gauge in pairs)
         # The last measurement that can be read already.
         number = -(-self._delay // self._period)
@@ -119,6 +124,7 @@ class Pipeline:
             now: The instant in microseconds.
             rate: Offered load, in load units per second.
         """
+        self._rate = rate
         for meter, gauge in self._observed:
             level = self._queue.utilization if meter.source is None else self._level(meter, rate)
             if level != gauge.value:
@@ -182,8 +188,8 @@ class Pipeline:
         values: list[int] = []
         for meter, gauge in zip(self.meters, self._gauges, strict=True):
             level = 0.0
-            if meter.per_pod and meter.source is SignalSource.QUEUE:
-                level = _length(meter, self._queue, self.pods) if ready <= now else 0.0
+            if meter.per_pod and meter.source in _AT_ONCE:
+                level = self._moment(meter) if ready <= now else 0.0
             elif meter.per_pod and share:
                 level = gauge.mean(ready, now) * share
             values.append(amount(meter.idle + meter.slope * level))
@@ -193,7 +199,7 @@ class Pipeline:
         """Return the level that a meter averages: of one ready pod, or of the workload."""
         if meter.source is None:
             return self._queue.utilization
-        if meter.source is SignalSource.QUEUE:
+        if meter.source in _AT_ONCE:
             return 0.0
         level = rate if meter.source is SignalSource.LOAD else self._queue.served
         if not meter.per_pod:
@@ -201,14 +207,17 @@ class Pipeline:
         return level / self.pods.ready if self.pods.ready else 0.0
 
     def _reader(self, meter: Meter, gauge: Gauge) -> _Level:
-        """Return the function that measures; the length of the queue is not averaged."""
-        if meter.source is not SignalSource.QUEUE:
+        """Return the function that measures."""
+        if meter.source not in _AT_ONCE:
             return gauge.window
+        return lambda _begin, _end: self._moment(meter)
+
+    def _moment(self, meter: Meter) -> float:
+        """Return the level of a source that is not averaged."""
         queue, pods = self._queue, self.pods
-        return lambda _begin, _end: _length(meter, queue, pods)
-
-
-def _length(meter: Meter, queue: FluidQueue, pods: Pods) -> float:
-    if not meter.per_pod:
-        return queue.length
-    return queue.length / pods.ready if pods.ready else 0.0
+        if meter.latency is not None:
+            # All pods have the same latency, which is that of the load units that they share.
+            return meter.latency.at(rate=self._rate, capacity=pods.capacity, waiting=queue.length)
+        if not meter.per_pod:
+            return queue.length
+        return queue.length / pods.ready if pods.ready else 0.0

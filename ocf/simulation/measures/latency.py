@@ -15,7 +15,7 @@ from math import frexp, fsum
 from operator import mul
 from typing import Final, NamedTuple
 
-from ocf.simulation.measures.queueing import exceeding, waiting_probability
+from ocf.simulation.measures.queueing import exceeding, servers_of, waiting_probability
 from ocf.simulation.result import Columns
 
 __all__ = ["HIGHEST_UTILIZATION", "Latencies", "latencies"]
@@ -170,8 +170,7 @@ class _Pool:
 
 
 def _pool(capacity: float, pod_capacity: float, service_time: float) -> _Pool:
-    servers = max(1, round(capacity * max(service_time, 1 / pod_capacity)))
-    return _Pool(servers, capacity / servers or 1 / service_time)
+    return _Pool(*servers_of(capacity, pod_capacity, service_time))
 
 
 def _fine_step(value: float) -> int:

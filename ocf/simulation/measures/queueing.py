@@ -6,11 +6,27 @@ See L. Kleinrock, Queueing Systems, or https://octave.sourceforge.io/queueing/fu
 from math import exp, sqrt
 from typing import Final
 
-__all__ = ["exceeding", "waiting_probability"]
+__all__ = ["exceeding", "servers_of", "waiting_probability"]
 
 _NEGLIGIBLE: Final = 1e16
 _SPREADS: Final = 9
 _CLOSE: Final = 1e-6
+
+
+def servers_of(capacity: float, pod_capacity: float, service_time: float) -> tuple[int, float]:
+    """Return the number of servers that a capacity is, and the service rate of one.
+
+    Args:
+        capacity: Load units per second of all pods; 0 is one server at the rate of an idle pod.
+        pod_capacity: Load units per second that a warm pod serves.
+        service_time: Seconds that a load unit takes on an idle pod, more than 0; a pod is at least one server.
+
+    Example:
+        >>> servers_of(20, 10, 0.5), servers_of(20, 10, 0.01)
+        ((10, 2.0), (2, 10.0))
+    """
+    servers = max(1, round(capacity * max(service_time, 1 / pod_capacity)))
+    return servers, capacity / servers or 1 / service_time
 
 
 def waiting_probability(servers: int, utilization: float) -> float:

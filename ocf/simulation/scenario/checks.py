@@ -12,6 +12,7 @@ from ocf.objects.durations import format_duration
 from ocf.objects.model_errors import nearest
 from ocf.schema.metric_sources import RESOURCE_METRICS
 from ocf.simulation.scenario.scenario import Scenario
+from ocf.simulation.scenario.workload import SignalSource
 
 __all__ = ["ScenarioProblem", "contradictions", "missing_inputs"]
 
@@ -77,6 +78,10 @@ def contradictions(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[Scena
         scenario: The scenario.
         autoscaler: Its HPA.
     """
+    for name, signal in scenario.workload.signals.items():
+        if signal.percentile is not None and signal.source is not SignalSource.LATENCY:
+            detail = f"needs the source latency, which has percentiles, and not {signal.source.value}"
+            yield ScenarioProblem(("workload", "signals", name, "percentile"), detail)
     for name, usage in scenario.workload.usage.items():
         if usage.busy < usage.idle:
             detail = f"must be at least the usage without load, {usage.idle}m, got {usage.busy}m"

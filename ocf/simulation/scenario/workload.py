@@ -44,6 +44,8 @@ class SignalSource(StrEnum):
     """The load that is served."""
     QUEUE = "queue"
     """The load units that wait."""
+    LATENCY = "latency"
+    """The latency of a load unit that arrives at the moment of the measurement, in seconds, by the queueing model."""
 
 
 class Signal(Model):
@@ -52,10 +54,12 @@ class Signal(Model):
     Args:
         source: What the metric follows.
         factor: The value of the metric for one unit of the source.
+        percentile: With the source `latency`: the percentile of the latency; None for the mean.
     """
 
     source: SignalSource = SignalSource.LOAD
     factor: Positive = 1.0
+    percentile: Annotated[float, Field(gt=0, lt=100)] | None = None
 
 
 class Queue(Model):

@@ -74,7 +74,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         "usage": {"memory": {"idle": "20Mi", "busy": "90Mi"}, "cpu": {"idle": "7m", "busy": "600m"}},
         "signals": {
             "signal": {
-                "source": draw(st.sampled_from(["load", "served", "queue"])),
+                "source": draw(st.sampled_from(["load", "served", "queue", "latency"])),
                 "factor": draw(st.sampled_from([1.0, 0.37])),
             }
         },

@@ -212,3 +212,35 @@ def test_the_same_seed_gives_the_same_bytes_in_each_process() -> None:
         done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True)  # noqa: S603 (ours)
         digests.add(done.stdout)
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        pytest.param("External", {"type": "Value", "value": "250m"}, id="external"),
+        pytest.param("Object", {"type": "Value", "value": "250m"}, id="object"),
+        pytest.param("Pods", {"type": "AverageValue", "averageValue": "250m"}, id="of pods, which share it"),
+    ],
+)
+def test_a_latency_follows_the_queueing_model(kind: str, target: dict[str, str]) -> None:
+    """One pod at 8 of 10 units per second: 1 / (10 - 8) = 0.5 s, twice the target.
+
+    Two pods are M/M/2 at 0.4: Erlang C is 8 / 35, so that the mean is 8 / 35 / (20 - 8) + 1 / 10 = 0.11905 s, of which
+    the controller reads 120 thousandths.
+    """
+    workload = {"replicas": 1, "signals": {"rps": {"source": "latency"}}, **INSTANT}
+    result = run(scenario_of(hpa_of(metric_of(kind, **target)), workload=workload, duration="1m"), (0, 8))
+
+    assert [(action.time, action.after) for action in result.actions] == [(0, 2)]
+    assert [row["utilization"] for row in rows_of(result) if row["synced"]] == pytest.approx([2, 0.48, 0.48, 0.48])
+
+
+def test_a_latency_behind_a_backlog_is_the_time_to_serve_it() -> None:
+    """From 60 s on, 20 units per second wait: 300 of them at 75 s, for 30 s and the 0.1 s of their own service."""
+    hpa = hpa_of(metric_of("External", type="Value", value="1"), maxReplicas=1)
+    workload = {"replicas": 1, "signals": {"rps": {"source": "latency", "factor": 10}}, **INSTANT}
+    result = run(scenario_of(hpa, workload=workload, duration="2m"), (0, 5), (60, 30))
+
+    found = {row["time"]: row["utilization"] for row in rows_of(result)}
+    assert found[45] == pytest.approx(2)  # 1 / (10 - 5) s
+    assert found[75] == pytest.approx(301)

@@ -273,6 +273,12 @@ METRIC: Final = """\
         ),
         pytest.param(
             HPA,
+            replaced("  requests:", "  signals: {rps: {source: queue, percentile: 95}}\n  requests:"),
+            "a.yaml:6: workload.signals.rps.percentile: needs the source latency, which has percentiles, and not queue",
+            id="percentile",
+        ),
+        pytest.param(
+            HPA,
             f"{VALID}objectives: {{latency: {{atMost: 50ms}}}}",
             "a.yaml:11: objectives.latency.atMost: can never be met: one load unit alone takes 0.1s, got 0.05s",
             id="latency",
