@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -112,7 +113,7 @@ class Access:
             found["Authorization"] = f"Bearer {_secret(self.bearer_token_file, '--bearer-token-file')}"
         if self.username is not None and self.password_file is not None:
             password = _secret(self.password_file, "--password-file")
-            found["Authorization"] = aiohttp.BasicAuth(self.username, password).encode()
+            found["Authorization"] = f"Basic {b64encode(f'{self.username}:{password}'.encode()).decode()}"
         return found
 
     def tls(self) -> ssl.SSLContext | bool:

@@ -7,7 +7,7 @@ of targets (https://prometheus.io/docs/prometheus/latest/configuration/configura
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
@@ -193,19 +193,18 @@ class _Usage(Source):
         return " or ".join(parts)
 
 
-def target_sources(kind: str, resources: Iterable[str]) -> tuple[Source, ...]:
+def target_sources(kind: str, resources: Collection[str]) -> tuple[Source, ...]:
     """Return the series of a target, of its pods and of what they use.
 
     Args:
         kind: The kind of the target; kube-state-metrics has no replicas of kinds that it does not know.
-        resources: Names of the resources that the HPA has metrics of; the use of other ones than cpu and memory is not
-            measured.
+        resources: Names of the resources that the HPA has metrics of; only cpu and memory are measured.
     """
     return (*_scale_sources(kind), *POD_SOURCES, *_usage_sources(resources))
 
 
-def _usage_sources(resources: Iterable[str]) -> Iterator[Source]:
+def _usage_sources(required: Collection[str]) -> Iterator[Source]:
     names = {"cpu": "container_cpu_usage_seconds_total", "memory": "container_memory_working_set_bytes"}
-    for name in dict.fromkeys(resources):
-        if name in names:
-            yield _Usage(f"{name}_usage", (names[name],), _USAGE_REMEDY, Need.REQUIRED, resource=name)
+    for resource, name in names.items():
+        need = Need.REQUIRED if resource in required else Need.OPTIONAL
+        yield _Usage(f"{resource}_usage", (name,), _USAGE_REMEDY, need, resource=resource)
