@@ -9,7 +9,7 @@ from typing import Any
 from ocf.cli.output_files import write_file, written_file
 from ocf.errors import ConfigError
 from ocf.simulation.report import Reported, to_html
-from ocf.simulation.report.rows import COLUMN_NAMES, column_values, csv_lines
+from ocf.simulation.report.rows import columns_of, csv_lines, run_values, table_names
 
 __all__ = ["parquet_library", "write_csv", "write_parquet", "write_report"]
 
@@ -68,9 +68,10 @@ def write_parquet(path: Path, runs: Sequence[Reported]) -> None:
     data: dict[str, Any] = {}
     if len(runs) > 1:
         data["run"] = [run.name for run in runs for _ in run.result.columns.time]
-    for name in COLUMN_NAMES:
-        kind = pa.int64() if getattr(runs[0].result.columns, name).typecode == "q" else pa.float64()
-        values = [value for run in runs for value in column_values(run.result.columns, name)]
+    for name in table_names(run.result for run in runs):
+        found = (columns_of(run.result).get(name) for run in runs)
+        kind = pa.int64() if any(each is not None and each.typecode == "q" for each in found) else pa.float64()
+        values = [value for run in runs for value in run_values(run.result, name)]
         data[name] = pa.array(values, type=kind)
     with written_file(path, "--parquet") as temporary:
         parquet.write_table(pa.table(data), str(temporary))

@@ -9,7 +9,7 @@ from typing import Any, Final
 import typer
 
 from ocf.cli.output import as_json, grid
-from ocf.simulation.measures import MEASURES, elastic_speedup, number_text, value_text
+from ocf.simulation.measures import MEASURES, elastic_speedup, group_totals, number_text, value_text
 from ocf.simulation.report import Reported
 from ocf.simulation.report.text import summary_lines
 
@@ -76,13 +76,15 @@ def _run(run: Reported) -> dict[str, Any]:
         "actions": [
             {
                 "time": each.time,
+                "source": f"node group {each.source}" if each.source else "HPA",
                 "before": each.before,
                 "after": each.after,
                 "reason": each.reason,
                 "rule": each.rule,
                 "explanation": list(each.explanation),
             }
-            for each in result.actions
+            for each in result.all_actions
         ],
+        "nodeGroups": [asdict(each) for each in group_totals(result)],
         "conditions": [asdict(each) for each in result.condition_changes],
     }

@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 
 __all__ = ["Action", "Columns", "ConditionChange", "GroupColumns", "SimulationResult"]
 
@@ -170,3 +171,8 @@ class SimulationResult:
     syncs: int = 0
     bounds: tuple[int, int] = (1, 1)
     measures: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def all_actions(self) -> tuple[Action, ...]:
+        """The actions of the HPA and of the node groups in order; at the same instant, that of the HPA is first."""
+        return tuple(sorted((*self.actions, *self.node_actions), key=attrgetter("time")))

@@ -17,7 +17,7 @@ from ocf.cli import simulate_files, simulate_init, simulate_run
 from ocf.cli.app import app
 from ocf.objects import Manifest, load_document
 from ocf.simulation import SimulationResult
-from ocf.simulation.measures import MEASURES
+from ocf.simulation.measures import MEASURES, Group
 from ocf.simulation.report.rows import COLUMN_NAMES
 
 WEB: Final = """\
@@ -84,13 +84,39 @@ def test_json_has_measures_objectives_actions_and_conditions() -> None:
     done = simulated("web.yaml", "--output", "json", "--no-report", "--fail-if", "flaps > 100")
     found = json.loads(done.stdout)
     [run] = found["runs"]
-    assert list(run["measures"]) == list(MEASURES)
+    assert list(run["measures"]) == [name for name, each in MEASURES.items() if each.group is not Group.NODES]
     assert [each["met"] for each in run["objectives"]] == [True, False]
     assert run["actions"][0]["before"] == 2
     assert run["actions"][0]["explanation"]
     assert {each["type"] for each in run["conditions"]} == {"AbleToScale", "ScalingActive", "ScalingLimited"}
     assert found["gates"] == {"flaps > 100": True}
     assert not Path("report.html").exists()
+
+
+NODE_GROUPS = """
+nodeGroups:
+- name: workers
+  maxNodes: 5
+  instanceTypes: [{name: small, cpu: 1, memory: 4Gi, price: 0.5}]
+"""
+
+
+def test_node_groups_have_actions_totals_columns_and_a_gate() -> None:
+    Path("nodes.yaml").write_text(WEB + NODE_GROUPS)
+    options = ("--csv", "rows.csv", "--no-report", "--fail-if", "node_cost > 0.1")
+    done = simulated("nodes.yaml", "--output", "json", *options)
+    [run] = json.loads(done.stdout)["runs"]
+    assert done.exit_code == 1
+    assert {each["source"] for each in run["actions"]} == {"HPA", "node group workers"}
+    assert run["nodeGroups"][0]["group"] == "workers"
+    assert run["nodeGroups"][0]["cost"] == pytest.approx(run["measures"]["node_cost"])
+    with Path("rows.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["nodes_ready"] == row["nodes_ready.workers"] for row in rows} == {True}
+    assert max(int(row["pending"]) for row in rows) > 0
+    shown = simulated("nodes.yaml", "--no-report").stdout
+    assert re.search(r"node-hours +\d", shown)
+    assert re.search(r"pod-seconds of waiting +\d", shown)
 
 
 def test_the_same_scenario_gives_the_same_bytes() -> None:

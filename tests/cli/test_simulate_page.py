@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from ocf.cli.app import app
 from ocf.simulation import parse_scenario
 from ocf.simulation.measures import MEASURES, Unit
-from ocf.simulation.report.rows import COLUMN_NAMES
+from ocf.simulation.report.rows import COLUMN_NAMES, NODE_COLUMN_NAMES
 from scripts.write_real_load import PICTURE, of_page, render
 from tests.cli.github_action import run_action
 from tests.cli.page_commands import run_commands
@@ -45,7 +45,7 @@ def test_the_table_of_measures_is_the_code() -> None:
 
 
 def test_the_table_of_columns_is_the_code() -> None:
-    assert tuple(name for name, _ in rows("docs/simulate.md", "column")) == COLUMN_NAMES
+    assert tuple(name for name, _ in rows("docs/simulate.md", "column")) == (*COLUMN_NAMES, *NODE_COLUMN_NAMES)
 
 
 def act(folder: Path, **inputs: str) -> "subprocess.CompletedProcess[str]":

@@ -7,12 +7,24 @@ from datetime import UTC, datetime
 from math import nan
 from typing import Any, Final
 
-from ocf.simulation import Action, Columns, ConditionChange, Scenario, SimulationResult
+from ocf.simulation import Action, Columns, ConditionChange, GroupColumns, Scenario, SimulationResult
 from ocf.simulation.report import Reported
+from ocf.simulation.report.rows import COLUMN_NAMES
 from ocf.simulation.scenario import Objectives, Workload
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
-_FLOATS: Final = ("time", "load", "capacity", "served", "queue", "dropped", "utilization")
+_FLOATS: Final = (
+    "time",
+    "load",
+    "capacity",
+    "served",
+    "queue",
+    "dropped",
+    "utilization",
+    "node_price",
+    "node_cpu",
+    "node_memory",
+)
 
 
 def columns(time: Sequence[float], **given: Sequence[float]) -> Columns:
@@ -22,7 +34,8 @@ def columns(time: Sequence[float], **given: Sequence[float]) -> Columns:
     rest: dict[str, Sequence[float]] = {"synced": [1] * len(time), "replicas": ready, "time": time, **given}
     rest = {**{name: rest.get("replicas", zeros) for name in ("wanted", "stabilized", "desired")}, **rest}
     values: dict[str, Any] = {
-        name: array("d" if name in _FLOATS else "q", rest.get(name, zeros)) for name in Columns.__dataclass_fields__
+        name: array("d" if name in _FLOATS else "q", rest.get(name, zeros if name in COLUMN_NAMES else ()))
+        for name in Columns.__dataclass_fields__
     }
     return Columns(**values)
 
@@ -114,3 +127,37 @@ def reported(result: SimulationResult, **objectives: Any) -> Reported:
         }
     )
     return Reported.of(result, scenario)
+
+
+def with_nodes(result: SimulationResult) -> SimulationResult:
+    """Return a run with two node groups, whose nodes boot, drain and are interrupted, and pods that wait for them."""
+    count = len(result.columns.time)
+    rows = range(count)
+    groups = {
+        name: GroupColumns(
+            booting=array("q", [(row + shift) % 5 == 0 for row in rows]),
+            ready=array("q", [2 + row % 3 for row in rows]),
+            draining=array("q", [(row + shift) % 7 == 0 for row in rows]),
+            price=array("d", [0.25 * (3 + row % 3) for row in rows]),
+        )
+        for shift, name in enumerate(("workers", "spot"))
+    }
+    of_groups = list(groups.values())
+    columns = replace(
+        result.columns,
+        pending=array("q", [row % 4 for row in rows]),
+        nodes_booting=array("q", map(sum, zip(*(each.booting for each in of_groups), strict=True))),
+        nodes_ready=array("q", map(sum, zip(*(each.ready for each in of_groups), strict=True))),
+        nodes_draining=array("q", map(sum, zip(*(each.draining for each in of_groups), strict=True))),
+        node_price=array("d", map(sum, zip(*(each.price for each in of_groups), strict=True))),
+        node_cpu=array("d", [nan if row == 0 else 0.5 + row % 5 / 10 for row in rows]),
+        node_memory=array("d", [nan if row == 0 else 0.25 for row in rows]),
+    )
+    actions = [
+        Action(
+            time=90, before=4, after=6, reason="3 pods wait for a node: add 2 small", rule="scale_up", source="spot"
+        ),
+        Action(time=600, before=6, after=5, reason="remove node spot-1", rule="underutilized", source="spot"),
+        Action(time=900, before=2, after=1, reason="the provider takes it away", rule="interrupted", source="workers"),
+    ]
+    return replace(result, columns=columns, node_groups=groups, node_actions=tuple(actions))

@@ -265,7 +265,7 @@ _NODES: Final = (
     Measure(
         Group.NODES,
         "pending_pod_seconds",
-        "waiting for nodes",
+        "pod-seconds of waiting",
         Unit.POD_SECONDS,
         "Seconds that pods wait for a node, added up over all pods.",
     ),
@@ -279,7 +279,7 @@ _NODES: Final = (
     Measure(
         Group.NODES,
         "node_cpu_utilization",
-        "requested cpu",
+        "requested cpu of nodes",
         Unit.SHARE,
         "Mean over time of the cpu that pods on nodes request, as a share of what the nodes that are up have.",
         lower_is_better=False,
@@ -287,7 +287,7 @@ _NODES: Final = (
     Measure(
         Group.NODES,
         "node_memory_utilization",
-        "requested memory",
+        "requested memory of nodes",
         Unit.SHARE,
         "Mean over time of the memory that pods on nodes request, as a share of what the nodes that are up have.",
         lower_is_better=False,

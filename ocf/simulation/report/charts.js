@@ -284,9 +284,10 @@ function drawReport(page, data, visible = [0, data.end]) {
     const body = page.querySelector("#actions tbody");
     if (!body) return;
     const inside = data.actions.filter(([time]) => time >= range[0] && time <= range[1]);
-    body.replaceChildren(...inside.slice(0, MOST_ACTIONS).map(([time, before, after, reason, lines]) => {
+    body.replaceChildren(...inside.slice(0, MOST_ACTIONS).map(([time, before, after, reason, source, lines]) => {
       const row = document.createElement("tr");
-      for (const text of [moment(time), `${before} → ${after}`]) row.insertCell().textContent = text;
+      const sources = data.sources ? [data.texts[source]] : [];
+      for (const text of [moment(time), ...sources, `${before} → ${after}`]) row.insertCell().textContent = text;
       const cell = row.insertCell();
       cell.textContent = data.texts[reason];
       if (lines && lines.length) {

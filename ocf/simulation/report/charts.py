@@ -11,6 +11,8 @@ from ocf.simulation.result import SimulationResult
 __all__ = ["Chart", "Mark", "Series", "charts_of"]
 
 _STYLES: Final = 6
+_IF_ANY: Final = frozenset({"queue", "nodes_ready", "pending"})
+"""Columns that are compared only where a run has values of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ _REPLICAS: Final = (
     ("desired", "desired"),
     ("demand", "demand"),
 )
+_NODES: Final = (("nodes_ready", "ready"), ("nodes_booting", "booting"), ("nodes_draining", "draining"))
 _PODS: Final = (("ready", "ready"), ("starting", "starting"), ("terminating", "terminating"))
 
 
@@ -105,6 +108,7 @@ def _single(result: SimulationResult) -> Iterator[Chart]:
         whole=True,
     )
     yield Chart(title="Pods", description="Pods by state.", series=_lines(_PODS), whole=True)
+    yield from _of_nodes(result)
     yield Chart(
         title="Utilization of the target",
         description="Current value over target value of the metric that decided; 1 is on target.",
@@ -123,6 +127,27 @@ def _single(result: SimulationResult) -> Iterator[Chart]:
         )
 
 
+def _of_nodes(result: SimulationResult) -> Iterator[Chart]:
+    """Yield the charts of nodes; none without node groups."""
+    groups = result.node_groups
+    if not groups:
+        return
+    lines = [*_NODES, *((f"nodes_ready.{name}", f"ready: {name}") for name in groups if len(groups) > 1)]
+    yield Chart(title="Nodes", description="Nodes of all groups by state.", series=_lines(lines), whole=True)
+    yield Chart(
+        title="Pods that wait for a node",
+        description="Pods for which no node has room.",
+        series=_lines([("pending", "waiting")]),
+        whole=True,
+    )
+    yield Chart(
+        title="Requests of the nodes",
+        description="What pods on nodes request, as a share of what the nodes that are up have.",
+        series=_lines([("node_cpu", "cpu"), ("node_memory", "memory")]),
+        marks=(Mark(1.0, "all"),),
+    )
+
+
 def _compared(runs: Sequence[Reported]) -> Iterator[Chart]:
     first = runs[0].result
     same = all(each.result.columns.load == first.columns.load for each in runs)
@@ -133,8 +158,10 @@ def _compared(runs: Sequence[Reported]) -> Iterator[Chart]:
         ("Ready pods", "ready", True),
         ("Utilization of the target", "utilization", False),
         ("Queue, load units", "queue", False),
+        ("Ready nodes", "nodes_ready", True),
+        ("Pods that wait for a node", "pending", True),
     ):
-        if key != "queue" or any(any(each.result.columns.queue) for each in runs):
+        if key not in _IF_ANY or any(any(getattr(each.result.columns, key)) for each in runs):
             yield Chart(title=title, description=f"{title} of each run.", series=_overlaid(runs, key), whole=whole)
 
 

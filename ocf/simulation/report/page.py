@@ -20,12 +20,21 @@ from ocf.simulation.report.charts import Chart, charts_of
 from ocf.simulation.report.reported import Reported
 from ocf.simulation.report.series import MOST_ROWS, Sampled, sampled
 from ocf.simulation.report.static_charts import static_chart
-from ocf.simulation.report.tables import best, chart_table, moment
+from ocf.simulation.report.tables import TOTALS_HEAD, best, chart_table, moment, totals_rows
 from ocf.simulation.result import Action, SimulationResult
 
 __all__ = ["ReportContent", "report_content", "report_part", "to_html"]
 
-_FIRST: Final = ("overload_time", "latency_p95", "dropped_share", "pod_hours", "cost", "scaling_actions")
+_FIRST: Final = (
+    "overload_time",
+    "latency_p95",
+    "dropped_share",
+    "pod_hours",
+    "cost",
+    "node_hours",
+    "pending_pod_seconds",
+    "scaling_actions",
+)
 _TOOLS: Final = (("in", "Zoom in"), ("out", "Zoom out"), ("earlier", "Earlier"), ("later", "Later"), ("all", "All"))
 _MOST_ACTIONS: Final = 100
 _MOST_STORED: Final = 10_000
@@ -81,7 +90,9 @@ def report_content(runs: Sequence[Reported]) -> ReportContent:
     """
     first = runs[0]
     most = MOST_ROWS if len(runs) == 1 else max(MOST_ROWS // 8, MOST_ROWS // len(runs))
-    samples = [sampled(each.result.columns, each.result.duration, most=most) for each in runs]
+    samples = [
+        sampled(each.result.columns, each.result.duration, most=most, groups=each.result.node_groups) for each in runs
+    ]
     charts = charts_of(runs)
     title = first.name if len(runs) == 1 else " / ".join(each.name for each in runs)
     body = [
@@ -92,6 +103,7 @@ def report_content(runs: Sequence[Reported]) -> ReportContent:
         _tools(),
         *(_figure(number, chart, runs, samples) for number, chart in enumerate(charts)),
         *(_actions(first.result) if len(runs) == 1 else ()),
+        *(_groups(first) if len(runs) == 1 else ()),
         *(_measures(runs) if len(runs) == 1 else ()),
     ]
     return ReportContent(title=title, body="\n".join(body), data=_data(runs, samples, charts))
@@ -184,16 +196,37 @@ def _figure(number: int, chart: Chart, runs: Sequence[Reported], samples: Sequen
 
 
 def _actions(result: SimulationResult) -> Iterator[str]:
-    head = "".join(f'<th scope="col">{text}</th>' for text in ("time (UTC)", "replicas", "reason"))
+    actions, sources = result.all_actions, bool(result.node_groups)
+    names = ("time (UTC)", *(("source", "replicas or nodes") if sources else ("replicas",)), "reason")
+    head = "".join(f'<th scope="col">{text}</th>' for text in names)
     rows = "".join(
-        f"<tr><td>{moment(result, each.time)}</td><td>{each.before} {_ARROW} {each.after}</td>"
-        f"<td>{escape(each.reason)}</td></tr>"
-        for each in result.actions[:_MOST_ACTIONS]
+        f"<tr><td>{moment(result, each.time)}</td>{f'<td>{escape(_source(each))}</td>' if sources else ''}"
+        f"<td>{each.before} {_ARROW} {each.after}</td><td>{escape(each.reason)}</td></tr>"
+        for each in actions[:_MOST_ACTIONS]
     )
     yield (
-        f'<section>\n<h2>Scaling actions</h2>\n<p id="shown">{min(_MOST_ACTIONS, len(result.actions))} of'
-        f' {len(result.actions)} scaling actions.</p>\n<table id="actions"><thead><tr>{head}</tr></thead>'
+        f'<section>\n<h2>Scaling actions</h2>\n<p id="shown">{min(_MOST_ACTIONS, len(actions))} of'
+        f' {len(actions)} scaling actions.</p>\n<table id="actions"><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></section>"
+    )
+
+
+def _source(action: Action) -> str:
+    return f"node group {action.source}" if action.source else "HPA"
+
+
+def _groups(run: Reported) -> Iterator[str]:
+    """Yield the table of node groups, if there are some."""
+    if not run.result.node_groups:
+        return
+    head = "".join(f'<th scope="col">{text}</th>' for text in TOTALS_HEAD)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{escape(value)}</td>" for value in values)}</tr>'
+        for name, *values in totals_rows(run)
+    )
+    yield (
+        '<section>\n<h2>Node groups</h2>\n<div class="scroll"><table id="groups"><thead><tr>'
+        f"{head}</tr></thead><tbody>{rows}</tbody></table></div>\n</section>"
     )
 
 
@@ -240,8 +273,9 @@ def _data(runs: Sequence[Reported], samples: Sequence[Sampled], charts: Sequence
             for number, (run, sample) in enumerate(zip(runs, samples, strict=True))
         ],
         "charts": [_chart_data(chart) for chart in charts],
-        "actions": list(_action_data(runs[0].result.actions[:_MOST_STORED], texts)) if len(runs) == 1 else [],
-        "count": len(runs[0].result.actions),
+        "actions": list(_action_data(runs[0].result.all_actions[:_MOST_STORED], texts)) if len(runs) == 1 else [],
+        "count": len(runs[0].result.all_actions),
+        "sources": bool(runs[0].result.node_groups),
     }
     return json.dumps({**data, "texts": list(texts)}, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
@@ -267,6 +301,7 @@ def _action_data(actions: Sequence[Action], texts: dict[str, int]) -> Iterator[l
             action.before,
             action.after,
             texts.setdefault(action.reason, len(texts)),
+            texts.setdefault(_source(action), len(texts)),
         ]
         if length < _MOST_EXPLAINED:
             # Making an explanation takes time, so that is done once, and only where there is space for it.

@@ -2,15 +2,46 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ocf.simulation.report.reported import Reported
-from ocf.simulation.result import Columns
+from ocf.simulation.result import Columns, GroupColumns, SimulationResult
 
-__all__ = ["COLUMN_NAMES", "column_values", "csv_lines", "text_rows"]
+if TYPE_CHECKING:
+    from array import array
 
-COLUMN_NAMES: Final = tuple(each.name for each in fields(Columns))
-"""The names of the columns, in the order of tables."""
+__all__ = ["COLUMN_NAMES", "NODE_COLUMN_NAMES", "columns_of", "csv_lines", "run_values", "table_names", "text_rows"]
+
+_NAMES: Final = tuple(each.name for each in fields(Columns))
+_FIRST_OF_NODES: Final = _NAMES.index("pending")
+COLUMN_NAMES: Final = _NAMES[:_FIRST_OF_NODES]
+"""The names of the columns of all runs, in the order of tables."""
+NODE_COLUMN_NAMES: Final = _NAMES[_FIRST_OF_NODES:]
+"""The names of the columns of runs with node groups; those of each group follow."""
+
+
+def columns_of(result: SimulationResult) -> "dict[str, array[int] | array[float]]":
+    """Return the columns of a run by name; the one of the ready nodes of a group is `nodes_ready.workers`.
+
+    Args:
+        result: The run.
+    """
+    names = (*COLUMN_NAMES, *(NODE_COLUMN_NAMES if result.node_groups else ()))
+    found = {name: getattr(result.columns, name) for name in names}
+    for group, columns in result.node_groups.items():
+        for each in fields(GroupColumns):
+            name = "node_price" if each.name == "price" else f"nodes_{each.name}"
+            found[f"{name}.{group}"] = getattr(columns, each.name)
+    return found
+
+
+def table_names(runs: Iterable[SimulationResult]) -> tuple[str, ...]:
+    """Return the names of the columns that any of several runs has, in the order of tables.
+
+    Args:
+        runs: The runs.
+    """
+    return tuple(dict.fromkeys(name for run in runs for name in columns_of(run)))
 
 
 def csv_lines(runs: Sequence[Reported]) -> Iterator[str]:
@@ -20,10 +51,11 @@ def csv_lines(runs: Sequence[Reported]) -> Iterator[str]:
         runs: The runs.
     """
     several = len(runs) > 1
-    yield ",".join((*(["run"] if several else []), *COLUMN_NAMES)) + "\n"
+    names = table_names(run.result for run in runs)
+    yield ",".join((*(["run"] if several else []), *map(_quoted, names))) + "\n"
     for run in runs:
         first = f"{_quoted(run.name)}," if several else ""
-        for row in text_rows(run.result.columns):
+        for row in text_rows(run.result, names):
             yield f"{first}{','.join(row)}\n"
 
 
@@ -31,32 +63,38 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if any(each in text for each in ',"\r\n') else text
 
 
-def column_values(columns: Columns, name: str) -> Sequence[float | None]:
-    """Return a column; None stands for no value.
+def run_values(result: SimulationResult, name: str) -> Sequence[float | None]:
+    """Return a column of a run; None stands for no value.
 
     Args:
-        columns: The time series.
-        name: Name of the column.
+        result: The run.
+        name: Name of the column; one that the run does not have has no values.
 
     Example:
         >>> from array import array
-        >>> column_values(Columns(wanted=array("q", [3, -1])), "wanted")
-        [3, None]
+        >>> from datetime import UTC, datetime
+        >>> rows = Columns(time=array("d", [0, 15]), wanted=array("q", [3, -1]))
+        >>> run = SimulationResult(name="web", start=datetime(2026, 1, 1, tzinfo=UTC), duration=30, columns=rows)
+        >>> run_values(run, "wanted"), run_values(run, "pending")
+        ([3, None], [None, None])
     """
-    column = getattr(columns, name)
+    column = columns_of(result).get(name)
+    if column is None:
+        return [None] * len(result.columns.time)
     if column.typecode == "q":
         return [value if value >= 0 else None for value in column]
     # NaN differs from itself.
     return [value if value == value else None for value in column]  # noqa: PLR0124
 
 
-def text_rows(columns: Columns) -> Iterator[Iterable[str]]:
+def text_rows(result: SimulationResult, names: Iterable[str]) -> Iterator[Iterable[str]]:
     """Yield the rows of the time series as text; whole numbers have no fraction, and no value is empty.
 
     Args:
-        columns: The time series.
+        result: The run.
+        names: Names of columns.
     """
-    texts = [map(_text, column_values(columns, name)) for name in COLUMN_NAMES]
+    texts = [map(_text, run_values(result, name)) for name in names]
     return zip(*texts, strict=True)
 
 

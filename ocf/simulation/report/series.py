@@ -2,13 +2,13 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import fsum, isnan
 from operator import mul, sub
 
-from ocf.simulation.result import Columns
+from ocf.simulation.result import Columns, GroupColumns
 
 __all__ = ["MOST_ROWS", "Sampled", "part_means", "sampled"]
 
@@ -30,6 +30,12 @@ _NAMES = (
     "wanted",
     "stabilized",
     "desired",
+    "pending",
+    "nodes_booting",
+    "nodes_ready",
+    "nodes_draining",
+    "node_cpu",
+    "node_memory",
 )
 
 Value = float | None
@@ -51,7 +57,9 @@ class Sampled:
     high: dict[str, tuple[Value, ...]]
 
 
-def sampled(columns: Columns, duration: float, *, most: int = MOST_ROWS) -> Sampled:
+def sampled(
+    columns: Columns, duration: float, *, most: int = MOST_ROWS, groups: Mapping[str, GroupColumns] | None = None
+) -> Sampled:
     """Return the rows of charts.
 
     Up to `most` rows are those of the run. Otherwise rows that begin within the same part of the time are merged, and
@@ -61,6 +69,7 @@ def sampled(columns: Columns, duration: float, *, most: int = MOST_ROWS) -> Samp
         columns: The time series.
         duration: Length of the run in seconds.
         most: Most rows.
+        groups: The columns of each node group; the one of its ready nodes is `nodes_ready.workers`.
 
     Example:
         >>> rows = Columns(time=array("d", range(4)), load=array("d", [1, 9, 2, 3]))
@@ -77,8 +86,8 @@ def sampled(columns: Columns, duration: float, *, most: int = MOST_ROWS) -> Samp
     spans = list(pairwise((*begins, len(time))))
     low: dict[str, tuple[Value, ...]] = {}
     high: dict[str, tuple[Value, ...]] = {}
-    for name in _NAMES:
-        column = getattr(columns, name)
+    known: dict[str, array[int] | array[float]] = {name: getattr(columns, name) for name in _NAMES}
+    for name, column in (known | {f"nodes_ready.{name}": each.ready for name, each in (groups or {}).items()}).items():
         if not len(column):
             continue
         parts = _parts(column, spans)
@@ -118,7 +127,7 @@ def part_means(times: Sequence[float], values: Sequence[float], begin: float, en
     return [(after - before) / part for before, after in pairwise(ends)]
 
 
-def _parts(column: "array[float]", spans: Iterable[tuple[int, int]]) -> list[Sequence[float]]:
+def _parts(column: "array[int] | array[float]", spans: Iterable[tuple[int, int]]) -> list[Sequence[float]]:
     """Return the values of each span, without those that stand for none."""
     parts = [column[begin:end] for begin, end in spans]
     if column.typecode == "q":

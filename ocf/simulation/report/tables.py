@@ -6,13 +6,16 @@ from datetime import timedelta
 from html import escape
 from typing import Final
 
-from ocf.simulation.measures import Measure, number_text
+from ocf.simulation.measures import Measure, group_totals, number_text, value_text
 from ocf.simulation.report.charts import Chart, Series
 from ocf.simulation.report.reported import Reported
 from ocf.simulation.report.series import Sampled
 from ocf.simulation.result import SimulationResult
 
-__all__ = ["best", "chart_table", "moment"]
+__all__ = ["TOTALS_HEAD", "best", "chart_table", "moment", "totals_rows"]
+
+TOTALS_HEAD: Final = ("node group", "node-hours", "cost", "most", "added", "removed", "interruptions")
+"""Head of the table of node groups."""
 
 _PARTS: Final = 12
 _MOST_CHANGES: Final = 50
@@ -91,3 +94,18 @@ def moment(result: SimulationResult, time: float) -> str:
         time: Seconds since its start.
     """
     return f"{result.start + timedelta(seconds=time):%m-%d %H:%M:%S}"
+
+
+def totals_rows(run: Reported) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of the table of node groups.
+
+    Args:
+        run: The run.
+    """
+    for each in group_totals(run.result):
+        yield (
+            each.group,
+            number_text(each.node_hours),
+            value_text("node_cost", each.cost, currency=run.currency),
+            *(str(number) for number in (each.most, each.added, each.removed, each.interruptions)),
+        )

@@ -22,11 +22,20 @@ _SHOWN: Final = (
     "over_provisioning",
     "pod_hours",
     "cost",
+    "node_hours",
+    "node_cost",
+    "nodes_max",
+    "pending_pod_seconds",
+    "node_cpu_utilization",
+    "node_memory_utilization",
+    "node_interruptions",
     "ready_mean",
     "replicas_max",
     "scaling_actions",
     "flaps",
 )
+_IF_ANY: Final = frozenset({"cost", "node_cost", "node_interruptions"})
+"""Measures that are shown if they are not 0."""
 _WIDTH: Final = 68
 _HEIGHT: Final = 8
 _EIGHTHS: Final = " ▁▂▃▄▅▆▇█"
@@ -47,7 +56,7 @@ def summary_lines(run: Reported) -> Iterator[str]:
     yield ""
     for name in _SHOWN:
         value = result.measures.get(name)
-        if value is not None and (name != "cost" or value):
+        if value is not None and (name not in _IF_ANY or value):
             yield f"  {MEASURES[name].title:<28}{value_text(name, value, currency=run.currency)}"
     for verdict in run.verdicts:
         yield f"  {'met   ' if verdict.met else 'MISSED'}  {verdict.objective}: {verdict.found}"

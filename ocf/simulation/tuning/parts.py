@@ -2,16 +2,16 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, Final
 
 from ocf.simulation.measures import MEASURES, Unit
-from ocf.simulation.result import Columns, SimulationResult
+from ocf.simulation.result import Action, Columns, GroupColumns, SimulationResult
 
 __all__ = ["part_of", "scaled_totals"]
 
-_TOTALS: Final = frozenset({Unit.COUNT, Unit.POD_HOURS, Unit.PRICE})
+_TOTALS: Final = frozenset({Unit.COUNT, Unit.POD_HOURS, Unit.POD_SECONDS, Unit.NODE_HOURS, Unit.PRICE})
 
 
 def part_of(result: SimulationResult, begin: float, end: float) -> SimulationResult:
@@ -43,12 +43,21 @@ def part_of(result: SimulationResult, begin: float, end: float) -> SimulationRes
         result,
         duration=end - begin,
         columns=columns,
-        actions=tuple(replace(each, time=each.time - begin) for each in result.actions if begin <= each.time < end),
+        actions=_actions(result.actions, begin, end),
+        node_actions=_actions(result.node_actions, begin, end),
+        node_groups={
+            name: GroupColumns(**{each.name: getattr(found, each.name)[first:last] for each in fields(GroupColumns)})
+            for name, found in result.node_groups.items()
+        },
         condition_changes=tuple(
             replace(each, time=each.time - begin) for each in result.condition_changes if begin <= each.time < end
         ),
         syncs=sum(columns.synced),
     )
+
+
+def _actions(actions: Iterable[Action], begin: float, end: float) -> tuple[Action, ...]:
+    return tuple(replace(each, time=each.time - begin) for each in actions if begin <= each.time < end)
 
 
 def scaled_totals(measures: Mapping[str, float], factor: float) -> dict[str, float]:

@@ -1,8 +1,10 @@
 """Measures, each against a case computed by hand."""
 
+from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
-from math import exp, log, sqrt
+from math import exp, log, nan, sqrt
 from typing import Final
 
 import pytest
@@ -10,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
-from ocf.simulation import SimulationResult
-from ocf.simulation.measures import MEASURES, elastic_speedup, measure
+from ocf.simulation import Action, GroupColumns, SimulationResult
+from ocf.simulation.measures import MEASURES, Group, elastic_speedup, group_totals, measure, parse_expression
 from ocf.simulation.scenario import LatencyObjective, Objectives, Prices, Queue, Workload
-from tests.simulation.runs import run, scaled
+from tests.simulation.runs import run, scaled, with_nodes
 
 WORKLOAD: Final = Workload(capacity=10)
 
@@ -61,6 +63,66 @@ def test_only_syncs_count_for_instability_and_jitter() -> None:
     )
     found = measured(result)
     assert (found["instability"], found["jitter"]) == (0.0, 0.0)
+
+
+# Three rows of 600, 1200 and 1800 seconds: a node boots, two are up, one of them drains.
+NODES: Final = replace(
+    run(
+        [0, 600, 1800],
+        duration=3600,
+        ready=[0, 4, 4],
+        pending=[4, 1, 0],
+        nodes_booting=[1, 0, 0],
+        nodes_ready=[0, 2, 1],
+        nodes_draining=[0, 0, 1],
+        node_price=[0.3, 0.6, 0.6],
+        node_cpu=[nan, 0.5, 0.75],
+        node_memory=[nan, 0.125, 0.25],
+    ),
+    node_groups={
+        "workers": GroupColumns(
+            booting=array("q", [1, 0, 0]), ready=array("q", [0, 2, 1]), draining=array("q", [0, 0, 1])
+        )
+    },
+    node_actions=(
+        Action(time=0, before=0, after=2, reason="", rule="scale_up", source="workers"),
+        Action(time=1800, before=2, after=1, reason="", rule="underutilized", source="workers"),
+        Action(time=3000, before=1, after=0, reason="", rule="interrupted", source="workers"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("node_hours", (600 * 1 + 1200 * 2 + 1800 * 2) / 3600, id="from the order until they are gone"),
+        pytest.param("node_cost", (600 * 0.3 + 3000 * 0.6) / 3600, id="price times hours"),
+        pytest.param("cost", 10 * (600 * 0 + 3000 * 4) / 3600 + (600 * 0.3 + 3000 * 0.6) / 3600, id="pods and nodes"),
+        pytest.param("nodes_max", 2, id="all states"),
+        pytest.param("pending_pod_seconds", 600 * 4 + 1200 * 1, id="each pod counts"),
+        pytest.param("pending_time", (600 + 1200) / 3600, id="any pod"),
+        pytest.param("node_cpu_utilization", (1200 * 0.5 + 1800 * 0.75) / 3000, id="without the time before nodes"),
+        pytest.param("node_memory_utilization", (1200 * 0.125 + 1800 * 0.25) / 3000, id="memory"),
+        pytest.param("nodes_added", 2, id="ordered"),
+        pytest.param("nodes_removed", 1, id="by the controller"),
+        pytest.param("node_interruptions", 1, id="by the provider"),
+    ],
+)
+def test_nodes_are_measured(name: str, expected: float) -> None:
+    assert measured(NODES, Objectives(prices=Prices(pod_hour=10)))[name] == pytest.approx(expected, rel=1e-8)
+
+
+def test_a_group_has_totals() -> None:
+    [found] = group_totals(NODES)
+    assert (found.group, found.most, found.added, found.removed, found.interruptions) == ("workers", 2, 2, 1, 1)
+    assert found.node_hours == pytest.approx((600 + 1200 * 2 + 1800 * 2) / 3600)
+
+
+def test_a_gate_on_nodes_needs_node_groups() -> None:
+    gate = parse_expression("node_cost > 12")
+    assert not gate.holds(measured(NODES))
+    with pytest.raises(ConfigError, match="the run has no node_cost: the scenario has no node groups"):
+        gate.holds(measured(UNEVEN))
 
 
 def test_jitter_is_positive_if_the_supply_changes_more_often_than_the_demand() -> None:
@@ -185,7 +247,12 @@ def test_dropped_load_has_no_latency() -> None:
 
 def test_all_measures_are_in_the_order_of_the_catalog() -> None:
     objectives = Objectives(latency=LatencyObjective(at_most=timedelta(seconds=1)))
-    assert list(measured(OVERLOADED, objectives)) == list(MEASURES)
+    assert list(measured(with_nodes(OVERLOADED), objectives)) == list(MEASURES)
+
+
+def test_runs_without_node_groups_have_no_measures_of_nodes() -> None:
+    found = measured(OVERLOADED)
+    assert [name for name in found if MEASURES[name].group is Group.NODES] == []
 
 
 def test_only_the_names_that_are_asked_for_are_returned() -> None:

@@ -13,7 +13,7 @@ from ocf.simulation import SimulationResult
 from ocf.simulation.measures import MEASURES
 from ocf.simulation.report import Reported, to_html
 from ocf.simulation.report.series import MOST_ROWS
-from tests.simulation.runs import day, reported
+from tests.simulation.runs import day, reported, with_nodes
 
 
 def data_of(page: str) -> Any:
@@ -45,7 +45,7 @@ def test_text_is_never_markup(text: str) -> None:
 
 
 def test_every_measure_is_shown_with_its_definition() -> None:
-    result = reported(day(), latency={"at_most": "1s"})
+    result = reported(with_nodes(day()), latency={"at_most": "1s"})
     page = to_html([result])
     assert list(result.result.measures) == list(MEASURES)
     assert all(each.title in page and each.definition in page for each in MEASURES.values())
@@ -83,7 +83,7 @@ def test_the_table_of_a_chart_has_the_range_of_each_part() -> None:
 
 def test_actions_have_their_reason_and_explanation() -> None:
     data = data_of(to_html([reported(day())]))
-    time, before, after, reason, lines = data["actions"][0]
+    time, before, after, reason, _, lines = data["actions"][0]
     action = day().actions[0]
     assert (time, before, after, data["texts"][reason]) == (action.time, action.before, action.after, action.reason)
     assert [data["texts"][each] for each in lines] == list(action.explanation)
@@ -139,3 +139,45 @@ def test_runs_under_different_loads_show_both() -> None:
     other: SimulationResult = replace(day(), columns=replace(day().columns, load=day().columns.capacity))
     data = data_of(to_html([reported(day()), reported(other)]))
     assert [(each["run"], each["key"]) for each in data["charts"][0]["series"]] == [(0, "load"), (1, "load")]
+
+
+def test_actions_of_node_groups_stand_beside_those_of_the_hpa() -> None:
+    made = with_nodes(day())
+    page = to_html([reported(made)])
+    data = data_of(page)
+    found = [(time, data["texts"][source]) for time, _, _, _, source, *_ in data["actions"]]
+    assert data["sources"]
+    assert [each for each in found if each[1] != "HPA"] == [
+        (90, "node group spot"),
+        (600, "node group spot"),
+        (900, "node group workers"),
+    ]
+    assert found == sorted(found, key=lambda each: each[0])
+    assert data["count"] == len(made.actions) + 3
+    assert "<td>node group spot</td><td>4 → 6</td><td>3 pods wait for a node: add 2 small</td>" in page
+    assert f"of {data['count']} scaling actions" in page
+
+
+def test_node_groups_have_charts_and_totals() -> None:
+    page = to_html([reported(with_nodes(day()))])
+    titles = re.findall(r"<h2>([^<]*)</h2>\n<figure", page)
+    assert titles[3:6] == ["Nodes", "Pods that wait for a node", "Requests of the nodes"]
+    assert "ready: workers" in page
+    [table] = re.findall(r'<table id="groups">.*?</table>', page)
+    assert [re.findall(r"<td>([^<]*)</td>", row)[2:] for row in table.split("<tr>")[2:]] == [
+        ["6", "0", "0", "1"],
+        ["6", "2", "1", "0"],
+    ]
+
+
+def test_runs_without_node_groups_show_none() -> None:
+    page = to_html([reported(day())])
+    assert not data_of(page)["sources"]
+    assert "ode group" not in page
+
+
+def test_compared_runs_with_node_groups_share_their_charts() -> None:
+    page = to_html([reported(with_nodes(day())), reported(day(name="other"))])
+    titles = re.findall(r"<h2>([^<]*)</h2>\n<figure", page)
+    assert titles[-2:] == ["Ready nodes", "Pods that wait for a node"]
+    assert "<small>Node-hours times the price of the instance type.</small>" in page

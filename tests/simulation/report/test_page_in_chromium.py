@@ -10,7 +10,7 @@ import pytest
 
 from ocf.simulation.report import to_html
 from tests.browser import DARK, LIGHT, SUFFICIENT_CONTRAST, complaints, contrast, luminance, measured, run
-from tests.simulation.runs import day, reported
+from tests.simulation.runs import day, reported, with_nodes
 
 HARNESS: Final = """\
 <!doctype html><meta charset="utf-8"><body style="margin:0">
@@ -76,7 +76,7 @@ def compared() -> str:
 def test_nothing_scrolls_sideways_and_every_text_can_be_read(
     chromium: str, tmp_path: Path, width: int, several: bool
 ) -> None:
-    page = compared() if several else to_html([reported(day(), overload_time=0.02)])
+    page = compared() if several else to_html([reported(with_nodes(day()), overload_time=0.02)])
     found = measured(chromium, tmp_path, page, width, LIGHT)
     assert width - 20 < found["width"] <= width
     assert found["scrolled"] == found["width"]
@@ -136,7 +136,7 @@ def test_a_legend_entry_hides_its_line(found: Any) -> None:
 @pytest.mark.parametrize("several", [False, True], ids=["a long run", "compared"])
 def test_the_browser_has_nothing_to_complain_about(chromium: str, tmp_path: Path, several: bool) -> None:
     page = tmp_path / "page.html"
-    page.write_text(compared() if several else to_html([reported(day(20_000))]), encoding="utf-8")
+    page.write_text(compared() if several else to_html([reported(with_nodes(day(20_000)))]), encoding="utf-8")
     dom, found = complaints(chromium, tmp_path, page.as_uri())
     assert found == []
     assert 'data-drawn="true"' in dom

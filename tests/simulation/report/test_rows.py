@@ -2,13 +2,13 @@
 
 from math import nan
 
-from ocf.simulation.report.rows import COLUMN_NAMES, column_values, text_rows
-from tests.simulation.runs import columns
+from ocf.simulation.report.rows import COLUMN_NAMES, NODE_COLUMN_NAMES, csv_lines, run_values, text_rows
+from tests.simulation.runs import day, reported, run, with_nodes
 
 
 def test_rows_have_shortest_texts_and_no_value_is_empty() -> None:
-    made = columns([0, 0.1], load=[1e6, 1 / 3], utilization=[nan, 0.5], wanted=[-1, 3], ready=[2, 0])
-    first, second = (dict(zip(COLUMN_NAMES, row, strict=True)) for row in text_rows(made))
+    made = run([0, 0.1], duration=1, load=[1e6, 1 / 3], utilization=[nan, 0.5], wanted=[-1, 3], ready=[2, 0])
+    first, second = (dict(zip(COLUMN_NAMES, row, strict=True)) for row in text_rows(made, COLUMN_NAMES))
     assert (first["time"], first["load"], first["utilization"], first["wanted"], first["ready"]) == (
         "0",
         "1000000",
@@ -25,6 +25,26 @@ def test_rows_have_shortest_texts_and_no_value_is_empty() -> None:
 
 
 def test_columns_have_none_where_there_is_no_value() -> None:
-    made = columns([0, 1], utilization=[nan, 0.5], wanted=[-1, 3])
-    assert column_values(made, "utilization") == [None, 0.5]
-    assert column_values(made, "wanted") == [None, 3]
+    made = run([0, 1], duration=2, utilization=[nan, 0.5], wanted=[-1, 3])
+    assert run_values(made, "utilization") == [None, 0.5]
+    assert run_values(made, "wanted") == [None, 3]
+
+
+def test_node_groups_have_columns_in_all_and_for_each_group() -> None:
+    head, first, *_ = csv_lines([reported(with_nodes(day()))])
+    of_groups = [
+        f"{name}.{group}"
+        for group in ("workers", "spot")
+        for name in ("nodes_booting", "nodes_ready", "nodes_draining", "node_price")
+    ]
+    assert head.rstrip().split(",") == [*COLUMN_NAMES, *NODE_COLUMN_NAMES, *of_groups]
+    row = dict(zip(head.rstrip().split(","), first.rstrip().split(","), strict=True))
+    assert (row["pending"], row["node_cpu"], row["nodes_ready"], row["nodes_ready.spot"]) == ("0", "", "4", "2")
+
+
+def test_compared_runs_have_the_columns_of_all_of_them() -> None:
+    head, *lines = csv_lines([reported(day()), reported(with_nodes(day(name="nodes")))])
+    names = head.rstrip().split(",")
+    rows = [dict(zip(names, line.rstrip("\n").split(","), strict=True)) for line in lines]
+    assert {row["nodes_ready"] == "" for row in rows if row["run"] == "web"} == {True}
+    assert {row["nodes_ready"] == "" for row in rows if row["run"] == "nodes"} == {False}
