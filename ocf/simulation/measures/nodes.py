@@ -13,6 +13,7 @@ __all__ = ["GroupTotals", "group_totals", "nodes"]
 
 _HOUR: Final = 3600
 _INTERRUPTED: Final = "interrupted"
+_ORDERS: Final = frozenset({"scale_up", "replacement"})
 
 
 def nodes(
@@ -52,9 +53,9 @@ def nodes(
         "pending_time": fsum(length for length, pods in zip(lengths, columns.pending, strict=True) if pods) / duration,
         "node_cpu_utilization": _mean(columns.node_cpu, lengths),
         "node_memory_utilization": _mean(columns.node_memory, lengths),
-        "nodes_added": sum(max(0, each.after - each.before) for each in actions),
-        "nodes_removed": sum(max(0, each.before - each.after) for each in actions if each.rule != _INTERRUPTED),
-        "node_interruptions": sum(each.rule == _INTERRUPTED for each in actions),
+        "nodes_added": _added(actions),
+        "nodes_removed": _removed(actions),
+        "node_interruptions": _interruptions(actions),
     }
 
 
@@ -99,10 +100,22 @@ def _totals(name: str, columns: GroupColumns, lengths: Sequence[float], actions:
         node_hours=fsum(map(mul, lengths, numbers)) / _HOUR,
         cost=fsum(map(mul, lengths, columns.price)) / _HOUR,
         most=max(numbers, default=0),
-        added=sum(max(0, each.after - each.before) for each in mine),
-        removed=sum(max(0, each.before - each.after) for each in mine if each.rule != _INTERRUPTED),
-        interruptions=sum(each.rule == _INTERRUPTED for each in mine),
+        added=_added(mine),
+        removed=_removed(mine),
+        interruptions=_interruptions(mine),
     )
+
+
+def _added(actions: Sequence[Action]) -> int:
+    return sum(each.after - each.before for each in actions if each.rule in _ORDERS)
+
+
+def _removed(actions: Sequence[Action]) -> int:
+    return sum(max(0, each.before - each.after) for each in actions if each.rule != _INTERRUPTED)
+
+
+def _interruptions(actions: Sequence[Action]) -> int:
+    return sum(each.rule == _INTERRUPTED for each in actions)
 
 
 def _numbers(*states: Sequence[int]) -> list[int]:

@@ -132,9 +132,11 @@ class NodeController:
             node: The node.
             now: The instant in microseconds.
         """
-        stayed = self._drains.pop(node.name, None) is None
+        is_drained = self._drains.pop(node.name, None) is not None
+        group = node.kind.template.group
+        after = self._staying(group)
         reason = f"the provider takes node {node.name} away"
-        self._act(node.kind.template.group, -stayed, now, rule="interrupted", reason=reason)
+        self._act(group, after + (not is_drained), after, now, rule="interrupted", reason=reason)
 
     def _current_statuses(self) -> dict[str, GroupStatus]:
         leaving: dict[str, set[str]] = {name: set() for name in self._statuses}
@@ -178,26 +180,31 @@ class NodeController:
             name = new.template.instance_type.removeprefix(f"{group}/")
             types[name] = types.get(name, 0) + 1
         added = ", ".join(f"{count} {name}" for name, count in types.items())
-        self._act(group, len(nodes), now, rule=rule, reason=f"{reason}: add {added}")
+        before = self._staying(group)
+        self._act(group, before, before + len(nodes), now, rule=rule, reason=f"{reason}: add {added}")
         for new in nodes:
             self._pool.order(self._fleet.kinds[new.template.key], now)
 
     def _drain(self, outcome: CandidateOutcome, now: int) -> None:
         used = "" if outcome.utilization is None else f", {outcome.utilization}"
         reason = f"remove node {outcome.node}: {outcome.reason}{used}"
-        self._act(outcome.group, -1, now, rule=outcome.reason, reason=reason)
+        before = self._staying(outcome.group)
+        self._act(outcome.group, before, before - 1, now, rule=outcome.reason, reason=reason)
         self._drains[outcome.node] = Drain(node=outcome.node, started=self._clock.at(now))
         self._scheduler.changed = True
 
-    def _act(self, group: str, change: int, now: int, *, rule: str, reason: str) -> None:
-        """Note an action; its numbers are those of the nodes that stay."""
-        names = self._drains.keys()
-        before = sum(
-            node.kind.template.group == group and not (node.interrupted or node.leaving or node.name in names)
+    def _staying(self, group: str) -> int:
+        """Return the number of nodes of a group that are not on their way out."""
+        return sum(
+            node.kind.template.group == group and not (node.interrupted or node.leaving or node.name in self._drains)
             for node in self._pool.nodes.values()
         )
-        action = Action(time=now / SECOND, before=before, after=before + change, reason=reason, rule=rule, source=group)
-        self.actions.append(action)
+
+    def _act(self, group: str, before: int, after: int, now: int, *, rule: str, reason: str) -> None:
+        """Note an action."""
+        self.actions.append(
+            Action(time=now / SECOND, before=before, after=after, reason=reason, rule=rule, source=group)
+        )
 
     def _step(self, name: str, now: int) -> bool:
         """Take the next step of a drain, and return whether it does something."""
@@ -219,7 +226,10 @@ class NodeController:
                 del self._drains[name]
         if step.drain.phase is DrainPhase.GAVE_UP:
             del self._drains[name]
-            self._act(node.kind.template.group, 0, now, rule="drain", reason=f"node {name} stays: its drain timed out")
+            self._scheduler.changed = True
+            after = self._staying(node.kind.template.group)
+            reason = f"node {name} stays: its drain timed out"
+            self._act(node.kind.template.group, after - 1, after, now, rule="drain", reason=reason)
         return bool(step.actions)
 
     def _seen_pods(self, node: SimulatedNode) -> tuple[SeenPod, ...]:
