@@ -1,5 +1,6 @@
 """Editors: typed methods that change one part of an object, such as its metadata, its spec or a container."""
 
+from ocf.editors.certificate import CertificateSpecEditor
 from ocf.editors.config_data import ConfigMapDataEditor, SecretDataEditor
 from ocf.editors.container import ContainerEditor
 from ocf.editors.container_selectors import (
@@ -17,6 +18,7 @@ from ocf.editors.daemon_set import DaemonSetSpecEditor
 from ocf.editors.deployment import DeploymentSpecEditor
 from ocf.editors.editor import Editor
 from ocf.editors.hpa import HPASpecEditor
+from ocf.editors.httproute import HTTPRouteSpecEditor
 from ocf.editors.ingress import IngressSpecEditor
 from ocf.editors.job import JobSpecEditor
 from ocf.editors.keyed_lists import CONTAINERS, INIT_CONTAINERS, KeyedList
@@ -25,10 +27,12 @@ from ocf.editors.metric_identity import ANY, AnyValue
 from ocf.editors.network_policy import NetworkPolicySpecEditor
 from ocf.editors.pod import PodSpecEditor
 from ocf.editors.pod_disruption_budget import PodDisruptionBudgetSpecEditor
+from ocf.editors.prometheus import PrometheusRuleSpecEditor, ServiceMonitorSpecEditor
 from ocf.editors.pv import PVSpecEditor
 from ocf.editors.pvc import PVCSpecEditor
 from ocf.editors.rbac import AggregationRuleEditor, BindingSubjectsEditor, PolicyRulesEditor
 from ocf.editors.replica_set import ReplicaSetSpecEditor
+from ocf.editors.scaled_object import ScaledObjectSpecEditor
 from ocf.editors.service import ServiceSpecEditor
 from ocf.editors.service_account import ServiceAccountEditor
 from ocf.editors.stateful_set import VOLUME_CLAIM_TEMPLATES, StatefulSetSpecEditor
@@ -41,6 +45,7 @@ __all__ = [
     "AggregationRuleEditor",
     "AnyValue",
     "BindingSubjectsEditor",
+    "CertificateSpecEditor",
     "ConfigMapDataEditor",
     "ContainerEditor",
     "ContainerSelector",
@@ -49,6 +54,7 @@ __all__ = [
     "DeploymentSpecEditor",
     "Editor",
     "HPASpecEditor",
+    "HTTPRouteSpecEditor",
     "IngressSpecEditor",
     "JobSpecEditor",
     "KeyedList",
@@ -59,9 +65,12 @@ __all__ = [
     "PodDisruptionBudgetSpecEditor",
     "PodSpecEditor",
     "PolicyRulesEditor",
+    "PrometheusRuleSpecEditor",
     "ReplicaSetSpecEditor",
+    "ScaledObjectSpecEditor",
     "SecretDataEditor",
     "ServiceAccountEditor",
+    "ServiceMonitorSpecEditor",
     "ServiceSpecEditor",
     "StatefulSetSpecEditor",
     "UnstructuredContentEditor",

@@ -11,7 +11,14 @@ from typing import Any, Final
 import pytest
 
 from ocf import primitives
-from ocf.primitives import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder, rollout_status
+from ocf.primitives import (
+    IntegrationBuilder,
+    StaticBuilder,
+    TaskBuilder,
+    WorkloadBuilder,
+    condition_status,
+    rollout_status,
+)
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "kinds.md"
 ROW: Final = re.compile(r"^\| `(\w+)` \| (.+) \|$", re.MULTILINE)
@@ -30,6 +37,9 @@ SMALLEST: Final[dict[str, Any]] = {
     "task": TEMPLATE,
     "hpa": {"maxReplicas": 1, "scaleTargetRef": {"kind": "Deployment", "name": "a"}},
     "pod": POD,
+    "scaledobject": {"scaleTargetRef": {"name": "a"}, "triggers": []},
+    "certificate": {"secretName": "a", "issuerRef": {"name": "a"}},
+    "servicemonitor": {"selector": {}, "endpoints": []},
     "cronjob": {"schedule": "@daily", "jobTemplate": {"spec": TEMPLATE}},
 }
 CLUSTER_SCOPED: Final = {"pv", "clusterrole", "clusterrolebinding"}
@@ -50,7 +60,9 @@ def resource(package: str) -> Any:
     api_version, kind = quoted(TABLE[package][0])[0].split(" ")
     metadata = {"name": "a"} if package in CLUSTER_SCOPED else {"name": "a", "namespace": "b"}
     category = TABLE[package][1]
-    content = {} if category == "static" else {"spec": SMALLEST.get(package, SMALLEST.get(category, {}))}
+    content = {"spec": SMALLEST.get(package, SMALLEST.get(category, {}))}
+    if category == "static" and package not in SMALLEST:
+        content = {}
     if package.endswith("binding"):
         content = {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "a"}}
     return module(package).Builder({"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}).build()
@@ -77,8 +89,8 @@ class TestRow:
             assert TABLE[package][3] == "nothing"
             return
         source = inspect.getsource(importlib.import_module(f"ocf.primitives.{package}.status"))
-        if "rollout_status" in source:
-            source += inspect.getsource(rollout_status)
+        shared = {"rollout_status": rollout_status, "ConditionStatus": condition_status}
+        source += "".join(inspect.getsource(found) for name, found in shared.items() if name in source)
         reported = {word.removeprefix("Operation").removeprefix("Task").upper() for word in quoted(TABLE[package][3])}
         # The plain word for being operational is the vocabulary's own name.
         named = {"OPERATIONAL" if word == "AL" else word for word in reported}

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 RBAC: Final = "rbac.authorization.k8s.io/v1"
 REFERENCE: Final[Manifest] = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "web"}
+CERTIFICATE: Final[Manifest] = {"secretName": "tls", "issuerRef": {"name": "internal"}}
+MONITOR: Final[Manifest] = {"selector": {}, "endpoints": []}
 
 # row: package, kind, content, whether it is cluster-scoped
 ROWS: Final[list[tuple[str, str, str, Manifest, bool]]] = [
@@ -29,6 +31,10 @@ ROWS: Final[list[tuple[str, str, str, Manifest, bool]]] = [
     ("networkpolicy", "networking.k8s.io/v1", "NetworkPolicy", {"spec": {}}, False),
     ("service", "v1", "Service", {"spec": {}}, False),
     ("serviceaccount", "v1", "ServiceAccount", {}, False),
+    ("httproute", "gateway.networking.k8s.io/v1", "HTTPRoute", {"spec": {}}, False),
+    ("certificate", "cert-manager.io/v1", "Certificate", {"spec": CERTIFICATE}, False),
+    ("servicemonitor", "monitoring.coreos.com/v1", "ServiceMonitor", {"spec": MONITOR}, False),
+    ("prometheusrule", "monitoring.coreos.com/v1", "PrometheusRule", {"spec": {}}, False),
 ]
 STATIC: Final = {
     "role",
@@ -38,6 +44,8 @@ STATIC: Final = {
     "pdb",
     "networkpolicy",
     "serviceaccount",
+    "servicemonitor",
+    "prometheusrule",
 }
 EVERY: Final = pytest.mark.parametrize(
     ("package", "base", "identity"),

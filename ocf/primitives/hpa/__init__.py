@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from ocf import feature
-from ocf.concepts import OperationalStatus, ScaleTarget
+from ocf.concepts import OperationalStatus
 from ocf.editors import HPASpecEditor, ObjectMetaEditor
-from ocf.errors import MutationError, NotReadyError
-from ocf.objects import ObjectKey, write_model
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.hpa.status import (
     default_grace_status_handler,
@@ -23,7 +21,7 @@ from ocf.primitives.hpa.status import (
 )
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
-from ocf.primitives.resource import IntegrationResource
+from ocf.primitives.scaler import ScalerResource
 
 if TYPE_CHECKING:
     from kubernetes.client import V2HorizontalPodAutoscaler
@@ -64,30 +62,8 @@ _HANDLERS: Handlers[V2HorizontalPodAutoscaler, Mutator, OperationalStatus] = Han
 )
 
 
-class Resource(IntegrationResource["V2HorizontalPodAutoscaler", Mutator]):
+class Resource(ScalerResource["V2HorizontalPodAutoscaler", Mutator]):
     """An autoscaler as a resource of a component; only it sets the replica count of its target."""
-
-    def scale_target(self, rendered: Manifest | None = None) -> ScaleTarget:
-        """Return the scale target of the rendered object.
-
-        While a mutation waits for data that is not extracted yet, this is the target of the baseline.
-
-        Args:
-            rendered: The object as rendered in this reconcile; None renders it.
-
-        Raises:
-            MutationError: If a gate, a mutation or an edit fails.
-        """
-        if rendered is None:
-            try:
-                rendered = self.render()
-            except MutationError as error:
-                if not isinstance(error.__cause__, NotReadyError):
-                    raise
-                rendered = write_model(self.baseline())
-        reference = rendered["spec"]["scaleTargetRef"]
-        api_version = reference.get("apiVersion", "")
-        return ScaleTarget(ObjectKey(api_version, reference["kind"], reference["name"], self.key.namespace))
 
 
 class Builder(IntegrationBuilder["V2HorizontalPodAutoscaler", Mutator]):

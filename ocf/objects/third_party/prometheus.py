@@ -1,0 +1,108 @@
+"""Models of the Prometheus Operator (`monitoring.coreos.com/v1`).
+
+Source: https://prometheus-operator.dev/docs/api-reference/api/, with the defaults of the definitions.
+"""
+
+from kubernetes.client import V1LabelSelector
+from pydantic import Field
+
+from ocf.objects.third_party.base import ApiModel, ApiObject
+
+__all__ = [
+    "Endpoint",
+    "NamespaceSelector",
+    "PrometheusRule",
+    "PrometheusRuleSpec",
+    "RelabelConfig",
+    "Rule",
+    "RuleGroup",
+    "ServiceMonitor",
+    "ServiceMonitorSpec",
+]
+
+
+class RelabelConfig(ApiModel):
+    """A change of labels before or after a scrape."""
+
+    source_labels: list[str] | None = None
+    separator: str | None = None
+    target_label: str | None = None
+    regex: str | None = None
+    modulus: int | None = None
+    replacement: str | None = None
+    action: str = "replace"
+
+
+class Endpoint(ApiModel):
+    """A port of the Service that is scraped."""
+
+    port: str | None = None
+    target_port: int | str | None = None
+    path: str | None = None
+    scheme: str | None = None
+    interval: str | None = None
+    scrape_timeout: str | None = None
+    honor_labels: bool | None = None
+    params: dict[str, list[str]] | None = None
+    relabelings: list[RelabelConfig] | None = None
+    metric_relabelings: list[RelabelConfig] | None = None
+
+
+class NamespaceSelector(ApiModel):
+    """Namespaces of the Services; the namespace of the monitor if both fields are unset."""
+
+    any: bool | None = None
+    match_names: list[str] | None = None
+
+
+class ServiceMonitorSpec(ApiModel):
+    """Services and endpoints."""
+
+    selector: V1LabelSelector
+    endpoints: list[Endpoint]
+    namespace_selector: NamespaceSelector | None = None
+    job_label: str | None = None
+    target_labels: list[str] | None = None
+    pod_target_labels: list[str] | None = None
+
+
+class ServiceMonitor(ApiObject):
+    """Services that Prometheus scrapes."""
+
+    spec: ServiceMonitorSpec
+
+
+class Rule(ApiModel):
+    """An alerting rule, with `alert`, or a recording rule, with `record`."""
+
+    alert: str | None = None
+    record: str | None = None
+    expr: int | str
+    pending_for: str | None = Field(default=None, alias="for")
+    keep_firing_for: str | None = Field(default=None, alias="keep_firing_for")
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class RuleGroup(ApiModel):
+    """Rules that are evaluated one after another."""
+
+    name: str
+    interval: str | None = None
+    limit: int | None = None
+    query_offset: str | None = Field(default=None, alias="query_offset")
+    partial_response_strategy: str | None = Field(default=None, alias="partial_response_strategy")
+    labels: dict[str, str] | None = None
+    rules: list[Rule] | None = None
+
+
+class PrometheusRuleSpec(ApiModel):
+    """Groups of rules."""
+
+    groups: list[RuleGroup] | None = None
+
+
+class PrometheusRule(ApiObject):
+    """Recording and alerting rules."""
+
+    spec: PrometheusRuleSpec | None = None
