@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pytest
 
 from ocf import component, primitives
-from ocf.cluster import ApplyCache
+from ocf.cluster import ApplyCache, PatchOptions, PatchType, Subresource
 from ocf.component import Result, reconciling
 from ocf.concepts import Resource
 from ocf.embedded import CustomKind, EmbeddedCluster
@@ -416,6 +416,11 @@ ROWS: Final = [
     pytest.param(a_monitor, id="unstructured"),
 ]
 
+# What the controller of a kind reports once it has noticed the suspension; it does not run here.
+REPORTED_ON_SUSPENSION: Final[Mapping[str, Manifest]] = {
+    "ScaledObject": {"status": {"conditions": [{"type": "Paused", "status": "True"}]}}
+}
+
 OpenCluster: TypeAlias = Callable[[], AbstractAsyncContextManager[RecordingCluster]]
 
 
@@ -446,22 +451,11 @@ def open_cluster(request: pytest.FixtureRequest) -> OpenCluster:
     return opened
 
 
-<<<<<<< HEAD
 def reconciling_with(
     make: Callable[[], Resource], labels: Mapping[str, str], **options: Any
 ) -> Callable[[Cluster], Awaitable[Result]]:
     """Return a reconcile of a component that is built anew each time, as operators do."""
     suspended = options.pop("suspended", False)
-=======
-@pytest.mark.promise("defaults", runs="every kind in the box, with as much in it as it takes, and 3 others")
-@pytest.mark.promise("restart", runs="every kind in the box, with as much in it as it takes, and 3 others")
-@pytest.mark.parametrize("make", [*ROWS, *OTHERS])
-async def test_a_rich_object_is_written_once(open_cluster: OpenCluster, make: Callable[[], Resource]) -> None:
-    """Built anew for each pass, as operators do.
-
-    A new process has never seen what the server makes of the values that have one owner as a whole.
-    """
->>>>>>> 0730904 (primitives, editors: add kinds of Gateway API, KEDA, cert-manager, Prometheus)
 
     async def reconcile(seen: Cluster) -> Result:
         builder = component.Builder("kinds", condition_type="KindsReady").with_resource(make(), **options)
@@ -485,8 +479,8 @@ async def settled(cluster: RecordingCluster, reconcile: Callable[[Cluster], Awai
     return sum(writes)
 
 
-@pytest.mark.promise("defaults", runs="every kind in the box, with as much in it as it takes, and 7 others")
-@pytest.mark.promise("restart", runs="every kind in the box, with as much in it as it takes, and 7 others")
+@pytest.mark.promise("defaults", runs="every kind in the box, with as much in it as it takes, and 3 others")
+@pytest.mark.promise("restart", runs="every kind in the box, with as much in it as it takes, and 3 others")
 @pytest.mark.promise("no-write", runs="every kind in the box, created, changed, suspended, resumed and deleted")
 @pytest.mark.parametrize("make", [*ROWS, *OTHERS])
 async def test_the_life_of_a_rich_object_has_no_write_at_rest(
@@ -505,6 +499,9 @@ async def test_the_life_of_a_rich_object_has_no_write_at_rest(
 
         suspended = reconciling_with(make, {"team": "a"}, suspended=True)
         await settled(cluster, suspended)
+        if make().key.kind in REPORTED_ON_SUSPENSION:
+            status = PatchOptions(patch_type=PatchType.MERGE, field_manager="other", subresource=Subresource.STATUS)
+            await cluster.patch(make().key, REPORTED_ON_SUSPENSION[make().key.kind], status)
         assert (await suspended(cluster)).condition.reason == "Suspended"
         await settled(cluster, changed)
         live = await cluster.get(make().key)
