@@ -21,7 +21,8 @@ from ocf.objects.name_validation import qualified_name
 from ocf.runtime.crds.versions import version_of
 from ocf.runtime.operator.callbacks import Callbacks
 from ocf.runtime.operator.types import Cleanup, Components, Report
-from ocf.runtime.rbac.rules import EVENTS, PolicyRule, policy_rules
+from ocf.runtime.rbac.policy_rule import PolicyRule
+from ocf.runtime.rbac.rules import EVENTS, policy_rules
 from ocf.runtime.workqueue import ExponentialBackoff, RateLimiter
 from ocf.schema.rest_mapping import rest_mapping
 

@@ -16,7 +16,7 @@ from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission.secret_certificates import SecretCertificates, certificate_rules
 from ocf.runtime.admission.server import WebhookServer, serving
 from ocf.runtime.admission.webhook_configurations import Service, Url, configurations
-from ocf.runtime.rbac.rules import PolicyRule
+from ocf.runtime.rbac.policy_rule import PolicyRule
 from ocf.schema.rest_mapping import rest_mapping
 
 if TYPE_CHECKING:

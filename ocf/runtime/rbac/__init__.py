@@ -2,7 +2,8 @@
 
 from ocf.runtime.rbac.definitions import custom_definitions
 from ocf.runtime.rbac.manifests import ServiceAccount, roles
-from ocf.runtime.rbac.rules import EVENTS, PolicyRule, kopf_rules, lease_rules, policy_rules
+from ocf.runtime.rbac.policy_rule import PolicyRule
+from ocf.runtime.rbac.rules import EVENTS, kopf_rules, lease_rules, policy_rules
 
 __all__ = [
     "EVENTS",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ocf.objects import Manifest
-from ocf.runtime.rbac.rules import PolicyRule
+from ocf.runtime.rbac.policy_rule import PolicyRule
 
 __all__ = ["ServiceAccount", "roles"]
 
@@ -81,6 +81,11 @@ def _role(name: str, namespace: str, privileges: set[PolicyRule], account: Servi
     ]
 
 
+def _in_order(verb: str) -> tuple[int, str]:
+    """Return the key that sorts verbs: the usual ones as they are usually written, then others by name."""
+    return (_VERBS.index(verb) if verb in _VERBS else len(_VERBS), verb)
+
+
 def _rules(privileges: Iterable[PolicyRule]) -> list[dict[str, Any]]:
     """Merge privileges that differ in one field only: first names, then verbs, then resources."""
     names: dict[tuple[str, str, str], set[str]] = defaultdict(set)
@@ -91,7 +96,7 @@ def _rules(privileges: Iterable[PolicyRule]) -> list[dict[str, Any]]:
         verbs[group, resource, () if "" in given else tuple(sorted(given))].add(verb)
     resources: dict[tuple[str, tuple[str, ...], tuple[str, ...]], set[str]] = defaultdict(set)
     for (group, resource, objects), done in verbs.items():
-        resources[group, objects, tuple(sorted(done, key=_VERBS.index))].add(resource)
+        resources[group, objects, tuple(sorted(done, key=_in_order))].add(resource)
     return [
         {
             "apiGroups": [group],

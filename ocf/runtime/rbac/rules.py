@@ -12,20 +12,21 @@ that a component does not register are unknown; the privileges of several compon
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from ocf.component import DeletionOrder
 from ocf.component.model.resource_options import Lifecycle
 from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.rbac.escalation import escalation_rules
+from ocf.runtime.rbac.policy_rule import PolicyRule
 from ocf.schema.rest_mapping import RESTMapping, rest_mapping
 
 if TYPE_CHECKING:
     from ocf.component import Component
     from ocf.component.model.registration import Registration
 
-__all__ = ["EVENTS", "PolicyRule", "kopf_rules", "lease_rules", "policy_rules"]
+__all__ = ["EVENTS", "kopf_rules", "lease_rules", "policy_rules"]
 
 _UNNAMEABLE: Final = frozenset({"list", "watch"})
 _VERBS_OF_LIFECYCLE: Final = {
@@ -36,27 +37,6 @@ _VERBS_OF_LIFECYCLE: Final = {
 }
 _CREATED: Final = frozenset({Lifecycle.MANAGED, Lifecycle.DELETED})
 _REFERRING: Final = frozenset({Lifecycle.MANAGED, Lifecycle.ORPHANED})
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class PolicyRule:
-    """One verb on one resource.
-
-    Args:
-        group: Group of the resource; empty for the core group.
-        resource: Name of the resource, with its subresource: `shops/status`.
-        verb: `get`, `list`, `watch`, `create`, `update`, `patch` or `delete`.
-        name: Name of the only allowed object; empty for all.
-        namespaced: Whether the resource is namespaced.
-        namespace: The only allowed namespace; empty for all namespaces of the operator.
-    """
-
-    group: str
-    resource: str
-    verb: str
-    name: str = ""
-    namespaced: bool = True
-    namespace: str = ""
 
 
 EVENTS: Final = frozenset({PolicyRule("events.k8s.io", "events", verb) for verb in ("create", "patch")})
@@ -130,13 +110,16 @@ def policy_rules(  # noqa: PLR0913 (independent facts about the operator, by key
             does. It also requires `delete` on objects whose owner references are set or removed.
         deletion_order: Order of the clean-up if the operator has an `on_delete`; None if it has none.
 
+    Roles and bindings of the components also require the privileges that they grant, see
+    `ocf.runtime.rbac.escalation`.
+
     Returns:
         The privileges; add `EVENTS` and `lease_rules` with `|`.
 
     Raises:
         ConfigError: If a kind is neither built in nor defined.
     """
-    definitions = tuple(definitions)
+    components, definitions = tuple(components), tuple(definitions)
     find = partial(rest_mapping, definitions=definitions)
     found: set[PolicyRule] = set()
     needs_finalizer = deletion_order is not None
@@ -158,6 +141,7 @@ def policy_rules(  # noqa: PLR0913 (independent facts about the operator, by key
                 # Objects that are found by a list may have any name.
                 any_name = verb in _UNNAMEABLE or (verb == "delete" and (component.prunes or by_list))
                 found.add(_on(resource, verb, "" if any_name else name))
+    found |= set(escalation_rules([entry for component in components for entry in component.entries], fixed=fixed))
     found |= set(_of_owner(find(owner.api_version, owner.kind), needs_finalizer=needs_finalizer, enforced=enforced))
     found |= {_on(find(*watched), verb) for watched in watches for verb in ("list", "watch")}
     return frozenset(_without_covered(found))
