@@ -7,6 +7,7 @@ minimum and lowers replicas above its maximum, which is all that these tests nee
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,7 @@ from ocf import component
 from ocf.cluster import ListOptions, WatchOptions
 from ocf.component import BEFORE_SUSPENSION, Reason
 from ocf.concepts import StatusReport, SuspensionStatus
+from ocf.errors import ReconcileError
 from ocf.objects import ObjectKey
 from ocf.primitives import cronjob, deployment, hpa, job, replicaset
 from ocf.testing.envtest import ControllerName
@@ -192,8 +194,27 @@ def tasks(*, suspended: bool = False) -> Component:
     )
 
 
-async def pods(env: Env) -> int:
-    return len((await env.cluster.list("v1", "Pod", ListOptions(namespace="shop"))).items)
+async def until_no_pods(env: Env) -> None:
+    """Watch the pods until none is left; those of a deleted Job wait for its controller."""
+    async with asyncio.timeout(600):
+        while True:
+            found = await env.cluster.list("v1", "Pod", ListOptions(namespace="shop"))
+            if not found.items:
+                return
+            options = WatchOptions(namespace="shop", resource_version=found.resource_version)
+            watch = env.cluster.watch("v1", "Pod", options)
+            await anext(watch)
+            await watch.aclose()
+
+
+async def until_suspended(env: Env) -> None:
+    """Reconcile until the component is suspended; a delete conflicts if the controller changes the Job meanwhile."""
+    async with asyncio.timeout(600):
+        while True:
+            with suppress(ReconcileError):
+                result = await env.reconcile(tasks(suspended=True))
+                if result.condition.reason is Reason.SUSPENDED and not await env.exists(JOB):
+                    return
 
 
 @pytest.mark.promise("real-controllers", runs="a Job, a CronJob and a ReplicaSet")
@@ -212,11 +233,10 @@ async def test_tasks_beside_their_controllers_are_quiet_suspended_and_resumed(
             await until(env, REPLICA_SET, lambda live: live["status"].get("replicas") == 0 and observed(live))
             stopped = await until(env, JOB, lambda live: not live["status"].get("active"))
             assert stopped["spec"]["suspend"] is True
-            await env.reconcile(tasks(suspended=True))
-            assert not await env.exists(JOB)
+            await until_suspended(env)
+            await until_no_pods(env)
             suspended = [await env.reconcile(tasks(suspended=True)) for _ in range(10)]
             assert {(result.writes, result.condition.reason) for result in suspended} == {(0, Reason.SUSPENDED)}
-            assert await pods(env) == 0
             assert (await env.cluster.get(CRON_JOB))["spec"]["suspend"] is True
         for key in (CRON_JOB, REPLICA_SET):
             await env.cluster.delete(key)
