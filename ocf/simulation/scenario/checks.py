@@ -14,7 +14,7 @@ from ocf.schema.metric_sources import RESOURCE_METRICS
 from ocf.simulation.scenario.scenario import Scenario
 from ocf.simulation.scenario.workload import SignalSource
 
-__all__ = ["ScenarioProblem", "contradictions", "missing_inputs"]
+__all__ = ["ScenarioProblem", "contradictions", "has_prices", "missing_inputs"]
 
 _HOUR = timedelta(hours=1)
 
@@ -100,7 +100,7 @@ def _impossible_objectives(scenario: Scenario, autoscaler: Autoscaler) -> Iterat
             f"can never be met: one load unit alone takes {format_duration(service)}, got"
             f" {format_duration(objectives.latency.at_most)}",
         )
-    if objectives.cost is not None and not _has_prices(scenario):
+    if objectives.cost is not None and not has_prices(scenario):
         yield ScenarioProblem(("objectives", "prices"), "required value: there is a bound of the cost; add `podHour`")
     if scenario.duration is None:
         return
@@ -117,7 +117,12 @@ def _impossible_objectives(scenario: Scenario, autoscaler: Autoscaler) -> Iterat
             )
 
 
-def _has_prices(scenario: Scenario) -> bool:
+def has_prices(scenario: Scenario) -> bool:
+    """Return whether pods or nodes have a price.
+
+    Args:
+        scenario: The scenario.
+    """
     prices = scenario.objectives.prices
     types = (each for group in scenario.node_groups for each in group.instance_types)
     return bool(prices.pod_hour or prices.node_hour or any(each.price for each in types))

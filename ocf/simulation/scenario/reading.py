@@ -21,7 +21,7 @@ from ocf.simulation.scenario.checks import ScenarioProblem, contradictions, miss
 from ocf.simulation.scenario.recorded import recorded_scenario
 from ocf.simulation.scenario.scenario import Scenario
 
-__all__ = ["parse_scenario", "read_scenario"]
+__all__ = ["parse_scenario", "read_scenario", "scenario_problems"]
 
 _UNNAMED: Final = "scenario"
 
@@ -103,8 +103,7 @@ class _Reader:
         problems += found_in_hpa
         if not found_in_hpa:
             autoscaler = Autoscaler.of(hpa)
-            of_autoscaler = *missing_inputs(scenario, autoscaler), *contradictions(scenario, autoscaler)
-            for location, detail in (*of_autoscaler, *_of_nodes(scenario)):
+            for location, detail in scenario_problems(scenario, autoscaler):
                 path = format_path(written_path(location, self._manifest))
                 problems.append(self._placed(FieldProblem(path, detail)))
         if problems:
@@ -139,9 +138,17 @@ def _is_missing(file: Path) -> bool:
         return False  # reading the file reports the error
 
 
-def _of_nodes(scenario: Scenario) -> Iterator[ScenarioProblem]:
-    """Yield the problems of node groups, whose algorithm is only loaded where there are some."""
+def scenario_problems(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[ScenarioProblem]:
+    """Yield the problems of a scenario as a whole, each with its location in the models.
+
+    Args:
+        scenario: The scenario.
+        autoscaler: Its HPA.
+    """
+    yield from missing_inputs(scenario, autoscaler)
+    yield from contradictions(scenario, autoscaler)
     if scenario.node_groups:
+        # The algorithm of node groups is only loaded where there are some.
         from ocf.simulation.scenario.node_checks import node_group_problems
 
         yield from node_group_problems(scenario)

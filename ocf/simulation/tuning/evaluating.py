@@ -11,9 +11,10 @@ from typing import Any
 
 from ocf.errors import ConfigError
 from ocf.simulation.engine import simulate
-from ocf.simulation.measures import measure
+from ocf.simulation.measures import MEASURES, Group, measure
 from ocf.simulation.result import SimulationResult
 from ocf.simulation.scenario import Scenario
+from ocf.simulation.scenario.checks import has_prices
 from ocf.simulation.tuning.parts import part_of, scaled_totals
 from ocf.simulation.tuning.problem import Candidate, InvalidCandidate, Problem, Trace
 
@@ -141,12 +142,16 @@ def check_measures(problem: Problem, names: tuple[str, ...]) -> None:
         names: Names of measures.
 
     Raises:
-        ConfigError: If a scenario has no price for the cost, or no objective for the share of late load.
+        ConfigError: If a scenario has no price for the cost, no objective for the share of late load, or no node groups
+            for a measure of nodes.
     """
     for trace in problem.traces:
         objectives = trace.scenario.objectives
-        if "cost" in names and not (objectives.prices.pod_hour or objectives.prices.node_hour):
+        if "cost" in names and not has_prices(trace.scenario):
             raise ConfigError(f"{trace.name}: cost: there are no prices: add `prices: {{podHour: 0.05}}` to objectives")
+        of_nodes = [each for each in names if MEASURES[each].group is Group.NODES]
+        if of_nodes and not trace.scenario.node_groups:
+            raise ConfigError(f"{trace.name}: {of_nodes[0]}: the scenario has no node groups")
         if "late_share" in names and objectives.latency is None:
             raise ConfigError(
                 f"{trace.name}: late_share: there is no objective for the latency: add `latency: {{atMost: 1s}}` to"

@@ -16,7 +16,7 @@ from ocf.simulation.load import LoadSeries
 from ocf.simulation.model_problems import model_problems
 from ocf.simulation.scenario import Scenario
 from ocf.simulation.scenario.autoscaler_file import checked_hpa
-from ocf.simulation.scenario.checks import contradictions, missing_inputs
+from ocf.simulation.scenario.reading import scenario_problems
 from ocf.simulation.tuning.settings import Setting
 
 __all__ = ["Candidate", "InvalidCandidate", "Problem", "Trace", "with_value"]
@@ -207,7 +207,7 @@ class Problem:
         if problems:
             raise InvalidCandidate([f"{each.path}: {each.detail}" for each in problems])
         autoscaler = Autoscaler.of(hpa)
-        found = (*missing_inputs(scenario, autoscaler), *contradictions(scenario, autoscaler))
+        found = list(scenario_problems(scenario, autoscaler))
         if found:
             raise InvalidCandidate([f"{format_path(location)}: {detail}" for location, detail in found])
         return scenario.model_copy(update={"hpa": hpa})

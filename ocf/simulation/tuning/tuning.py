@@ -221,7 +221,10 @@ class _Search:
         self._evaluate([None])
         if self.members[None] is None:
             [evaluation] = self.evaluator.evaluate(self._task(), [None])
-            raise ConfigError(f"the current settings cannot be measured: {'; '.join(evaluation.problems)}")
+            missing = ", ".join(each for each in target.names if each not in evaluation.means)
+            raise ConfigError(
+                f"the current settings give no {missing}: no load was served in the time that is searched"
+            )
         while batch := sampler.ask():
             self._evaluate(batch)
             sampler.tell([self._loss(each) for each in batch])

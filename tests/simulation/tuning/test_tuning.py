@@ -152,6 +152,31 @@ def test_the_winner_is_the_one_of_several_traces_together() -> None:
     assert found.traces == ("25", "45")
 
 
+def test_thresholds_of_node_groups_are_searched_for_the_cost() -> None:
+    """By hand: half of the pods leave two nodes that are half empty, of which one goes if the threshold allows it."""
+    text = SCENARIO.replace("maxReplicas: 20", "maxReplicas: 8").replace("minReplicas: 2", "minReplicas: 4")
+    text = text.replace("cpu: 100m", "cpu: 1") + NODES
+    falling = "{type: Steps, steps: [{at: 0s, rate: 45}, {at: 2m, rate: 20}]}"
+    group = "nodeGroups[0].scaleDown.cpuThreshold"
+    found = tune(
+        problem(f"{group}=10|60", traces=(trace(falling, text=text),)), target("node_hours", "cost"), Method(holdout=0)
+    )
+    assert found.winner.values == {group: 60}
+    assert found.winner.means["cost"] < found.current.means["cost"]
+
+
+NODES: Final = """\
+controller: {downscaleStabilization: 30s}
+nodeGroups:
+- name: workers
+  maxNodes: 5
+  initialNodes: 2
+  instanceTypes: [{name: small, cpu: 4, memory: 8Gi, price: 1}]
+  boot: {mean: 30s}
+  scaleDown: {cpuThreshold: 10, duration: 1m, cooldown: 1m}
+"""
+
+
 def test_the_held_out_part_shows_a_winner_that_is_worse_there() -> None:
     """The load jumps only after the part that is searched, in which fewer pods are better."""
     late = "{type: Steps, steps: [{at: 0s, rate: 15}, {at: 16m, rate: 45}]}"
@@ -169,12 +194,19 @@ def test_the_held_out_part_shows_a_winner_that_is_worse_there() -> None:
     ("objectives", "error"),
     [
         pytest.param("cost", "web: cost: there are no prices: add", id="prices"),
+        pytest.param("node_hours", "web: node_hours: the scenario has no node groups", id="nodes"),
         pytest.param("late_share", "web: late_share: there is no objective for the latency: add", id="latency"),
     ],
 )
 def test_a_measure_that_the_scenario_does_not_define_is_rejected(objectives: str, error: str) -> None:
     with pytest.raises(ConfigError, match=error):
         tune(problem(), target(objectives))
+
+
+def test_a_load_that_is_never_served_has_no_latency() -> None:
+    silent = trace("{type: Steps, steps: [{at: 0s, rate: 0}, {at: 19m, rate: 9}]}")
+    with pytest.raises(ConfigError, match=r"give no latency_p95: no load was served in the time that is searched"):
+        tune(problem(traces=(silent,)), target("latency_p95"))
 
 
 def test_a_grid_that_is_too_large_is_rejected() -> None:
