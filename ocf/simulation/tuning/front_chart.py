@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import groupby
+from math import ceil, floor, log10
 from typing import Final
 
 from ocf.simulation.measures import MEASURES, value_text
 from ocf.simulation.tuning.tables import setting_text, short_names
 from ocf.simulation.tuning.tuned import Member, Tuned
 
-__all__ = ["figures"]
+__all__ = ["Axis", "figures"]
 
 _WIDTH: Final = 340
 _HEIGHT: Final = 300
@@ -18,8 +18,9 @@ _LEFT: Final = 66
 _RIGHT: Final = 14
 _TOP: Final = 10
 _BOTTOM: Final = 44
-_TICKS: Final = 4
+_TICKS: Final = 6
 _MARGIN: Final = 0.04
+_ROUND: Final = (1, 2, 5, 10, 20)
 _MOST_OTHERS: Final = 2_000
 _WINNER: Final = 7
 _FRONT: Final = 4.5
@@ -27,8 +28,16 @@ _OTHER: Final = 2.2
 
 
 @dataclass(frozen=True, slots=True)
-class _Axis:
-    """The scale of an objective."""
+class Axis:
+    """The scale of an objective.
+
+    Args:
+        name: Name of the measure.
+        low: The value at the begin.
+        high: The value at the end, more than `low`.
+        begin: Place of the begin in the chart.
+        end: Place of the end.
+    """
 
     name: str
     low: float
@@ -37,22 +46,40 @@ class _Axis:
     end: float
 
     @classmethod
-    def of(cls, name: str, values: Iterable[float], begin: float, end: float) -> "_Axis":
+    def of(cls, name: str, values: Iterable[float], begin: float, end: float) -> "Axis":
+        """Return a scale with all values, and some space around them.
+
+        Args:
+            name: Name of the measure.
+            values: The values, at least one.
+            begin: Place of the begin in the chart.
+            end: Place of the end.
+        """
         known = list(values)
         low, high = min(known), max(known)
         margin = (high - low) * _MARGIN or abs(low) * _MARGIN or 1.0
         return cls(name, low - (margin if low else 0.0), high + margin, begin, end)
 
     def at(self, value: float) -> float:
+        """Return the place of a value.
+
+        Args:
+            value: The value.
+        """
         share = (value - self.low) / (self.high - self.low)
         return round(self.begin + share * (self.end - self.begin), 1)
 
     def ticks(self, currency: str) -> Iterator[tuple[float, str]]:
-        marks = (self.low + (self.high - self.low) * number / _TICKS for number in range(_TICKS + 1))
-        named = [(self.at(each), value_text(self.name, each, currency=currency)) for each in marks]
-        # Close values may have the same text.
-        for text, several in groupby(named, key=lambda each: each[1]):
-            yield next(several)[0], text
+        """Yield places and texts of round values.
+
+        Args:
+            currency: Currency of prices.
+        """
+        rough = (self.high - self.low) / _TICKS
+        power = 10 ** floor(log10(rough))
+        step = power * next(each for each in _ROUND if each * power >= rough)
+        for number in range(ceil(self.low / step), floor(self.high / step) + 1):
+            yield self.at(number * step), value_text(self.name, number * step, currency=currency)
 
 
 def figures(tuned: Tuned, *, currency: str = "") -> Iterator[str]:
@@ -71,8 +98,8 @@ def _figure(tuned: Tuned, number: int, names: tuple[str, str], currency: str) ->
     cloud = tuned.others[:_MOST_OTHERS]
     shown = [*tuned.front, *cloud]
     across, up = names
-    x = _Axis.of(across, (each.measures[across] for each in shown), _LEFT, _WIDTH - _RIGHT)
-    y = _Axis.of(up, (each.measures[up] for each in shown), _HEIGHT - _BOTTOM, _TOP)
+    x = Axis.of(across, (each.measures[across] for each in shown), _LEFT, _WIDTH - _RIGHT)
+    y = Axis.of(up, (each.measures[up] for each in shown), _HEIGHT - _BOTTOM, _TOP)
     title = f"{MEASURES[up].title} and {MEASURES[across].title}"
     text = (
         f"{len(tuned.front)} candidates of the front and {len(cloud)} others, by {MEASURES[across].title} across and"
@@ -100,7 +127,7 @@ def _figure(tuned: Tuned, number: int, names: tuple[str, str], currency: str) ->
 _HINT: Final = "Point at a candidate of the front, or move to it with the tabulator key."
 
 
-def _grid(x: _Axis, y: _Axis, currency: str) -> Iterator[str]:
+def _grid(x: Axis, y: Axis, currency: str) -> Iterator[str]:
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
     for at, text in x.ticks(currency):
         yield f'<path class="grid" d="M{at} {_TOP}V{bottom}"/>'
@@ -117,7 +144,7 @@ def _grid(x: _Axis, y: _Axis, currency: str) -> Iterator[str]:
     )
 
 
-def _dot(member: Member, x: _Axis, y: _Axis) -> str:
+def _dot(member: Member, x: Axis, y: Axis) -> str:
     style = "now" if member.candidate is None else "other"
     size = _FRONT if member.candidate is None else _OTHER
     return (
@@ -126,7 +153,7 @@ def _dot(member: Member, x: _Axis, y: _Axis) -> str:
     )
 
 
-def _point(tuned: Tuned, rank: int, x: _Axis, y: _Axis, currency: str) -> str:
+def _point(tuned: Tuned, rank: int, x: Axis, y: Axis, currency: str) -> str:
     member = tuned.front[rank]
     style = "winner" if rank == 0 else "now" if member.candidate is None else "member"
     text = point_text(tuned, rank, currency)

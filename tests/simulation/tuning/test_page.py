@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ocf.simulation.tuning import Tuned, tune
+from ocf.simulation.tuning.front_chart import Axis
 from ocf.simulation.tuning.page import to_html
 from tests.browser import DARK, LIGHT, SUFFICIENT_CONTRAST, complaints, contrast, measured
 from tests.simulation.tuning.cases import UTILIZATION, problem, target
@@ -69,6 +72,15 @@ def test_text_is_never_markup() -> None:
     page = to_html(replace(tuned(), traces=(name,)))
     assert page.count("<script") == to_html(tuned()).count("<script")
     assert "<b>" not in page
+
+
+@given(low=st.floats(0, 1e6), span=st.floats(1e-6, 1e6))
+def test_an_axis_has_a_few_round_values_within_the_chart(low: float, span: float) -> None:
+    axis = Axis.of("cost", [low, low + span], 60, 330)
+    places = [at for at, _ in axis.ticks("")]
+    assert 2 <= len(places) <= 7
+    assert places == sorted(places)
+    assert all(60 <= at <= 330 for at in places)
 
 
 @pytest.mark.parametrize("width", [390, 1200])
