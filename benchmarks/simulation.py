@@ -1,8 +1,9 @@
-"""Simulations of an HPA.
+"""Simulations of an HPA, alone and with node groups.
 
 The load is a generated trace of weeks at 15 s, with days, weekends and noise, for which the HPA needs up to 50 pods. It
 changes at each sync, so that nothing can be reused that only repeats. A sweep tries many settings over one day; its
-cost is that of one setting, and its memory must not grow with their number.
+cost is that of one setting, and its memory must not grow with their number. With node groups, up to 500 pods run on up
+to 50 nodes: also without stabilization and with interruptions, so that pods and nodes change at nearly each sync.
 """
 
 from collections.abc import Iterator
@@ -36,6 +37,17 @@ load:
 - {type: Noise, share: 0.1, step: 15s}
 duration: LENGTH
 """
+_ON_NODES: Final = f"""{_TEXT}
+nodeGroups:
+- name: workers
+  minNodes: 2
+  maxNodes: 50
+  instanceTypes: [{{name: small, cpu: 5, memory: 16Gi, price: 0.2}}]
+"""
+_RESTLESS: Final = (
+    _ON_NODES.replace("minReplicas: 2", "minReplicas: 2\n    behavior: {scaleDown: {stabilizationWindowSeconds: 0}}")
+    + "  spot: {interruptionsPerHour: 0.2}\n"
+)
 _DAY: Final = 86_400
 _MEMORY_SHARE: Final = 1.2
 
@@ -80,6 +92,18 @@ def _cases(weeks: int, day: int, *, settings: tuple[int, int]) -> Suite:
             against="simulation.day",
         ),
         Case(
+            name="simulation.day_with_nodes",
+            what="the same, on up to 50 nodes",
+            measure=once(each_call(partial(_simulated, day, factor=10, text=_ON_NODES))),
+            limit=10 * _SECOND,
+        ),
+        Case(
+            name="simulation.restless_day_with_nodes",
+            what="the same without stabilization, on nodes that are interrupted every five hours",
+            measure=once(each_call(partial(_simulated, day, factor=10, text=_RESTLESS))),
+            limit=10 * _SECOND,
+        ),
+        Case(
             name="simulation.sweep",
             what=f"`tune` with {many} settings over {day // 3600} h in two processes: CPU time of all, shared by two",
             measure=once(lambda _: swept(many, day).nanoseconds),
@@ -100,20 +124,21 @@ def _cases(weeks: int, day: int, *, settings: tuple[int, int]) -> Suite:
     ]
 
 
-def _simulated(seconds: int, *, full: bool = False, factor: int = 1) -> SimulationResult:
-    scenario, load = inputs(seconds, factor)
+def _simulated(seconds: int, *, full: bool = False, factor: int = 1, text: str = _TEXT) -> SimulationResult:
+    scenario, load = inputs(seconds, factor, text)
     manifest: Any = scenario.hpa
     return Run(scenario, load, Autoscaler.of(manifest), full=full).run()
 
 
 @cache
-def inputs(seconds: int, factor: int) -> tuple[Scenario, LoadSeries]:
+def inputs(seconds: int, factor: int, text: str = _TEXT) -> tuple[Scenario, LoadSeries]:
     """Return the scenario and its load.
 
     Args:
         seconds: Length of the load.
         factor: Factor of its height.
+        text: The scenario.
     """
-    scenario = parse_scenario(_TEXT.replace("LENGTH", f"{seconds}s"))
+    scenario = parse_scenario(text.replace("LENGTH", f"{seconds}s"))
     load = load_series(scenario)
     return scenario, LoadSeries.of(zip(load.times, (rate * factor for rate in load.rates), strict=True))

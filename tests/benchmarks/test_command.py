@@ -75,6 +75,8 @@ def test_the_promised_limits_are_stated(quick_figures: Figures) -> None:
         "nodegroup-controller.requests": 0,
         "simulation.weeks": 2_000_000_000,
         "simulation.day": 60_000_000,
+        "simulation.day_with_nodes": 10_000_000_000,
+        "simulation.restless_day_with_nodes": 10_000_000_000,
     }
 
 

@@ -4,7 +4,7 @@ It looks at the cluster once per period, as the controller of `ocf.controllers.n
 since the last decision and no time limit has passed, the decision would be the same, so it is not made again.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -117,8 +117,8 @@ class NodeController:
         for name, node in self._pool.nodes.items():
             seen = self._seen_pods(node)
             if seen:
-                on_node[name] = seen
-                pods.update((pod.key, pod) for pod in seen)
+                on_node[name] = tuple(seen.values())
+                pods.update(seen)
         for waiting in self._pods.waiting.values():
             pod = self._seen(waiting, "")
             pods[pod.key] = pod
@@ -209,7 +209,7 @@ class NodeController:
     def _step(self, name: str, now: int) -> bool:
         """Take the next step of a drain, and return whether it does something."""
         node = self._pool.nodes[name]
-        observed = ObservedNode(cordoned=node.cordoned, pods=self._seen_pods(node))
+        observed = ObservedNode(cordoned=node.cordoned, pods=tuple(self._seen_pods(node).values()))
         settings = DrainSettings(deadline=self._fleet.settings[node.kind.template.group].scale_down.drain_timeout)
         step = next_step(self._drains[name], observed, self._clock.at(now), settings)
         self._drains[name] = step.drain
@@ -232,11 +232,12 @@ class NodeController:
             self._act(node.kind.template.group, after - 1, after, now, rule="drain", reason=reason)
         return bool(step.actions)
 
-    def _seen_pods(self, node: SimulatedNode) -> tuple[SeenPod, ...]:
+    def _seen_pods(self, node: SimulatedNode) -> Mapping[str, SeenPod]:
+        """Return the pods of a node by key, sorted."""
         seen = node.seen_pods
         if seen is None:
-            found = [self._seen(pod, node.name) for pod in node.pods.values()]
-            seen = node.seen_pods = tuple(sorted(found, key=lambda pod: pod.key))
+            found = {_key(pod): self._seen(pod, node.name) for pod in node.pods.values()}
+            seen = node.seen_pods = {key: found[key] for key in sorted(found)}
         return seen
 
     def _seen(self, pod: SimulatedPod, node: str) -> SeenPod:

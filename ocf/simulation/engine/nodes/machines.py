@@ -1,5 +1,6 @@
 """Simulated nodes, and the kinds that they are made of."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
@@ -89,7 +90,7 @@ class SimulatedNode:
         leaving: Whether its machine shuts down.
         pods: The pods on it by name, with those that are being deleted.
         seen: The node as the controller sees it.
-        seen_pods: Its pods as the controller sees them; None after a change.
+        seen_pods: Its pods as the controller sees them, by key; None after a change.
         version: Number of changes of its pods, so that outdated entries of the scheduler are recognised.
     """
 
@@ -115,7 +116,7 @@ class SimulatedNode:
         self.state = NodeState.BOOTING
         self.cordoned = self.interrupted = self.leaving = False
         self.pods: dict[str, SimulatedPod] = {}
-        self.seen_pods: tuple[Pod, ...] | None = ()
+        self.seen_pods: Mapping[str, Pod] | None = {}
         self.version = 0
 
     @property
