@@ -36,7 +36,8 @@ def _prometheus(folder: Path) -> Iterator[str]:
         home, port = Path(name), free_port()
         (home / "series.txt").write_text(openmetrics(), encoding="utf-8")
         (home / "prometheus.yml").write_text("global: {}\n", encoding="utf-8")
-        convert = [folder / "promtool", "tsdb", "create-blocks-from", "openmetrics", home / "series.txt", home / "data"]
+        words = ("tsdb", "create-blocks-from", "openmetrics", f"{home / 'series.txt'}", f"{home / 'data'}")
+        convert = [f"{folder / 'promtool'}", *words]
         subprocess.run(convert, check=True)  # noqa: S603 (programs that the caller names)
         flags = {
             "config.file": home / "prometheus.yml",

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 from typer.testing import CliRunner
@@ -74,11 +74,11 @@ class Shop:
         chosen = cluster or self.cluster
         return RecordedAutoscaler(chosen, self.metrics, SubresourceScaleGetter(chosen), KEY, self.clock)
 
-    async def record(self, seconds: float, cluster: Any = None) -> None:
+    async def record(self, seconds: float, cluster: Any = None, *, output: TextIO | None = None) -> None:
         """Record."""
         await record(
             self.source(cluster),
-            self.output,
+            output or self.output,
             every=PERIOD,
             period=timedelta(seconds=seconds),
             warn=self.warnings.append,
@@ -222,13 +222,13 @@ def full_disk(path: Path, room: int) -> io.TextIOWrapper:
     return io.TextIOWrapper(io.BufferedWriter(FullDisk(path, room)), encoding="utf-8")
 
 
-def measured_twice(shop: Shop, cluster: Any = None) -> Awaitable[None]:
+def measured_twice(shop: Shop, output: TextIO | None = None) -> Awaitable[None]:
     async def work() -> None:
         async def measure() -> None:
             await asyncio.sleep(20)
             shop.measure("600m", "30")
 
-        await asyncio.gather(measure(), shop.record(60, cluster))
+        await asyncio.gather(measure(), shop.record(60, output=output))
 
     return work()
 
@@ -238,9 +238,9 @@ def test_what_was_written_before_the_disk_was_full_can_be_used(tmp_path: Path) -
     whole = run(measured_twice).output.getvalue()
 
     async def work(shop: Shop) -> None:
-        shop.output = full_disk(path, len(whole) - 40)
+        disk = full_disk(path, len(whole) - 40)
         with pytest.raises(ConfigError, match="written any further: No space left on device; what is written can be"):
-            await measured_twice(shop)
+            await measured_twice(shop, disk)
 
     run(work)
     (state,) = read_states(path)
