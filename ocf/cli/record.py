@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -46,13 +46,18 @@ def record(  # noqa: PLR0913 (each is an option of the command line)
     start: Annotated[
         str | None, typer.Option(metavar="TIME", help=f"With --prometheus: begin of the range. {_TIME}")
     ] = None,
-    end: Annotated[str, typer.Option(metavar="TIME", help=f"With --prometheus: end of the range. {_TIME}")] = "0s",
+    end: Annotated[
+        str | None, typer.Option(metavar="TIME", help="With --prometheus: end of the range; default: now.")
+    ] = None,
     step: Annotated[
-        str, typer.Option(metavar="DURATION", help="With --prometheus: time between two instants.")
-    ] = "30s",
+        str | None, typer.Option(metavar="DURATION", help="With --prometheus: time between two instants; default: 30s.")
+    ] = None,
     window: Annotated[
-        str, typer.Option(metavar="DURATION", help="With --prometheus: time over which the use of cpu is averaged.")
-    ] = "2m",
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="With --prometheus: time over which the use of cpu is averaged; default: 2m."
+        ),
+    ] = None,
     manifest: Annotated[
         str | None,
         typer.Option(
@@ -88,6 +93,23 @@ def record(  # noqa: PLR0913 (each is an option of the command line)
     --prometheus, a past range of time is read from the series of kube-state-metrics and of the kubelets.
     """
     with exit_on_error(traceback=traceback):
+        _check_source(
+            prometheus,
+            {"--kubeconfig": kubeconfig, "--context": context, "--for": duration},
+            {
+                "--start": start,
+                "--end": end,
+                "--step": step,
+                "--window": window,
+                "--manifest": manifest,
+                "--pods": pods,
+                "--bearer-token-file": bearer_token_file,
+                "--username": username,
+                "--password-file": password_file,
+                "--header": header,
+                "--ca-file": ca_file,
+            },
+        )
         if prometheus is not None:
             from ocf.cli.record_range import RangeRequest, record_from_prometheus
 
@@ -97,9 +119,9 @@ def record(  # noqa: PLR0913 (each is an option of the command line)
                 namespace=namespace or "default",
                 output=output,
                 start=start,
-                end=end,
-                step=positive_duration("--step", step),
-                window=positive_duration("--window", window),
+                end=end or "0s",
+                step=positive_duration("--step", step or "30s"),
+                window=positive_duration("--window", window or "2m"),
                 manifest=manifest,
                 pods=pods,
                 bearer_token_file=bearer_token_file,
@@ -114,6 +136,18 @@ def record(  # noqa: PLR0913 (each is an option of the command line)
         seconds = positive_duration("--every", every)
         with _opened(output) as file, suppress(KeyboardInterrupt):
             asyncio.run(_record(name, namespace, kubeconfig, context, file, seconds, period))
+
+
+def _check_source(prometheus: str | None, of_cluster: Mapping[str, object], of_range: Mapping[str, object]) -> None:
+    """Reject options that have no effect on the source of the recording."""
+    from ocf.errors import ConfigError
+
+    options = of_range if prometheus is None else of_cluster
+    ignored = [name for name, value in options.items() if value]
+    if ignored and prometheus is not None:
+        raise ConfigError(f"{', '.join(ignored)}: not with --prometheus, which reads no cluster")
+    if ignored:
+        raise ConfigError(f"{', '.join(ignored)}: only with --prometheus")
 
 
 @contextmanager

@@ -384,6 +384,7 @@ class TestCommand:
         ("words", "problem"),
         [
             pytest.param(("--for", "1 hour"), "--for must be a duration like 1m30s, not '1 hour'", id="duration"),
+            pytest.param(("--start", "2h", "--step", "1m"), "--start, --step: only with --prometheus", id="range"),
             pytest.param(("--every", "0s"), "--every must be more than 0s, got '0s'", id="period"),
             pytest.param(
                 ("-o", "{folder}/none/web.jsonl"), "cannot be written: No such file or directory", id="folder"

@@ -346,6 +346,7 @@ class TestCommand:
             pytest.param(("--start", "1h", "--ca-file", "none"), "none cannot be used: No such file", id="authority"),
             pytest.param(("--start", "1h", "--manifest", "{folder}/other.yaml"), "has the HPA 'other'", id="manifest"),
             pytest.param(("--start", "1h", "-o", "{folder}/other.yaml"), "exists already: name a new file", id="file"),
+            pytest.param(("--start", "1h", "--for", "1h"), "--for: not with --prometheus, which", id="cluster"),
             pytest.param(("--start", "1h", "-o", "{folder}/none/web"), "none does not exist", id="folder"),
         ],
     )
