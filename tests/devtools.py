@@ -12,7 +12,7 @@ import aiohttp
 
 __all__ = ["Tab", "opened_tab"]
 
-_TIMEOUT: Final = 240.0
+_TIMEOUT: Final = 120.0
 """Seconds until a command counts as failed: many times of what one takes on a busy machine."""
 _OPTIONS: Final = (
     "--headless",
