@@ -25,23 +25,24 @@ class Shell(StrEnum):
 
 
 def completion(
-    shell: Annotated[Shell, typer.Argument(help="The shell: bash, zsh or fish.")],
+    ctx: typer.Context, shell: Annotated[Shell, typer.Argument(help="The shell: bash, zsh or fish.")]
 ) -> None:
     """Print the script that completes commands and options of `ocf` in a shell.
 
     For bash, add `source <(ocf completion bash)` to ~/.bashrc; for zsh, the same with zsh to ~/.zshrc, after compinit;
     for fish, write the output to ~/.config/fish/completions/ocf.fish. kubectl's completion covers `kubectl ocf` itself.
     """
-    from typer.completion import get_completion_script
+    from typer.completion import show_callback
 
-    typer.echo(get_completion_script(prog_name="ocf", complete_var=_VARIABLE, shell=str(shell)))
+    ctx.find_root().info_name = "ocf"  # also if it was called as a plugin of kubectl
+    show_callback(ctx, ctx.command.params[0], str(shell))
 
 
 def enable_completion() -> None:
     """Register the completion of shells, which the scripts ask for by an environment variable."""
-    from typer.completion import completion_init
+    from typer.completion import get_completion_inspect_parameters
 
-    completion_init()
+    get_completion_inspect_parameters()  # typer has no other function for it that is public
 
 
 def complete_for_kubectl() -> None:

@@ -6,7 +6,7 @@ condition, `%% else` its alternative, `%% end` ends it; parts may be nested. The
 
 from __future__ import annotations
 
-import string
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -15,11 +15,7 @@ from ocf.errors import ConfigError
 __all__ = ["render_template"]
 
 _MARK: Final = "%% "
-
-
-class _Variables(string.Template):
-    delimiter = "@"
-    pattern = r"@(?:(?P<escaped>(?!))|(?P<named>(?!))|\{(?P<braced>[a-z_]+)\}|(?P<invalid>(?!)))"
+_VARIABLE: Final = re.compile(r"@\{(\w+)\}")
 
 
 def render_template(text: str, variables: Mapping[str, str], flags: Mapping[str, bool]) -> str:
@@ -58,6 +54,6 @@ def render_template(text: str, variables: Mapping[str, str], flags: Mapping[str,
     if shown:
         raise ConfigError("a conditional part of the template is not ended: write `%% end`")
     try:
-        return _Variables("".join(lines)).substitute(variables)
+        return _VARIABLE.sub(lambda found: variables[found[1]], "".join(lines))
     except KeyError as error:
         raise ConfigError(f"the template has an unknown variable, {error}") from None
