@@ -6,8 +6,11 @@ import ast
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
+from ocf.manifests.installation import USER
 from ocf.scaffold import OperatorProject, render_operator
 from ocf.scaffold.operator_project import RESERVED
 
@@ -103,3 +106,31 @@ def test_the_readme_names_files_that_exist() -> None:
         package = {path.rpartition("/")[2] for path in files if path.startswith("shop_operator/")}
         missing = [name for name in package - {"__init__.py"} if f"{name}`" not in files["README.md"]]
         assert missing == []
+
+
+@settings(max_examples=30)
+@given(
+    name=st.from_regex(r"[a-z0-9]([-a-z0-9]{0,10}[a-z0-9])?", fullmatch=True), kind=st.sampled_from(["", "Zoo", "X"])
+)
+def test_a_name_is_rejected_or_gives_code_that_compiles(name: str, kind: str) -> None:
+    try:
+        project = OperatorProject(name=name, kind=kind, webhooks=True, autoscaling=True)
+    except ConfigError:
+        return
+    for path, text in render_operator(project, requirement="ocf", locks={}).items():
+        if path.endswith(".py"):
+            assert all(part.isidentifier() for part in path.removesuffix(".py").split("/"))
+            ast.parse(text)
+
+
+@pytest.mark.parametrize("kopf", [False, True])
+def test_the_image_does_not_run_as_root_and_contains_no_build_tools(*, kopf: bool) -> None:
+    text = rendered(kopf=kopf)["Containerfile"]
+    build, image = text.split("\nFROM ")[1:]
+
+    assert f"USER {USER}:{USER}\n" in image
+    assert "\nRUN" not in image
+    assert [stage.split()[0] for stage in (build, image)] == [
+        "docker.io/library/python:3.13-slim${PYTHON_DIGEST:+@${PYTHON_DIGEST}}"
+    ] * 2
+    assert ("shop_operator.with_kopf" in image) is kopf
