@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ocf.objects import Manifest
+from ocf.runtime.pod_security import container_security, pod_security
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 
 __all__ = ["ControllerPod", "controller_manifests"]
 
 _PORT: Final = 8080
-_USER: Final = 65532
 _GRACE_PERIOD: Final = 40
 
 
@@ -78,11 +78,7 @@ def _pod_spec(name: str, pod: ControllerPod) -> Manifest:
         "serviceAccountName": name,
         **({"priorityClassName": pod.priority_class} if pod.priority_class else {}),
         "terminationGracePeriodSeconds": _GRACE_PERIOD,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": pod_security(),
         "containers": [_container(pod)],
         **({"volumes": volumes} if volumes else {}),
     }
@@ -102,9 +98,5 @@ def _container(pod: ControllerPod) -> Manifest:
         "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}, "periodSeconds": 5},
         **({"volumeMounts": mounts} if mounts else {}),
         "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        },
+        "securityContext": container_security(),
     }

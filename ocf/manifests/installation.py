@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.objects import Manifest, load_document
 from ocf.runtime.monitoring import alert_rules, dashboard
 from ocf.runtime.operator.environment import METRICS_PORT, WEBHOOK_PORT, environment_options, metrics_prefix
+from ocf.runtime.pod_security import container_security, pod_security
 from ocf.runtime.rbac import ServiceAccount, kopf_rules, roles
 
 if TYPE_CHECKING:
@@ -23,10 +24,7 @@ if TYPE_CHECKING:
     from ocf.runtime.operator import ManagerOptions, Operator
     from ocf.runtime.rbac import PolicyRule
 
-__all__ = ["USER", "Installation"]
-
-USER: Final = 65532
-"""User and group of the process, as in distroless images."""
+__all__ = ["Installation"]
 
 _NAME: Final = "app.kubernetes.io/name"
 _PORT_OF_SERVICE: Final = 443
@@ -235,12 +233,7 @@ class Installation:
             "serviceAccountName": self.name,
             # Running reconciles get up to 20 seconds to finish; the lease is released after that.
             "terminationGracePeriodSeconds": 30,
-            "securityContext": {
-                "runAsNonRoot": True,
-                "runAsUser": USER,
-                "runAsGroup": USER,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
+            "securityContext": pod_security(),
             "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": spread}},
             "containers": [self._container()],
         }
@@ -263,11 +256,7 @@ class Installation:
             },
             "readinessProbe": {"httpGet": served, "periodSeconds": 5},
             "resources": _RESOURCES,
-            "securityContext": {
-                "allowPrivilegeEscalation": False,
-                "readOnlyRootFilesystem": True,
-                "capabilities": {"drop": ["ALL"]},
-            },
+            "securityContext": container_security(),
         }
 
     def _variables(self) -> Iterator[dict[str, Any]]:
