@@ -13,7 +13,7 @@ from ocf.component import diff
 from ocf.component.apply.immutable import immutable_fields
 from ocf.errors import ApiError, BuildError, InvalidError, NotFoundError, ReconcileError, StatusCause
 from ocf.objects import ObjectKey
-from ocf.primitives import job, pod, replicaset, statefulset
+from ocf.primitives import clusterrolebinding, job, pod, pvc, replicaset, rolebinding, statefulset
 from ocf.runtime.rbac import policy_rules
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ocf.objects import Manifest
     from tests.component.conftest import Env
 
+RBAC: Final = "rbac.authorization.k8s.io"
 REMEDY = (
     "cannot be changed in the existing object: keep the value, give the resource another name, or register it with "
     "recreate_on_immutable_change, which deletes the object with its dependents and its data, and creates it again"
@@ -59,11 +60,38 @@ def a_stateful_set(version: str) -> ResourceBuilder:
     return statefulset.Builder(base("apps/v1", "StatefulSet", spec))
 
 
+def a_binding(version: str) -> ResourceBuilder:
+    reference = {"apiGroup": RBAC, "kind": "Role", "name": version}
+    manifest = base(f"{RBAC}/v1", "RoleBinding", None)
+    return rolebinding.Builder({**without_spec(manifest), "roleRef": reference})
+
+
+def a_cluster_binding(version: str) -> ResourceBuilder:
+    reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": version}
+    manifest = base(f"{RBAC}/v1", "ClusterRoleBinding", None)
+    return clusterrolebinding.Builder({**without_spec(manifest), "metadata": {"name": "web"}, "roleRef": reference})
+
+
+def a_claim(version: str) -> ResourceBuilder:
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": version}
+    return pvc.Builder(base("v1", "PersistentVolumeClaim", {**spec, "resources": {"requests": {"storage": "1Gi"}}}))
+
+
+def without_spec(manifest: Manifest) -> Manifest:
+    return {name: value for name, value in manifest.items() if name != "spec"}
+
+
 KINDS = [
     pytest.param(a_job, "spec.template", id="template of a Job"),
     pytest.param(a_pod, "spec", id="spec of a Pod"),
     pytest.param(a_replica_set, "spec.selector", id="selector of a ReplicaSet"),
     pytest.param(a_stateful_set, "spec", id="spec of a StatefulSet"),
+    pytest.param(a_binding, "roleRef", id="role of a RoleBinding"),
+]
+# The API server keeps these until a controller has removed their finalizer, or they have no namespace.
+KEPT = [
+    pytest.param(a_cluster_binding, "roleRef", id="role of a ClusterRoleBinding"),
+    pytest.param(a_claim, "spec", id="spec of a claim"),
 ]
 
 
@@ -87,7 +115,7 @@ async def emptied(env: Env, key: ObjectKey = JOB) -> None:
         await env.cluster.delete(key, DeleteOptions(propagation=Propagation.BACKGROUND))
 
 
-@pytest.mark.parametrize(("make", "field"), KINDS)
+@pytest.mark.parametrize(("make", "field"), [*KINDS, *KEPT])
 async def test_a_change_is_an_error_that_says_what_to_do(
     env: Env, make: Callable[[str], ResourceBuilder], field: str
 ) -> None:
@@ -213,6 +241,7 @@ def test_only_a_change_of_immutable_fields_and_nothing_else_counts(error: ApiErr
         pytest.param("Forbidden: pod updates may not change fields other than `spec.tolerations`\n{}", id="pod"),
         pytest.param("Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden", id="set"),
         pytest.param("Forbidden: spec is immutable after creation except resources.requests", id="claim"),
+        pytest.param("Forbidden: spec.persistentvolumesource is immutable after creation", id="source of a volume"),
         pytest.param('Invalid value: "None": may not change once set', id="address of a service"),
         pytest.param("Forbidden: field is immutable when `immutable` is set", id="immutable ConfigMap"),
     ],

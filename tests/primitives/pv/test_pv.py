@@ -2,8 +2,12 @@
 
 import pytest
 
+from ocf import component
+from ocf.cluster import PatchOptions, PatchType
+from ocf.component import reconciling
 from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport, SuspensionStatus
-from ocf.objects import Manifest
+from ocf.embedded import EmbeddedCluster
+from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import pv
 
 BASE: Manifest = {
@@ -37,6 +41,26 @@ def test_status(phase: str, status: str, grace: str, reason: str) -> None:
 def test_suspended_at_once() -> None:
     report = StatusReport(SuspensionStatus.SUSPENDED, "default suspension status")
     assert pv.Builder(BASE).build().suspension_status(BASE) == report
+
+
+async def test_what_the_control_plane_adds_to_the_claim_that_a_volume_is_reserved_for_is_not_a_change() -> None:
+    cluster = EmbeddedCluster(namespaces=["shop"])
+    owner: Manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner", "namespace": "shop"}}
+    await cluster.create(owner, field_manager="user")
+    modes = {"accessModes": ["ReadWriteOnce"]}
+    reserved = {**BASE, "spec": {**BASE["spec"], **modes, "claimRef": {"namespace": "shop", "name": "data"}}}
+
+    async def writes() -> int:
+        builder = component.Builder("disk", condition_type="DiskReady").with_resource(pv.Builder(reserved).build())
+        async with reconciling(await cluster.get(ObjectKey.of(owner)), cluster) as context:
+            return (await builder.unpublished().build().reconcile(context)).writes
+
+    assert await writes() == 1
+    bound = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "uid": "1", "resourceVersion": "2"}
+    options = PatchOptions(patch_type=PatchType.MERGE, field_manager="kube-controller-manager")
+    await cluster.patch(ObjectKey.of(BASE), {"spec": {"claimRef": bound}}, options)
+    assert [await writes(), await writes()] == [0, 0]
+    assert (await cluster.get(ObjectKey.of(BASE)))["spec"]["claimRef"]["uid"] == "1"
 
 
 def test_short_forms_are_spec_edits() -> None:
