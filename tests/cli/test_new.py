@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from itertools import combinations, product
 from pathlib import Path
 from typing import Final
@@ -30,6 +28,15 @@ PROJECTS: Final = {
 """Name to which options are given; every pair of options has all four combinations."""
 TYPES: Final = ROOT / ".mypy_cache" / "projects"
 """A cache that is kept between runs: the first one takes most of a minute, for the models of the client."""
+FILES: Final = {
+    "Containerfile",
+    "deploy/base/definition.yaml",
+    "deploy/chart/Chart.yaml",
+    "deploy/overlays/production/kustomization.yaml",
+    "requirements/operator.lock",
+    "tests/goldens/manifest.yaml",
+}
+"""Some of the files that every project has."""
 FULL: Final = ("everything", "nothing")
 """Projects whose own tests and types are checked, too."""
 
@@ -63,60 +70,33 @@ def test_the_projects_cover_every_pair_of_options() -> None:
         assert seen == set(product([True, False], repeat=2)), (OPTIONS[first], OPTIONS[second])
 
 
-@pytest.fixture(scope="module")
-def projects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Write the projects into one folder."""
-    folder = tmp_path_factory.mktemp("projects")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.chdir(folder)
-        patched.setenv("PYTHONPATH", str(ROOT))
-        for name, given in PROJECTS.items():
-            new(name, *(option for option, wanted in zip(OPTIONS, given, strict=True) if wanted))
-    yield folder
-    shutil.rmtree(folder)
-
-
-def test_every_project_is_formatted_and_has_no_findings(projects: Path) -> None:
-    program("ruff", "check", ".", cwd=projects)
-    program("ruff", "format", "--check", ".", cwd=projects)
-
-
-@pytest.mark.parametrize("name", FULL)
-def test_its_types_are_strict(projects: Path, name: str) -> None:
-    assert "Success" in program("mypy", "--cache-dir", str(TYPES), cwd=projects / name)
-
-
-@pytest.mark.parametrize("name", FULL)
-def test_its_tests_pass(projects: Path, name: str) -> None:
-    passed = program("pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", cwd=projects / name)
-
-    assert " passed, 1 skipped" in passed
-
-
-@pytest.mark.parametrize("name", PROJECTS)
-def test_its_files_are_complete(projects: Path, name: str) -> None:
-    folder = projects / name
-    written = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-
-    assert {
-        "Containerfile",
-        "deploy/base/definition.yaml",
-        "deploy/chart/Chart.yaml",
-        "deploy/overlays/production/kustomization.yaml",
-        "requirements/operator.lock",
-        "tests/goldens/manifest.yaml",
-    } <= written
-    assert not [path for path in written if "__pycache__" in path or path.endswith(".tmpl")]
-
-
-def test_nothing_but_the_project_is_left(projects: Path) -> None:
-    assert sorted(path.name for path in projects.iterdir()) == sorted(PROJECTS)
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def test_projects_pass_their_own_checks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One test, since writing the projects takes most of its time."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    for name, given in PROJECTS.items():
+        new(name, *(option for option, wanted in zip(OPTIONS, given, strict=True) if wanted))
+
+    assert sorted(path.name for path in folder.iterdir()) == sorted(PROJECTS), "nothing else is left"
+    assert {name: missing for name in PROJECTS if (missing := FILES - files_of(folder / name))} == {}
+    program("ruff", "check", ".", cwd=folder)
+    program("ruff", "format", "--check", ".", cwd=folder)
+    for name in FULL:
+        assert "Success" in program("mypy", "--cache-dir", str(TYPES), cwd=folder / name)
+        passed = program("pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", cwd=folder / name)
+        assert " passed, 1 skipped" in passed, "only the test on a real API server is skipped"
+
+
+def files_of(folder: Path) -> set[str]:
+    """Return the files of a project; none is a template or compiled code."""
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert not [path for path in found if "__pycache__" in path or path.endswith(".tmpl")]
+    return found
 
 
 def test_no_file_is_overwritten(folder: Path) -> None:
