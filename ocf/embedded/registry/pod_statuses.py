@@ -4,13 +4,14 @@ Source: `podStatusStrategy` in `pkg/registry/core/pod/strategy.go` of Kubernetes
 """
 
 from collections.abc import Iterator
-from ipaddress import IPv6Address
+from typing import Final
 
 from ocf.embedded.registry.disabled_fields import drop_disabled_status
-from ocf.embedded.validation.addresses import parse_address
 from ocf.objects import Manifest
 
 __all__ = ["address_warnings", "prepare_status"]
+
+_IPV6: Final = 6
 
 
 def prepare_status(new: Manifest, live: Manifest) -> None:
@@ -41,9 +42,12 @@ def address_warnings(pod: Manifest) -> Iterator[str]:
     Args:
         pod: A Pod with a valid status.
     """
+    # Imported here, because the server starts without the validation of addresses.
+    from ocf.embedded.validation.addresses import parse_address
+
     for name in ("podIPs", "hostIPs"):
         for index, item in enumerate(pod.get("status", {}).get(name) or ()):
             address = parse_address(item["ip"])
-            if isinstance(address, IPv6Address) and str(address) != item["ip"]:
+            if address is not None and address.version == _IPV6 and str(address) != item["ip"]:
                 form = f'IPv6 address "{item["ip"]}" should be in RFC 5952 canonical format ("{address}")'
                 yield f"status.{name}[{index}].ip: {form}"
