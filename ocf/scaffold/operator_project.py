@@ -13,7 +13,7 @@ from typing import Final
 
 from ocf.errors import ConfigError
 from ocf.objects.name_validation import dns_label, dns_subdomain
-from ocf.scaffold.template import render_template
+from ocf.scaffold.template import Templates
 
 __all__ = ["RESERVED", "OperatorProject", "render_operator"]
 
@@ -225,6 +225,9 @@ def render_operator(project: OperatorProject, *, requirement: str, locks: Mappin
 
     Returns:
         Path in the project to text.
+
+    Raises:
+        ConfigError: If Jinja is not installed.
     """
     autoscaled = ", with an autoscaler if its spec asks for one" if project.autoscaling else ""
     variables = {
@@ -239,11 +242,10 @@ def render_operator(project: OperatorProject, *, requirement: str, locks: Mappin
         "autoscaler_phrase": autoscaled,
     }
     flags = project.flags
+    templates = Templates({**variables, **flags})
     folder = files("ocf.scaffold").joinpath(_TEMPLATES)
     rendered = {
-        render_template(path, variables, flags): render_template(
-            folder.joinpath(f"{template}.tmpl").read_text(encoding="utf-8"), variables, flags
-        )
+        templates.render(path): templates.render(folder.joinpath(f"{template}.tmpl").read_text(encoding="utf-8"))
         for template, path, flag in _FILES
         if not flag or flags[flag]
     }

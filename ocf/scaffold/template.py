@@ -1,59 +1,67 @@
-"""Templates: text with variables and conditional lines.
+"""Templates of files: Jinja, with signs that Python, YAML, Helm and Make do not use.
 
-`@{name}` stands for a variable. A line `%% if FLAG` or `%% if not FLAG` begins a part that is rendered under a
-condition, `%% else` its alternative, `%% end` ends it; parts may be nested. There are no expressions and no loops.
+`@{name}` stands for a variable; a line that begins with `%%` is a statement, such as `%% if webhooks` or `%% endif`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ocf.errors import ConfigError
 
-__all__ = ["render_template"]
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
-_MARK: Final = "%% "
-_VARIABLE: Final = re.compile(r"@\{(\w+)\}")
+__all__ = ["Templates"]
+
+_MISSING: Final = "new projects need the template engine Jinja: install it with pip install 'ocf[new]'"
 
 
-def render_template(text: str, variables: Mapping[str, str], flags: Mapping[str, bool]) -> str:
-    r"""Render a template.
+class Templates:
+    r"""Renders templates.
 
     Args:
-        text: The template.
-        variables: Name to value.
-        flags: Name to whether the condition holds.
+        variables: Name to value; flags of conditions are variables, too.
 
     Raises:
-        ConfigError: If a variable or a flag is unknown, or a part is not ended.
+        ConfigError: If Jinja is not installed.
 
     Example:
-        >>> render_template("%% if loud\nHELLO\n%% else\nhello @{name}\n%% end\n", {"name": "Ann"}, {"loud": False})
+        >>> templates = Templates({"name": "Ann", "loud": False})
+        >>> templates.render("%% if loud\nHELLO\n%% else\nhello @{name}\n%% endif\n")
         'hello Ann\n'
     """
-    lines: list[str] = []
-    shown: list[bool] = []
-    for number, line in enumerate(text.splitlines(keepends=True), 1):
-        if not line.startswith(_MARK):
-            if all(shown):
-                lines.append(line)
-            continue
-        match line.split()[1:]:
-            case ["if", flag] if flag in flags:
-                shown.append(flags[flag])
-            case ["if", "not", flag] if flag in flags:
-                shown.append(not flags[flag])
-            case ["else"] if shown:
-                shown[-1] = not shown[-1]
-            case ["end"] if shown:
-                shown.pop()
-            case _:
-                raise ConfigError(f"line {number} of the template: invalid condition {line.strip()!r}")
-    if shown:
-        raise ConfigError("a conditional part of the template is not ended: write `%% end`")
+
+    def __init__(self, variables: Mapping[str, str | bool]) -> None:
+        self._environment = _environment()
+        self._variables = variables
+
+    def render(self, text: str) -> str:
+        """Render a template.
+
+        Args:
+            text: The template.
+
+        Raises:
+            jinja2.TemplateError: If the template is not valid, or a variable is unknown.
+        """
+        return self._environment.from_string(text).render(self._variables)
+
+
+def _environment() -> Environment:
     try:
-        return _VARIABLE.sub(lambda found: variables[found[1]], "".join(lines))
-    except KeyError as error:
-        raise ConfigError(f"the template has an unknown variable, {error}") from None
+        from jinja2 import Environment, StrictUndefined
+    except ImportError as error:
+        raise ConfigError(_MISSING) from error
+    return Environment(  # noqa: S701 (source files, not HTML)
+        line_statement_prefix="%%",
+        variable_start_string="@{",
+        variable_end_string="}",
+        block_start_string="@{%",
+        block_end_string="%}",
+        comment_start_string="@{#",
+        comment_end_string="#}",
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
