@@ -121,8 +121,9 @@ class Registration:
         Raises:
             MutationError: If a mutation or an edit fails.
         """
-        rendered = self.resource.render(suspended=suspended, ignore_fields=ignore_fields)
-        return self.common.added_to(rendered, ignore_fields) if self.common else rendered
+        rendered: Any = self.resource.render(suspended=suspended, ignore_fields=ignore_fields)
+        # A resource of the user's own may return anything; the caller checks it.
+        return self.common.added_to(rendered, ignore_fields) if self.common and isinstance(rendered, dict) else rendered
 
     @property
     def lifecycle(self) -> Lifecycle:

@@ -12,7 +12,7 @@ from ocf import component
 from ocf.component import diff, reconciling
 from ocf.component.model.common_metadata import CommonMetadata, MetadataPart
 from ocf.embedded import CustomKind, EmbeddedCluster
-from ocf.errors import BuildError
+from ocf.errors import BuildError, ConfigError
 from ocf.objects import ObjectKey, get_field
 from ocf.primitives import configmap, cronjob, deployment, job, service, unstructured
 from ocf.testing import RecordingCluster, assert_quiet
@@ -85,6 +85,17 @@ class TestLabels:
                 return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "plain", "namespace": "shop"}}
 
         assert rendered(web().with_resource(Plain()))["metadata"]["labels"] == COMMON
+
+    def test_do_not_hide_that_a_resource_renders_nothing(self) -> None:
+        class Broken:
+            key = ObjectKey("v1", "ConfigMap", "broken", "shop")
+            identity = str(key)
+
+            def render(self, **_: Any) -> Any:
+                return None
+
+        with pytest.raises(ConfigError, match="returned a nil object"):
+            web().with_resource(Broken()).build().render()
 
     def test_are_in_the_model_of_the_preview(self) -> None:
         (model,) = web().with_resource(service.Builder(SERVICE)).build().preview()
