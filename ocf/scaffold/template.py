@@ -1,6 +1,6 @@
 """Templates of files: Jinja, with signs that Python, YAML, Helm and Make do not use.
 
-`@{name}` stands for a variable; a line that begins with `%%` is a statement, such as `%% if webhooks` or `%% endif`.
+`@{name}` stands for a variable; `@% if webhooks %@` and `@% endif %@` are statements, which take their line with them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Templates:
 
     Example:
         >>> templates = Templates({"name": "Ann", "loud": False})
-        >>> templates.render("%% if loud\nHELLO\n%% else\nhello @{name}\n%% endif\n")
+        >>> templates.render("@% if loud %@\nHELLO\n@% else %@\nhello @{name}\n@% endif %@\n")
         'hello Ann\n'
     """
 
@@ -55,13 +55,13 @@ def _environment() -> Environment:
     except ImportError as error:
         raise ConfigError(_MISSING) from error
     return Environment(  # noqa: S701 (source files, not HTML)
-        line_statement_prefix="%%",
         variable_start_string="@{",
         variable_end_string="}",
-        block_start_string="@{%",
-        block_end_string="%}",
-        comment_start_string="@{#",
-        comment_end_string="#}",
+        block_start_string="@%",
+        block_end_string="%@",
+        comment_start_string="@#",
+        comment_end_string="#@",
+        trim_blocks=True,
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
