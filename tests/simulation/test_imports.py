@@ -32,6 +32,7 @@ hpa:
 workload: {capacity: 10, requests: {cpu: 500m}}
 load: [{type: Weekly, rates: {"00:00": 5}, days: {sunday: 0.5}}, {type: Noise, share: 0.5}]
 duration: 1h
+nodeGroups: [{name: workers, maxNodes: 3, instanceTypes: [{name: small, cpu: 1, memory: 1Gi}]}]
 '''
 for output in Output:
     request = {"files": {"scenario.yaml": scenario}, "output": output}

@@ -1,27 +1,24 @@
 """Pods of the simulated workload: they wait for a node, start, become ready, warm up, fail and leave."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from enum import IntEnum
 from heapq import heappop, heappush
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from ocf.autoscaling.algorithm import Container, Pod, Readiness
+from ocf.autoscaling.algorithm import Container, Pod
 from ocf.simulation.engine.clock import NEVER, Clock, microseconds
 from ocf.simulation.engine.delays import drawn
-from ocf.simulation.engine.simulated_pods import SimulatedPod, deletion_rank
+from ocf.simulation.engine.simulated_pods import FULLY_WARM, SimulatedPod, deletion_rank, seen_pod, warm_up
 from ocf.simulation.scenario import Delay, Workload
 
 if TYPE_CHECKING:
     from ocf.simulation.engine.nodes.scheduler import Scheduler
 
-__all__ = ["FULLY_WARM", "Pods"]
+__all__ = ["Pods"]
 
-_WARM_UP_STEPS: Final = 10
-FULLY_WARM: Final = 2 * _WARM_UP_STEPS
-"""Warmth of a pod that serves its full capacity."""
 _LONG_AGO: Final = timedelta(days=30)
 
 
@@ -66,6 +63,7 @@ class Pods:
         "_numbers",
         "_scheduler",
         "_serial",
+        "_warm_up",
         "_warmth",
         "_workload",
         "capacity",
@@ -90,6 +88,7 @@ class Pods:
         scheduler: "Scheduler | None" = None,
     ) -> None:
         self._workload = workload
+        self._warm_up = microseconds(workload.warm_up)
         self._name = name
         self._container = Container(container, dict(workload.requests))
         self._clock = clock
@@ -111,7 +110,7 @@ class Pods:
                 self._wait(pod)
                 continue
             pod.settled, pod.warmth = True, FULLY_WARM
-            pod.seen = self._seen(pod, ready=True)
+            pod.seen = seen_pod(pod, clock, ready=True)
             self.settled.append(pod)
         self.ready = len(self.settled)
         self._warm(FULLY_WARM * self.ready)
@@ -227,26 +226,18 @@ class Pods:
 
     def _take(self, pod: SimulatedPod, step: _Step, now: int) -> None:
         if step is _Step.START:
-            pod.seen = self._seen(pod, ready=False)
+            pod.seen = seen_pod(pod, self._clock, ready=False)
             self._after(pod.ready, _Step.READY, pod)
             return
         if step is _Step.READY:
-            pod.seen = self._seen(pod, ready=True)
+            pod.seen = seen_pod(pod, self._clock, ready=True)
             self.ready += 1
-        for number, at in self._warm_up(pod):
+        for warmth, at in warm_up(pod, self._warm_up):
             if at > now:
                 self._after(at, _Step.WARMER, pod)
                 break
-            # A pod is in the middle of a step on average, so that the capacity adds up to that of a straight line.
-            warmth = FULLY_WARM if number == _WARM_UP_STEPS else 2 * number + 1
             self._warm(warmth - pod.warmth)
             pod.warmth = warmth
-
-    def _warm_up(self, pod: SimulatedPod) -> Iterator[tuple[int, int]]:
-        """Yield the steps of the warm-up from the present one on, with the instants at which they begin."""
-        length = microseconds(self._workload.warm_up)
-        for number in range(pod.warmth // 2, _WARM_UP_STEPS + 1):
-            yield number, pod.ready + length * number // _WARM_UP_STEPS
 
     def _create(self, now: int) -> None:
         pod = self._new(now, NEVER, NEVER)
@@ -319,10 +310,3 @@ class Pods:
 
     def _delay(self, part: str, delay: Delay) -> int:
         return drawn(delay, self._delays[part])
-
-    def _seen(self, pod: SimulatedPod, *, ready: bool) -> Pod:
-        at, stored = self._clock.at, self._clock.stored
-        since = at(stored(pod.ready if ready else pod.started))
-        condition = Readiness("True" if ready else "False", since)
-        started = at(stored(pod.started))
-        return Pod(name=pod.name, started=started, ready=condition, containers=pod.seen.containers)

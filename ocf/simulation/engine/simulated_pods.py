@@ -1,17 +1,27 @@
 """Simulated pods, and the order in which they are deleted."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping
+from typing import Final, Protocol
 
-from ocf.autoscaling.algorithm import Pod
+from ocf.autoscaling.algorithm import Pod, Readiness
 from ocf.simulation.engine.clock import Clock
 
-if TYPE_CHECKING:
-    from ocf.simulation.engine.nodes.machines import SimulatedNode
+__all__ = ["FULLY_WARM", "PodHost", "SimulatedPod", "deletion_rank", "seen_pod", "warm_up"]
 
-__all__ = ["SimulatedPod", "deletion_rank"]
-
+_WARM_UP_STEPS: Final = 10
+FULLY_WARM: Final = 2 * _WARM_UP_STEPS
+"""Warmth of a pod that serves its full capacity."""
 _NANOSECONDS: Final = 1_000
+
+
+class PodHost(Protocol):
+    """A node that a pod is on.
+
+    Attributes:
+        name: Its name.
+    """
+
+    name: str
 
 
 class SimulatedPod:
@@ -58,11 +68,38 @@ class SimulatedPod:
         self.started = started
         self.ready = ready
         self.uid = uid
-        self.node: SimulatedNode | None = None
+        self.node: PodHost | None = None
         self.delays = (0, 0)
         self.deleted = False
         self.settled = False
         self.warmth = 0
+
+
+def seen_pod(pod: SimulatedPod, clock: Clock, *, ready: bool) -> Pod:
+    """Return a pod that has started as the autoscaler sees it, with the times that the API server stores.
+
+    Args:
+        pod: The pod.
+        clock: The clock.
+        ready: Whether it is ready.
+    """
+    since = clock.at(clock.stored(pod.ready if ready else pod.started))
+    condition = Readiness("True" if ready else "False", since)
+    started = clock.at(clock.stored(pod.started))
+    return Pod(name=pod.name, started=started, ready=condition, containers=pod.seen.containers)
+
+
+def warm_up(pod: SimulatedPod, length: int) -> Iterator[tuple[int, int]]:
+    """Yield warmth and begin of the steps of the warm-up from the present one on.
+
+    Args:
+        pod: The pod.
+        length: Microseconds from Ready to full capacity.
+    """
+    for number in range(pod.warmth // 2, _WARM_UP_STEPS + 1):
+        # A pod is in the middle of a step on average, so that the capacity adds up to that of a straight line.
+        warmth = FULLY_WARM if number == _WARM_UP_STEPS else 2 * number + 1
+        yield warmth, pod.ready + length * number // _WARM_UP_STEPS
 
 
 def deletion_rank(pod: SimulatedPod, now: int, together: Mapping[str, int]) -> tuple[bool, bool, bool, int, int, float]:

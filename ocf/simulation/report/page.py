@@ -15,13 +15,14 @@ from typing import Any, Final
 
 from ocf.autoscaling.explain.html_page import html_page
 from ocf.simulation.measures import MEASURES, Measure, duration_text, value_text
+from ocf.simulation.report.actions import action_data, actions_table, groups_table, whole
 from ocf.simulation.report.bands import Band
 from ocf.simulation.report.charts import Chart, charts_of
 from ocf.simulation.report.reported import Reported
 from ocf.simulation.report.series import MOST_ROWS, Sampled, sampled
 from ocf.simulation.report.static_charts import static_chart
-from ocf.simulation.report.tables import TOTALS_HEAD, best, chart_table, moment, totals_rows
-from ocf.simulation.result import Action, SimulationResult
+from ocf.simulation.report.tables import best, chart_table
+from ocf.simulation.result import SimulationResult
 
 __all__ = ["ReportContent", "report_content", "report_part", "to_html"]
 
@@ -36,12 +37,6 @@ _FIRST: Final = (
     "scaling_actions",
 )
 _TOOLS: Final = (("in", "Zoom in"), ("out", "Zoom out"), ("earlier", "Earlier"), ("later", "Later"), ("all", "All"))
-_MOST_ACTIONS: Final = 100
-_MOST_STORED: Final = 10_000
-"""Actions in a page; later ones are left out."""
-_MOST_EXPLAINED: Final = 250_000
-"""Characters of explanations in a page; the explanations of later actions are left out."""
-_ARROW: Final = "→"
 _START: Final = 'drawReport(document, JSON.parse(document.getElementById("data").textContent));\n'
 
 
@@ -102,8 +97,8 @@ def report_content(runs: Sequence[Reported]) -> ReportContent:
         *(_measures(runs) if len(runs) > 1 else ()),
         _tools(),
         *(_figure(number, chart, runs, samples) for number, chart in enumerate(charts)),
-        *(_actions(first.result) if len(runs) == 1 else ()),
-        *(_groups(first) if len(runs) == 1 else ()),
+        *(actions_table(first.result) if len(runs) == 1 else ()),
+        *(groups_table(first) if len(runs) == 1 else ()),
         *(_measures(runs) if len(runs) == 1 else ()),
     ]
     return ReportContent(title=title, body="\n".join(body), data=_data(runs, samples, charts))
@@ -195,41 +190,6 @@ def _figure(number: int, chart: Chart, runs: Sequence[Reported], samples: Sequen
     )
 
 
-def _actions(result: SimulationResult) -> Iterator[str]:
-    actions, sources = result.all_actions, bool(result.node_groups)
-    names = ("time (UTC)", *(("source", "replicas or nodes") if sources else ("replicas",)), "reason")
-    head = "".join(f'<th scope="col">{text}</th>' for text in names)
-    rows = "".join(
-        f"<tr><td>{moment(result, each.time)}</td>{f'<td>{escape(_source(each))}</td>' if sources else ''}"
-        f"<td>{each.before} {_ARROW} {each.after}</td><td>{escape(each.reason)}</td></tr>"
-        for each in actions[:_MOST_ACTIONS]
-    )
-    yield (
-        f'<section>\n<h2>Scaling actions</h2>\n<p id="shown">{min(_MOST_ACTIONS, len(actions))} of'
-        f' {len(actions)} scaling actions.</p>\n<table id="actions"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></section>"
-    )
-
-
-def _source(action: Action) -> str:
-    return f"node group {action.source}" if action.source else "HPA"
-
-
-def _groups(run: Reported) -> Iterator[str]:
-    """Yield the table of node groups, if there are some."""
-    if not run.result.node_groups:
-        return
-    head = "".join(f'<th scope="col">{text}</th>' for text in TOTALS_HEAD)
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{escape(value)}</td>" for value in values)}</tr>'
-        for name, *values in totals_rows(run)
-    )
-    yield (
-        '<section>\n<h2>Node groups</h2>\n<div class="scroll"><table id="groups"><thead><tr>'
-        f"{head}</tr></thead><tbody>{rows}</tbody></table></div>\n</section>"
-    )
-
-
 def _measures(runs: Sequence[Reported]) -> Iterator[str]:
     names = "".join(f'<th scope="col">{escape(each.name if len(runs) > 1 else "value")}</th>' for each in runs)
     bodies = "".join(
@@ -265,7 +225,7 @@ def _data(runs: Sequence[Reported], samples: Sequence[Sampled], charts: Sequence
         "end": max(each.result.duration for each in runs),
         "runs": [
             {
-                "times": [_whole(round(time, 3)) for time in sample.times],
+                "times": [whole(round(time, 3)) for time in sample.times],
                 "low": {key: _whole_values(values) for key, values in sample.low.items() if (number, key) in needed},
                 "high": {key: _whole_values(values) for key, values in sample.high.items() if (number, key) in needed},
                 "end": run.result.duration,
@@ -273,7 +233,7 @@ def _data(runs: Sequence[Reported], samples: Sequence[Sampled], charts: Sequence
             for number, (run, sample) in enumerate(zip(runs, samples, strict=True))
         ],
         "charts": [_chart_data(chart) for chart in charts],
-        "actions": list(_action_data(runs[0].result.all_actions[:_MOST_STORED], texts)) if len(runs) == 1 else [],
+        "actions": list(action_data(runs[0].result.all_actions, texts)) if len(runs) == 1 else [],
         "count": len(runs[0].result.all_actions),
         "sources": bool(runs[0].result.node_groups),
     }
@@ -288,33 +248,9 @@ def _chart_data(chart: Chart) -> Mapping[str, Any]:
 
 def _band_data(band: Band) -> Mapping[str, Any]:
     states = list(dict.fromkeys(change[1:] for change in band.changes))
-    changes = [[_whole(round(change[0], 3)), states.index(change[1:])] for change in band.changes]
+    changes = [[whole(round(change[0], 3)), states.index(change[1:])] for change in band.changes]
     return {"name": band.name, "states": states, "changes": changes}
 
 
-def _action_data(actions: Sequence[Action], texts: dict[str, int]) -> Iterator[list[Any]]:
-    """Yield the actions; equal texts are stored once."""
-    length = 0
-    for action in actions:
-        data: list[Any] = [
-            _whole(round(action.time, 3)),
-            action.before,
-            action.after,
-            texts.setdefault(action.reason, len(texts)),
-            texts.setdefault(_source(action), len(texts)),
-        ]
-        if length < _MOST_EXPLAINED:
-            # Making an explanation takes time, so that is done once, and only where there is space for it.
-            lines = tuple(action.explanation)
-            length += sum(len(line) for line in lines if line not in texts)
-            data.append([texts.setdefault(line, len(texts)) for line in lines])
-        yield data
-
-
-def _whole(value: float | None) -> float | None:
-    """Return a whole number without `.0`, which is shorter."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 def _whole_values(values: Sequence[float | None]) -> list[float | None]:
-    return [_whole(value) for value in values]
+    return [whole(value) for value in values]

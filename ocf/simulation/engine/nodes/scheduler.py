@@ -28,10 +28,11 @@ class Scheduler:
         bound: Number of pods on all nodes.
     """
 
-    __slots__ = ("_entries", "_open", "bound", "changed")
+    __slots__ = ("_entries", "_known", "_open", "bound", "changed")
 
     def __init__(self) -> None:
         self._open: dict[str, SimulatedNode] = {}
+        self._known: dict[str, SimulatedNode] = {}
         self._entries: list[_Entry] = []
         self.changed = True
         self.bound = 0
@@ -42,7 +43,7 @@ class Scheduler:
         Args:
             node: The node.
         """
-        self._open[node.name] = node
+        self._open[node.name] = self._known[node.name] = node
         self._offer(node)
 
     def close(self, node: "SimulatedNode") -> None:
@@ -82,7 +83,7 @@ class Scheduler:
             pods: Pods that are on a node.
         """
         for pod in pods:
-            node = pod.node
+            node = None if pod.node is None else self._known[pod.node.name]
             if node is not None and node.pods.pop(pod.name, None) is not None:
                 self.bound -= 1
                 self._offer(node)
@@ -95,7 +96,7 @@ class Scheduler:
         """
         for pod in pods:
             if pod.node is not None:
-                pod.node.seen_pods = None
+                self._known[pod.node.name].seen_pods = None
         self.changed = True
 
     def _offer(self, node: "SimulatedNode") -> None:
