@@ -3,6 +3,7 @@
 import math
 from array import array
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from typing import Final, TypeAlias
 
 from ocf.simulation.result import Columns, GroupColumns
@@ -12,7 +13,8 @@ __all__ = ["Row", "arrays_of", "demand_of", "move_rows"]
 Row = tuple[float, ...]
 """The values of a row, in the order of the columns; those of nodes, in all and by group, only where there are some."""
 Column: TypeAlias = "array[int] | array[float]"
-_FIRST_OF_NODES: Final = Columns.__slots__.index("pending")
+_NAMES: Final = tuple(each.name for each in fields(Columns))
+_FIRST_OF_NODES: Final = _NAMES.index("pending")
 
 
 def arrays_of(columns: Columns, groups: Iterable[GroupColumns] | None) -> list[Column]:
@@ -22,7 +24,7 @@ def arrays_of(columns: Columns, groups: Iterable[GroupColumns] | None) -> list[C
         columns: The columns.
         groups: The columns of each node group; None without node groups.
     """
-    names = Columns.__slots__ if groups is not None else Columns.__slots__[:_FIRST_OF_NODES]
+    names = _NAMES if groups is not None else _NAMES[:_FIRST_OF_NODES]
     of_groups = (getattr(each, name) for each in groups or () for name in GroupColumns.__slots__)
     return [*(getattr(columns, name) for name in names), *of_groups]
 

@@ -69,7 +69,7 @@ class SimulatedPod:
         self.ready = ready
         self.uid = uid
         self.node: PodHost | None = None
-        self.delays = (0, 0)
+        self.delays: tuple[int, int] = (0, 0)
         self.deleted = False
         self.settled = False
         self.warmth = 0
