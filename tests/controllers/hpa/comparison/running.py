@@ -25,7 +25,6 @@ from tests.controllers.hpa.comparison.gate import CONTROLLER, Gate
 from tests.controllers.hpa.comparison.scenarios import SCENARIOS
 from tests.controllers.hpa.comparison.ticks import FLAGS, GATES, SETTINGS, Recorder, ReportedEvent, Tick, message_of
 
-_SETTLED: Final = 0.4  # seconds until a change has reached the controller's cache
 _DONE: Final = 0.5  # seconds until a reconcile has written everything, long before the next one starts
 _PERIOD: Final = timedelta(seconds=2)
 _LONGEST: Final = 600  # seconds until a reconcile starts
@@ -51,13 +50,23 @@ class OutOfStepError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ComparisonEnv:
-    """A control plane with the real controller, for scenarios."""
+    """A control plane with the real controller, for scenarios.
+
+    Args:
+        plane: The control plane.
+        cluster: Its client.
+        stub: What serves its metrics.
+        gate: What holds the reconciles.
+        events: The events of each scenario that has been run.
+        settled: Seconds until a change has reached the controller's cache.
+    """
 
     plane: ControlPlane
     cluster: ApiServerCluster
     stub: MetricsStub
     gate: Gate
     events: dict[str, set[ReportedEvent]] = field(default_factory=dict)
+    settled: float = 0.4
 
     async def run(self, names: Iterable[str]) -> dict[str, list[Sync]]:
         """Run scenarios in parallel, and return their reconciles by name."""
@@ -83,7 +92,7 @@ class ComparisonEnv:
         hpa = await self._next(env, 0)
         more = True
         while more:
-            await asyncio.sleep(_SETTLED)
+            await asyncio.sleep(self.settled)
             syncs.append(await self._observed(env, hpa))
             at = await self.gate.release(env.namespace, len(syncs) - 1)
             await self._change_hpa(env, len(syncs))
