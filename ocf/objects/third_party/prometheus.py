@@ -4,7 +4,7 @@ Source: https://prometheus-operator.dev/docs/api-reference/api/, with the defaul
 """
 
 from kubernetes.client import V1LabelSelector
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from ocf.objects.third_party.base import ApiModel, ApiObject
 
@@ -72,14 +72,21 @@ class ServiceMonitor(ApiObject):
     spec: ServiceMonitorSpec
 
 
+def _rule_key(name: str) -> str:
+    return "for" if name == "pending_for" else name
+
+
 class Rule(ApiModel):
     """An alerting rule, with `alert`, or a recording rule, with `record`."""
+
+    # Type checkers take an alias of a field for its only name.
+    model_config = ConfigDict(alias_generator=_rule_key)
 
     alert: str | None = None
     record: str | None = None
     expr: int | str
-    pending_for: str | None = Field(default=None, alias="for")
-    keep_firing_for: str | None = Field(default=None, alias="keep_firing_for")
+    pending_for: str | None = None
+    keep_firing_for: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 
