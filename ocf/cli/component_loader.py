@@ -1,4 +1,4 @@
-"""Components from `MODULE:FUNCTION` and a file with owners. Every error is one line.
+"""Components from a function and a file with owners. Every error is one line.
 
 The function is the operator's own: it takes an owner and returns its components. The owner is passed as a manifest, or
 as the pydantic model in the annotation of the function's first parameter. A file with several documents has several
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
+from ocf.cli.manifest_files import STDIN, Document, document_parts
 from ocf.errors import BuildError, ConfigError
 from ocf.objects import ObjectKey, describe_invalid, load_documents, parse_path, with_field
 
@@ -27,7 +28,6 @@ __all__ = [
     "components_of",
     "find_attribute",
     "import_by_name",
-    "load_function",
     "one_line",
     "owner_name",
     "parse_value",
@@ -37,26 +37,6 @@ __all__ = [
 
 # One byte more than a document may have, so that a longer one is rejected without reading the whole file.
 _LONGEST: Final = 3 * 2**20 + 1
-_STDIN: Final = "-"
-
-
-def load_function(target: str) -> Callable[[Any], object]:
-    """Import a function by name; modules of the working directory can be imported, too.
-
-    Args:
-        target: `package.module:function`.
-
-    Raises:
-        ConfigError: If the text is not such a name, the module cannot be imported, or it has no such function.
-    """
-    module_name, _, name = target.partition(":")
-    if not module_name or not name:
-        raise ConfigError(f'invalid function "{target}": write MODULE:FUNCTION, for example shop.operator:components')
-    found = find_attribute(target, import_by_name(module_name), name)
-    if not callable(found):
-        raise ConfigError(f"{target} is not a function, got {type(found).__name__}")
-    function: Callable[[Any], object] = found
-    return function
 
 
 def find_attribute(target: str, module: Any, name: str) -> Any:
@@ -109,19 +89,23 @@ def _nearest(module: Any, name: str) -> str:
     return f', did you mean "{near[0]}"?' if near else ""
 
 
-def read_owners(path: str, changes: Sequence[str] = ()) -> tuple[Manifest, ...]:
+def read_owners(path: str, changes: Sequence[str] = ()) -> tuple[Document, ...]:
     """Read the owners of a file.
 
     Args:
         path: A file with YAML or JSON documents, or `-` for the standard input.
         changes: Fields to set in every owner, `spec.version=2.3.1`; a value is JSON, or otherwise a string.
 
+    Returns:
+        The documents, with the changed owners as their manifests.
+
     Raises:
         ConfigError: If the file cannot be read, or a document is not an owner.
     """
-    name = "the standard input" if path == _STDIN else path
+    name = "the standard input" if path == STDIN else path
     try:
-        owners = load_documents(_text(path))
+        text = _text(path)
+        owners = load_documents(text)
     except OSError as error:
         raise ConfigError(f"{name} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -135,11 +119,18 @@ def read_owners(path: str, changes: Sequence[str] = ()) -> tuple[Manifest, ...]:
             ObjectKey.of(owner)
         except ConfigError as error:
             raise ConfigError(f"{name}: document {number} is not an owner: {error}") from error
-    return tuple(_with_changes(owner, changes) for owner in owners)
+    parts = list(document_parts(text))
+    if len(parts) != len(owners):
+        # A document such as `null` has a text, but is no object; then no line is known.
+        parts = [(1, "")] * len(owners)
+    return tuple(
+        Document(name, number, line, _with_changes(owner, changes), text=part)
+        for number, (owner, (line, part)) in enumerate(zip(owners, parts, strict=True), 1)
+    )
 
 
 def _text(path: str) -> str:
-    if path == _STDIN:
+    if path == STDIN:
         return sys.stdin.read(_LONGEST)
     with Path(path).open("rb") as file:
         return file.read(_LONGEST).decode()

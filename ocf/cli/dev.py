@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -33,9 +33,7 @@ from ocf.cli.server_setup import (
 )
 
 if TYPE_CHECKING:
-    from ocf.cluster import Cluster
     from ocf.embedded import ControllerSettings
-    from ocf.objects import Manifest
     from ocf.runtime.operator import Manager, Operator
 
 __all__ = ["dev"]
@@ -44,9 +42,6 @@ _MANAGER: Final = "ocf-dev"
 _HOST: Final = "127.0.0.1"
 _WEBHOOK_NAMESPACE: Final = "kube-system"
 """Namespace of the Secret with the webhooks' certificate."""
-_RULES: Final = "x-kubernetes-validations"
-_UNSUPPORTED: Final = "CEL expressions"
-"""Part of the message of every error about a rule that the embedded cluster does not support."""
 
 
 def dev(  # noqa: PLR0913 (each is an option of the command line)
@@ -107,16 +102,18 @@ class _DevOptions:
 
 
 async def _dev(target: str, options: _DevOptions) -> None:
+    from ocf.cli.manifest_files import read_documents
     from ocf.cli.operator_loader import load_operator
+    from ocf.cli.owner_check import apply_definitions, check_objects
     from ocf.embedded import EmbeddedCluster
     from ocf.embedded.http import load_manifests, serving
 
     operator = load_operator(target)
     manifests = list(read_manifests(options.apply))
     embedded = EmbeddedCluster()
-    given = (*operator.all_definitions, *read_manifests(options.crd))
-    definitions = [await _without_unsupported_rules(embedded, definition) for definition in given]
-    await load_manifests(embedded, definitions, field_manager=_MANAGER)
+    definitions = (*operator.all_definitions, *read_manifests(options.crd))
+    await apply_definitions(embedded, definitions)
+    await check_objects(read_documents(map(str, options.apply)), embedded)
     stop = stop_event()
     async with (
         serving(embedded, port=options.port) as server,
@@ -129,33 +126,6 @@ async def _dev(target: str, options: _DevOptions) -> None:
         if options.output is ServeOutput.TEXT:
             _print_operator(operator, manager)
         await stop.wait()
-
-
-async def _without_unsupported_rules(embedded: Cluster, definition: Manifest) -> Manifest:
-    """Remove the CEL rules from a definition if the embedded cluster rejects one of them, and print a note."""
-    from ocf.errors import ApiError, BadRequestError
-
-    stripped = cast("Manifest", _without_rules(definition))
-    if stripped == definition:
-        return definition
-    try:
-        await embedded.create(definition, field_manager=_MANAGER, dry_run=True)
-    except BadRequestError as error:
-        if _UNSUPPORTED in error.message:
-            name = definition.get("metadata", {}).get("name")
-            note = f"note: the CEL rules ({_RULES}) of {name} are not evaluated: {error.message}"
-            typer.secho(note, fg=typer.colors.YELLOW, err=True)
-            return stripped
-    except ApiError:
-        # The actual create will report the error.
-        pass
-    return definition
-
-
-def _without_rules(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_rules(below) for name, below in value.items() if name != _RULES}
-    return [_without_rules(below) for below in value] if isinstance(value, list) else value
 
 
 @asynccontextmanager

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ocf.cli.options import Changes, Context, Kubeconfig, Owner, Traceback
+from ocf.cli.options import Changes, Components, Context, Definitions, Kubeconfig, Owner, Traceback
 from ocf.cli.output import FAILED, as_json, exit_on_error, grid, value_text
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ class DiffOutput(StrEnum):
 
 
 def diff(  # noqa: PLR0913 (each is an option of the command line)
-    target: Annotated[
-        str, typer.Argument(metavar="MODULE:FUNCTION", help="Function that takes an owner and returns its components.")
-    ],
+    target: Components,
     *,
     owner: Owner,
     kubeconfig: Kubeconfig = None,
@@ -49,6 +48,7 @@ def diff(  # noqa: PLR0913 (each is an option of the command line)
     ] = False,
     output: Annotated[DiffOutput, typer.Option(help="text for people, json for programs.")] = DiffOutput.TEXT,
     changes: Changes = None,
+    crd: Definitions = None,
     traceback: Traceback = False,
 ) -> None:
     """Show the changes that the next reconcile would make in a cluster.
@@ -60,7 +60,7 @@ def diff(  # noqa: PLR0913 (each is an option of the command line)
     The exit status is 0 without changes, 1 with changes, and 2 if the reconcile or this command would fail.
     """
     with exit_on_error(traceback=traceback):
-        found = asyncio.run(_diffs(target, owner, changes or [], kubeconfig, context))
+        found = asyncio.run(_diffs(target, owner, changes or [], crd or [], (kubeconfig, context)))
         if output is DiffOutput.JSON:
             typer.echo(as_json([_to_json(each) for each in found]))
         else:
@@ -94,18 +94,23 @@ def _early_stop(diff: ComponentDiff) -> str:
 
 
 async def _diffs(
-    target: str, file: str, changes: Sequence[str], kubeconfig: str | None, context: str | None
+    target: str,
+    file: str,
+    changes: Sequence[str],
+    definitions: Sequence[Path],
+    address: tuple[str | None, str | None],
 ) -> list[_Found]:
-    from ocf.cli.component_loader import components_of, load_function, owner_name, read_owners
+    """Return the diffs of all components of all owners; `address` is the kubeconfig and its context."""
+    from ocf.cli.component_loader import owner_name
+    from ocf.cli.owner_check import load_owners
     from ocf.component import diff as dry_run
 
-    function = load_function(target)
-    owners = read_owners(file, changes)
+    source, owners = await load_owners(target, file, changes, definitions)
     found: list[_Found] = []
-    async with await connect(kubeconfig, context) as cluster:
+    async with await connect(*address) as cluster:
         for owner in owners:
             live = await _with_live_metadata(owner, cluster)
-            components = components_of(target, function, live)
+            components = await source.components(live)
             with _progress(sum(len(each.entries) for each in components)) as seen:
                 diffs = await dry_run(components, live, cluster, seen=seen)
             name = owner_name(owner)

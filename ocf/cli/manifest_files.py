@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ocf.objects import Manifest
 
-__all__ = ["STDIN", "Document", "read_documents"]
+__all__ = ["STDIN", "Document", "document_parts", "read_documents"]
 
 STDIN: Final = "-"
 
@@ -120,7 +120,7 @@ def _of(file: str) -> Iterator[Document]:
         problem = f"invalid text: byte {error.start + 1} is not {encoding.removesuffix('-sig').upper()}"
         yield Document(file=file, problem=problem, text=data.decode(encoding, errors="replace"))
         return
-    for number, (line, part) in enumerate(_parts(text), 1):
+    for number, (line, part) in enumerate(document_parts(text), 1):
         yield from _read(Document(file=file, number=number, line=line, text=part))
 
 
@@ -167,8 +167,16 @@ def _json_values(text: str) -> Iterator[tuple[int, str]]:
         found = _VISIBLE.search(text, end)
 
 
-def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the documents that are not empty, each with its first line."""
+def document_parts(text: str) -> Iterator[tuple[int, str]]:
+    r"""Yield the documents of a text that are not empty, each with its first line.
+
+    Args:
+        text: YAML or JSON.
+
+    Example:
+        >>> list(document_parts("a: 1\n---\n# empty\n---\nb: 2"))
+        [(1, 'a: 1\n'), (4, '\nb: 2')]
+    """
     separators = list(_SEPARATOR.finditer(text))
     starts = [0, *(separator.end() for separator in separators)]
     ends = [*(separator.start() for separator in separators), len(text)]

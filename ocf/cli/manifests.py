@@ -152,22 +152,14 @@ def _samples(paths: Sequence[str], operator: Operator[Any]) -> list[Manifest]:
 
 
 def _components(operator: Operator[Any], owners: Sequence[Manifest]) -> list[Component]:
-    if operator.callbacks.takes_context:
-        raise ConfigError(
-            f"the components of operator {operator.name} depend on a cluster: "
-            "give a function that returns them in every state, --components MODULE:FUNCTION"
-        )
-    return [component for owner in owners for component in asyncio.run(_components_of(operator, owner))]
+    from ocf.cli.operator_loader import operator_components, require_no_context
 
+    require_no_context(operator, "give a function that returns them in every state, --components MODULE:FUNCTION")
 
-async def _components_of(operator: Operator[Any], owner: Manifest) -> Sequence[Component]:
-    from ocf.cli.component_loader import one_line, owner_name
+    async def call(owner: Manifest) -> Sequence[Component]:
+        return await operator_components(operator, owner, way_out="give complete sample owners: --owner FILE")
 
-    try:
-        return await operator.callbacks.components(operator.owner.read(owner), None)
-    except Exception as error:
-        problem = f"{one_line(error)}; give complete sample owners: --owner FILE"
-        raise ConfigError(f"components of {owner_name(owner)}: {problem}") from error
+    return [component for owner in owners for component in asyncio.run(call(owner))]
 
 
 def _called(target: str) -> list[Component]:

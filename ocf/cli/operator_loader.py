@@ -1,22 +1,69 @@
-"""Operators from a module, a folder or a file."""
+"""Targets of commands: an operator, or the function that returns the components of an owner."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cli.component_loader import find_attribute, import_by_name, one_line, source_location
+from ocf.cli.component_loader import (
+    components_of,
+    find_attribute,
+    import_by_name,
+    one_line,
+    owner_name,
+    source_location,
+)
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from ocf.component import Component
+    from ocf.objects import Manifest
     from ocf.runtime.operator import Operator
 
-__all__ = ["load_operator"]
+__all__ = ["ComponentSource", "load_components", "load_operator", "operator_components", "require_no_context"]
 
 _DEFAULT_MODULE: Final = "operator"
 """The module of a package that is searched for the operator, unless the package itself has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentSource:
+    """The code that returns the components of an owner.
+
+    Args:
+        target: The name given by the user, for messages.
+        function: The function that takes an owner; None for that of the operator.
+        operator: The operator; None if the module of the function has no operator with this function.
+    """
+
+    target: str
+    function: Callable[[Any], object] | None
+    operator: Operator[Any] | None
+
+    @property
+    def definitions(self) -> Sequence[Manifest]:
+        """The CustomResourceDefinitions of the operator; empty without one."""
+        return self.operator.all_definitions if self.operator is not None else ()
+
+    async def components(self, owner: Manifest) -> Sequence[Component]:
+        """Return the components of an owner.
+
+        Args:
+            owner: The owner's manifest.
+
+        Raises:
+            ConfigError: If the code raises, or returns something else.
+        """
+        if self.function is not None:
+            return components_of(self.target, self.function, owner)
+        if self.operator is None:
+            return ()
+        return await operator_components(self.operator, owner)
 
 
 def load_operator(target: str) -> Operator[Any]:
@@ -25,18 +72,76 @@ def load_operator(target: str) -> Operator[Any]:
     Args:
         target: `package.module`, `package/module.py` or `package`, optionally with `:name`. Without a name, the module
             must have exactly one operator, or be a package with one in its module `operator`. The name may also be that
-            of a function without parameters that returns an operator.
+            of a function without parameters that returns an operator, or of the function of an operator of the module
+            that returns the components of an owner.
 
     Raises:
         ConfigError: If there is no operator, or more than one without a name.
     """
+    module, found = _find(target)
+    return _operator_of(module, found) or _require_operator(target, found)
+
+
+def load_components(target: str) -> ComponentSource:
+    """Import the code that returns the components of an owner.
+
+    Args:
+        target: An operator, as for `load_operator`; or `module:function`, a function that takes an owner and returns
+            its components.
+
+    Raises:
+        ConfigError: If there is neither, the operator is not unique, or its components depend on a cluster.
+    """
+    module, found = _find(target)
+    if callable(found) and _accepts(found, None):
+        return ComponentSource(target, found, _operator_of(module, found))
+    operator = _require_operator(target, found)
+    require_no_context(operator, "name a function that takes the owner alone, MODULE:FUNCTION")
+    return ComponentSource(target, None, operator)
+
+
+def require_no_context(operator: Operator[Any], way_out: str) -> None:
+    """Check that the components of an operator depend on nothing but the owner.
+
+    Args:
+        operator: The operator.
+        way_out: How the user can get components without a cluster, for the message.
+
+    Raises:
+        ConfigError: If its function takes the context of a reconcile.
+    """
+    if operator.callbacks.takes_context:
+        raise ConfigError(f"the components of operator {operator.name} depend on a cluster: {way_out}")
+
+
+async def operator_components(operator: Operator[Any], owner: Manifest, *, way_out: str = "") -> Sequence[Component]:
+    """Return the components that an operator makes for an owner.
+
+    Args:
+        operator: The operator; its function takes no context.
+        owner: The owner's manifest.
+        way_out: How the user can avoid an error, for the message; empty for nothing.
+
+    Raises:
+        ConfigError: If the owner cannot be read, or the operator's function fails.
+    """
+    try:
+        return await operator.callbacks.components(operator.owner.read(owner), None)
+    except Exception as error:
+        more = f"; {way_out}" if way_out else ""
+        problem = f"{one_line(error)}{source_location(error)}{more}"
+        raise ConfigError(f"components of {owner_name(owner)}: {problem}") from error
+
+
+def _find(target: str) -> tuple[ModuleType, Any]:
+    """Return the module of a target, and the object in it that is named, or its only operator."""
     module_path, colon, name = target.partition(":")
     if not module_path or (colon and not name):
-        raise ConfigError(f'invalid operator "{target}": write MODULE or MODULE:NAME, for example shop.operator')
+        raise ConfigError(f'invalid target "{target}": write MODULE or MODULE:NAME, for example shop.operator')
     module = import_by_name(_dotted(module_path))
     if colon:
-        return _require_operator(target, find_attribute(target, module, name))
-    return _single_operator(target, module)
+        return module, find_attribute(target, module, name)
+    return module, _single_operator(target, module)
 
 
 def _dotted(module_path: str) -> str:
@@ -75,10 +180,27 @@ def _operators(module: ModuleType) -> dict[str, Operator[Any]]:
     return dict(found.values())
 
 
+def _operator_of(module: ModuleType, function: object) -> Operator[Any] | None:
+    """Return the operator of a module whose components a function returns; None if there is not exactly one."""
+    found = [operator for operator in _operators(module).values() if operator.components is function]
+    return found[0] if len(found) == 1 else None
+
+
+def _accepts(function: Callable[..., object], *arguments: object) -> bool:
+    """Return whether a function can be called with positional arguments; True if its signature is unknown."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:
+        pass
+    return True
+
+
 def _require_operator(target: str, found: Any) -> Operator[Any]:
     from ocf.runtime.operator import Operator
 
-    if not isinstance(found, Operator) and callable(found):
+    if not isinstance(found, Operator) and callable(found) and _accepts(found):
         try:
             found = found()
         except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,7 +10,9 @@ import typer
 __all__ = [
     "AutoscalerNamespace",
     "Changes",
+    "Components",
     "Context",
+    "Definitions",
     "FeatureGateFlags",
     "Files",
     "Host",
@@ -46,6 +49,22 @@ AutoscalerNamespace = Annotated[
 ]
 Owner = Annotated[
     str, typer.Option(metavar="FILE", help="YAML or JSON file with one or more owners, or - for the standard input.")
+]
+Components = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODULE[:NAME]",
+        help="The operator: shop.operator, shop/operator.py or shop, optionally with its name; "
+        "or a function that takes an owner and returns its components.",
+    ),
+]
+Definitions = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--crd",
+        metavar="FILE",
+        help="CustomResourceDefinitions to check the owner by, in addition to those of the operator; repeatable.",
+    ),
 ]
 Changes = Annotated[
     list[str] | None,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ocf.cli.options import Changes, Owner, Traceback
+from ocf.cli.options import Changes, Components, Definitions, Owner, Traceback
 from ocf.cli.output import Output, as_json, exit_on_error, grid, value_text
 
 if TYPE_CHECKING:
@@ -20,14 +22,13 @@ __all__ = ["preview"]
 
 
 def preview(  # noqa: PLR0913 (each is an option of the command line)
-    target: Annotated[
-        str, typer.Argument(metavar="MODULE:FUNCTION", help="Function that takes an owner and returns its components.")
-    ],
+    target: Components,
     *,
     owner: Owner,
     explain: Annotated[bool, typer.Option("--explain", help="Show for each field what set it.")] = False,
     output: Annotated[Output | None, typer.Option(help="Output format; default: yaml, or text with --explain.")] = None,
     changes: Changes = None,
+    crd: Definitions = None,
     data: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Fill a data cell that is known only during a reconcile; repeatable."),
@@ -40,7 +41,7 @@ def preview(  # noqa: PLR0913 (each is an option of the command line)
     The objects are those of a running component, even if it is suspended, without the owner reference.
     """
     with exit_on_error(traceback=traceback):
-        pairs = list(_components(target, owner, changes or []))
+        pairs = asyncio.run(_components(target, owner, changes or [], crd or []))
         _note_suspended(pairs)
         with _with_data_hint(), _fill_data([component for _, component in pairs], data or []):
             if explain:
@@ -76,14 +77,15 @@ def _with_data_hint() -> Iterator[None]:
         raise ConfigError(f"{error}; without a reconcile, fill it with --data {cause.name}=VALUE") from error
 
 
-def _components(target: str, file: str, changes: Sequence[str]) -> Iterator[tuple[str, Component]]:
-    """Yield the components of all owners, each with the name of its owner."""
-    from ocf.cli.component_loader import components_of, load_function, owner_name, read_owners
+async def _components(
+    target: str, file: str, changes: Sequence[str], definitions: Sequence[Path]
+) -> list[tuple[str, Component]]:
+    """Return the components of all owners, each with the name of its owner."""
+    from ocf.cli.component_loader import owner_name
+    from ocf.cli.owner_check import load_owners
 
-    function = load_function(target)
-    for owner in read_owners(file, changes):
-        for component in components_of(target, function, owner):
-            yield owner_name(owner), component
+    source, owners = await load_owners(target, file, changes, definitions)
+    return [(owner_name(owner), component) for owner in owners for component in await source.components(owner)]
 
 
 def _fill_data(components: Sequence[Component], given: Sequence[str]) -> ExitStack:

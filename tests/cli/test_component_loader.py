@@ -1,12 +1,17 @@
 """Loading the operator's code: functions, owners and components, with one-line errors."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ocf.cli.component_loader import components_of, load_function, one_line, read_owners
+from ocf.cli.component_loader import one_line
+from ocf.cli.operator_loader import load_components
+from ocf.component import Component
 from ocf.errors import ConfigError
+from tests.cli.owner_files import owners_of
 
 pytestmark = pytest.mark.usefixtures("operator_directory")
 
@@ -26,22 +31,27 @@ def error_of(work: Callable[[], object]) -> str:
     return text
 
 
+def components_of(name: str, owner: dict[str, Any]) -> Sequence[Component]:
+    return asyncio.run(load_components(f"shop_operator:{name}").components(owner))
+
+
 class TestFunction:
     def test_it_is_found_in_the_working_directory(self) -> None:
-        assert load_function("shop_operator:one").__name__ == "one"
+        assert getattr(load_components("shop_operator:one").function, "__name__", "") == "one"
 
     def test_it_may_be_a_nested_attribute(self) -> None:
-        assert load_function("shop_operator:Shop.model_validate").__name__ == "model_validate"
+        function = load_components("shop_operator:Shop.model_validate").function
+        assert getattr(function, "__name__", "") == "model_validate"
 
-    @pytest.mark.parametrize("target", ["shop_operator", "shop_operator:", ":one", ""])
+    @pytest.mark.parametrize("target", ["shop_operator:", ":one", ""])
     def test_an_invalid_name_is_rejected(self, target: str) -> None:
-        assert error_of(lambda: load_function(target)) == (
-            f'invalid function "{target}": write MODULE:FUNCTION, for example shop.operator:components'
+        assert error_of(lambda: load_components(target)) == (
+            f'invalid target "{target}": write MODULE or MODULE:NAME, for example shop.operator'
         )
 
     @pytest.mark.parametrize("module", ["shop_oprator", "shop.operator"])
     def test_a_missing_module(self, module: str, tmp_path: Path) -> None:
-        assert error_of(lambda: load_function(f"{module}:one")) == (
+        assert error_of(lambda: load_components(f"{module}:one")) == (
             f'module "{module}" not found: it is neither installed nor in {tmp_path}'
         )
 
@@ -56,31 +66,33 @@ class TestFunction:
     def test_a_failing_module_has_the_source_location(self, tmp_path: Path, source: str, problem: str) -> None:
         (tmp_path / "broken.py").write_text(source)
         line = source.count("\n") + 1
-        assert error_of(lambda: load_function("broken:one")) == (
+        assert error_of(lambda: load_components("broken:one")) == (
             f"module broken cannot be imported: {problem} (broken.py:{line})"
         )
 
     def test_a_module_with_a_syntax_error(self, tmp_path: Path) -> None:
         (tmp_path / "broken.py").write_text("def one(:\n")
-        assert error_of(lambda: load_function("broken:one")).endswith("(broken.py:1)")
+        assert error_of(lambda: load_components("broken:one")).endswith("(broken.py:1)")
 
     def test_an_unknown_name_is_rejected_with_the_nearest_one(self) -> None:
-        assert error_of(lambda: load_function("shop_operator:componets")) == (
+        assert error_of(lambda: load_components("shop_operator:componets")) == (
             'shop_operator:componets: module shop_operator has no "componets", did you mean "components"?'
         )
 
     def test_another_object_than_a_function(self) -> None:
-        assert error_of(lambda: load_function("shop_operator:SIZE")) == "shop_operator:SIZE is not a function, got int"
+        assert error_of(lambda: load_components("shop_operator:SIZE")) == (
+            "shop_operator:SIZE is not an operator, got int"
+        )
 
 
 class TestOwners:
     def test_several_documents_are_several_owners(self, tmp_path: Path) -> None:
         text = (tmp_path / "owner.yaml").read_text()
         (tmp_path / "two.yaml").write_text(f"{text}---{text.replace('corner', 'main')}")
-        assert [owner["metadata"]["name"] for owner in read_owners("two.yaml")] == ["corner", "main"]
+        assert [owner["metadata"]["name"] for owner in owners_of("two.yaml")] == ["corner", "main"]
 
     def test_fields_are_set_to_json_or_text(self) -> None:
-        [owner] = read_owners("owner.yaml", ["spec.size=4", "spec.version=2.0", "spec.name=a=b", "spec.on=true"])
+        [owner] = owners_of("owner.yaml", ["spec.size=4", "spec.version=2.0", "spec.name=a=b", "spec.on=true"])
         assert owner["spec"] == {"version": 2.0, "size": 4, "name": "a=b", "on": True}
 
     @pytest.mark.parametrize(
@@ -100,27 +112,26 @@ class TestOwners:
     )
     def test_a_file_without_a_valid_owner(self, tmp_path: Path, content: bytes, problem: str) -> None:
         (tmp_path / "owner.yaml").write_bytes(content)
-        assert problem in error_of(lambda: read_owners("owner.yaml"))
+        assert problem in error_of(lambda: owners_of("owner.yaml"))
 
     def test_a_missing_file(self) -> None:
-        assert error_of(lambda: read_owners("nowhere.yaml")) == "nowhere.yaml cannot be read: No such file or directory"
+        assert error_of(lambda: owners_of("nowhere.yaml")) == "nowhere.yaml cannot be read: No such file or directory"
 
     def test_an_endless_file_is_not_read_completely(self) -> None:
-        assert "longer than" in error_of(lambda: read_owners("/dev/zero"))
+        assert "longer than" in error_of(lambda: owners_of("/dev/zero"))
 
     def test_a_directory(self, tmp_path: Path) -> None:
-        assert error_of(lambda: read_owners(str(tmp_path))).endswith("cannot be read: Is a directory")
+        assert error_of(lambda: owners_of(str(tmp_path))).endswith("cannot be read: Is a directory")
 
     @pytest.mark.parametrize("change", ["spec.size", "=4", "a..b=3"])
     def test_an_invalid_change(self, change: str) -> None:
-        assert "write" in error_of(lambda: read_owners("owner.yaml", [change]))
+        assert "write" in error_of(lambda: owners_of("owner.yaml", [change]))
 
 
 class TestComponents:
     @pytest.mark.parametrize("name", ["one", "components", "modelled", "half_annotated"])
     def test_one_or_several_from_a_manifest_or_a_model(self, name: str) -> None:
-        function = load_function(f"shop_operator:{name}")
-        assert [each.name for each in components_of(name, function, OWNER)] == ["web"]
+        assert [each.name for each in components_of(name, OWNER)] == ["web"]
 
     @pytest.mark.parametrize(
         ("name", "problem"),
@@ -133,22 +144,19 @@ class TestComponents:
         ],
     )
     def test_an_invalid_result_of_a_function(self, name: str, problem: str) -> None:
-        function = load_function(f"shop_operator:{name}")
-        message = error_of(lambda: components_of(f"shop_operator:{name}", function, OWNER))
+        message = error_of(lambda: components_of(name, OWNER))
         assert message.startswith(f"shop_operator:{name} for Shop shop/corner {problem}")
 
     def test_a_model_that_is_imported_for_type_checkers_only(self) -> None:
         """Passing a manifest instead would fail far from the cause."""
-        function = load_function("shop_operator:unknown_model")
-        message = error_of(lambda: components_of("unknown_model", function, OWNER))
+        message = error_of(lambda: components_of("unknown_model", OWNER))
         assert message.startswith(
             "unknown_model(owner: OnlyForTypeCheckers): name 'OnlyForTypeCheckers' is not defined"
         )
 
     def test_an_owner_that_does_not_match_the_model(self) -> None:
-        function = load_function("shop_operator:modelled")
-        message = error_of(lambda: components_of("modelled", function, {**OWNER, "spec": {"size": "many"}}))
-        assert message.startswith("modelled for Shop shop/corner: the owner is not a valid Shop: ")
+        message = error_of(lambda: components_of("modelled", {**OWNER, "spec": {"size": "many"}}))
+        assert message.startswith("shop_operator:modelled for Shop shop/corner: the owner is not a valid Shop: ")
         assert "size" in message
         assert "version" in message
 

@@ -233,14 +233,25 @@ async def test_an_invalid_manifest_is_a_one_line_error(folder: Path) -> None:
     out, err = await process.communicate()
 
     assert (process.returncode, out) == (2, b"")
-    assert err.decode().startswith("error: Shop Corner cannot be applied: ")
+    assert err.decode().startswith('error: broken.yaml:1: Shop Corner: metadata.name: Invalid value: "Corner": ')
     assert err.count(b"\n") == 1
+
+
+@pytest.mark.usefixtures("folder")
+async def test_custom_resources_are_checked_before_the_operator_runs(folder: Path) -> None:
+    (folder / "owners.yaml").write_text(f"{CORNER}\n---\n{CORNER.replace('}}', '}, spec: {branch: 3}}')}")
+    process = await start("dev_shop", "--apply", "owners.yaml")
+    out, err = await process.communicate()
+
+    assert (process.returncode, out) == (2, b"")
+    assert err.decode() == ('error: owners.yaml:3: Shop corner: spec.branch: unknown field, did you mean "branches"?\n')
 
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     "target",
     [
+        pytest.param("dev_shop:components", id="the function of an operator"),
         pytest.param("dev_shop", id="a module"),
         pytest.param("dev_shop.py", id="a file"),
         pytest.param("./dev_shop.py", id="a file, as shells complete it"),
@@ -267,7 +278,7 @@ def test_an_operator_is_found(target: str) -> None:
         pytest.param(
             "dev_shop:failing", r"dev_shop:failing failed: RuntimeError: no licence \(dev_shop.py:", id="fails"
         ),
-        pytest.param("dev_shop:", 'invalid operator "dev_shop:": write MODULE or MODULE:NAME', id="no name"),
+        pytest.param("dev_shop:", 'invalid target "dev_shop:": write MODULE or MODULE:NAME', id="no name"),
         pytest.param("dev_nothing", 'module "dev_nothing" not found', id="no module"),
         pytest.param("/shops/shop.py", "is an absolute path: change to the folder", id="an absolute path"),
     ],

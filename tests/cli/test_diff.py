@@ -10,13 +10,14 @@ import pytest
 from typer.testing import Result
 
 from ocf.cli import diff as command
-from ocf.cli.component_loader import components_of, load_function, read_owners
+from ocf.cli.operator_loader import load_components
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.component import reconciling
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import ServerError
 from ocf.objects import ObjectKey
 from ocf.testing import RecordingCluster
+from tests.cli.owner_files import owners_of
 
 pytestmark = pytest.mark.usefixtures("operator_directory")
 
@@ -61,16 +62,16 @@ class Env:
         return opened()
 
     def create_owner(self) -> None:
-        [owner] = read_owners("owner.yaml")
+        [owner] = owners_of("owner.yaml")
         asyncio.run(self.inner.create(owner, field_manager="user"))
 
     def reconcile(self, name: str = "one", *changes: str) -> None:
         """Run a real reconcile, as the operator does."""
 
         async def work() -> None:
-            [given] = read_owners("owner.yaml", changes)
+            [given] = owners_of("owner.yaml", changes)
             live = await self.inner.get(ObjectKey.of(given))
-            built = components_of(name, load_function(f"shop_operator:{name}"), {**live, "spec": given["spec"]})
+            built = await load_components(f"shop_operator:{name}").components({**live, "spec": given["spec"]})
             async with reconciling(live, self.inner) as context:
                 for each in built:
                     await each.reconcile(context)
@@ -277,7 +278,7 @@ def test_the_spec_is_that_of_the_file_and_the_metadata_that_of_the_cluster(env: 
     kept = asyncio.run(env.inner.get(key))
     updated = env.inner.update({**kept, "status": status}, field_manager="user", subresource=Subresource.STATUS)
     live = asyncio.run(updated)
-    [owner] = read_owners("owner.yaml", ["spec.size=9", "metadata.labels.a=b", "metadata.uid=made-up"])
+    [owner] = owners_of("owner.yaml", ["spec.size=9", "metadata.labels.a=b", "metadata.uid=made-up"])
     found = asyncio.run(command._with_live_metadata(owner, env.inner))
     assert found["spec"]["size"] == 9
     assert found["metadata"]["labels"] == {"a": "b"}

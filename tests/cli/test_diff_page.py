@@ -9,10 +9,11 @@ import pytest
 from typer.testing import Result
 
 from ocf.cli import diff as command
-from ocf.cli.component_loader import components_of, load_function, read_owners
+from ocf.cli.operator_loader import load_components
 from ocf.component import reconciling
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import ObjectKey
+from tests.cli.owner_files import owners_of
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
 COMMAND: Final = re.compile(r"^```sh\n(ocf [^\n]*)\n```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -37,11 +38,11 @@ def _files(operator_directory: None) -> None:
 async def cluster(monkeypatch: pytest.MonkeyPatch) -> EmbeddedCluster:
     """A cluster with the owner of the page, and its components in their applied state."""
     found = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=["shop"])
-    [owner] = read_owners("owner.yaml")
+    [owner] = owners_of("owner.yaml")
     await found.create(owner, field_manager="user")
     live = await found.get(ObjectKey.of(owner))
     async with reconciling(live, found) as context:
-        for component in components_of("page", load_function("shop_operator:components"), live):
+        for component in await load_components("shop_operator:components").components(live):
             await component.reconcile(context)
 
     async def connect(*_: Any) -> Any:

@@ -1,0 +1,262 @@
+"""Checks of custom resources by their CustomResourceDefinitions, before a command uses them.
+
+The embedded API server checks them, so the rules are those of the API server: the schema with its defaults, CEL rules
+and metadata. Fields that it would drop are errors, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import typer
+
+from ocf.errors import ApiError, BadRequestError, ConfigError, FieldProblem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ocf.cli.manifest_files import Document
+    from ocf.cli.operator_loader import ComponentSource
+    from ocf.cluster import Cluster
+    from ocf.embedded import EmbeddedCluster
+    from ocf.objects import Manifest
+    from ocf.runtime.operator import Operator
+
+__all__ = ["InvalidObjectsError", "apply_definitions", "check_objects", "load_owners"]
+
+_MANAGER: Final = "ocf"
+_NAMESPACE: Final = "default"
+"""Namespace in which an object is checked: it always exists."""
+_RULES: Final = "x-kubernetes-validations"
+_UNSUPPORTED: Final = "CEL expressions"
+"""Part of the message of every error about a rule that the embedded cluster does not support."""
+_RULES_SKIPPED: Final = "some validation rules were not checked"
+"""Part of what the API server adds to the causes if they kept it from checking CEL rules; not a cause itself."""
+_SET_BY_SERVER: Final = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
+
+
+class InvalidObjectsError(ConfigError):
+    """Objects of files do not match their CustomResourceDefinitions.
+
+    Args:
+        problems: The problems, each with file, line, object and field; at least one.
+    """
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The problems, each in a line of its own."""
+        return self.problems
+
+
+async def load_owners(
+    target: str, file: str, changes: Sequence[str] = (), definitions: Sequence[Path] = ()
+) -> tuple[ComponentSource, list[Manifest]]:
+    """Load the code that returns components, and the owners, which are checked before the code sees them.
+
+    Args:
+        target: The code, as for `load_components`.
+        file: File of the owners, or `-` for the standard input.
+        changes: Fields to set in every owner, `spec.version=2.3.1`.
+        definitions: Files with more CustomResourceDefinitions than those of the operator.
+
+    Returns:
+        The code, and the manifests of the owners.
+
+    Raises:
+        InvalidObjectsError: If an owner does not match its definition; owners without a definition are not checked.
+        ConfigError: If a file, a definition or the code is invalid, or the operator reconciles another kind.
+    """
+    from ocf.cli.component_loader import read_owners
+    from ocf.cli.operator_loader import load_components
+    from ocf.cli.server_setup import read_manifests
+
+    source = load_components(target)
+    documents = read_owners(file, changes)
+    if source.operator is not None:
+        _require_kind(documents, source.operator)
+    known = [*source.definitions, *read_manifests(definitions)]
+    if known:
+        from ocf.embedded import EmbeddedCluster
+
+        embedded = EmbeddedCluster()
+        await apply_definitions(embedded, known)
+        await check_objects(documents, embedded, changes=changes)
+    return source, [each.manifest for each in documents if each.manifest is not None]
+
+
+def _require_kind(documents: Iterable[Document], operator: Operator[Any]) -> None:
+    from ocf.cli.validation_places import find_place
+
+    api_version, kind = operator.owner_kind
+    problems = [
+        f"{each.file}:{find_place(each, 'kind').line}: operator {operator.name} reconciles {kind} of {api_version}, "
+        f"got {manifest['kind']} of {manifest['apiVersion']}"
+        for each in documents
+        if (manifest := each.manifest) is not None and (manifest["apiVersion"], manifest["kind"]) != operator.owner_kind
+    ]
+    if problems:
+        raise InvalidObjectsError(problems)
+
+
+async def check_objects(documents: Iterable[Document], embedded: Cluster, *, changes: Sequence[str] = ()) -> None:
+    """Check the custom resources of files. Nothing is stored.
+
+    Args:
+        documents: The documents; those of other kinds than the custom kinds of the cluster are not checked.
+        embedded: An embedded cluster with the definitions.
+        changes: Fields that the user set on the command line, `spec.version=2.3.1`.
+
+    Raises:
+        InvalidObjectsError: If an object does not match its definition; it has all problems of all objects.
+    """
+    found = await embedded.list("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    known = {(one["spec"]["group"], one["spec"]["names"]["kind"]): one["spec"] for one in found.items}
+    problems = [
+        f"{_place(document, problem.path, changes)}: {_name(manifest)}: {problem}"
+        for document in documents
+        if (manifest := document.manifest) is not None and (spec := known.get(_group_kind(manifest))) is not None
+        for problem in await _problems(embedded, manifest, spec)
+    ]
+    if problems:
+        raise InvalidObjectsError(problems)
+
+
+async def apply_definitions(embedded: EmbeddedCluster, definitions: Iterable[Manifest]) -> None:
+    """Apply definitions; without their CEL rules, and with a note, if the embedded cluster does not support one.
+
+    Args:
+        embedded: The cluster.
+        definitions: The CustomResourceDefinitions.
+
+    Raises:
+        ConfigError: If a definition is invalid.
+    """
+    from ocf.embedded.http.preload import load_manifests
+
+    supported = [await _without_unsupported_rules(embedded, definition) for definition in definitions]
+    await load_manifests(embedded, supported, field_manager=_MANAGER)
+
+
+async def _without_unsupported_rules(embedded: Cluster, definition: Manifest) -> Manifest:
+    """Remove the CEL rules from a definition if the embedded cluster rejects one of them, and print a note."""
+    stripped = cast("Manifest", _without_rules(definition))
+    if stripped == definition:
+        return definition
+    try:
+        await embedded.create(definition, field_manager=_MANAGER, dry_run=True)
+    except BadRequestError as error:
+        if _UNSUPPORTED in error.message:
+            name = definition.get("metadata", {}).get("name")
+            note = f"note: the CEL rules ({_RULES}) of {name} are not evaluated: {error.message}"
+            typer.secho(note, fg=typer.colors.YELLOW, err=True)
+            return stripped
+    except ApiError:
+        # The actual create will report the error.
+        pass
+    return definition
+
+
+def _without_rules(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_rules(below) for name, below in value.items() if name != _RULES}
+    return [_without_rules(below) for below in value] if isinstance(value, list) else value
+
+
+def _group_kind(manifest: Manifest) -> tuple[str, str]:
+    from ocf.objects import split_api_version
+
+    return split_api_version(str(manifest.get("apiVersion", "")))[0], str(manifest.get("kind", ""))
+
+
+async def _problems(embedded: Cluster, manifest: Manifest, spec: Mapping[str, Any]) -> Sequence[FieldProblem]:
+    """Return the fields of an object that are unknown or invalid."""
+    from ocf.objects import split_api_version
+
+    group, version = split_api_version(manifest["apiVersion"])
+    schemas = {one["name"]: (one.get("schema") or {}).get("openAPIV3Schema") or {} for one in _served(spec)}
+    if version not in schemas:
+        names = ", ".join(f"{group}/{name}" for name in schemas)
+        return [FieldProblem("apiVersion", f"{manifest['apiVersion']} is not served, only {names}")]
+    found = [*_unknown(manifest, schemas[version])]
+    metadata = {key: value for key, value in (manifest.get("metadata") or {}).items() if key not in _SET_BY_SERVER}
+    if spec["scope"] == "Namespaced":
+        metadata["namespace"] = _NAMESPACE
+    try:
+        await embedded.create({**manifest, "metadata": metadata}, field_manager=_MANAGER, dry_run=True)
+    except ApiError as error:
+        causes = [FieldProblem(cause.field.removeprefix("<nil>"), cause.message) for cause in error.causes]
+        found += [each for each in causes if _RULES_SKIPPED not in each.detail] or [FieldProblem("", str(error))]
+    return found
+
+
+def _served(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    return (one for one in spec["versions"] if one.get("served"))
+
+
+def _unknown(manifest: Manifest, schema: Mapping[str, Any]) -> Iterator[FieldProblem]:
+    """Yield the fields that the API server would drop, each with the nearest known name."""
+    from ocf.embedded.apiextensions import undeclared
+    from ocf.objects.yaml_places import split_path
+    from ocf.schema.builtin import struct
+
+    metadata = struct("meta.v1.ObjectMeta").fields
+    for name in manifest.get("metadata") or {}:
+        if name not in metadata:
+            yield _unknown_field(f"metadata.{name}", name, metadata)
+    head = {"apiVersion", "kind", "metadata"}
+    for path in undeclared(manifest, schema):
+        *above, last = split_path(path)
+        known = _declared(schema, above)
+        yield _unknown_field(path, str(last), known if above else {*known, *head})
+
+
+def _unknown_field(path: str, name: str, known: Iterable[str]) -> FieldProblem:
+    from ocf.objects.model_errors import nearest
+
+    found = nearest(name, known)
+    hint = f', did you mean "{found}"?' if found else f"; known fields: {', '.join(sorted(known)) or 'none'}"
+    return FieldProblem(path, f"unknown field{hint}")
+
+
+def _declared(schema: Mapping[str, Any], path: Sequence[str | int]) -> Iterable[str]:
+    """Return the names of the fields that a schema declares at a path."""
+    for step in path:
+        properties = schema.get("properties") or {}
+        below = schema.get("items") if isinstance(step, int) else properties.get(step)
+        schema = below or schema.get("additionalProperties") or {}
+        if not isinstance(schema, Mapping):
+            return ()
+    return tuple(schema.get("properties") or ())
+
+
+def _place(document: Document, path: str, changes: Sequence[str]) -> str:
+    """Return where the user wrote a field: file and line, or the option."""
+    from ocf.cli.validation_places import find_place
+
+    for change in reversed(changes):
+        changed, _, _ = change.partition("=")
+        if changed and (path == changed or path.startswith((f"{changed}.", f"{changed}["))):
+            return f"--set {change}"
+    return f"{document.file}:{find_place(document, path).line}"
+
+
+def _name(manifest: Manifest) -> str:
+    """Return kind and name of an object, which may be incomplete."""
+    metadata = manifest.get("metadata") or {}
+    return f"{manifest.get('kind')} {metadata.get('name') or metadata.get('generateName') or 'without a name'}"

@@ -1,0 +1,18 @@
+"""Owners of files, as commands read them."""
+
+from collections.abc import Sequence
+
+from ocf.cli.component_loader import read_owners
+from ocf.objects import Manifest
+
+__all__ = ["owners_of"]
+
+
+def owners_of(path: str, changes: Sequence[str] = ()) -> list[Manifest]:
+    """Return the manifests of a file.
+
+    Args:
+        path: The file.
+        changes: Fields to set in each.
+    """
+    return [each.manifest for each in read_owners(path, changes) if each.manifest is not None]
