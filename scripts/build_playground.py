@@ -45,7 +45,6 @@ OURS: Final = (
 )
 PURE: Final = (
     "annotated-types",
-    "durationpy",
     "pydantic",
     "PyYAML",
     "typing-extensions",

@@ -2,14 +2,22 @@
 
 import re
 from datetime import timedelta
+from fractions import Fraction
 from typing import Final
-
-import durationpy
 
 __all__ = ["format_duration", "parse_duration"]
 
-# The library ignores text between two parts, and also accepts a sign, days, weeks, months and years.
 _SHAPE: Final = re.compile(r"0|(?:[0-9.]+(?:h|ms|m|s|us|µs|ns))+")
+_PART: Final = re.compile(r"([0-9.]+)(h|ms|m|s|us|µs|ns)")
+_MICROSECONDS: Final = {
+    "h": Fraction(3_600_000_000),
+    "m": Fraction(60_000_000),
+    "s": Fraction(1_000_000),
+    "ms": Fraction(1000),
+    "us": Fraction(1),
+    "µs": Fraction(1),
+    "ns": Fraction(1, 1000),
+}
 _MINUTE: Final = 60
 
 
@@ -32,10 +40,13 @@ def parse_duration(text: str) -> timedelta:
     if not _SHAPE.fullmatch(text):
         raise ValueError(f"must be a duration like 1m30s, not {text!r}")
     try:
-        return durationpy.from_str(text)
-    except durationpy.DurationError as error:
-        problem = f"and {text!r} is too long" if isinstance(error.__cause__, OverflowError) else f"not {text!r}"
-        raise ValueError(f"must be a duration like 1m30s, {problem}") from None
+        # A float has not enough digits for the microseconds of a century.
+        total = sum(Fraction(number) * _MICROSECONDS[unit] for number, unit in _PART.findall(text))
+        return timedelta(microseconds=round(total))
+    except OverflowError:
+        raise ValueError(f"must be a duration like 1m30s, and {text!r} is too long") from None
+    except ValueError:
+        raise ValueError(f"must be a duration like 1m30s, not {text!r}") from None
 
 
 def format_duration(duration: timedelta) -> str:

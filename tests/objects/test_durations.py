@@ -48,3 +48,7 @@ def test_what_is_written_is_read(microseconds: int) -> None:
     duration = timedelta(microseconds=microseconds)
 
     assert abs(parse_duration(format_duration(duration)) - duration) <= timedelta(microseconds=1)
+
+
+def test_the_microseconds_of_centuries_are_exact() -> None:
+    assert parse_duration("2502000h0m0.000001s") == timedelta(days=104_250, microseconds=1)
