@@ -6,19 +6,22 @@ first type without a schema it marks unsupported types, so that all of them are 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, core_schema, to_jsonable_python
 
 from ocf.runtime.crds.client_models import is_client_model, with_api_semantics
-from ocf.runtime.crds.markers import UNSUPPORTED, rules_of
+from ocf.runtime.crds.markers import DECIMAL_PATTERN, DURATION_PATTERN, UNSUPPORTED, rules_of
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
 
 __all__ = ["json_schema"]
+
+_TEXT_BOUNDS: Final = frozenset({"decimal_places", "ge", "gt", "le", "lt", "max_digits", "multiple_of"})
 
 
 def json_schema(model: type[BaseModel]) -> JsonSchemaValue:
@@ -39,7 +42,7 @@ class _Generator(GenerateJsonSchema):
         inner = self.generate_inner(schema["schema"])
         if "default_factory" in schema:
             return inner | _from_factory(schema)
-        return inner | _encoded(schema["default"]) if "default" in schema else inner
+        return inner | _encoded(schema["default"], schema["schema"]) if "default" in schema else inner
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         values = schema.get("values_schema", {"type": "any"})
@@ -52,8 +55,15 @@ class _Generator(GenerateJsonSchema):
         return {UNSUPPORTED: 'a value of any type has no schema: set a type, or add Preserve() or Preserve(kind="")'}
 
     def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
-        del schema
-        return {UNSUPPORTED: "durations are written differently in Python and in the API: use a string with a pattern"}
+        if self._config.ser_json_timedelta != "iso8601":
+            return {
+                UNSUPPORTED: "a duration that is written as a number is read as another one: use the default, ISO 8601"
+            }
+        return _without_bounds(schema, "duration") or {"type": "string", "pattern": DURATION_PATTERN}
+
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
+        number = {"x-kubernetes-int-or-string": True, "pattern": DECIMAL_PATTERN}
+        return _without_bounds(schema, "Decimal") or number
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         model: type[BaseModel] = schema["cls"]
@@ -68,6 +78,17 @@ class _Generator(GenerateJsonSchema):
         return found | {"x-kubernetes-validations": given} if given else found
 
 
+def _without_bounds(schema: core_schema.TimedeltaSchema | core_schema.DecimalSchema, name: str) -> JsonSchemaValue:
+    """Return the refusal of a text with bounds, which the API server could not compare; empty if there are none."""
+    bounds = sorted(_TEXT_BOUNDS & set(schema))
+    if not bounds:
+        return {}
+    reason = (
+        f"a {name} is a string in the API, and a schema has no {', '.join(bounds)} for strings: use a ValidationRule"
+    )
+    return {UNSUPPORTED: reason}
+
+
 def _misread(model: type[BaseModel], schema: JsonSchemaValue) -> list[tuple[str, str]]:
     """Return the fields that are read and written under different names, as pairs of both."""
     written = {info.serialization_alias or info.alias or name for name, info in model.model_fields.items()}
@@ -79,17 +100,31 @@ def _from_factory(schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
     if schema.get("default_factory_takes_data"):
         return {UNSUPPORTED: "a default that depends on other fields has no schema"}
     factory: Any = schema.get("default_factory")
-    first, second = _encoded(factory()), _encoded(factory())
+    first, second = (_encoded(factory(), schema["schema"]) for _ in range(2))
     if first != second:
         return {UNSUPPORTED: "a default that differs each time has no schema"}
     return first
 
 
-def _encoded(value: object) -> dict[str, Any]:
+def _encoded(value: object, schema: core_schema.CoreSchema) -> dict[str, Any]:
     try:
-        return {"default": _plain(value)}
+        return {"default": _plain(_serialized(value, schema))}
     except PydanticSerializationError:
         return {UNSUPPORTED: f"a default of type {type(value).__name__} cannot be written as JSON"}
+
+
+def _serialized(value: object, schema: core_schema.CoreSchema) -> object:
+    """Return a default as the serializer of its field writes it, which is what the model reads."""
+    serializer: Any = schema.get("serialization", {})
+    if (
+        serializer.get("type") != "function-plain"
+        or serializer.get("info_arg")
+        or serializer.get("is_field_serializer")
+    ):
+        return value
+    if value is None and "unless-none" in serializer.get("when_used", ""):
+        return value
+    return serializer["function"](value)
 
 
 def _plain(value: object) -> Any:
@@ -101,11 +136,14 @@ def _plain(value: object) -> Any:
             inner = getattr(value, name)
             if inner is None and info.default is None:
                 del dumped[key]
-            elif isinstance(inner, BaseModel | list | tuple | dict):
+            elif isinstance(inner, BaseModel | list | tuple | set | frozenset | dict):
                 dumped[key] = _plain(inner)
         return dumped
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, set | frozenset):
+        # The order of a set differs between processes, and a definition must not.
+        return sorted((_plain(item) for item in value), key=json.dumps)
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return to_jsonable_python(value)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
 
 __all__ = [
+    "DECIMAL_PATTERN",
+    "DURATION_PATTERN",
     "QUANTITY_PATTERN",
     "UNSUPPORTED",
     "ListMap",
@@ -45,6 +47,20 @@ QUANTITY_PATTERN: Final = (
     r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))?$"
 )
 """Pattern of a quantity, after the API reference."""
+
+DECIMAL_PATTERN: Final = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$"
+"""Pattern of a decimal number that Python's Decimal reads."""
+
+# pydantic reads at most 2^32 seconds after the T.
+_SECONDS: Final = r"[0-9]{1,8}(\.[0-9]{1,6})?S"
+_TIME: Final = rf"([0-9]{{1,5}}H([0-9]{{1,6}}M)?({_SECONDS})?|[0-9]{{1,6}}M({_SECONDS})?|{_SECONDS})"
+DURATION_PATTERN: Final = (
+    rf"^[+-]?P([0-9]{{1,4}}Y([0-9]{{1,3}}D)?(T{_TIME})?|[0-9]{{1,6}}D(T{_TIME})?|[0-9]{{1,5}}W|T{_TIME})$"
+)
+"""Pattern of an ISO 8601 duration without months, up to some thousand years: all that pydantic writes is read again.
+
+A year has 365 days, as in pydantic, which writes 400 days as `P1Y35D`.
+"""
 
 _is_quantity: Final = re.compile(QUANTITY_PATTERN.removeprefix("^").removesuffix("$")).fullmatch
 

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ocf.errors import FieldProblem
+from ocf.runtime.crds.alternatives import merged_alternatives, refused_alternatives
 from ocf.runtime.crds.markers import UNSUPPORTED
+from ocf.runtime.crds.schema_keywords import ANNOTATIONS, INT_OR_STRING, PRESERVE, SCALARS
 
 __all__ = ["StructuralSchemaConverter"]
 
 Json = dict[str, Any]
 
-_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
-_PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 _KEPT: Final = frozenset(
     {
         "default",
@@ -37,10 +37,6 @@ _KEPT: Final = frozenset(
         "type",
     }
 )
-# Keywords that describe a schema without restricting values.
-_ANNOTATIONS: Final = frozenset(
-    {"contentMediaType", "deprecated", "example", "examples", "readOnly", "title", "writeOnly"}
-)
 _FORMATS: Final = {
     "base64": "byte",
     "base64url": "",
@@ -48,7 +44,6 @@ _FORMATS: Final = {
     **{name: name for name in ("byte", "cidr", "date", "date-time", "email", "hostname", "int32", "int64", "ipv4")},
     **{name: name for name in ("double", "float", "ipv6", "mac", "password", "uri", "uuid", "uuid3", "uuid4", "uuid5")},
 }
-_SCALARS: Final = frozenset({"boolean", "integer", "number", "string"})
 # Neither RE2, which the API server uses, nor pydantic's default engine supports these.
 _NOT_REGULAR: Final = re.compile(r"\(\?<?[=!]|\(\?P?[=>(]|\\[1-9]")
 
@@ -79,7 +74,7 @@ class StructuralSchemaConverter:
         schema, above = self._resolved(schema, path, above)
         schema, nullable = _without_null(schema)
         if "anyOf" in schema or "oneOf" in schema:
-            schema = self._alternatives(schema, path)
+            schema = self._alternatives(schema, path, above)
         schema, above = self._resolved(schema, path, above)
         if UNSUPPORTED in schema:
             self._reject(path, schema[UNSUPPORTED])
@@ -108,29 +103,29 @@ class StructuralSchemaConverter:
             else:
                 name = schema["$ref"].rpartition("/")[2]
                 if name in above:
-                    self._reject(path, f"{name} contains itself: a structural schema cannot be recursive")
-                    return {"type": "object", _PRESERVE: True}, above
+                    self._reject(
+                        path,
+                        f"{name} contains itself, and a structural schema is finite: annotate this field with "
+                        "Annotated[..., Preserve()], so that the API server stores it without a schema",
+                    )
+                    return {"type": "object", PRESERVE: True}, above
                 target, above = self.definitions[name], (*above, name)
             rules = [*target.get(_RULES, ()), *rest.get(_RULES, ())]
             schema = target | rest | ({_RULES: rules} if rules else {})
         return schema, above
 
-    def _alternatives(self, schema: Json, path: str) -> Json:
+    def _alternatives(self, schema: Json, path: str, above: tuple[str, ...]) -> Json:
         arms = schema.get("anyOf") or schema["oneOf"]
-        rest = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}
+        rest = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf", "discriminator")}
         if len(arms) == 1:
             only: Json = arms[0]
             return only | rest
-        bare = all(set(arm) <= {"type", *_ANNOTATIONS} for arm in arms)
-        types = {arm.get("type") for arm in arms}
-        if bare and types == {"integer", "string"}:
-            return rest | {_INT_OR_STRING: True}
-        if bare and types == {"integer", "number"}:
-            return rest | {"type": "number"}
-        self._reject(
-            path, "a structural schema has no alternatives other than int | str: use one type with optional fields"
-        )
-        return rest | {_PRESERVE: True}
+        known = len(self.problems)
+        arms = [self._resolved(arm, path, above)[0] for arm in arms]
+        merged = merged_alternatives(arms)
+        if merged is None and len(self.problems) == known:
+            self._reject(path, refused_alternatives(arms))
+        return {PRESERVE: True} | rest if merged is None else merged | rest
 
     def _text(self, schema: Json, found: Json, path: str) -> None:
         if "format" in schema:
@@ -163,13 +158,13 @@ class StructuralSchemaConverter:
                 self._reject(path, "a structural schema has fields or a map, not both")
             found["additionalProperties"] = self.of(values, f"{path}.*", above)
         elif values is not False:
-            found[_PRESERVE] = True
+            found[PRESERVE] = True
         if "propertyNames" in schema or "patternProperties" in schema:
             self._reject(path, "a structural schema cannot restrict the keys of a map: use a ValidationRule")
 
     def _list(self, schema: Json, found: Json, path: str, above: tuple[str, ...]) -> None:
         if schema.get("uniqueItems"):
-            self._reject(path, "a set is a list in the API: Annotated[list[...], ListSet()]")
+            found.setdefault("x-kubernetes-list-type", "set")
         if "prefixItems" in schema:
             self._reject(path, "a structural schema has no tuples: use an object, or a list of one type")
         if found.get("type") == "array":
@@ -179,8 +174,8 @@ class StructuralSchemaConverter:
                 self._reject(path, "a list needs a type for its items")
         if found.get("x-kubernetes-list-type") == "map":
             self._keyed(schema, found, path)
-        elif found.get("x-kubernetes-list-type") == "set" and found.get("items", {}).get("type") not in _SCALARS:
-            self._reject(path, "a set holds scalars only; for objects there is ListMap(key)")
+        elif found.get("x-kubernetes-list-type") == "set" and found.get("items", {}).get("type") not in SCALARS:
+            self._reject(path, "a set holds scalars only: use a list, for objects Annotated[list[...], ListMap(key)]")
 
     def _keyed(self, schema: Json, found: Json, path: str) -> None:
         """Check the merge keys of a list: each must be a scalar that is required or has a default."""
@@ -193,7 +188,7 @@ class StructuralSchemaConverter:
             required = key in item.get("required", ())
             if key in schema.get("x-key-defaults", {}) and not required:
                 said.setdefault("default", schema["x-key-defaults"][key])
-            if said.get("type") not in _SCALARS:
+            if said.get("type") not in SCALARS:
                 self._reject(path, f'the key "{key}" is not a scalar')
             elif not required and "default" not in said:
                 self._reject(path, f'the key "{key}" must be required, or have a default')
@@ -208,10 +203,12 @@ class StructuralSchemaConverter:
                 self._reject(path, "the API server rejects null as a value of an enum: make None the default")
 
     def _check(self, schema: Json, found: Json, path: str) -> None:
+        if found.get("type") == "null":
+            self._reject(path, "null is the only value: remove the field, or give it a type, such as str | None")
         unknown = sorted(set(schema) - _KNOWN - {key for key in schema if key.startswith("x-kubernetes-")})
         if unknown:
             self._reject(path, f"a structural schema does not support {', '.join(unknown)}")
-        elif not ({"type", _INT_OR_STRING, _PRESERVE} & set(found)):
+        elif not ({"type", INT_OR_STRING, PRESERVE} & set(found)):
             self._reject(path, "values of different types have no structural schema: use one type")
 
 
@@ -219,7 +216,7 @@ _RULES: Final = "x-kubernetes-validations"
 _NOTHING: Final = object()
 _KNOWN: Final = (
     _KEPT
-    | _ANNOTATIONS
+    | ANNOTATIONS
     | {"additionalProperties", "anyOf", "const", "exclusiveMaximum", "exclusiveMinimum", "format", "items", "maximum"}
     | {"minimum", "oneOf", "pattern", "patternProperties", "prefixItems", "properties", "propertyNames", "required"}
     | {"uniqueItems", "x-key-defaults"}

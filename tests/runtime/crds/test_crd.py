@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -17,6 +18,7 @@ from ocf.errors import ManifestError
 from ocf.objects import Manifest
 from ocf.runtime.crds import (
     CRDVersion,
+    GoDuration,
     ListMap,
     ListSet,
     Preserve,
@@ -27,6 +29,8 @@ from ocf.runtime.crds import (
     crd,
     rules,
 )
+from ocf.runtime.crds.go_duration import GO_DURATION_PATTERN
+from ocf.runtime.crds.markers import DECIMAL_PATTERN, DURATION_PATTERN
 
 
 class Named(BaseModel):
@@ -41,6 +45,32 @@ class Maybe(BaseModel):
 
 class Tree(BaseModel):
     children: list[Tree] = []
+
+
+class CutTree(BaseModel):
+    children: list[Annotated[CutTree, Preserve()]] = []
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+
+
+class SecondsModel(BaseModel):
+    model_config = ConfigDict(ser_json_timedelta="float")
+
+    wait: timedelta
+
+
+class Color(StrEnum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Mode(StrEnum):
+    SOFT = "soft"
+    RED = "red"
 
 
 class One(BaseModel):
@@ -70,6 +100,61 @@ def schema_of(annotation: Any, default: Any = ...) -> Manifest:
         pytest.param(int | float, {"type": "number"}, id="integer or number"),
         pytest.param(list[str], {"type": "array", "items": {"type": "string"}}, id="list"),
         pytest.param(dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}, id="map"),
+        pytest.param(
+            Annotated[int, Field(ge=1, lt=9)] | Annotated[str, Field(pattern="^[0-9]+%$", max_length=4)],
+            {
+                "x-kubernetes-int-or-string": True,
+                "minimum": 1,
+                "maximum": 9,
+                "exclusiveMaximum": True,
+                "pattern": "^[0-9]+%$",
+                "maxLength": 4,
+            },
+            id="integer or text, each with limits",
+        ),
+        pytest.param(
+            int | Literal["auto", "a.b"],
+            {"x-kubernetes-int-or-string": True, "pattern": r"^(auto|a\.b)$"},
+            id="integer or one of some texts",
+        ),
+        pytest.param(
+            Literal["a", "b", "c"],
+            {"type": "string", "enum": ["a", "b", "c"]},
+            id="two enumerations of one type",
+        ),
+        pytest.param(
+            Color | Mode, {"type": "string", "enum": ["red", "blue", "soft"]}, id="two enumerations by reference"
+        ),
+        pytest.param(
+            set[str], {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}, id="Python's set"
+        ),
+        pytest.param(
+            frozenset[int],
+            {"type": "array", "items": {"type": "integer"}, "x-kubernetes-list-type": "set"},
+            id="frozen set",
+        ),
+        pytest.param(GoDuration, {"type": "string", "pattern": GO_DURATION_PATTERN}, id="duration of Go"),
+        pytest.param(timedelta, {"type": "string", "pattern": DURATION_PATTERN}, id="duration"),
+        pytest.param(
+            timedelta | None,
+            {"type": "string", "pattern": DURATION_PATTERN, "nullable": True},
+            id="duration or null",
+        ),
+        pytest.param(Decimal, {"x-kubernetes-int-or-string": True, "pattern": DECIMAL_PATTERN}, id="decimal"),
+        pytest.param(
+            CutTree,
+            {
+                "type": "object",
+                "properties": {
+                    "children": {
+                        "type": "array",
+                        "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                        "default": [],
+                    }
+                },
+            },
+            id="recursion, ended by Preserve",
+        ),
         pytest.param(AwareDatetime, {"type": "string", "format": "date-time"}, id="instant"),
         pytest.param(
             Annotated[int, Field(gt=1, ge=3, lt=9)],
@@ -109,14 +194,22 @@ def test_a_type_has_a_schema(annotation: Any, wanted: Manifest) -> None:
         pytest.param(dict[str, Any], "spec.field", "a map of any values", id="map of anything"),
         pytest.param(list[dict[str, Any]], "spec.field[]", "a map of any values", id="inside a list"),
         pytest.param(dict[str, list[Any]], "spec.field.*[]", "a value of any type", id="inside a map"),
-        pytest.param(set[str], "spec.field", "ListSet", id="set"),
+        pytest.param(set[Frozen], "spec.field", "Annotated[list[...], ListMap(key)]", id="Python's set of objects"),
+        pytest.param(None, "spec.field", "such as str | None", id="null"),
+        pytest.param(list[None], "spec.field[]", "such as str | None", id="list of null"),
         pytest.param(tuple[int, str], "spec.field", "tuples", id="tuple"),
-        pytest.param(Named | One, "spec.field", "no alternatives", id="alternatives"),
-        pytest.param(str | list[str], "spec.field", "no alternatives", id="text or list"),
-        pytest.param(Decimal, "spec.field", "no alternatives", id="decimal"),
-        pytest.param(Tree, "spec.field.children[]", "Tree contains itself", id="recursive model"),
+        pytest.param(Named | One, "spec.field", "an optional field for each", id="objects"),
+        pytest.param(str | list[str], "spec.field", "use the list, also for a single value", id="text or list"),
+        pytest.param(bool | str, "spec.field", "use one type", id="boolean or text"),
+        pytest.param(int | bool | str, "spec.field", "no alternatives", id="three types"),
+        pytest.param(Literal[1, 2] | str, "spec.field", "no alternatives", id="some integers, or text"),
+        pytest.param(Annotated[Decimal, Field(ge=1)], "spec.field", "has no ge for strings", id="decimal with bounds"),
+        pytest.param(
+            Annotated[timedelta, Field(gt=timedelta(0))], "spec.field", "has no gt for strings", id="positive duration"
+        ),
+        pytest.param(Tree, "spec.field.children[]", "Annotated[..., Preserve()]", id="recursive model"),
         pytest.param(V1JSONSchemaProps, "spec.field.*", "contains itself", id="recursive model of the client"),
-        pytest.param(timedelta, "spec.field", "durations", id="duration"),
+        pytest.param(SecondsModel, "spec.field.wait", "is written as a number", id="duration as a number"),
         pytest.param(bytes, "spec.field", 'the format "binary"', id="bytes"),
         pytest.param(list[Literal["a"] | None], "spec.field[]", "rejects null", id="enum or null"),
         pytest.param(Callable[[], int], "spec.field", "no schema can express this type", id="function"),
@@ -156,7 +249,7 @@ def test_a_field_that_is_not_written_as_it_is_read_is_refused() -> None:
 
 def test_every_problem_is_told_at_once() -> None:
     with pytest.raises(ManifestError) as caught:
-        crd("example.com", CRDVersion("v1", kind_with(one=(Any, ...), two=(set[int], ...), three=(int, ...))))
+        crd("example.com", CRDVersion("v1", kind_with(one=(Any, ...), two=(None, ...), three=(int, ...))))
 
     assert [problem.path for problem in caught.value.problems] == ["spec.one", "spec.two"]
 
@@ -172,6 +265,19 @@ def test_every_problem_is_told_at_once() -> None:
 def test_a_default_that_no_server_can_know_is_refused(default: Any, reason: str) -> None:
     with pytest.raises(ManifestError, match=reason):
         schema_of(str, default)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "default", "wanted"),
+    [
+        pytest.param(set[str], {"c", "a", "b"}, ["a", "b", "c"], id="set, in a fixed order"),
+        pytest.param(list[frozenset[int]], [frozenset({3, 1})], [[1, 3]], id="set in a list"),
+        pytest.param(timedelta, timedelta(days=400, hours=1), "P1Y35DT1H", id="duration"),
+        pytest.param(Decimal, Decimal("1.50"), "1.50", id="decimal, with its zeros"),
+    ],
+)
+def test_a_default_is_written_as_the_server_validates_it(annotation: Any, default: Any, wanted: Any) -> None:
+    assert schema_of(annotation, default)["default"] == wanted
 
 
 @pytest.mark.parametrize(

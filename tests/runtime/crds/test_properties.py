@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+from datetime import timedelta
+from decimal import Decimal
 from types import GenericAlias
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, ValidationError, create_model
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import InvalidError
 from ocf.objects import Manifest
-from ocf.runtime.crds import CRDVersion, crd
+from ocf.runtime.crds import CRDVersion, GoDuration, crd
+from ocf.runtime.crds.go_duration import GO_DURATION_PATTERN
+from ocf.runtime.crds.markers import DECIMAL_PATTERN, DURATION_PATTERN
 
 names = st.sampled_from(["a", "b", "maxSize", "some_name"])
 # Each type with a default that fits it.
@@ -27,6 +33,8 @@ scalars = st.sampled_from(
         (Annotated[str, Field(max_length=2)], "x"),
         (Annotated[str, Field(pattern="^[ab]*$")], "ab"),
         (int | str, "1"),
+        (int | Literal["a", "ab"], "ab"),
+        (Literal["a", "xyz"], "xyz"),
         (int | None, 3),
         (int | None, None),
     ]
@@ -101,3 +109,40 @@ def test_the_server_and_the_model_agree(drawn: tuple[type[BaseModel], BaseModel]
     else:
         assert stored is not None
         assert model.model_validate(stored) == wanted
+
+
+TEXTS: dict[str, tuple[TypeAdapter[Any], str, st.SearchStrategy[Any]]] = {
+    "duration": (
+        TypeAdapter(timedelta),
+        DURATION_PATTERN,
+        st.timedeltas(timedelta(days=-3_000_000), timedelta(days=3_000_000)),
+    ),
+    "Go duration": (
+        TypeAdapter(GoDuration),
+        GO_DURATION_PATTERN,
+        st.timedeltas(timedelta(0), timedelta(days=3_000_000)),
+    ),
+    "decimal": (TypeAdapter(Decimal), DECIMAL_PATTERN, st.decimals(allow_nan=False, allow_infinity=False)),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@given(data=st.data())
+def test_a_value_is_written_as_a_text_that_the_server_accepts_and_the_model_reads_again(
+    name: str, data: st.DataObject
+) -> None:
+    adapter, pattern, drawn = TEXTS[name]
+    value = data.draw(drawn)
+
+    text = adapter.dump_python(value, mode="json")
+
+    assert re.search(pattern, text)
+    assert adapter.validate_python(text) == value
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@given(data=st.data())
+def test_the_model_reads_every_text_that_the_server_accepts(name: str, data: st.DataObject) -> None:
+    adapter, pattern, _ = TEXTS[name]
+
+    adapter.validate_python(data.draw(st.from_regex(re.compile(pattern, re.ASCII), fullmatch=True)))

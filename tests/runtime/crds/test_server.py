@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
@@ -27,6 +28,7 @@ from ocf.objects import ObjectKey
 from ocf.runtime.crds import (
     AGE,
     CRDVersion,
+    GoDuration,
     ListMap,
     ListSet,
     Preserve,
@@ -119,6 +121,12 @@ class SampleSpec(BaseModel):
     words: Annotated[list[str], Field(max_length=2)] = []
     holes: list[int | None] = []
     numbers: Annotated[list[int], ListSet()] = []
+    names: set[str] = {"b"}
+    limited: Annotated[int, Field(ge=1, le=9)] | Literal["auto"] = "auto"
+    merged: Literal["a", "b"] | Color = "a"
+    span: timedelta = timedelta(days=400, hours=1)
+    wait: GoDuration = timedelta(seconds=90)
+    price: Decimal = Decimal("1.50")
     ports: Annotated[list[Port], ListMap("name", "protocol")] = []
     section: Section = Section(size=32)
     made: Section = Field(default_factory=Section)
@@ -174,6 +182,12 @@ VALUES: Final[dict[str, tuple[list[Any], list[Any]]]] = {
     "words": ([[], ["a", "a"]], [["a", "b", "c"], ["a", 1], "a", {}]),
     "holes": ([[], [1, None]], [["1"]]),
     "numbers": ([[], [1, 2]], [[1, 1], ["1"]]),
+    "names": ([[], ["b", "a"]], ["a", [1]]),
+    "limited": ([1, 9, "auto"], [0, 10, "of", "auto1", True]),
+    "merged": (["a", "b", "red"], ["c", 1]),
+    "span": (["PT1H", "P1DT0.5S", "-P1W", "P3Y"], ["1h", "P", "PT", "P1H", "", 5, True]),
+    "wait": (["1h30m", "0", "0.5s", "15ms"], ["1", "PT1H", "1d", "-1s", 5, True]),
+    "price": ([1, "1", "1.50", ".5", "-2e-3", "1E+2"], ["", "one", "0x1", True, "NaN"]),
     "ports": (
         [
             [],
@@ -218,6 +232,9 @@ VALUES: Final[dict[str, tuple[list[Any], list[Any]]]] = {
 # What only the server looks at: rules, and quantities of the client's models.
 REFUSED_BY_SERVER: Final[list[Manifest]] = [
     {"even": 1},
+    {"names": ["a", "a"]},
+    {"span": "P1M"},
+    {"price": 1.5},
     {"behavior": {"scaleUp": {"tolerance": "much"}}},
     {"resources": {"limits": {"cpu": "much"}}},
     {"resources": {"claims": [{"name": "a"}, {"name": "a"}]}},
