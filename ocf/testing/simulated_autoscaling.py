@@ -13,7 +13,7 @@ from ocf.errors import ConfigError
 from ocf.objects import Manifest, dump_document, get_field
 from ocf.simulation import SimulationResult, load_series, parse_scenario, simulate
 from ocf.simulation.measures import parse_expression, value_text, with_measures
-from ocf.simulation.scenario import target_requests
+from ocf.simulation.scenario import NodeGroupSettings, target_requests
 
 __all__ = ["assert_measures", "simulate_autoscaler"]
 
@@ -25,6 +25,7 @@ def simulate_autoscaler(
     *,
     workload: Mapping[str, Any],
     load: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    node_groups: Sequence[NodeGroupSettings | Mapping[str, Any]] = (),
     duration: str | None = None,
     directory: str | Path = ".",
     **settings: Any,
@@ -34,11 +35,13 @@ def simulate_autoscaler(
     Args:
         subject: A component with one HPA, the primitive of an HPA, or its manifest.
         workload: Field `workload` of a scenario. Requests that are missing here are those of the target, if the
-            component has it.
+            component has it: of the resources that the HPA scales on, and with node groups of all resources.
         load: Field `load` of a scenario: a load, or loads that are added up.
+        node_groups: Field `nodeGroups` of a scenario: groups of nodes, as models or as mappings. The result has the
+            measures of nodes then, such as `node_hours`. Empty: a pod never waits for a node.
         duration: How long the simulation runs, such as `2h`; None: as long as the load.
         directory: The folder that paths of loads are relative to.
-        settings: Other fields of a scenario, such as `metrics`, `controller`, `objectives` and `seed`.
+        settings: Other fields of a scenario, such as `metrics`, `controller`, `nodes`, `objectives` and `seed`.
 
     Returns:
         The result with all of its measures; the same for the same arguments.
@@ -65,11 +68,13 @@ def simulate_autoscaler(
     """
     manifests = list(_rendered(subject))
     autoscaler = _autoscaler(manifests)
+    requests = _requests(autoscaler, manifests, scheduled=bool(node_groups))
     content = {
         **settings,
         "hpa": autoscaler,
-        "workload": {**workload, "requests": {**_requests(autoscaler, manifests), **workload.get("requests", {})}},
+        "workload": {**workload, "requests": {**requests, **workload.get("requests", {})}},
         "load": load,
+        **({"nodeGroups": list(map(_written, node_groups))} if node_groups else {}),
         **({} if duration is None else {"duration": duration}),
     }
     scenario = parse_scenario(dump_document(content), directory=directory)
@@ -93,6 +98,11 @@ def assert_measures(result: SimulationResult, expectation: str) -> None:
         raise AssertionError(f"expected {expectation}: {values}")
 
 
+def _written(group: NodeGroupSettings | Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a node group as a file has it."""
+    return group.model_dump(mode="json", by_alias=True) if isinstance(group, NodeGroupSettings) else group
+
+
 def _rendered(subject: Component | Resource | Manifest) -> Iterator[Manifest]:
     if isinstance(subject, Component):
         yield from subject.render()
@@ -108,9 +118,21 @@ def _autoscaler(manifests: Sequence[Manifest]) -> Manifest:
     return found[0]
 
 
-def _requests(manifest: Manifest, manifests: Sequence[Manifest]) -> dict[str, str]:
-    """Return the requests of the pods of the target, if the target is known."""
+def _requests(manifest: Manifest, manifests: Sequence[Manifest], *, scheduled: bool) -> dict[str, str]:
+    """Return the requests of the pods of the target that count, if the target is known.
+
+    Args:
+        manifest: The HPA.
+        manifests: All objects of the component.
+        scheduled: Whether pods are placed on nodes, so that requests count which no metric of the HPA is about.
+    """
     autoscaler = Autoscaler.of(default(read_hpa(manifest)))
     wanted = (autoscaler.kind, autoscaler.target)
     target = next((each for each in manifests if (each["kind"], each["metadata"]["name"]) == wanted), None)
-    return {name: f"{milli}m" for name, milli in target_requests(autoscaler, target).items()}
+    found = {name: f"{milli}m" for name, milli in target_requests(autoscaler, target).items()}
+    if not scheduled or target is None:
+        return found
+    # The algorithm of node groups is only loaded where there are some.
+    from ocf.simulation.scenario.node_values import scheduled_requests
+
+    return {**scheduled_requests(get_field(target, ("spec", "template", "spec")) or {}), **found}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ocf.errors import FieldProblem, ManifestError
 from ocf.nodegroups import (
     Catalog,
     InstanceType,
@@ -19,12 +20,22 @@ from ocf.nodegroups import (
 )
 from ocf.nodegroups.packing import fill, prepare
 from ocf.nodegroups.snapshot import PodShape
-from ocf.nodegroups.snapshot.resources import to_resources
-from ocf.objects import Quantity
+from ocf.nodegroups.snapshot.fields import Fields
+from ocf.nodegroups.snapshot.resources import pod_requests, to_resources
+from ocf.objects import Manifest, Quantity
 from ocf.simulation.scenario.node_groups import InstanceTypeSettings, NodeGroupSettings
 from ocf.simulation.scenario.workload import Workload
 
-__all__ = ["GROUP_LABEL", "catalog_of", "group_of", "misfit", "pod_shape", "pods_per_node", "type_name"]
+__all__ = [
+    "GROUP_LABEL",
+    "catalog_of",
+    "group_of",
+    "misfit",
+    "pod_shape",
+    "pods_per_node",
+    "scheduled_requests",
+    "type_name",
+]
 
 GROUP_LABEL: Final = "node-group"
 """The label by which nodes belong to a group."""
@@ -43,6 +54,31 @@ def pod_shape(workload: Workload) -> PodShape:
     """
     amounts = {name: milli * _NANO_PER_MILLI for name, milli in workload.requests.items()}
     return PodShape(requests=to_resources(amounts, pods=1))
+
+
+def scheduled_requests(pod_spec: Manifest) -> dict[str, str]:
+    """Return what the scheduler reserves for a pod, as the requests of a workload.
+
+    Args:
+        pod_spec: The `spec` of the pod, or of a pod template.
+
+    Returns:
+        Quantities of cpu, memory and extended resources. Ephemeral storage is left out: nodes of a scenario have none.
+
+    Raises:
+        ManifestError: If a request is not a quantity.
+
+    Example:
+        >>> scheduled_requests({"containers": [{"name": "app", "resources": {"requests": {"cpu": "250m"}}}]})
+        {'cpu': '250m'}
+    """
+    problems: list[FieldProblem] = []
+    found = pod_requests(Fields(pod_spec, "spec", problems))
+    if problems:
+        raise ManifestError("pod template", problems)
+    amounts = {"cpu": f"{found.cpu}m" if found.cpu else "", "memory": str(found.memory or "")}
+    amounts |= {name: str(amount) for name, amount in found.scalars}
+    return {name: amount for name, amount in amounts.items() if amount}
 
 
 def type_name(group: NodeGroupSettings, instance_type: InstanceTypeSettings) -> str:
