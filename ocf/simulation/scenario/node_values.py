@@ -49,7 +49,7 @@ def pod_shape(workload: Workload) -> PodShape:
         workload: The workload.
 
     Example:
-        >>> pod_shape(Workload(capacity=1, requests={"cpu": 250, "memory": 2**20 * 1000})).requests
+        >>> pod_shape(Workload(capacity=1, requests={"cpu": "250m", "memory": "1Mi"})).requests
         Resources(cpu=250, memory=1048576, storage=0, pods=1, scalars=())
     """
     amounts = {name: milli * _NANO_PER_MILLI for name, milli in workload.requests.items()}
@@ -142,8 +142,8 @@ def misfit(workload: Workload, instance_type: InstanceTypeSettings) -> Misfit | 
         instance_type: The type of the node.
 
     Example:
-        >>> small = InstanceTypeSettings(name="small", cpu=2000, memory=2**33 * 1000)
-        >>> str(misfit(Workload(capacity=1, requests={"cpu": 4000}), small).details[0])
+        >>> small = InstanceTypeSettings(name="small", cpu="2", memory="8Gi")
+        >>> str(misfit(Workload(capacity=1, requests={"cpu": "4"}), small).details[0])
         'cpu: 4000m requested, 2000m free of 2000m'
     """
     node = Node(name="empty", allocatable=_allocatable(instance_type))
