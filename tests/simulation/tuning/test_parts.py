@@ -1,13 +1,16 @@
 """Parts of a run."""
 
+from dataclasses import fields
 from datetime import timedelta
 
 import pytest
 
-from ocf.simulation import simulate
+from ocf.simulation import LoadSeries, Scenario, SimulationResult, simulate
 from ocf.simulation.measures import MEASURES, Unit, measure
+from ocf.simulation.result import Columns, GroupColumns
 from ocf.simulation.scenario import Objectives, Workload
 from ocf.simulation.tuning.parts import part_of, scaled_totals
+from tests.simulation.engine.nodes.clusters import group_of, node_scenario
 from tests.simulation.runs import run, scaled
 from tests.simulation.tuning.cases import trace
 
@@ -37,6 +40,42 @@ def test_a_row_that_is_cut_holds_from_the_begin_and_is_not_a_sync() -> None:
     part = part_of(run([0, 60, 120], duration=180, ready=[1, 2, 4]), 90, 150)
     assert (list(part.columns.time), list(part.columns.ready), list(part.columns.synced)) == ([0, 30], [2, 4], [0, 1])
     assert part.duration == 60
+
+
+def on_nodes(*, seconds: int = 2400) -> tuple[Scenario, SimulationResult]:
+    """Simulate pods on nodes of two groups, of which some are ordered and some removed."""
+    down = {"duration": "2m", "cooldown": "2m"}
+    groups = (group_of(scaleDown=down, maxNodes=2, priority=1), group_of("spare", scaleDown=down))
+    scenario = node_scenario(*groups, duration=f"{seconds}s", workload={"replicas": 2})
+    return scenario, simulate(scenario, LoadSeries.of([(0, 10), (300, 60), (900, 10)]))
+
+
+@pytest.mark.parametrize("end", [320, 611, 1500])
+def test_the_first_part_of_a_run_on_nodes_is_a_run_that_ends_there(end: int) -> None:
+    (scenario, whole), (_, short) = on_nodes(), on_nodes(seconds=end)
+    part = part_of(whole, 0, end)
+    assert (part.columns, part.node_groups, part.node_actions) == (short.columns, short.node_groups, short.node_actions)
+    found = [measure(each, workload=scenario.workload, objectives=scenario.objectives) for each in (part, short)]
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("cut", [320, 357.5, 900, 1700])
+def test_columns_and_actions_of_nodes_are_cut_with_the_others(cut: float) -> None:
+    scenario, whole = on_nodes()
+    parts = [part_of(whole, begin, end) for begin, end in ((0, cut), (cut, whole.duration))]
+    assert {each.source for each in whole.node_actions} == {"workers", "spare"}
+    shifts = zip((0, cut), parts, strict=True)
+    shifted = [(begin + each.time, each.source) for begin, part in shifts for each in part.node_actions]
+    assert shifted == [(each.time, each.source) for each in whole.node_actions]
+    for part in parts:
+        lengths = {len(getattr(part.columns, each.name)) for each in fields(Columns)}
+        lengths |= {len(getattr(of, each.name)) for of in part.node_groups.values() for each in fields(GroupColumns)}
+        assert lengths == {len(part.columns.time)}
+    found = [measure(each, workload=scenario.workload, objectives=scenario.objectives) for each in (*parts, whole)]
+    for name in ("node_hours", "node_cost", "pending_pod_seconds", "nodes_added", "nodes_removed"):
+        assert found[2][name] > 0, name
+        assert found[0][name] + found[1][name] == pytest.approx(found[2][name]), name
+    assert max(found[0]["nodes_max"], found[1]["nodes_max"]) == found[2]["nodes_max"]
 
 
 def test_only_totals_are_scaled() -> None:
