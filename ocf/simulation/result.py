@@ -156,7 +156,7 @@ class SimulationResult:
         node_groups: The columns of each node group by its name.
         condition_changes: The changes of the conditions in order; the first sync sets each one.
         syncs: Number of syncs.
-        bounds: `minReplicas` and `maxReplicas`.
+        bounds: `minReplicas` and `maxReplicas` at the start.
         measures: Measures by name, see `ocf.simulation.measures`.
     """
 

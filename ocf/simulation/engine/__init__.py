@@ -4,6 +4,7 @@ from ocf.autoscaling.algorithm import Autoscaler
 from ocf.autoscaling.api.versions import read_hpa
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
+from ocf.simulation.engine.edits import edits_of
 from ocf.simulation.engine.run import Progress, Run
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.result import SimulationResult
@@ -20,7 +21,7 @@ def simulate(
     Args:
         scenario: The scenario.
         load: The load.
-        hpa: The HPA, if the scenario names a file that has it.
+        hpa: The HPA, in place of that of the scenario and its edits; required if the scenario names a file that has it.
         progress: Called now and then with the share of the time that is simulated, from 0 to 1.
 
     Returns:
@@ -55,4 +56,5 @@ def simulate(
     manifest = scenario.hpa if hpa is None else hpa
     if isinstance(manifest, str):
         raise ConfigError(f"the HPA is in the file {manifest}: read it, and pass it as `hpa`")
-    return Run(scenario, load, Autoscaler.of(read_hpa(manifest))).run(progress)
+    edits = () if hpa is not None else tuple(edits_of(manifest, scenario.hpa_edits))
+    return Run(scenario, load, Autoscaler.of(read_hpa(manifest)), edits=edits).run(progress)

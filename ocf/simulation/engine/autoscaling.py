@@ -21,10 +21,10 @@ from ocf.simulation.engine.known_conditions import KnownConditions, Limited
 from ocf.simulation.engine.moments import Memory, Moment, Subject
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.proposals import Proposal, Proposals
-from ocf.simulation.engine.windows import Windows
+from ocf.simulation.engine.windows import KeptRecommendations, Windows
 from ocf.simulation.result import Action, ConditionChange
 
-__all__ = ["NOTHING", "Controller", "Numbers"]
+__all__ = ["NOTHING", "Controller", "Numbers", "subject_of"]
 
 _NAN: Final = float("nan")
 _UNLIMITED: Final = (Rule.WITHIN_RANGE, False)
@@ -44,12 +44,11 @@ class Controller:
     with a failed metric, an outage, no replicas, or replicas out of range. Both give the same result.
 
     Args:
-        autoscaler: The autoscaler.
-        settings: The controller's settings.
+        subject: The HPA, and what else is the same in all syncs.
         pipeline: The metrics pipeline, with the pods.
-        clock: The clock.
         replicas: `spec.replicas` at the start.
         memory: What a controller carried before; without it, the controller has just started.
+        edited: Whether another controller continues from this one, or this one from another, after an edit of the HPA.
         full: Whether every sync runs `decide`.
 
     Attributes:
@@ -61,30 +60,27 @@ class Controller:
 
     def __init__(
         self,
-        autoscaler: Autoscaler,
-        settings: Settings,
+        subject: Subject,
         pipeline: Pipeline,
         *,
-        clock: Clock,
         replicas: int,
         memory: Memory | None = None,
+        edited: bool = False,
         full: bool = False,
     ) -> None:
-        self._subject = Subject(
-            autoscaler=autoscaler, settings=settings, meters=pipeline.meters, window=pipeline.window, clock=clock
-        )
+        autoscaler, settings = subject.autoscaler, subject.settings
+        self._subject = subject
         self._pipeline = pipeline
         # With the gate, a rescale changes the condition ScaledToZero as well.
         self._zero = settings.features.scale_to_zero
         self._full = full
         self._minimum, self._maximum = max(1, autoscaler.minimum), autoscaler.maximum
-        self._choose = Proposals(autoscaler, settings, pipeline, clock).chooser()
+        self._choose = Proposals(subject, pipeline).chooser()
         self._behavior = autoscaler.behavior
-        self._windows = Windows(autoscaler, settings)
+        self._windows = (KeptRecommendations if edited else Windows)(autoscaler, settings)
         memory = memory or _initial_memory(autoscaler, settings, replicas)
         self._begun = memory.recommendations is not None
-        for at, count in memory.recommendations or ():
-            self._windows.add(at, count)
+        self._windows.restore(memory.recommendations or ())
         self._history = History(scale_ups=memory.scale_ups, scale_downs=memory.scale_downs)
         self._desired = memory.desired
         self._conditions = {each.type: each for each in memory.conditions}
@@ -237,6 +233,24 @@ class Controller:
             outage=pipeline.is_down(now),
             memory=self.memory(),
         )
+
+
+def subject_of(
+    autoscaler: Autoscaler, settings: Settings, pipeline: Pipeline, clock: Clock, *, first: int = 0
+) -> Subject:
+    """Return what is the same in all syncs of an HPA.
+
+    Args:
+        autoscaler: The autoscaler.
+        settings: The controller's settings.
+        pipeline: The metrics pipeline.
+        clock: The clock.
+        first: Position of the first metric of the HPA among the meters of the pipeline.
+    """
+    meters = pipeline.meters[first : first + len(autoscaler.metrics)]
+    return Subject(
+        autoscaler=autoscaler, settings=settings, meters=meters, window=pipeline.window, clock=clock, first=first
+    )
 
 
 def _ratio_of(trace: Trace) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ocf.autoscaling.algorithm import Autoscaler, Metric
+from ocf.autoscaling.algorithm import Metric
 from ocf.errors import ConfigError
 from ocf.schema.metric_sources import PODLESS_METRICS, RESOURCE_METRICS
 from ocf.simulation.measures.instant_latency import LatencyModel
@@ -57,17 +57,17 @@ def amount(value: float) -> int:
     return -(-int(value * _NANO_PER_MILLI + 0.5) // _NANO_PER_MILLI)
 
 
-def meters_of(autoscaler: Autoscaler, workload: Workload) -> tuple[Meter, ...]:
+def meters_of(metrics: Sequence[Metric], workload: Workload) -> tuple[Meter, ...]:
     """Return the meters of the metrics of an HPA.
 
     Args:
-        autoscaler: The autoscaler.
+        metrics: The metrics.
         workload: The workload that it scales.
 
     Raises:
         ConfigError: If the workload does not define the values of a metric.
     """
-    return tuple(_meter(metric, workload) for metric in autoscaler.metrics)
+    return tuple(_meter(metric, workload) for metric in metrics)
 
 
 def container_of(metrics: Sequence[Metric]) -> str:

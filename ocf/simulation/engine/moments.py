@@ -36,7 +36,7 @@ _REFUSED = "the server is currently unable to handle the request"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What is the same in all syncs of a run.
+    """What is the same in all syncs of a run, until the HPA is edited.
 
     Args:
         autoscaler: The autoscaler.
@@ -44,6 +44,7 @@ class Subject:
         meters: The meters of its metrics.
         window: The length of the window of a sample.
         clock: The clock.
+        first: Position of the first of the meters among those of the pipeline.
     """
 
     autoscaler: Autoscaler
@@ -51,6 +52,7 @@ class Subject:
     meters: tuple[Meter, ...]
     window: timedelta
     clock: Clock
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +141,8 @@ class Moment:
         api = METRIC_SOURCES[meter.metric.type].api
         if self.outage:
             return Unavailable(f"unable to fetch metrics from {api} metrics API: {_REFUSED}")
-        scrape, clock = self.scrape, subject.clock
-        value = scrape.values[position]
+        scrape, clock, at = self.scrape, subject.clock, subject.first + position
+        value = scrape.values[at]
         if not meter.per_pod:
             return (value,)
         alike = Sample(value, clock.at(clock.stored(scrape.at)), subject.window)
@@ -148,5 +150,5 @@ class Moment:
         for pod in self.unsettled:
             values = scrape.apart.get(pod.name)
             if values is not None and pod.name not in scrape.lost:
-                found[pod.name] = alike._replace(value=values[position])
+                found[pod.name] = alike._replace(value=values[at])
         return found or Unavailable(f"no metrics returned from {api} metrics API")

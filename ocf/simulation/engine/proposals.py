@@ -9,13 +9,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ocf.autoscaling.algorithm import (
-    Autoscaler,
     Calculation,
     CalculatorInputs,
     PodGroups,
     PodTotals,
     Rule,
-    Settings,
     Unavailable,
     average_of_totals,
     from_total,
@@ -26,8 +24,8 @@ from ocf.autoscaling.algorithm import (
 )
 from ocf.autoscaling.algorithm.arithmetic import INT64_MAX
 from ocf.schema.metric_sources import RESOURCE_METRICS
-from ocf.simulation.engine.clock import Clock
 from ocf.simulation.engine.meters import Meter
+from ocf.simulation.engine.moments import Subject
 from ocf.simulation.engine.pipeline import Pipeline
 
 __all__ = ["Proposal", "Proposals", "Propose"]
@@ -47,19 +45,18 @@ class Proposals:
     """The proposals of the metrics of an HPA.
 
     Args:
-        autoscaler: The autoscaler.
-        settings: The controller's settings.
+        subject: What is the same in all syncs.
         pipeline: The metrics pipeline.
-        clock: The clock.
     """
 
-    __slots__ = ("_clock", "_inputs", "_pipeline", "_settings", "_tolerances")
+    __slots__ = ("_clock", "_first", "_inputs", "_meters", "_pipeline", "_settings", "_tolerances")
 
-    def __init__(self, autoscaler: Autoscaler, settings: Settings, pipeline: Pipeline, clock: Clock) -> None:
-        self._settings = settings
+    def __init__(self, subject: Subject, pipeline: Pipeline) -> None:
+        self._settings = subject.settings
+        self._meters, self._first = subject.meters, subject.first
         self._pipeline = pipeline
-        self._clock = clock
-        self._tolerances = tolerances_of(autoscaler, settings)
+        self._clock = subject.clock
+        self._tolerances = tolerances_of(subject.autoscaler, subject.settings)
         self._inputs: dict[int, CalculatorInputs] = {}
 
     def chooser(self) -> Propose:
@@ -67,7 +64,7 @@ class Proposals:
 
         The function returns None if a metric fails or has no common value for alike pods.
         """
-        metrics = tuple(self._metric(position, meter) for position, meter in enumerate(self._pipeline.meters))
+        metrics = tuple(self._metric(position, meter) for position, meter in enumerate(self._meters))
         if len(metrics) == 1:
             return metrics[0]
 
@@ -118,11 +115,11 @@ class Proposals:
         self, position: int, meter: Meter, calculate: _Calculate, decisive: Callable[[int], int], request: int
     ) -> Propose:
         remembered: dict[tuple[int, int, int, int], Proposal] = {}
-        pipeline, pods, resource = self._pipeline, self._pipeline.pods, meter.resource
+        pipeline, pods, resource, at = self._pipeline, self._pipeline.pods, meter.resource, self._first + position
 
         def propose(current: int, now: int) -> Proposal | None:
             scrape = pipeline.scrape
-            value = scrape.values[position]
+            value = scrape.values[at]
             lost = pipeline.lost() if scrape.lost else []
             measured = len(pods.settled) - len(lost)
             key = None
@@ -134,7 +131,7 @@ class Proposals:
             # Neither sum may reach the end of an integer, where the controller stops adding.
             if max(value, request) * (measured + len(pods.unsettled) + 1) > INT64_MAX:
                 return None
-            groups, usage, samples = self._grouped(position, resource, lost, now)
+            groups, usage, samples = self._grouped(at, resource, lost, now)
             if not samples:
                 return None
             result = calculate(current, groups, usage, samples)
@@ -149,14 +146,14 @@ class Proposals:
 
         return propose
 
-    def _grouped(self, position: int, resource: str, lost: list[str], now: int) -> tuple[PodGroups, int, int]:
+    def _grouped(self, at: int, resource: str, lost: list[str], now: int) -> tuple[PodGroups, int, int]:
         """Return the pods by group, and the sum and the number of the samples that count."""
         pipeline, pods = self._pipeline, self._pipeline.pods
         count = len(pods.settled) - len(lost)
-        usage = pipeline.scrape.values[position] * count
+        usage = pipeline.scrape.values[at] * count
         if not pods.unsettled:
             return PodGroups(count, (), tuple(lost), ()), usage, count
-        samples = pipeline.samples(position)
+        samples = pipeline.samples(at)
         seen = [pod.seen for pod in pods.unsettled]
         groups = group_pods(seen, samples, resource=resource, settings=self._settings, now=self._clock.at(now))
         kept = [sample.value for name, sample in samples.items() if name not in groups.unready]
@@ -164,18 +161,20 @@ class Proposals:
         return groups, usage + sum(kept), count + len(kept)
 
     def _by_total(self, position: int, target: int) -> Propose:
-        pipeline = self._pipeline
+        pipeline, at = self._pipeline, self._first + position
 
         def propose(current: int, _now: int) -> Proposal | None:
-            value = pipeline.scrape.values[position]
+            value = pipeline.scrape.values[at]
             result = from_total(self._shared(current), value, target, ready=pipeline.pods.ready_to_count())
             return None if isinstance(result, Unavailable) else (result.replicas, result.ratio, result.rule, position)
 
         return propose
 
     def _by_replica(self, position: int, target: int) -> Propose:
+        pipeline, at = self._pipeline, self._first + position
+
         def propose(current: int, _now: int) -> Proposal | None:
-            result = from_total_per_pod(self._shared(current), self._pipeline.scrape.values[position], target)
+            result = from_total_per_pod(self._shared(current), pipeline.scrape.values[at], target)
             return result.replicas, result.ratio, result.rule, position
 
         return propose

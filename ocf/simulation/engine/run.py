@@ -6,13 +6,14 @@ groups syncs.
 """
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.errors import ConfigError
-from ocf.simulation.engine.autoscaling import NOTHING, Controller
+from ocf.simulation.engine.autoscaling import NOTHING, Controller, subject_of
 from ocf.simulation.engine.clock import NEVER, SECOND, Clock, microseconds
+from ocf.simulation.engine.edits import Edit, placed_metrics
 from ocf.simulation.engine.meters import container_of, meters_of
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.pods import Pods
@@ -40,17 +41,27 @@ class Run:
         scenario: The scenario.
         load: The load.
         autoscaler: The HPA.
+        edits: Edits of the HPA, in order.
         full: Whether every sync, also of node groups, runs `decide` on a snapshot of all pods.
 
     Raises:
         ConfigError: If the scenario has no end, or does not define the values of a metric.
     """
 
-    def __init__(self, scenario: Scenario, load: LoadSeries, autoscaler: Autoscaler, *, full: bool = False) -> None:
+    def __init__(
+        self,
+        scenario: Scenario,
+        load: LoadSeries,
+        autoscaler: Autoscaler,
+        *,
+        edits: Sequence[Edit] = (),
+        full: bool = False,
+    ) -> None:
         workload, seed = scenario.workload, scenario.seed
         clock = Clock(scenario.start)
         replicas = autoscaler.minimum if workload.replicas is None else workload.replicas
-        name, container = autoscaler.target or "web", container_of(autoscaler.metrics)
+        metrics, places = placed_metrics([autoscaler, *(each.autoscaler for each in edits)])
+        name, container = autoscaler.target or "web", container_of(metrics)
         self._scenario = scenario
         self._autoscaler = autoscaler
         self._end = _end_of(scenario, load)
@@ -67,14 +78,17 @@ class Run:
         self._pods, self._nodes = _pods_and_nodes(scenario, replicas, name, container, clock=clock, full=full)
         self._pipeline = Pipeline(
             scenario.metrics,
-            meters_of(autoscaler, workload),
+            meters_of(metrics, workload),
             pods=self._pods,
             queue=self._queue,
             clock=clock,
             seed=seed,
         )
         settings = scenario.controller.settings()
-        self._controller = Controller(autoscaler, settings, self._pipeline, clock=clock, replicas=replicas, full=full)
+        self._settings, self._clock, self._full = settings, clock, full
+        self._edits = list(zip(edits, places[1:], strict=True))
+        subject = subject_of(autoscaler, settings, self._pipeline, clock)
+        self._controller = Controller(subject, self._pipeline, replicas=replicas, edited=bool(edits), full=full)
         self._period = microseconds(settings.sync_period)
         self._sync_due = 0
         self._syncs = 0
@@ -152,12 +166,30 @@ class Run:
 
     def _sync(self, now: int) -> None:
         """Run a sync of the HPA controller, and scale the pods."""
+        while self._edits and self._edits[0][0].at <= now:
+            edit, place = self._edits.pop(0)
+            self._edit(edit.autoscaler, place)
         self._numbers = self._controller.sync(now)
         self._syncs += 1
         self._sync_due += self._period
         if self._controller.replicas != self._pods.count:
             self._pods.scale(self._controller.replicas, now)
             self._rebalance(now)
+
+    def _edit(self, autoscaler: Autoscaler, first: int) -> None:
+        """Continue with an HPA that was edited: its status and its history stay, as the controller keeps them."""
+        before = self._controller
+        subject = subject_of(autoscaler, self._settings, self._pipeline, self._clock, first=first)
+        controller = Controller(
+            subject,
+            self._pipeline,
+            replicas=before.replicas,
+            memory=before.memory(),
+            edited=True,
+            full=self._full,
+        )
+        controller.actions, controller.changes = before.actions, before.changes
+        self._controller = controller
 
     def _fail(self, now: int) -> None:
         while self._failures and self._failures[0][0] <= now:

@@ -6,11 +6,12 @@ long the window is.
 """
 
 from collections import deque
+from collections.abc import Iterable
 
 from ocf.autoscaling.algorithm import Autoscaler, Settings, downscale_window
 from ocf.simulation.engine.clock import microseconds
 
-__all__ = ["Windows"]
+__all__ = ["KeptRecommendations", "Windows"]
 
 _Entries = deque[tuple[int, int]]
 
@@ -84,6 +85,78 @@ class Windows:
                 low = lowest[0][1]
         return low, high
 
+    def restore(self, recommendations: Iterable[tuple[int, int]]) -> None:
+        """Continue with the recommendations of another controller.
+
+        Args:
+            recommendations: Time and replicas of each, in its order.
+        """
+        for at, replicas in recommendations:
+            self.add(at, replicas)
+
     def recommendations(self) -> tuple[tuple[int, int], ...]:
         """Return time and replicas of the recommendations that can still count."""
         return tuple(self._all)
+
+
+class KeptRecommendations(Windows):
+    """The recommendations as the controller keeps them: each sync overwrites one that has expired, if there is one.
+
+    So more than one may outlive the windows, and counts again when an edit of the HPA makes a window longer. A sync
+    takes time in proportion to their number.
+
+    Args:
+        autoscaler: The autoscaler.
+        settings: The controller's settings.
+
+    Example:
+        >>> kept = KeptRecommendations(Autoscaler(name="web", maximum=9), Settings())
+        >>> for at, replicas in ((0, 5), (1, 4), (400_000_000, 3)):
+        ...     kept.add(at, replicas)
+        >>> kept.recommendations(), kept.extremes(400_000_000, 2)
+        (((0, 5), (400000000, 3)), (2, 3))
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self, autoscaler: Autoscaler, settings: Settings) -> None:
+        super().__init__(autoscaler, settings)
+        if autoscaler.behavior is None:
+            self._longest = self._down - 1
+        self._kept: list[tuple[int, int]] = []
+
+    def add(self, now: int, replicas: int) -> None:
+        """Add a recommendation.
+
+        Args:
+            now: Time of the sync, not before that of the last one.
+            replicas: The recommendation.
+        """
+        expired = [slot for slot, (at, _) in enumerate(self._kept) if at < now - self._longest]
+        if expired:
+            self._kept[expired[-1]] = (now, replicas)
+        else:
+            self._kept.append((now, replicas))
+
+    def extremes(self, now: int, wanted: int) -> tuple[int, int]:
+        """Return the lowest and the highest recommendation of the windows, with the one of this sync.
+
+        Args:
+            now: Time of the sync, not before that of the last one.
+            wanted: The recommendation of this sync.
+        """
+        lows = (replicas for at, replicas in self._kept if at > now - self._up)
+        highs = (replicas for at, replicas in self._kept if at > now - self._down)
+        return min((wanted, *lows)) if self._up else wanted, max((wanted, *highs))
+
+    def recommendations(self) -> tuple[tuple[int, int], ...]:
+        """Return time and replicas of all recommendations, in the order in which the controller keeps them."""
+        return tuple(self._kept)
+
+    def restore(self, recommendations: Iterable[tuple[int, int]]) -> None:
+        """Continue with the recommendations of another controller.
+
+        Args:
+            recommendations: Time and replicas of each, in its order.
+        """
+        self._kept = list(recommendations)

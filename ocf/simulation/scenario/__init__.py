@@ -12,13 +12,14 @@ from ocf.simulation.scenario.node_groups import (
 from ocf.simulation.scenario.objectives import LatencyObjective, Objectives, Prices
 from ocf.simulation.scenario.reading import parse_scenario, read_scenario
 from ocf.simulation.scenario.recorded import recorded_scenario
-from ocf.simulation.scenario.scenario import Scenario
+from ocf.simulation.scenario.scenario import HpaEdit, Scenario
 from ocf.simulation.scenario.total_load import load_series
 from ocf.simulation.scenario.workload import Delay, PodFailure, Queue, Signal, SignalSource, Usage, Workload
 
 __all__ = [
     "ControllerSettings",
     "Delay",
+    "HpaEdit",
     "InstanceTypeSettings",
     "LatencyObjective",
     "MetricsPipeline",

@@ -18,8 +18,9 @@ from ocf.simulation.model_problems import model_problems, written_path
 from ocf.simulation.recording import is_recording
 from ocf.simulation.scenario.autoscaler_file import HPA_KIND, checked_hpa, hpa_of_file, text_problems
 from ocf.simulation.scenario.checks import ScenarioProblem, contradictions, missing_inputs
+from ocf.simulation.scenario.edits import checked_edits
 from ocf.simulation.scenario.recorded import recorded_scenario
-from ocf.simulation.scenario.scenario import Scenario
+from ocf.simulation.scenario.scenario import HpaEdit, Scenario
 
 __all__ = ["parse_scenario", "read_scenario", "scenario_problems"]
 
@@ -106,9 +107,19 @@ class _Reader:
             for location, detail in scenario_problems(scenario, autoscaler):
                 path = format_path(written_path(location, self._manifest))
                 problems.append(self._placed(FieldProblem(path, detail)))
+        edits, found_in_edits = ((), []) if found_in_hpa else self._edits(scenario, hpa, gates)
+        problems += found_in_edits
         if problems:
             raise InputError(sorted(problems, key=lambda each: (each.file != self._file, each.line or 0)))
-        return scenario.model_copy(update={"hpa": hpa})
+        return scenario.model_copy(update={"hpa": hpa, "hpa_edits": edits})
+
+    def _edits(
+        self, scenario: Scenario, hpa: Manifest, gates: FeatureGates
+    ) -> tuple[tuple[HpaEdit, ...], list[InputProblem]]:
+        """Return the edits with the defaults of the API server, and their problems."""
+        written = hpa if isinstance(scenario.hpa, str) else scenario.hpa
+        edits, found = checked_edits(scenario, written, Autoscaler.of(hpa), gates)
+        return edits, [self._placed(each) for each in found]
 
     def _hpa(self, scenario: Scenario, gates: FeatureGates) -> tuple[Manifest, list[InputProblem]]:
         if isinstance(scenario.hpa, str):

@@ -15,7 +15,7 @@ from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.files import RecordingLoad
 from ocf.simulation.recording.format import State, read_states
 from ocf.simulation.recording.metric_totals import autoscaler_of, metric_total
-from ocf.simulation.scenario.scenario import Scenario
+from ocf.simulation.scenario.scenario import HpaEdit, Scenario
 from ocf.simulation.scenario.workload import Delay, Signal, Usage, Workload
 
 __all__ = ["recorded_scenario"]
@@ -30,6 +30,10 @@ class _Seen:
     file: Path
     hpa: Manifest | None = None
     autoscaler: Autoscaler | None = None
+    edits: list[tuple[datetime, Manifest]] = field(default_factory=list)
+    """Time and `spec` of each edit of the HPA."""
+    metrics: list[Metric] = field(default_factory=list)
+    """The metrics of the HPA at the start, and then those that edits add."""
     replicas: int | None = None
     start: datetime | None = None
     end: datetime | None = None
@@ -47,18 +51,29 @@ class _Seen:
             self.start = state.at
             self._begin(state)
         self.end = state.at
+        self._add_edit(state)
         for pod in state.of("Pod"):
             self._add_pod(pod)
-        metrics = () if self.autoscaler is None else self.autoscaler.metrics
-        first = metric_total(state, metrics[0]) if metrics else None
-        for position, metric in enumerate(metrics):
+        first = metric_total(state, self.metrics[0]) if self.metrics else None
+        for position, metric in enumerate(self.metrics):
             total = metric_total(state, metric)
             if total is not None and first is not None:
                 self.totals[position] = self.totals.get(position, 0.0) + total
                 self.both[position] = self.both.get(position, 0.0) + first
 
+    def _add_edit(self, state: State) -> None:
+        found = state.of(_HPA)
+        known = self.edits[-1][1] if self.edits else (self.hpa or {}).get("spec")
+        if not found or found[0].get("spec") == known:
+            return
+        self.edits.append((state.at, found[0]["spec"]))
+        autoscaler = Autoscaler.of(found[0])
+        identities = [_identity(each) for each in self.metrics]
+        self.metrics += [each for each in autoscaler.metrics if _identity(each) not in identities]
+
     def _begin(self, state: State) -> None:
         self.autoscaler = autoscaler_of(state)
+        self.metrics += () if self.autoscaler is None else self.autoscaler.metrics
         if self.autoscaler is None:
             raise InputError([InputProblem(str(self.file), f"the first change must hold the {_HPA}", state.line)])
         (self.hpa,) = state.of(_HPA)[:1]
@@ -95,7 +110,7 @@ def recorded_scenario(path: str | Path) -> Scenario:
         path: The recording.
 
     Returns:
-        The scenario. Its `hpa` is that of the start; edits that were recorded are not replayed.
+        The scenario. Its `hpa` is that of the start, and its `hpa_edits` are those that were recorded.
 
     Raises:
         InputError: If the file is not a recording, or nothing can be replayed of it.
@@ -123,14 +138,20 @@ def recorded_scenario(path: str | Path) -> Scenario:
         ).model_copy(
             update={
                 "requests": seen.requests,
-                "usage": _usage(seen, autoscaler, capacity),
-                "signals": dict(_signals(seen, autoscaler)),
+                "usage": _usage(seen, capacity),
+                "signals": dict(_signals(seen)),
             }
         ),
+        hpa_edits=tuple(HpaEdit(at=at - seen.start, spec=spec) for at, spec in seen.edits),
         load=(RecordingLoad(type="Recording", path=file.name),),
         start=seen.start,
         duration=seen.end - seen.start,
     )
+
+
+def _identity(metric: Metric) -> tuple[object, ...]:
+    """Return what a metric measures, without its target."""
+    return metric.type, metric.name, metric.container, metric.selector
 
 
 def _capacity(metric: Metric, seen: _Seen) -> float:
@@ -144,10 +165,10 @@ def _capacity(metric: Metric, seen: _Seen) -> float:
     return target / 1000
 
 
-def _usage(seen: _Seen, autoscaler: Autoscaler, capacity: float) -> Mapping[str, Usage]:
+def _usage(seen: _Seen, capacity: float) -> Mapping[str, Usage]:
     """Return the use of resources at full capacity: by the first metric itself, or at the mean ratio to it."""
     found: dict[str, Usage] = {}
-    for position, metric in enumerate(autoscaler.metrics):
+    for position, metric in enumerate(seen.metrics):
         if metric.type in RESOURCE_METRICS and seen.both.get(position):
             busy = round(1000 * capacity * seen.totals[position] / seen.both[position])
             # Written as in a file, where a number is a quantity.
@@ -155,8 +176,8 @@ def _usage(seen: _Seen, autoscaler: Autoscaler, capacity: float) -> Mapping[str,
     return found
 
 
-def _signals(seen: _Seen, autoscaler: Autoscaler) -> Iterator[tuple[str, Signal]]:
-    for position, metric in enumerate(autoscaler.metrics):
+def _signals(seen: _Seen) -> Iterator[tuple[str, Signal]]:
+    for position, metric in enumerate(seen.metrics):
         if metric.type not in RESOURCE_METRICS:
             factor = seen.totals.get(position, 0.0) / (seen.both.get(position) or 1.0)
             yield metric.name, Signal(factor=round(factor, 9) or 1.0)

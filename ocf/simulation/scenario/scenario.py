@@ -6,14 +6,14 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 
-from ocf.simulation.fields import Model, PositivePeriod
+from ocf.simulation.fields import Model, Period, PositivePeriod
 from ocf.simulation.load import Loads
 from ocf.simulation.scenario.controller import ControllerSettings, MetricsPipeline
 from ocf.simulation.scenario.node_groups import NodeGroupSettings, NodeSettings
 from ocf.simulation.scenario.objectives import Objectives
 from ocf.simulation.scenario.workload import Workload
 
-__all__ = ["Scenario"]
+__all__ = ["HpaEdit", "Scenario"]
 
 
 def _manifest_or_path(value: Any) -> Any:
@@ -30,6 +30,18 @@ AutoscalerSource = Annotated[
 """The manifest of an HPA, or the path of a file with it."""
 
 
+class HpaEdit(Model):
+    """An edit of the HPA.
+
+    Args:
+        at: Time since the start; the first sync that is not before it is the first one with the edit.
+        spec: The whole `spec` of the HPA from then on.
+    """
+
+    at: Period
+    spec: dict[str, Any]
+
+
 class Scenario(Model):
     """A scenario: everything that decides the result of a simulation.
 
@@ -39,6 +51,7 @@ class Scenario(Model):
         name: Name of the scenario, for reports.
         hpa: The HorizontalPodAutoscaler, autoscaling/v1 or v2: the manifest, or the path of a file with it, relative to
             the file of the scenario.
+        hpa_edits: Edits of the HPA, in order of time; its history and its status go on.
         workload: The workload that is scaled.
         load: The load, or loads that are added up.
         metrics: The metrics pipeline.
@@ -57,6 +70,7 @@ class Scenario(Model):
     kind: Literal["Scenario"] = "Scenario"
     name: Annotated[str, Field(min_length=1)] = "simulation"
     hpa: AutoscalerSource
+    hpa_edits: tuple[HpaEdit, ...] = ()
     workload: Workload
     load: Loads
     metrics: MetricsPipeline = MetricsPipeline()

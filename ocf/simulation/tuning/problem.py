@@ -210,7 +210,8 @@ class Problem:
         found = list(scenario_problems(scenario, autoscaler))
         if found:
             raise InvalidCandidate([f"{format_path(location)}: {detail}" for location, detail in found])
-        return scenario.model_copy(update={"hpa": hpa})
+        # Settings that are searched hold throughout the run.
+        return scenario.model_copy(update={"hpa": hpa, "hpa_edits": ()})
 
 
 def _changed_hpa(hpa: Manifest, chosen: Sequence[tuple[Setting, Any]]) -> Manifest:

@@ -4,6 +4,7 @@ from typing import Any
 
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.simulation import Scenario, SimulationResult
+from ocf.simulation.engine.edits import edits_of
 from ocf.simulation.engine.run import Run
 from ocf.simulation.load import LoadSeries
 
@@ -46,7 +47,8 @@ def scenario_of(hpa: dict[str, Any] | None = None, *, workload: dict[str, Any] |
 def run(scenario: Scenario, *steps: tuple[float, float], full: bool = False) -> SimulationResult:
     """Simulate a scenario under a load of some steps."""
     assert isinstance(scenario.hpa, dict)
-    return Run(scenario, LoadSeries.of(steps), Autoscaler.of(scenario.hpa), full=full).run()
+    edits = tuple(edits_of(scenario.hpa, scenario.hpa_edits))
+    return Run(scenario, LoadSeries.of(steps), Autoscaler.of(scenario.hpa), edits=edits, full=full).run()
 
 
 def rows_of(result: SimulationResult) -> list[dict[str, Any]]:

@@ -1,11 +1,13 @@
 """A run computed from counts of alike pods equals one in which every sync runs `decide` on a snapshot of all pods."""
 
+from datetime import timedelta
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocf.simulation import Scenario
+from ocf.simulation.scenario import HpaEdit
 from tests.simulation.engine.scenarios import hpa_of, rows_of, run, scenario_of
 
 NAMES = st.sampled_from(["cpu", "memory"])
@@ -58,16 +60,21 @@ loads = st.lists(st.tuples(st.integers(1, 60_000), st.floats(0, 200, allow_subno
 
 
 @st.composite
-def scenarios(draw: st.DrawFn) -> Scenario:
-    """Return a scenario of about 60 syncs."""
+def hpas(draw: st.DrawFn) -> dict[str, Any]:
+    """Return an HPA."""
     behavior = draw(behaviors)
-    scaling = {} if behavior is None else {"behavior": behavior}
-    hpa = hpa_of(
+    return hpa_of(
         *draw(st.lists(metrics, min_size=1, max_size=3)),
         minReplicas=draw(st.integers(1, 5)),
         maxReplicas=draw(st.integers(5, 30)),
-        **scaling,
+        **({} if behavior is None else {"behavior": behavior}),
     )
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    """Return a scenario of about 60 syncs."""
+    hpa = draw(hpas())
     workload = {
         "replicas": draw(st.none() | st.integers(0, 35)),
         "requests": {"cpu": "500m", "memory": "64Mi"},
@@ -118,6 +125,23 @@ def scenarios(draw: st.DrawFn) -> Scenario:
 def test_counts_of_pods_give_what_snapshots_of_all_pods_give(
     scenario: Scenario, changes: list[tuple[int, float]]
 ) -> None:
+    compare(scenario, changes)
+
+
+instants = st.lists(st.integers(0, 720_000), min_size=1, max_size=4, unique=True).map(sorted)
+
+
+@given(scenarios(), instants, st.data(), loads)
+@settings(max_examples=60)
+def test_counts_of_pods_give_what_snapshots_give_when_the_hpa_is_edited(
+    scenario: Scenario, edited: list[int], data: st.DataObject, changes: list[tuple[int, float]]
+) -> None:
+    edits = tuple(HpaEdit(at=timedelta(milliseconds=at), spec=data.draw(hpas())["spec"]) for at in edited)
+    compare(scenario.model_copy(update={"hpa_edits": edits}), changes)
+
+
+def compare(scenario: Scenario, changes: list[tuple[int, float]]) -> None:
+    """Compare a run that counts pods with one that runs `decide` in every sync."""
     at, steps = 0, [(0.0, changes[0][1])]
     for later, rate in changes[1:]:
         at += later

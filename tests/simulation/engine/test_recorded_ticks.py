@@ -14,7 +14,7 @@ from unittest.mock import patch
 from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import Decision, Scale, Settings, Snapshot, decide
 from ocf.objects.timestamps import parse_time
-from ocf.simulation.engine.autoscaling import Controller
+from ocf.simulation.engine.autoscaling import Controller, subject_of
 from ocf.simulation.engine.clock import Clock, microseconds
 from ocf.simulation.engine.known_conditions import KnownConditions
 from ocf.simulation.engine.moments import Memory, Moment
@@ -92,10 +92,8 @@ class Replay:
                 return pipeline, controller
         pipeline = RecordedPipeline(stage, self._clock)
         controller = Controller(
-            tick.seen.autoscaler,
-            self._settings,
+            subject_of(tick.seen.autoscaler, self._settings, pipeline, self._clock),
             pipeline,
-            clock=self._clock,
             replicas=replicas,
             memory=replace(self._memory, conditions=tick.seen.status.conditions),
             full=self._full,

@@ -481,3 +481,70 @@ def test_node_groups_that_cannot_be_are_errors_with_their_lines(
     with_hpa(tmp_path)
 
     assert problems(VALID + replaced(old, new, GROUP), tmp_path) == expected
+
+
+EDITED: Final = """\
+hpa:
+  apiVersion: VERSION
+  kind: HorizontalPodAutoscaler
+  metadata: {name: web}
+  spec:
+    scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+    maxReplicas: 9
+workload: {capacity: 10, requests: {cpu: 500m}}
+load: {type: Steady, rate: 20}
+duration: 1h
+hpaEdits:
+- at: 10m
+  spec:
+    scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+    maxReplicas: 12
+"""
+
+
+def test_an_edit_has_the_version_of_the_hpa_and_the_defaults_of_the_api_server() -> None:
+    old = EDITED.replace("VERSION", "autoscaling/v1") + "    targetCPUUtilizationPercentage: 70\n"
+    [edit] = parse_scenario(old).hpa_edits
+
+    assert (edit.at.total_seconds(), edit.spec["maxReplicas"], edit.spec["minReplicas"]) == (600, 12, 1)
+    assert edit.spec["metrics"][0]["resource"]["target"]["averageUtilization"] == 70
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(
+            "maxReplicas: 12",
+            "maxReplicas: 12\n    minReplicas: 13",
+            "scenario:15: hpaEdits[0].spec.maxReplicas: Invalid value: 12: must be greater than or equal to",
+            id="rejected by the API server",
+        ),
+        pytest.param(
+            "kind: Deployment, name: web}\n    maxReplicas: 12",
+            "kind: Deployment, name: other}\n    maxReplicas: 12",
+            "scenario:14: hpaEdits[0].spec.scaleTargetRef: must be that of the HPA, Deployment web,"
+            " got Deployment other: a scenario has one workload",
+            id="another target",
+        ),
+        pytest.param(
+            "    maxReplicas: 12\n",
+            "    maxReplicas: 12\n- at: 5m\n  spec: {maxReplicas: 3,"
+            " scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}\n",
+            "scenario:16: hpaEdits[1].at: must be later than that of the edit before, 10m0s, got 5m0s",
+            id="out of order",
+        ),
+        pytest.param(
+            "    maxReplicas: 12\n",
+            "    maxReplicas: 12\n    metrics: [{type: Resource, resource: {name: memory,"
+            " target: {type: Utilization, averageUtilization: 50}}}]\n",
+            "(in hpaEdits[0])",
+            id="a metric without values",
+        ),
+    ],
+)
+def test_an_edit_that_cannot_be_is_an_error_with_its_line(old: str, new: str, expected: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_scenario(EDITED.replace("VERSION", "autoscaling/v2").replace(old, new))
+
+    [problem] = caught.value.problems
+    assert expected in str(problem)

@@ -1,11 +1,14 @@
 """Scenarios that replay recordings."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ocf.simulation import InputError, load_series, parse_scenario, read_scenario
+from ocf.objects import Manifest
+from ocf.simulation import InputError, load_series, parse_scenario, read_scenario, simulate
 from ocf.simulation.scenario import recorded_scenario
 from tests.simulation.recording.recordings import METRICS, NOON, hpa, instants, lines, queue, scale, write
 
@@ -52,7 +55,7 @@ def test_delays_of_pods_are_those_that_were_recorded(tmp_path: Path) -> None:
 
 
 def test_the_load_of_a_recording_can_be_used_with_another_hpa(tmp_path: Path) -> None:
-    write(tmp_path)
+    write(tmp_path, recording(edited()))
     scenario = parse_scenario(
         """
         hpa:
@@ -67,6 +70,7 @@ def test_the_load_of_a_recording_can_be_used_with_another_hpa(tmp_path: Path) ->
     )
     load = load_series(scenario, tmp_path)
 
+    assert scenario.hpa_edits == ()
     assert list(load.rates) == [20, 20, 40, 40, 40]
     assert load.end == 150
 
@@ -78,6 +82,44 @@ def test_a_metric_that_is_not_a_resource_has_its_target_as_capacity(tmp_path: Pa
 
     assert scenario.workload.capacity == 10
     assert scenario.workload.signals["queue"].factor == 1
+
+
+def edited(**spec: Any) -> Callable[[int], Manifest]:
+    """Return the HPA of a recording, which is edited at 15 s and at 45 s."""
+    edits = {0: spec, 1: {**spec, "maxReplicas": 3}, 2: {**spec, "maxReplicas": 3}, 3: {"maxReplicas": 6}}
+    return lambda step: hpa(**edits.get(step, {"maxReplicas": 6}))
+
+
+def recording(hpa_at: Callable[[int], Manifest]) -> str:
+    """Return the minute of `instants` with another HPA at each step."""
+    states = []
+    for step, (at, found) in enumerate(instants()):
+        states.append((at, [hpa_at(step), *(each for each in found if each["kind"] != "HorizontalPodAutoscaler")]))
+    return lines(states)
+
+
+def test_edits_of_the_spec_are_replayed_at_their_time(tmp_path: Path) -> None:
+    scenario = read_scenario(write(tmp_path, recording(edited())))
+
+    edits = [(each.at.total_seconds(), each.spec["maxReplicas"]) for each in scenario.hpa_edits]
+    assert edits == [(15, 3), (45, 6)]
+    found = simulate(scenario, load_series(scenario, tmp_path))
+    # A queue of 40 needs four pods, and one of 80 eight.
+    assert [(each.time, each.after) for each in found.actions] == [(0, 4), (15, 3), (45, 6)]
+
+
+def test_a_status_that_changes_is_not_an_edit(tmp_path: Path) -> None:
+    text = recording(lambda step: {**hpa(), "status": {"currentReplicas": step}})
+
+    assert read_scenario(write(tmp_path, text)).hpa_edits == ()
+
+
+def test_a_metric_that_an_edit_adds_follows_the_load(tmp_path: Path) -> None:
+    only_cpu = {"metrics": [METRICS[0]]}
+    scenario = read_scenario(write(tmp_path, recording(lambda step: hpa(**({} if step > 1 else only_cpu)))))
+
+    assert [len(each.spec["metrics"]) for each in scenario.hpa_edits] == [2]
+    assert scenario.workload.signals["queue"].factor == pytest.approx(50)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """Problems: the scenario of a candidate, and combinations that cannot be run."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from ocf.errors import ConfigError
-from ocf.simulation.tuning import Problem, parse_setting
+from ocf.simulation.scenario import HpaEdit
+from ocf.simulation.tuning import Problem, Trace, parse_setting
 from ocf.simulation.tuning.problem import InvalidCandidate, with_value
 from tests.simulation.tuning.cases import SCENARIO, UTILIZATION, WINDOW, problem, trace
 
@@ -29,6 +31,15 @@ def test_the_current_settings_are_those_of_the_scenario() -> None:
     several = problem(f"{UTILIZATION}=40|70", WINDOW + "=0..60", "controller.tolerance=0.1|0.2")
     assert several.scenario(several.traces[0], None) is several.traces[0].scenario
     assert several.values(None) == {UTILIZATION: 60, WINDOW: None, "controller.tolerance": 0.1}
+
+
+def test_a_candidate_holds_throughout_a_run_whose_hpa_was_edited() -> None:
+    first = trace()
+    edits = (HpaEdit(at=timedelta(minutes=5), spec={**first.hpa["spec"], "maxReplicas": 5}),)
+    edited = Trace(name="web", scenario=first.scenario.model_copy(update={"hpa_edits": edits}), load=first.load)
+    several = problem(f"{UTILIZATION}=40|70", traces=(edited,))
+    assert several.scenario(edited, None).hpa_edits == edits
+    assert several.scenario(edited, (0,)).hpa_edits == ()
 
 
 def test_a_path_may_name_a_policy_of_the_defaults() -> None:
