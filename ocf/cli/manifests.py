@@ -60,7 +60,8 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
     ] = None,
     namespace: Annotated[str, typer.Option(metavar="NAME", help="Namespace of the operator; default: its name.")] = "",
     image: Annotated[
-        str, typer.Option(metavar="IMAGE", help="Image; default: the operator's name and the project's version.")
+        str,
+        typer.Option("--image", metavar="IMAGE", help="Image; default: the operator's name and the project's version."),
     ] = "",
     replicas: Annotated[int, typer.Option(min=1, metavar="COUNT", help="Number of processes; one reconciles.")] = 1,
     leader_election: Annotated[

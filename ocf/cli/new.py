@@ -39,9 +39,13 @@ def new(  # noqa: PLR0913 (each is an option of the command line)
     what: Annotated[ProjectType, typer.Argument(help="What to write: a project of an operator.")],  # noqa: ARG001
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the operator, such as shop-operator.")],
     *,
-    kind: Annotated[str, typer.Option(metavar="KIND", help="Kind of the resource; default: from the name.")] = "",
-    group: Annotated[str, typer.Option(metavar="GROUP", help="API group of the resource.")] = "example.com",
-    version: Annotated[str, typer.Option(metavar="VERSION", help="API version of the resource.")] = "v1alpha1",
+    kind: Annotated[
+        str, typer.Option("--kind", metavar="KIND", help="Kind of the resource; default: from the name.")
+    ] = "",
+    group: Annotated[str, typer.Option("--group", metavar="GROUP", help="API group of the resource.")] = "example.com",
+    version: Annotated[
+        str, typer.Option("--version", metavar="VERSION", help="API version of the resource.")
+    ] = "v1alpha1",
     cluster_scoped: Annotated[
         bool, typer.Option("--cluster-scoped", help="The resource has no namespace; its objects have one.")
     ] = False,

@@ -77,6 +77,7 @@ def test_the_promised_limits_are_stated(quick_figures: Figures) -> None:
         "simulation.day": 60_000_000,
         "simulation.day_with_nodes": 10_000_000_000,
         "simulation.restless_day_with_nodes": 10_000_000_000,
+        "simulation.sweep": 30_000_000_000,
     }
 
 

@@ -2,3 +2,5 @@
 
 Each module is loaded when its kind is first used, because the models contain some of the client.
 """
+
+__all__: list[str] = []
