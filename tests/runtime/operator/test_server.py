@@ -61,7 +61,7 @@ async def components(owner: Shop, context: ReconcileContext) -> Component:
 
 
 # Tests share the server, and only these tests use this kind.
-DEFINITION = crd("operator.example.com", CRDVersion("v1", Shop))
+DEFINITION = crd("privileges.example.com", CRDVersion("v1", Shop))
 
 
 def judge(new: Shop, _old: Shop | None, _operation: Operation) -> Iterator[FieldError]:
@@ -114,7 +114,7 @@ async def test_its_privileges_are_enough(
         await admin.create(one, field_manager="admin")
     kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, f"system:serviceaccount:{namespace}:shops")
     corner = shop(guide="guide")
-    corner["apiVersion"], corner["metadata"]["namespace"] = "operator.example.com/v1", namespace
+    corner["apiVersion"], corner["metadata"]["namespace"] = "privileges.example.com/v1", namespace
     owner = ObjectKey.of(corner)
     settings, workload = ObjectKey("v1", "ConfigMap", "settings", namespace), ObjectKey.of(corner)
     workload = ObjectKey("apps/v1", "Deployment", "web", namespace)
@@ -271,6 +271,6 @@ def test_privileges_are_those_of_the_declaration() -> None:
     secrets = {PolicyRule("", "secrets", verb) for verb in ("get", "list", "watch")}
     assert secrets <= cached
     assert cached - direct == {PolicyRule("", "secrets", verb) for verb in ("list", "watch")}
-    assert PolicyRule("operator.example.com", "shops", "watch") in cached
-    assert PolicyRule("operator.example.com", "shops", "update") not in cached
+    assert PolicyRule("privileges.example.com", "shops", "watch") in cached
+    assert PolicyRule("privileges.example.com", "shops", "update") not in cached
     assert PolicyRule("events.k8s.io", "events", "create") in cached
