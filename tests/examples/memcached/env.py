@@ -183,10 +183,14 @@ class Env(support.Env[EmbeddedCluster | RecordingCluster, VirtualClock]):
         found = await self.read_conditions(self.owner)
         return {name: (one["status"], one["reason"], one["message"]) for name, one in found.items()}
 
-    async def versions(self) -> dict[str, str]:
-        """Kind of each object of the cache to its resourceVersion."""
+    async def versions(self) -> dict[str, object]:
+        """Kind of each object of the cache to its resourceVersion; of the autoscaler to its spec, as its controller writes."""
         there = [kind for kind in APIS if kind != "Secret" and await self.exists(kind)]
-        return {kind: (await self.get(kind))["metadata"]["resourceVersion"] for kind in [*there, "Memcached"]}
+        found = {kind: await self.get(kind) for kind in [*there, "Memcached"]}
+        return {
+            kind: one["spec"] if kind == "HorizontalPodAutoscaler" else one["metadata"]["resourceVersion"]
+            for kind, one in found.items()
+        }
 
 
 _EMPTY: Final[Manifest] = {"apiVersion": "memcached.c5c3.io/v1alpha1", "kind": "Memcached"}
