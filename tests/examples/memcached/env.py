@@ -184,7 +184,7 @@ class Env(support.Env[EmbeddedCluster | RecordingCluster, VirtualClock]):
         return {name: (one["status"], one["reason"], one["message"]) for name, one in found.items()}
 
     async def versions(self) -> dict[str, object]:
-        """Kind of each object of the cache to its resourceVersion; of the autoscaler to its spec, as its controller writes."""
+        """Kind of each object of the cache to its resourceVersion; the autoscaler to its spec (its status changes)."""
         there = [kind for kind in APIS if kind != "Secret" and await self.exists(kind)]
         found = {kind: await self.get(kind) for kind in [*there, "Memcached"]}
         return {
