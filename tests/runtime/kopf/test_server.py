@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.filterwarnings("default")
 
 # Tests share the server, and this kind is only used here.
-DEFINITION = crd("kopf.example.com", CRDVersion("v1", Shop))
+DEFINITION = crd("inside-kopf.example.com", CRDVersion("v1", Shop))
 
 
 @pytest.mark.promise("rights", runs="an operator inside kopf on a real API server")
@@ -52,7 +52,7 @@ async def test_its_privileges_are_enough(
     kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, f"system:serviceaccount:{namespace}:shops")
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
     corner: Manifest = {
-        "apiVersion": "kopf.example.com/v1",
+        "apiVersion": "inside-kopf.example.com/v1",
         "kind": "Shop",
         "metadata": {"name": "corner", "namespace": namespace},
         "spec": {},
