@@ -39,7 +39,7 @@ def type_problems(condition_type: object) -> Iterator[str]:
 
 
 def option_text(entry: Registration) -> str:
-    """Return the options of a resource, to tell two registrations apart."""
+    """Return the options of a registration as text, for an error about two registrations of one object."""
     deleted, read = (
         str(entry.lifecycle is lifecycle).lower() for lifecycle in (Lifecycle.DELETED, Lifecycle.READ_ONLY)
     )

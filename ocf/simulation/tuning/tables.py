@@ -94,7 +94,7 @@ def _changes(tuned: Tuned, other: Finalist, currency: str) -> str:
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return the shortest end of each path that tells it apart from the others.
+    """Return a distinct short name for each path: the shortest suffix that no other path ends with.
 
     Args:
         paths: Field paths.
