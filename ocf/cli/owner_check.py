@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import typer
 
 from ocf.errors import ApiError, BadRequestError, ConfigError, FieldProblem
+from ocf.objects.manifest import SERVER_METADATA
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,18 +34,6 @@ _UNSUPPORTED: Final = "CEL expressions"
 """Part of the message of every error about a rule that the embedded cluster does not support."""
 _RULES_SKIPPED: Final = "some validation rules were not checked"
 """Part of what the API server adds to the causes if they kept it from checking CEL rules; not a cause itself."""
-_SET_BY_SERVER: Final = frozenset(
-    {
-        "creationTimestamp",
-        "deletionGracePeriodSeconds",
-        "deletionTimestamp",
-        "generation",
-        "managedFields",
-        "resourceVersion",
-        "selfLink",
-        "uid",
-    }
-)
 
 
 class InvalidObjectsError(ConfigError):
@@ -194,7 +183,7 @@ async def _problems(embedded: Cluster, manifest: Manifest, spec: Mapping[str, An
         names = ", ".join(f"{group}/{name}" for name in schemas)
         return [FieldProblem("apiVersion", f"{manifest['apiVersion']} is not served, only {names}")]
     found = [*_unknown(manifest, schemas[version])]
-    metadata = {key: value for key, value in (manifest.get("metadata") or {}).items() if key not in _SET_BY_SERVER}
+    metadata = {key: value for key, value in (manifest.get("metadata") or {}).items() if key not in SERVER_METADATA}
     if spec["scope"] == "Namespaced":
         metadata["namespace"] = _NAMESPACE
     try:

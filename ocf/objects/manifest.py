@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ocf.errors import FieldProblem, ManifestError
 
-__all__ = ["PREFIX", "Manifest", "ObjectKey", "copy_json", "split_api_version"]
+__all__ = ["PREFIX", "SERVER_METADATA", "Manifest", "ObjectKey", "copy_json", "split_api_version"]
 
 Manifest: TypeAlias = dict[str, Any]
 """An object in API spelling: JSON values only (dict, list, str, int, float, bool, None)."""
@@ -17,6 +17,19 @@ Manifest: TypeAlias = dict[str, Any]
 PREFIX: Final = "ocf.dev"
 """Prefix of all annotations, labels, API groups and finalizers of this project."""
 
+SERVER_METADATA: Final = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
+"""Metadata fields that only the API server sets; it rejects most of them in a request."""
 
 _KEY_FIELDS: Final = ("apiVersion", "kind", "metadata.name", "metadata.namespace")
 

@@ -9,26 +9,13 @@ from typing import Final
 from ocf.errors import ConfigError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.managed_fields import field_manager
+from ocf.objects.manifest import SERVER_METADATA
 from ocf.objects.owner_references import controller_of
 
 __all__ = ["SECOND", "Owner", "sendable"]
 
 # Length of a SHA-256 in hex.
 _HASHED: Final = 64
-# Only the API server sets these; it rejects most of them in a request.
-_SERVER_METADATA: Final = frozenset(
-    {
-        "creationTimestamp",
-        "deletionGracePeriodSeconds",
-        "deletionTimestamp",
-        "generation",
-        "managedFields",
-        "resourceVersion",
-        "selfLink",
-        "uid",
-    }
-)
-
 
 SECOND: Final = "left"
 """Last part of the name of a component's second field manager, which holds values that are handed over."""
@@ -177,5 +164,5 @@ def sendable(manifest: Manifest) -> Manifest:
     Args:
         manifest: The desired object; it is not changed.
     """
-    metadata = {key: value for key, value in manifest["metadata"].items() if key not in _SERVER_METADATA}
+    metadata = {key: value for key, value in manifest["metadata"].items() if key not in SERVER_METADATA}
     return {key: value for key, value in manifest.items() if key != "status"} | {"metadata": metadata}
