@@ -20,20 +20,24 @@ class Helm:
     folder: Path
 
     async def __call__(self, *arguments: str) -> tuple[int, str]:
-        """Run helm; return its exit code and what it prints."""
+        """Run helm; return its exit code and what it prints, warnings and errors last."""
+        code, output, errors = await self._run(*arguments)
+        return code, output + errors
+
+    async def _run(self, *arguments: str) -> tuple[int, str, str]:
         state = {f"HELM_{name}_HOME": str(self.folder / name.lower()) for name in ("CACHE", "CONFIG", "DATA")}
         process = await asyncio.create_subprocess_exec(
             go_program("helm"),
             *arguments,
             f"--namespace={self.server.namespace}",
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
+            stderr=asyncio.subprocess.PIPE,
             env={**os.environ, **state, "KUBECONFIG": str(self.server.kubeconfig)},
             cwd=self.folder,
         )
-        output, _ = await asyncio.wait_for(process.communicate(), SECONDS)
+        output, errors = await asyncio.wait_for(process.communicate(), SECONDS)
         assert process.returncode is not None
-        return process.returncode, output.decode()
+        return process.returncode, output.decode(), errors.decode()
 
     async def succeeds(self, *arguments: str) -> str:
         """Run helm, which has to succeed; return what it prints."""
@@ -42,8 +46,10 @@ class Helm:
         return output
 
     async def json(self, *arguments: str) -> Any:
-        """Run helm, which has to succeed; return the JSON that it prints."""
-        return json.loads(await self.succeeds(*arguments, "--output=json"))
+        """Run helm, which has to succeed; return the JSON that it prints beside its warnings."""
+        code, output, errors = await self._run(*arguments, "--output=json")
+        assert code == 0, f"helm {' '.join(arguments)}: {errors}"
+        return json.loads(output)
 
     async def manifest(self, release: str) -> str:
         """Return the manifest of the release."""

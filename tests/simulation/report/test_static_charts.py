@@ -56,24 +56,26 @@ def places(svg: str) -> dict[float, float]:
     return {float(value): float(y) + 3 for y, value in re.findall(r'<text x="0" y="([\d.]+)">([\d.]+)</text>', svg)}
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 3 * PARTS - 1), st.one_of(st.just(float("nan")), st.integers(0, 8))),
-        min_size=1,
-        unique_by=lambda each: each[0],
-    ),
-    st.sampled_from([8000, 30]),
+@pytest.mark.parametrize(
+    ("most", "fewest", "earlier"),
+    [
+        pytest.param(8000, 1, 0, id="each row is drawn"),
+        # A merged row is drawn where it begins: up to one of the 30 parts of the time before the value.
+        pytest.param(30, 40, PARTS // 30 + 1, id="rows are merged"),
+    ],
 )
-def test_every_value_is_on_the_line_at_its_time(rows: list[tuple[int, float]], most: int) -> None:
-    rows = [(0, 8.0), *((time, value) for time, value in sorted(rows) if time)]
+@given(data=st.data())
+def test_every_value_is_on_the_line_at_its_time(most: int, fewest: int, earlier: int, data: st.DataObject) -> None:
+    value = st.one_of(st.just(float("nan")), st.integers(0, 8))
+    times = st.sets(st.integers(1, 3 * PARTS - 1), min_size=fewest, max_size=2 * fewest + 60)
+    rows = [(0, 8.0), *((time, data.draw(value)) for time in sorted(data.draw(times)))]
     svg = drawn(of([value for _, value in rows], [float(time) for time, _ in rows], 3.0 * PARTS), most=most)
     label, found = places(svg), covered(svg)
     unit = (label[0] - label[8]) / 8
-    for time, value in rows:
-        # With fewer rows, a value is somewhere in the part of the time of its row.
-        near = range(time // 3, time // 3 + (1 if most == 8000 else PARTS // most + 2))
-        if not isnan(value):
-            y = label[0] - value * unit
+    for time, value_there in rows:
+        if not isnan(value_there):
+            y = label[0] - value_there * unit
+            near = range(max(0, time // 3 - earlier), time // 3 + 1)
             assert any(low - 0.11 <= y <= high + 0.11 for low, high in (found.get(each, (999, -1)) for each in near))
 
 
