@@ -8,11 +8,11 @@ BIN     := $(VENV)/bin
 PIP      = $(BIN)/python -m pip --disable-pip-version-check --quiet
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade
 
-# What `make test-lowest` runs; all tests, unless some are named with TESTS="tests/cli tests/objects".
+# What `make properties` and `make test-lowest` run; all tests, unless some are named with TESTS="tests/cli tests/objects".
 TESTS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-wheel envtest clients playground kubernetes check bench format lock lock-lowest clean
+.PHONY: help demo test properties test-lowest test-wheel envtest clients playground kubernetes check bench format lock lock-lowest clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /' | awk -F': ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -24,6 +24,12 @@ demo: $(VENV)/.ready  ## run the Memcached operator on the embedded cluster, and
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.ready  ## run the tests and the examples of the documentation
 	@$(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal
+
+# A property's examples in `make test` depend on its code alone; here they are others in each run, and five times as many.
+properties: export PYTHONDONTWRITEBYTECODE :=
+properties: $(VENV)/.ready  ## run the property tests with more and random examples; TESTS="tests/cli" names some
+	@$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile=random --numprocesses=auto --maxprocesses=4 \
+		--dist=worksteal $(TESTS)
 
 # An old library may use what a newer version of one of its own dependencies deprecates. What our code uses is tested by
 # `make test`, where every warning is an error.

@@ -1,7 +1,8 @@
 """What holds for every test: the fixtures that users get, no deadline, and few collections of garbage.
 
 A machine may be busy with other work, so no test fails because it is slow: examples have no deadline, and generating
-them may take any time.
+them may take any time. The examples of a property depend on its code alone, so that no run fails that changed nothing;
+`make properties` looks for failures with others, and more of them.
 
 A test process holds every test module and thousands of test items, none of which is ever garbage. Walking through them
 again and again was a quarter of the CPU time of a run. So they are collected without the collector, then set aside, and
@@ -23,7 +24,8 @@ pytest_plugins = ["ocf.testing.plugin", "tests.browser"]
 # New objects before a collection of the young ones, and how many of those before one of the older, and of all.
 _PACE: Final = (50_000, 20, 100)
 
-settings.register_profile("ocf", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ocf", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile("random", settings.get_profile("ocf"), derandomize=False, max_examples=500, print_blob=True)
 settings.load_profile("ocf")
 
 
