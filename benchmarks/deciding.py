@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from benchmarks.figures import Case, Count, Suite
 from benchmarks.go_controller import go_controller
-from benchmarks.timer import Measure, each_call
+from benchmarks.timer import Measure, each_call, on_one_core
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     Behavior,
@@ -157,11 +157,17 @@ def _step_cases(quiet: Snapshot, go: Measure | None) -> Iterator[Case]:
     assert not _step_from_manifests(manifest)
     if go is not None:
         yield Case(name="deciding.go", what="the step of the real controller, in its own process", measure=go)
+    own = each_call(lambda: _step(converged))
+
+    def step(calls: int) -> int:
+        with on_one_core():
+            return own(calls)
+
     yield Case(
         name="deciding.step",
         what="the first, and that its status is not to be written",
-        measure=each_call(lambda: _step(converged)),
-        limit=_STEP_LIMIT,
+        measure=step,
+        limit=_STEP_LIMIT if go is None else None,
         against="deciding.go" if go is not None else "deciding.sync",
         share=_SHARE_OF_GO if go is not None else None,
     )

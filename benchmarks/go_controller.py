@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.timer import Measure
+from benchmarks.timer import Measure, on_one_core
 from ocf.schema.kubernetes import KUBERNETES_VERSION
 from ocf.testing.envtest.versions import cache_folder
 
@@ -39,9 +39,11 @@ def go_controller(case: Mapping[str, Any], *, environ: Mapping[str, str] = os.en
         print(f"deciding.go is left out: scripts/hpa_oracle/build.sh builds {program}", file=sys.stderr)
         yield None
         return
-    with subprocess.Popen(  # noqa: S603 (our own program)
-        [program, "benchmark"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with on_one_core():
+        process = subprocess.Popen(  # noqa: S603 (our own program)
+            [program, "benchmark"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+    with process:
         assert process.stdin is not None
         assert process.stdout is not None
         asked, answered = process.stdin, process.stdout

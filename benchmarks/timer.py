@@ -17,11 +17,13 @@ process holds, and would charge it to whichever piece of code happens to be runn
 import asyncio
 import gc
 import itertools
+import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, TypeAlias
 
-__all__ = ["Measure", "calls_for", "each_call", "each_turn", "once", "sample"]
+__all__ = ["Measure", "calls_for", "each_call", "each_turn", "on_one_core", "once", "sample"]
 
 Measure: TypeAlias = Callable[[int], int]
 """Makes so many calls, and returns the nanoseconds that all of them took together."""
@@ -63,6 +65,24 @@ def each_turn(runner: asyncio.Runner, function: Callable[[], Awaitable[object]])
         return time.process_time_ns() - start
 
     return lambda calls: runner.run(turns(calls))
+
+
+@contextmanager
+def on_one_core() -> Iterator[None]:
+    """Keep this process, and those that it starts meanwhile, on one core.
+
+    Two processes that are measured in turns are compared fairly only there: two cores of a virtual machine differ by
+    half, depending on what their hosts do. Where the platform cannot pin a process, nothing changes.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 def once(measure: Measure) -> Measure:

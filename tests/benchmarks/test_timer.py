@@ -2,8 +2,13 @@
 
 import asyncio
 import gc
+import os
+import subprocess
+import sys
 
-from benchmarks.timer import calls_for, each_call, each_turn, sample
+import pytest
+
+from benchmarks.timer import calls_for, each_call, each_turn, on_one_core, sample
 
 
 def test_a_function_is_called_as_often_as_asked_between_two_looks_at_the_clock() -> None:
@@ -50,3 +55,16 @@ def test_a_sample_is_the_average_of_its_calls_without_the_collector() -> None:
     assert sample(measure, 10) == 7
     assert collecting == [False]
     assert gc.isenabled()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux pins processes to cores")
+def test_a_process_and_what_it_starts_stay_on_one_core_meanwhile() -> None:
+    before = os.sched_getaffinity(0)
+
+    with on_one_core():
+        own = os.sched_getaffinity(0)
+        program = "import os; print(*os.sched_getaffinity(0))"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603 (ours)
+
+    assert own == {int(done.stdout)}
+    assert own <= before == os.sched_getaffinity(0)
