@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.docs.reader import Reader, environment_of, is_as_shown, steps
+from tests.docs.reader import Reader, is_as_shown, steps
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
-
-
-@pytest.fixture
-def reader(tmp_path: Path) -> Iterator[Reader]:
-    """Give a reader with an empty folder."""
-    (tmp_path / "home").mkdir()
-    reader = Reader(tmp_path / "home", environment_of(tmp_path))
-    yield reader
-    reader.leave()
 
 
 @pytest.mark.parametrize(

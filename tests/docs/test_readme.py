@@ -1,0 +1,49 @@
+"""The README is short, its operator runs as shown, and its picture shows what the demo prints."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+from typing import Final
+
+from scripts.record_demo import PICTURE, chapters_of
+from tests.docs.reader import Reader, steps
+
+ROOT: Final = Path(__file__).parents[2]
+README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
+DEMO: Final = ROOT / "tests" / "examples" / "memcached" / "demo.txt"
+LINE: Final = re.compile(r'<text [^>]*\by="([\d.]+)"[^>]*clip-path[^>]*>([^<]*)</text>')
+OPERATOR: Final = "## An operator in one file"
+
+
+def section(heading: str) -> str:
+    _, found, rest = README.partition(f"\n{heading}\n")
+    assert found
+    return rest.partition("\n## ")[0]
+
+
+def test_it_has_at_most_150_lines() -> None:
+    assert len(README.splitlines()) <= 150
+
+
+def test_the_operator_can_be_followed(reader: Reader) -> None:
+    for step in steps(section(OPERATOR)):
+        reader.do(step)
+    assert set(reader.leave()) == {0}
+
+
+def test_the_picture_shows_what_the_demo_prints() -> None:
+    """Draw it anew with `python -m scripts.record_demo` after a change of the demo."""
+    rows: dict[float, str] = {}
+    for y, text in LINE.findall(PICTURE.read_text(encoding="utf-8")):
+        rows[float(y)] = rows.get(float(y), "") + unescape(text).replace("\xa0", " ")
+    shown = [line.strip() for line in chapters_of(DEMO.read_text(encoding="ascii")).splitlines() if line]
+
+    assert [text.strip() for _, text in sorted(rows.items()) if text.strip()] == shown
+
+
+def test_the_picture_is_complete_in_itself() -> None:
+    picture = PICTURE.read_text(encoding="utf-8")
+
+    assert set(re.findall(r"https?://[^\"' )]+", picture)) == {"http://www.w3.org/2000/svg"}
