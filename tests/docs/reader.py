@@ -30,6 +30,7 @@ BLOCK: Final = re.compile(r"^(?P<said>[^\n]*)\n+```(?P<language>\w+)\n(?P<body>.
 NAMED: Final = re.compile(r"(?P<adding>^Add to )?`(?P<name>[\w.-]+)`:$")
 AGE: Final = re.compile(r"\b\d+[smh](?:\d+s)?\b")
 ATTEMPTS: Final = 5_000
+REPEATED: Final = ("kubectl get", "kubectl events")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ class Reader:
     def _run(self, step: Run) -> None:
         """Run a command of the first terminal: it may change folder and environment, as `cd` and `export` do."""
         seen: list[str] = []
-        for _ in range(ATTEMPTS if step.command.startswith("kubectl get") else 1):
+        for _ in range(ATTEMPTS if step.command.startswith(REPEATED) else 1):
             script = f'{step.command}\nstatus=$?\n{{ pwd; env -0; }} > "$STATE"\nexit $status'
             state = self.folder.parent / "state" if self.folder.exists() else self.folder
             done = subprocess.run(  # noqa: S603 (what our own page says)
