@@ -4,6 +4,7 @@ PYTHON  ?= python3
 VENV    := .venv
 LOWEST  := .venv-lowest
 CLIENTS := .clients
+SITE    := .venv-site
 BIN     := $(VENV)/bin
 PIP      = $(BIN)/python -m pip --disable-pip-version-check --quiet
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade
@@ -12,7 +13,8 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-
 TESTS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test properties test-lowest test-wheel envtest clients playground kubernetes check bench format lock lock-lowest clean
+.PHONY: help demo test properties test-lowest test-wheel envtest clients playground site site-version kubernetes check \
+	bench format lock lock-lowest clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /' | awk -F': ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -50,6 +52,15 @@ clients: $(VENV)/.ready $(CLIENTS)/.ready  ## install Kubernetes clients of othe
 playground: $(VENV)/.ready  ## build the page that simulates autoscalers in the browser, and print how to serve it
 	@$(BIN)/python -m scripts.build_playground
 
+site: $(VENV)/.ready $(SITE)/.ready  ## build the documentation site in .site/html, and print how to serve it
+	@$(BIN)/python -m scripts.site.build
+
+# Of `mike`, which keeps one folder per version in a branch; pushing the branch is left to the caller.
+site-version: site  ## commit the built site as VERSION to the branch gh-pages, as the latest version
+	@test -n "$(VERSION)" || { echo "name the version with VERSION=0.1" >&2; exit 1; }
+	@SITE_VERSIONS=mike $(SITE)/bin/mike deploy --config-file .site/mkdocs.yml --update-aliases $(VERSION) latest
+	@$(SITE)/bin/mike set-default --config-file .site/mkdocs.yml latest
+
 kubernetes: envtest  ## regenerate and record what depends on the release of Kubernetes; ONLY="schema http" names steps
 	@$(BIN)/python -m scripts.update_kubernetes $(if $(ONLY),--only $(ONLY))
 
@@ -72,7 +83,7 @@ lock: lock-lowest  ## update the locked development versions
 	for set in test check; do $(COMPILE) --generate-hashes pyproject.toml requirements/$$set.in -o requirements/$$set.lock || exit 1; done
 	$(COMPILE) --generate-hashes --constraint requirements/test.lock --extra admission --extra kopf pyproject.toml \
 		-o requirements/operator.lock
-	$(COMPILE) --generate-hashes requirements/clients.in -o requirements/clients.lock
+	for set in clients docs; do $(COMPILE) --generate-hashes requirements/$$set.in -o requirements/$$set.lock || exit 1; done
 
 # First the lowest versions, then the newest of all other packages that fit them. Wheels only: what was published as
 # sources alone is too old to build everywhere.
@@ -83,7 +94,7 @@ lock-lowest: $(VENV)/.ready  ## update the lowest versions, after a change of a 
 		pyproject.toml requirements/test.in -o requirements/lowest.lock
 
 clean:  ## remove the virtual environment and all caches
-	rm -rf $(VENV) $(LOWEST) $(CLIENTS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) $(CLIENTS) $(SITE) .site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # The stamps say which locked set the environment holds; a changed lock file installs anew.
 $(VENV)/.ready: requirements/test.lock pyproject.toml
@@ -117,6 +128,15 @@ $(CLIENTS)/.ready: requirements/clients.lock $(addprefix tests/clients/programs/
 	@if command -v npm >/dev/null; then npm ci --prefix $(CLIENTS)/node --no-audit --no-fund --silent && \
 		ln -sfn ../../tests/clients/programs $(CLIENTS)/node/programs; \
 		else echo "npm is not installed: tests of clients in JavaScript are left out"; fi
+	@touch $@
+
+# After this, the site is built without a network: its pages load nothing from other hosts either.
+$(SITE)/.ready: BIN := $(SITE)/bin
+$(SITE)/.ready: requirements/docs.lock scripts/site/mermaid.py
+	@echo "Setting up $(SITE) (once, about a minute): MkDocs and Mermaid"
+	@$(PYTHON) -m venv $(SITE)
+	@$(PIP) install --require-hashes -r requirements/docs.lock
+	@$(PYTHON) scripts/site/mermaid.py $(SITE)/mermaid.min.js
 	@touch $@
 
 $(VENV)/.ready-check: $(VENV)/.ready requirements/check.lock

@@ -15,6 +15,8 @@ from typing import Any, Final
 
 import pytest
 
+from tests.requirements import leave_out
+
 DARK: Final = "--blink-settings=preferredColorScheme=0"
 LIGHT: Final = "--blink-settings=preferredColorScheme=1"
 SUFFICIENT_CONTRAST: Final = 4.5
@@ -52,10 +54,7 @@ def chromium() -> str:
     names = [named] if named else ["chromium", "chromium-browser", "google-chrome", "chromium-headless-shell"]
     found = next((path for path in map(shutil.which, names) if path is not None), None)
     if found is None:
-        message = "chromium is not installed: the tests of pages in a browser are left out"
-        if "chromium" in re.split(r"[,\s]+", os.environ.get("OCF_REQUIRE", "")):
-            pytest.fail(f"{message} (OCF_REQUIRE requires them)")
-        pytest.skip(message)
+        leave_out("chromium", "chromium is not installed: the tests of pages in a browser are left out")
     return found
 
 

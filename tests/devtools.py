@@ -1,16 +1,19 @@
 """A tab of a browser that is driven over the Chrome DevTools Protocol: for pages with workers, whose time is real."""
 
 import asyncio
+import functools
 import json
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
 
-__all__ = ["Tab", "opened_tab"]
+__all__ = ["Tab", "opened_tab", "served"]
 
 _TIMEOUT: Final = 120.0
 """Seconds until a command counts as failed: many times of what one takes on a busy machine."""
@@ -149,6 +152,22 @@ class Tab:
         """Press and release a key."""
         for kind in ("keyDown", "keyUp"):
             await self.send("Input.dispatchKeyEvent", type=kind, key=key)
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the name of the base)
+        """Write nothing about requests."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve the files of a folder; yield the address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Handler, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
 
 
 @asynccontextmanager

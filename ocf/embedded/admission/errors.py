@@ -10,3 +10,6 @@ class UnansweredError(Exception):
         problem: The problem in the words of a real API server, for example
             `failed to call webhook: Post "https://…": connection refused`.
     """
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)

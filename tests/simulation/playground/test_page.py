@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import os
 import re
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +14,7 @@ from typer.testing import CliRunner
 from ocf.cli.app import app
 from scripts.build_playground import built_folder
 from tests.browser import SUFFICIENT_CONTRAST, contrast, luminance
+from tests.requirements import leave_out
 from tests.simulation.playground.visit import GIVEN, Visit, visited
 
 TITLES: Final = ("Load and capacity, load units per second", "Replicas", "Pods", "Utilization of the target")
@@ -24,10 +24,7 @@ TITLES: Final = ("Load and capacity, load units per second", "Replicas", "Pods",
 def visit(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Visit:
     built = built_folder()
     if not built.exists():
-        message = "the playground is not built: `make playground` builds it"
-        if "playground" in re.split(r"[,\s]+", os.environ.get("OCF_REQUIRE", "")):
-            pytest.fail(f"{message} (OCF_REQUIRE requires it)")
-        pytest.skip(message)
+        leave_out("playground", "the playground is not built: `make playground` builds it")
     return asyncio.run(visited(chromium, built, tmp_path_factory.mktemp("browser")))
 
 

@@ -1,18 +1,14 @@
 """A visit of the playground in a browser: all that its tests look at, in one go, since the page is slow to load."""
 
 import base64
-import functools
 import json
-import threading
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
-from tests.devtools import Tab, opened_tab
+from tests.devtools import Tab, opened_tab, served
 
 __all__ = ["Visit", "visited"]
 
@@ -97,21 +93,6 @@ class Visit:
     link: str = ""
 
 
-class _Handler(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the name of the base)
-        """Write nothing about requests."""
-
-
-@contextmanager
-def _served(folder: Path) -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Handler, directory=str(folder))) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
-
-
 async def visited(chromium: str, built: Path, folder: Path) -> Visit:
     """Visit the page.
 
@@ -121,7 +102,7 @@ async def visited(chromium: str, built: Path, folder: Path) -> Visit:
         folder: Folder for the profile of the browser.
     """
     found = Visit()
-    with _served(built) as found.origin:
+    with served(built) as found.origin:
         async with opened_tab(chromium, folder) as tab:
             await _Steps(tab, found).run()
             found.complaints, found.requests = tab.complaints, tab.requests

@@ -1,0 +1,152 @@
+"""Build of the documentation site: `make site`, which also sets up what this needs.
+
+The pages are assembled in `.site/docs`, from those of the repository and from the code, and MkDocs renders them to
+`.site/html`. `.site/sources` has a digest of the sources, so that the tests of the site do not look at an old one.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from scripts.site import api, commands, metrics
+from scripts.site.links import place_of, rewritten
+
+__all__ = ["HTML", "ROOT", "Assembly", "assemble", "build", "digest", "is_current"]
+
+ROOT: Final = Path(__file__).parents[2]
+SETTINGS: Final = ROOT / "docs" / "site"
+BUILT: Final = ROOT / ".site"
+HTML: Final = BUILT / "html"
+ENVIRONMENT: Final = ROOT / ".venv-site"
+MERMAID: Final = "mermaid.min.js"
+GENERATED: Final[Mapping[str, Callable[[], str]]] = {
+    "reference/commands.md": commands.page,
+    "reference/metrics.md": metrics.page,
+}
+_PAGES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+_SOURCES: Final = ("docs", "ocf", "scripts/site", "requirements/docs.lock", *_PAGES)
+_STAMP: Final = BUILT / "sources"
+_API: Final = re.compile(r"^(?P<indent> *)- api$", re.MULTILINE)
+
+
+@dataclass
+class Assembly:
+    """The pages of the site.
+
+    Attributes:
+        pages: The text of each page, by its place in the site.
+    """
+
+    pages: dict[str, str] = field(default_factory=dict)
+    _waiting: list[str] = field(default_factory=list)
+    _seen: set[str] = field(default_factory=set)
+
+    def add(self, path: str) -> None:
+        """Add a file of the repository, and all that it links to."""
+        self._visit(path)
+        while self._waiting:
+            path = self._waiting.pop()
+            if path.endswith(".md"):
+                self.pages[place_of(path)] = rewritten((ROOT / path).read_text(encoding="utf-8"), path, self._visit)
+            elif not path.startswith("docs/"):
+                self.pages[place_of(path)] = _shown(ROOT / path)
+
+    def _visit(self, path: str) -> None:
+        if path not in self._seen:
+            self._seen.add(path)
+            self._waiting.append(path)
+
+
+def _shown(path: Path) -> str:
+    """Return the content of a file, or the names of the files in a folder."""
+    if path.is_dir():
+        return "".join(f"{each.relative_to(ROOT)}\n" for each in sorted(path.rglob("*.*")) if each.suffix != ".pyc")
+    return path.read_text(encoding="utf-8")
+
+
+def assemble() -> dict[str, str]:
+    """Return the pages of the site by their places: those of the repository, and those made from the code."""
+    assembly = Assembly()
+    for path in (*_PAGES, *sorted(each.relative_to(ROOT).as_posix() for each in ROOT.glob("docs/*.md"))):
+        assembly.add(path)
+    made = {place: page() for place, page in GENERATED.items()} | dict(api.pages())
+    return {place: _with_search(place, text) for place, text in (assembly.pages | made).items()}
+
+
+def _with_search(place: str, text: str) -> str:
+    """Put before a page how the search ranks it."""
+    if place.startswith("source/"):
+        return f"---\nsearch:\n  exclude: true\n---\n{text}" if place.endswith(".md") else text
+    if place.startswith("reference/api/") or place == "changelog.md":
+        return f"---\nsearch:\n  boost: 0.5\n---\n{text}"
+    return text
+
+
+def configuration() -> str:
+    """Return the configuration of MkDocs, with the pages of the API in its navigation."""
+    text = (SETTINGS / "mkdocs.yml").read_text(encoding="utf-8")
+
+    def expanded(found: re.Match[str]) -> str:
+        entry = yaml.safe_dump([{"API": api.navigation()}], sort_keys=False, width=200)
+        return "\n".join(found["indent"] + line for line in entry.splitlines())
+
+    return _API.sub(expanded, text)
+
+
+def _files() -> Iterator[Path]:
+    for name in _SOURCES:
+        path = ROOT / name
+        yield from (path,) if path.is_file() else sorted(path.rglob("*"))
+
+
+def digest() -> str:
+    """Return a digest of all files from which the site is made."""
+    found = sha256()
+    for path in _files():
+        if path.is_file() and path.suffix != ".pyc":
+            found.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()
+
+
+def is_current() -> bool:
+    """Return whether the site is built, from the present sources."""
+    return _STAMP.is_file() and _STAMP.read_text(encoding="utf-8") == digest()
+
+
+def build() -> int:
+    """Assemble the pages and run MkDocs in the environment of the site.
+
+    Returns:
+        The exit status of MkDocs.
+    """
+    shutil.rmtree(BUILT, ignore_errors=True)
+    pages = BUILT / "docs"
+    for place, text in assemble().items():
+        (pages / place).parent.mkdir(parents=True, exist_ok=True)
+        (pages / place).write_text(text, encoding="utf-8")
+    shutil.copytree(ROOT / "docs" / "pictures", pages / "pictures")
+    shutil.copy(ROOT / "docs" / "scenario.schema.json", pages)
+    shutil.copy(SETTINGS / "site.css", pages)
+    shutil.copy(ENVIRONMENT / MERMAID, pages)
+    (BUILT / "mkdocs.yml").write_text(configuration(), encoding="utf-8")
+    program: Any = ENVIRONMENT / "bin" / "mkdocs"
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run([program, "build"], cwd=BUILT, check=False, env=environment)  # noqa: S603 (ours)
+    if done.returncode == 0:
+        _STAMP.write_text(digest(), encoding="utf-8")
+        print(f"{HTML.relative_to(ROOT)} is the site. To open it, run\n")
+        print(f"    python -m http.server --bind 127.0.0.1 --directory {HTML.relative_to(ROOT)}")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(build())

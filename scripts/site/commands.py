@@ -1,0 +1,69 @@
+"""The page of the commands, from their help."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, get_args, get_type_hints
+
+from typer.main import get_command
+
+from ocf.cli.app import app
+
+__all__ = ["page"]
+
+_INTRODUCTION = """\
+# Commands
+
+The commands of `ocf` with all their arguments and options, as `ocf COMMAND --help` prints them. As a plugin of kubectl,
+the command is `kubectl ocf`.
+"""
+
+
+def page() -> str:
+    """Return the page, in Markdown."""
+    group: Any = get_command(app)
+    commands = [(name, group.get_command(None, name)) for name in group.list_commands(None)]
+    rows = [f"| [`ocf {name}`](#ocf-{name}) | {_first(command.help)} |" for name, command in commands]
+    table = "\n".join(["| command | what it does |", "| --- | --- |", *rows])
+    return "\n\n".join([_INTRODUCTION + "\n" + table, *(_command(name, command) for name, command in commands)]) + "\n"
+
+
+def _first(text: str) -> str:
+    return " ".join(text.split("\n\n", maxsplit=1)[0].split())
+
+
+def _command(name: str, command: Any) -> str:
+    shown = [each for each in command.params if not each.hidden]
+    arguments = [each for each in shown if each.opts[0] == each.name]
+    words = "".join(f" {_metavar(each)}" if each.required else f" [{_metavar(each)}]" for each in arguments)
+    hints = get_type_hints(command.callback)
+    rows = [f"| {_names(each)} | {_meaning(each, hints.get(each.name))} |" for each in shown]
+    usage = f"```text\nocf {name} [OPTIONS]{words}\n```"
+    table = "\n".join(["| argument or option | meaning |", "| --- | --- |", *rows]) if rows else "It has no options."
+    return "\n\n".join([f"## ocf {name}", usage, command.help, table])
+
+
+def _metavar(parameter: Any) -> str:
+    return str(parameter.metavar or parameter.name).upper()
+
+
+def _names(parameter: Any) -> str:
+    names = [*parameter.opts, *parameter.secondary_opts]
+    if parameter.opts[0] == parameter.name:
+        return f"`{_metavar(parameter)}`"
+    shown = ", ".join(f"`{name}`" for name in names)
+    return f"{shown} `{parameter.metavar}`" if parameter.metavar else shown
+
+
+def _meaning(parameter: Any, hint: object) -> str:
+    text = " ".join((parameter.help or "").split()).replace("|", "\\|")
+    return " ".join([text, *_details(parameter, hint)])
+
+
+def _details(parameter: Any, hint: object) -> Iterator[str]:
+    choices = [each for each in (hint, *get_args(hint)) if isinstance(each, type) and issubclass(each, StrEnum)]
+    for each in choices:
+        yield f"One of {', '.join(f'`{one.value}`' for one in each)}."
+    if parameter.required:
+        yield "Required."
+    elif parameter.default and parameter.default is not True:
+        yield f"Default: `{parameter.default}`."

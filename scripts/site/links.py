@@ -1,0 +1,63 @@
+"""Links of pages, rewritten for the site: the layout of the site differs from that of the repository.
+
+The pages of `docs/`, the README, the changelog and the page for contributors are pages of the site. Any other file
+that a page links to is copied below `source/` as plain text, which every browser shows, so that the site needs no other host.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import PurePosixPath
+from posixpath import normpath, relpath
+from typing import Final
+
+__all__ = ["place_of", "rewritten"]
+
+_NAMED: Final = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+_LINK: Final = re.compile(r"(?P<start>\]\()(?P<target>[^)\s]+)(?P<end>\))")
+_FENCE: Final = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+
+
+def place_of(path: str) -> str:
+    """Return the place of a file of the repository in the site.
+
+    Args:
+        path: The file, relative to the root of the repository, with `/`.
+
+    Example:
+        >>> place_of("README.md"), place_of("docs/hpa.md"), place_of("examples/web/README.md"), place_of("Makefile")
+        ('index.md', 'hpa.md', 'source/examples/web/README.md', 'source/Makefile.txt')
+    """
+    if path in _NAMED:
+        return _NAMED[path]
+    folder, _, name = path.partition("/")
+    if folder == "docs":
+        return name
+    return f"source/{path if path.endswith('.md') else f'{path}.txt'}"
+
+
+def rewritten(text: str, path: str, visit: Callable[[str], None]) -> str:
+    """Return a page with links that are right in the site.
+
+    Args:
+        text: The page, in Markdown.
+        path: The file of the page, relative to the root of the repository.
+        visit: Called with each file that the page links to, relative to the root of the repository.
+
+    Example:
+        >>> linked = []
+        >>> rewritten("[a](../README.md#b) and [c](../ocf/d.py)", "docs/e.md", linked.append), linked
+        ('[a](index.md#b) and [c](source/ocf/d.py.txt)', ['README.md', 'ocf/d.py'])
+    """
+
+    def link(found: re.Match[str]) -> str:
+        target = found["target"]
+        if "://" in target or target.startswith(("#", "mailto:")):
+            return found[0]
+        file, mark, anchor = target.partition("#")
+        linked = normpath(str(PurePosixPath(path).parent / file))
+        visit(linked)
+        here = str(PurePosixPath(place_of(path)).parent)
+        return f"{found['start']}{relpath(place_of(linked), here)}{mark}{anchor}{found['end']}"
+
+    parts = _FENCE.split(text)
+    return "".join(part if part.startswith("```") else _LINK.sub(link, part) for part in parts)

@@ -1,0 +1,55 @@
+"""The page of the metrics, from the collectors that export them."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry
+
+from ocf.controllers.hpa.metrics import Monitor as HpaMonitor
+from ocf.controllers.nodegroup.metrics import Monitor as NodeGroupMonitor
+from ocf.runtime.monitoring import PrometheusRecorder
+from ocf.runtime.operator.state_metrics import StateMetrics
+from ocf.runtime.workqueue import QueueMetrics
+
+__all__ = ["page"]
+
+_INTRODUCTION: Final = """\
+# Metrics
+
+All Prometheus metrics, by the process that exports them. [Watching an operator](../observability.md) explains how to
+serve, scrape and read those of an operator.
+"""
+
+
+def page() -> str:
+    """Return the page, in Markdown."""
+    parts = {
+        "An operator": _of_operator(),
+        "The HPA controller": HpaMonitor().registry,
+        "The node-group controller": NodeGroupMonitor().registry,
+    }
+    return "\n".join([_INTRODUCTION, *(f"## {title}\n\n{_table(registry)}" for title, registry in parts.items())])
+
+
+def _of_operator() -> CollectorRegistry:
+    registry = CollectorRegistry()
+    PrometheusRecorder(controller="shop", registry=registry)
+    QueueMetrics(registry)
+    StateMetrics(registry, "shop")
+    return registry
+
+
+def _table(registry: CollectorRegistry) -> str:
+    rows = sorted(f"| `{name}` | {kind} | {labels} | {text} |" for name, kind, labels, text in _families(registry))
+    return "\n".join(["| metric | type | labels | meaning |", "| --- | --- | --- | --- |", *rows, ""])
+
+
+def _families(registry: CollectorRegistry) -> Iterator[tuple[str, str, str, str]]:
+    # The library has no public way to the names of labels before there are samples.
+    collectors: list[Any] = list(registry._collector_to_names)  # noqa: SLF001
+    for collector in collectors:
+        own = getattr(collector, "_labelnames", None)
+        for family in collector.describe():
+            labels = own if own is not None else family._labelnames  # noqa: SLF001
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            yield name, family.type, ", ".join(f"`{label}`" for label in labels), " ".join(family.documentation.split())
