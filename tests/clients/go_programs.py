@@ -1,8 +1,9 @@
 """Build of the clients in Go: `python -m tests.clients.go_programs`, which `make clients` runs.
 
-The programs are built from the module in `programs/go`, with the versions that its go.sum locks, into a folder of the
-cache that is named after the sources; a folder that exists is complete. What Kubernetes' own programs consist of is in
-Go's cache after `make envtest`. Kubernetes' own end-to-end tests are built beside them.
+The programs are built from the module in `programs/go` and from the operator with controller-runtime in
+`examples/comparison`, with the versions that their go.sum lock. Those of a module go into a folder of the cache that is
+named after the sources; a folder that exists is complete. What Kubernetes' own programs consist of is in Go's cache
+after `make envtest`. Kubernetes' own end-to-end tests are built beside them.
 """
 
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -23,51 +25,83 @@ from scripts.e2e_suite.build import build_suite, suite
 
 __all__ = ["build", "program"]
 
-MODULE: Final = Path(__file__).parent / "programs" / "go"
-PACKAGES: Final = ("./clientgo", "./operator", "helm.sh/helm/v4/cmd/helm")
-SOURCES: Final = ("go.mod", "go.sum", "*/*.go", "*/manifests/*")
 _DIGITS: Final = 12
+_CHECKOUT: Final = Path(__file__).parents[2]
 
 
-def _folder(environ: Mapping[str, str]) -> Path:
-    sources = sorted(path for pattern in SOURCES for path in MODULE.glob(pattern))
-    digest = sha256()
-    for path in sources:
-        digest.update(path.read_bytes())
-    machine = Machine.here()
-    name = f"{digest.hexdigest()[:_DIGITS]}-{machine.system}-{machine.architecture}"
-    return cache_folder(environ).with_name("clients") / name
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A Go module with programs.
+
+    Args:
+        name: The name of its folder in the cache.
+        folder: The folder with its go.mod.
+        packages: The packages of its programs.
+        tests: Packages whose tests are built as programs, too; such a program is called `<package>.test`.
+    """
+
+    name: str
+    folder: Path
+    packages: tuple[str, ...]
+    tests: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> list[Path]:
+        """The files that its programs are built from."""
+        patterns = ("go.mod", "go.sum", "**/*.go", "**/manifests/*")
+        return sorted(path for pattern in patterns for path in self.folder.glob(pattern))
+
+    def built(self, environ: Mapping[str, str]) -> Path:
+        """Return the folder of the programs of the current sources; it may be missing."""
+        digest = sha256()
+        for path in self.sources:
+            digest.update(path.read_bytes())
+        machine = Machine.here()
+        name = f"{digest.hexdigest()[:_DIGITS]}-{machine.system}-{machine.architecture}"
+        return cache_folder(environ).with_name(self.name) / name
+
+
+MODULES: Final = (
+    Module("clients", Path(__file__).parent / "programs/go", ("./clientgo", "./operator", "helm.sh/helm/v4/cmd/helm")),
+    Module(
+        "comparison",
+        _CHECKOUT / "examples/comparison/controller_runtime",
+        ("./cmd/site-operator",),
+        tests=("./internal/controller",),
+    ),
+)
 
 
 def program(name: str, environ: Mapping[str, str] = os.environ) -> Path | None:
     """Return a program of the current sources.
 
     Args:
-        name: The name of its package: `clientgo`, `helm` or `operator`.
+        name: The name of its package: `clientgo`, `helm`, `operator`, `site-operator`, or `controller.test`.
         environ: The environment variables.
 
     Returns:
         The program; None if it is not built.
     """
-    found = _folder(environ) / name
-    return found if found.exists() else None
+    found = (module.built(environ) / name for module in MODULES)
+    return next((path for path in found if path.exists()), None)
 
 
-def build(environ: Mapping[str, str] = os.environ) -> Path:
-    """Build the programs of the current sources if they are missing, and remove those of other sources.
+def build(environ: Mapping[str, str] = os.environ) -> None:
+    """Build the programs of the current sources that are missing, and remove those of other sources.
 
     Args:
         environ: The environment variables.
 
-    Returns:
-        Their folder.
-
     Raises:
         ConfigError: If Go is too old or the build fails.
     """
-    folder = _folder(environ)
-    if folder.exists():
-        return folder
+    for module in MODULES:
+        if not module.built(environ).exists():
+            _build(module, environ)
+
+
+def _build(module: Module, environ: Mapping[str, str]) -> None:
+    folder = module.built(environ)
     folder.parent.mkdir(parents=True, exist_ok=True)
     go = Go(build_environment(environ, Machine.here()))
     go.check(PINNED.go, folder.parent)
@@ -76,9 +110,11 @@ def build(environ: Mapping[str, str] = os.environ) -> Path:
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         made = Path(scratch, "programs")
         made.mkdir()
-        go.run(["build", "-trimpath", "-ldflags", "-s -w", "-o", f"{made}{os.sep}", *PACKAGES], MODULE)
+        output = ["-trimpath", "-ldflags", "-s -w", "-o", f"{made}{os.sep}"]
+        go.run(["build", *output, *module.packages], module.folder)
+        if module.tests:
+            go.run(["test", "-c", *output, *module.tests], module.folder)
         made.rename(folder)
-    return folder
 
 
 def main() -> int:
@@ -86,7 +122,7 @@ def main() -> int:
     if not shutil.which("go"):
         sys.stdout.write("Go is not installed: tests of clients in Go are left out\n")
         return 0
-    if not (_folder(os.environ).exists() and suite().exists()):
+    if not (all(module.built(os.environ).exists() for module in MODULES) and suite().exists()):
         what = "client-go, controller-runtime, helm, end-to-end tests of Kubernetes"
         sys.stdout.write(f"Building the clients in Go (once, about seven minutes): {what}\n")
         sys.stdout.flush()
