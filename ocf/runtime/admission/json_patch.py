@@ -7,51 +7,12 @@ defaulter is applied to the object of the request.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
-from ocf.objects import aligned
+from ocf.objects.json_changes import same_json
 
-__all__ = ["json_patch", "merge_changes"]
-
-
-def merge_changes(given: Any, before: Any, after: Any) -> Any:
-    """Apply the difference between two states of a model to the value that the model was read from.
-
-    Args:
-        given: The original JSON value; not changed. None if the field is absent.
-        before: The serialized model before the change.
-        after: The serialized model after the change.
-
-    Returns:
-        The original value with the same changes, and no others.
-
-    Example:
-        >>> merge_changes({"new": 1, "cpu": 2}, {"cpu": "2", "replicas": 1}, {"cpu": "2", "replicas": 3})
-        {'new': 1, 'cpu': 2, 'replicas': 3}
-    """
-    if _same(before, after):
-        return given
-    if isinstance(before, dict) and isinstance(after, dict) and isinstance(given, dict | None):
-        return _merge_map(given or {}, before, after)
-    if isinstance(before, list) and isinstance(after, list) and isinstance(given, list) and len(given) == len(before):
-        places = aligned(before, after)
-        return [
-            item if place is None else merge_changes(given[place], before[place], item)
-            for item, place in zip(after, places, strict=True)
-        ]
-    return after
-
-
-def _merge_map(given: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    out = {key: value for key, value in given.items() if key in after or key not in before}
-    for key, value in after.items():
-        if key not in before:
-            out[key] = value
-        elif not _same(before[key], value):
-            out[key] = merge_changes(given.get(key), before[key], value)
-    return out
+__all__ = ["json_patch"]
 
 
 def json_patch(before: Any, after: Any, path: str = "") -> Iterator[dict[str, Any]]:
@@ -69,7 +30,7 @@ def json_patch(before: Any, after: Any, path: str = "") -> Iterator[dict[str, An
         >>> list(json_patch({"spec": {"a": 1}}, {"spec": {"a": 1, "b/c": [2]}}))
         [{'op': 'add', 'path': '/spec/b~1c', 'value': [2]}]
     """
-    if _same(before, after):
+    if same_json(before, after):
         return
     if isinstance(before, dict) and isinstance(after, dict):
         yield from ({"op": "remove", "path": _below(path, key)} for key in before if key not in after)
@@ -83,11 +44,6 @@ def json_patch(before: Any, after: Any, path: str = "") -> Iterator[dict[str, An
             yield from json_patch(old, new, _below(path, position))
     else:
         yield {"op": "replace", "path": path, "value": after}
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Return whether two values are the same JSON; in Python, `True == 1`."""
-    return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _below(path: str, key: str | int) -> str:

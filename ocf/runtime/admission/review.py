@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from ocf.errors import ManifestError
 from ocf.objects import Manifest, copy_json, read_live, write_model
 from ocf.objects.field_errors import FieldError, invalid_message
+from ocf.objects.json_changes import merge_changes
 from ocf.objects.model_errors import field_errors_of
-from ocf.runtime.admission.json_patch import json_patch, merge_changes
+from ocf.runtime.admission.json_patch import json_patch
 from ocf.runtime.admission.webhooks import Operation, Step, Warn, Webhook
 
 if TYPE_CHECKING:
