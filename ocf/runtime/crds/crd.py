@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 
     from ocf.objects import Manifest
 
-__all__ = ["AGE", "CRDVersion", "PrinterColumn", "ScaleSubresource", "Scope", "crd"]
+__all__ = [
+    "AGE",
+    "CRDVersion",
+    "PrinterColumn",
+    "ScaleSubresource",
+    "Scope",
+    "crd",
+    "resource_names",
+    "version_problems",
+]
 
 # Fields that every object has.
 _OF_EVERY_OBJECT: Final = ("apiVersion", "kind", "metadata")
@@ -107,6 +116,7 @@ class CRDVersion:
 def crd(
     group: str,
     *versions: CRDVersion,
+    kind: str = "",
     plural: str = "",
     short_names: Sequence[str] = (),
     categories: Sequence[str] = (),
@@ -122,6 +132,7 @@ def crd(
     Args:
         group: API group, `example.com`.
         versions: The versions, all of one kind; if there are several, exactly one is `stored`.
+        kind: The kind; empty for the class name of the models, which then must be the same.
         plural: Plural name of the resource; empty derives it from the kind.
         short_names: Short names for `kubectl`.
         categories: Categories for `kubectl get`, such as `all`.
@@ -144,9 +155,8 @@ def crd(
         >>> schema["properties"]["limit"] == {"type": "integer", "default": 1, "minimum": 0, "maximum": 64}
         True
     """
-    kind = versions[0].model.__name__ if versions else ""
-    plural = plural or _plural(kind)
-    problems = list(_problems(versions))
+    problems = list(version_problems(versions, kind))
+    kind, plural = resource_names(versions, kind, plural)
     written = [_version(version, problems, alone=len(versions) == 1) for version in versions]
     if problems:
         raise ManifestError(f"definition of {kind or 'a kind'} in {group}", problems)
@@ -165,6 +175,18 @@ def crd(
     }
 
 
+def resource_names(versions: Sequence[CRDVersion], kind: str, plural: str) -> tuple[str, str]:
+    """Return kind and plural name of a resource.
+
+    Args:
+        versions: The versions.
+        kind: See `crd`.
+        plural: See `crd`.
+    """
+    kind = kind or (versions[0].model.__name__ if versions else "")
+    return kind, plural or _plural(kind)
+
+
 def _plural(kind: str) -> str:
     """Derive a plural like Kubernetes' `UnsafeGuessKindToResource`."""
     name = kind.lower()
@@ -173,15 +195,30 @@ def _plural(kind: str) -> str:
     return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
-def _problems(versions: Sequence[CRDVersion]) -> Iterator[FieldProblem]:
+def version_problems(versions: Sequence[CRDVersion], kind: str) -> Iterator[FieldProblem]:
+    """Yield the problems of the versions of a resource, without those of their schemas.
+
+    Args:
+        versions: The versions.
+        kind: See `crd`.
+    """
     kinds = {version.model.__name__ for version in versions}
+    names = [version.name for version in versions]
     stored = [version.name for version in versions if version.stored]
     if not versions:
         yield FieldProblem("versions", "a kind must have at least one version")
-    if len(kinds) > 1:
-        yield FieldProblem("versions", f"all models must have the name of the kind, got {', '.join(sorted(kinds))}")
+    if not kind and len(kinds) > 1:
+        yield FieldProblem(
+            "versions", f"all models must have the name of the kind, unless `kind` is given, got {_listed(kinds)}"
+        )
+    if twice := {name for name in names if names.count(name) > 1}:
+        yield FieldProblem("versions", f"the names of the versions must differ, got {_listed(twice)} twice")
     if len(versions) > 1 and len(stored) != 1:
         yield FieldProblem("versions", f"exactly one version must be stored, got {', '.join(stored) or 'none'}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 def _version(version: CRDVersion, problems: list[FieldProblem], *, alone: bool) -> Manifest:
