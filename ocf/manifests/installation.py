@@ -76,7 +76,7 @@ class Installation:
     @property
     def serves_webhooks(self) -> bool:
         """Whether API servers call the operator."""
-        return bool(self.operator.webhooks)
+        return self.operator.serves_webhooks
 
     @property
     def environment(self) -> dict[str, str]:
@@ -99,7 +99,9 @@ class Installation:
 
     @property
     def definitions(self) -> list[Manifest]:
-        """CustomResourceDefinitions that belong to the operator: that of its owners."""
+        """CustomResourceDefinitions that belong to the operator: that of its owners, with its conversion webhook."""
+        if self.operator.conversions and (admission := self.process.admission) is not None:
+            return admission.definitions(self.operator)
         return self.operator.all_definitions[:1] if self.operator.owner.definition is not None else []
 
     def policy_rules(self, *, enforced: bool = False) -> frozenset[PolicyRule]:

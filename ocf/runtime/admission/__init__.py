@@ -1,4 +1,4 @@
-"""Admission webhooks from plain functions on the model of a kind.
+"""Admission and conversion webhooks from plain functions on the models of a kind.
 
 What only a process that serves webhooks needs is imported on first use.
 """
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ocf.lazy_exports import lazy_exports
 from ocf.objects.field_errors import ErrorType, FieldError, duplicate, forbidden, invalid, not_supported, required
+from ocf.runtime.admission.conversion_review import conversion_review
 from ocf.runtime.admission.review import review
 from ocf.runtime.admission.webhooks import Defaulter, Operation, Step, Validator, Warn, Webhook, Webhooks
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ocf.runtime.admission.rotation import Renewal
     from ocf.runtime.admission.secret_certificates import SecretCertificates
     from ocf.runtime.admission.server import WebhookServer, serving
-    from ocf.runtime.admission.webhook_configurations import Service, Url, configurations
+    from ocf.runtime.admission.webhook_configurations import Service, Url, configurations, with_conversion
 
 __all__ = [
     "CertificateSource",
@@ -39,6 +40,7 @@ __all__ = [
     "WebhookServer",
     "Webhooks",
     "configurations",
+    "conversion_review",
     "duplicate",
     "forbidden",
     "invalid",
@@ -46,6 +48,7 @@ __all__ = [
     "required",
     "review",
     "serving",
+    "with_conversion",
 ]
 
 __getattr__ = lazy_exports(
@@ -62,5 +65,6 @@ __getattr__ = lazy_exports(
         "WebhookServer": "server",
         "configurations": "webhook_configurations",
         "serving": "server",
+        "with_conversion": "webhook_configurations",
     },
 )

@@ -1,8 +1,8 @@
 """Self-managed certificates in a Secret that the replicas of an operator share.
 
 No leader is needed. Every replica decides by itself, and its writes use optimistic concurrency: those of the Secret by
-its resourceVersion, those of a configuration by the resourceVersion read before the Secret. So the bundle of a
-configuration is never older than a Secret that a replica has used.
+its resourceVersion, those of a configuration (or a definition with a conversion webhook) by the resourceVersion read
+before the Secret. So the bundle of a configuration is never older than a Secret that a replica has used.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission.certificate_source import ServingCertificate
 from ocf.runtime.admission.key_pairs import KeyPair, authorities
+from ocf.runtime.admission.registrations import Registration, registrations
 from ocf.runtime.admission.rotation import Renewal, RotationPolicy, StoredCertificates, Trust, choose_pair, plan
-from ocf.runtime.admission.webhook_configurations import Service, Url, configurations
+from ocf.runtime.admission.webhook_configurations import Service, Url
 from ocf.runtime.admission.webhooks import Webhooks
 from ocf.runtime.rbac import PolicyRule
 from ocf.schema.rest_mapping import rest_mapping
@@ -72,7 +73,7 @@ class SecretCertificates:
     ) -> None:
         self._cluster = cluster
         self._key = _secret_key(webhooks, namespace, secret)
-        self._entries = _entries(webhooks, address)
+        self._registrations = registrations(webhooks, address)
         self._clock = clock or SystemClock()
         self._renewal = renewal or Renewal()
         self._policy = RotationPolicy((address.host,), self._renewal.lifetime)
@@ -90,7 +91,7 @@ class SecretCertificates:
     @property
     def policy_rules(self) -> frozenset[PolicyRule]:
         """The RBAC rules that it needs, for `ocf.runtime.rbac.roles`."""
-        return _privileges(self._key, self._entries)
+        return _privileges(self._key, self._registrations)
 
     async def refresh(self) -> ServingCertificate:
         """Renew the certificates if due, publish their CAs, and return the certificate to present.
@@ -105,14 +106,14 @@ class SecretCertificates:
 
     async def _refreshed(self) -> ServingCertificate:
         # In this order: a replica that changes the Secret after this read also changes the configurations read before.
-        live = [found for key in self._entries if (found := await self._found(key))]
+        live = [(one, found) for one in self._registrations if (found := await self._found(one.key))]
         secret = await self._found(self._key)
         stored = self._read(secret) if secret else None
         now = self._clock.now()
         kept = plan(stored, self._shown, self._trust(live), now, self._policy)
         if kept != stored:
             await self._store(secret, kept)
-        trust = self._trust([await self._published(found, kept.bundle) for found in live])
+        trust = self._trust([(one, await self._published(one, found, kept.bundle)) for one, found in live])
         self._shown = choose_pair(kept, self._shown, trust, now)
         return ServingCertificate(self._shown, self._problem(self._shown, trust))
 
@@ -137,28 +138,19 @@ class SecretCertificates:
         else:
             await self._cluster.update({**secret, "data": kept.data()}, field_manager=self._manager)
 
-    async def _published(self, live: Manifest, bundle: bytes) -> Manifest:
-        """Write the bundle into a configuration, unless it is there already."""
+    async def _published(self, registration: Registration, live: Manifest, bundle: bytes) -> Manifest:
+        """Write the bundle into an object that registers webhooks, unless it is there already."""
         text = base64.b64encode(bundle).decode()
-        ours = self._ours(live)
-        if all((entry.get("clientConfig") or {}).get("caBundle") == text for entry in ours):
+        if all(config.get("caBundle") == text for config in registration.client_configs(live)):
             return live
         metadata = {"name": live["metadata"]["name"], "resourceVersion": live["metadata"]["resourceVersion"]}
-        change = {
-            "apiVersion": live["apiVersion"],
-            "kind": live["kind"],
-            "metadata": metadata,
-            "webhooks": [{"name": entry["name"], "clientConfig": {"caBundle": text}} for entry in ours],
-        }
+        head = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata}
+        change = {**head, **registration.with_bundle(live, text)}
         return await self._cluster.apply(change, field_manager=self._manager, force=True)
 
-    def _ours(self, live: Manifest) -> list[Mapping[str, Any]]:
-        names = self._entries[_configuration_key(live)]
-        return [entry for entry in live.get("webhooks") or () if entry.get("name") in names]
-
-    def _trust(self, live: Sequence[Manifest]) -> Trust:
+    def _trust(self, live: Sequence[tuple[Registration, Manifest]]) -> Trust:
         """Return the trusted CAs, and record since when they are trusted."""
-        bundles = [_authorities(entry) for found in live for entry in self._ours(found)]
+        bundles = [_authorities(config) for one, found in live for config in one.client_configs(found)]
         everywhere = frozenset.intersection(*bundles) if bundles else frozenset()
         elapsed = self._clock.elapsed()
         self._trusted_since = {one: self._trusted_since.get(one, elapsed) for one in everywhere}
@@ -170,7 +162,7 @@ class SecretCertificates:
     def _problem(self, pair: KeyPair, trust: Trust) -> str:
         if trust.trusts(pair):
             return ""
-        names = " and ".join(f"{key.kind} {key.name}" for key in self._entries)
+        names = " and ".join(f"{one.key.kind} {one.key.name}" for one in self._registrations)
         return f"the caBundle of {names} does not contain the CA of the certificate"
 
 
@@ -185,23 +177,17 @@ def certificate_rules(
         namespace: Namespace of the Secret.
         secret: See `SecretCertificates`.
     """
-    return _privileges(_secret_key(webhooks, namespace, secret), _entries(webhooks, address))
+    return _privileges(_secret_key(webhooks, namespace, secret), registrations(webhooks, address))
 
 
 def _secret_key(webhooks: Webhooks, namespace: str, secret: str) -> ObjectKey:
     return ObjectKey("v1", "Secret", secret or f"{webhooks.name}-webhook-certificates", namespace)
 
 
-def _entries(webhooks: Webhooks, address: Service | Url) -> dict[ObjectKey, list[str]]:
-    """Return the names of the entries of each configuration."""
-    found = configurations(webhooks, address)
-    return {_configuration_key(manifest): [entry["name"] for entry in manifest["webhooks"]] for manifest in found}
-
-
-def _privileges(key: ObjectKey, configured: Iterable[ObjectKey]) -> frozenset[PolicyRule]:
+def _privileges(key: ObjectKey, registered: Iterable[Registration]) -> frozenset[PolicyRule]:
     ours = partial(PolicyRule, "", "secrets", namespace=key.namespace)
     secret = {ours("create"), ours("get", name=key.name), ours("update", name=key.name)}
-    resources = ((rest_mapping(found.api_version, found.kind, ()), found.name) for found in configured)
+    resources = ((rest_mapping(one.key.api_version, one.key.kind, ()), one.key.name) for one in registered)
     return frozenset(secret).union(
         PolicyRule(one.group, one.plural, verb, name, one.namespaced)
         for one, name in resources
@@ -209,13 +195,9 @@ def _privileges(key: ObjectKey, configured: Iterable[ObjectKey]) -> frozenset[Po
     )
 
 
-def _configuration_key(manifest: Manifest) -> ObjectKey:
-    return ObjectKey(manifest["apiVersion"], manifest["kind"], manifest["metadata"]["name"], "")
-
-
-def _authorities(entry: Mapping[str, Any]) -> frozenset[bytes]:
+def _authorities(config: Mapping[str, Any]) -> frozenset[bytes]:
     try:
-        bundle = base64.b64decode((entry.get("clientConfig") or {}).get("caBundle") or "", validate=True)
+        bundle = base64.b64decode(config.get("caBundle") or "", validate=True)
     except (binascii.Error, ValueError):
         return frozenset()
     return frozenset(authorities(bundle))

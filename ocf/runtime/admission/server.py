@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,23 +20,23 @@ from ocf.objects import Manifest
 from ocf.objects.timestamps import format_time
 from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
 from ocf.runtime.admission.key_pairs import KeyPair
-from ocf.runtime.admission.review import rejection, review
+from ocf.runtime.admission.routes import Route, routes
 from ocf.runtime.admission.tls_context import ReloadableTLSContext
-from ocf.runtime.admission.webhooks import Step, Webhook, Webhooks
+from ocf.runtime.admission.webhook_metrics import WebhookMetrics
+from ocf.runtime.admission.webhooks import Webhooks
 from ocf.runtime.admission.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
     import ssl
 
     from aiohttp import web
+    from prometheus_client import CollectorRegistry
 
 __all__ = ["WebhookServer", "serving"]
 
 _log: Final = logging.getLogger(__name__)
 
 _PORT: Final = 9443
-# An API server accepts requests of up to 3 MB; a review contains the object twice.
-_LONGEST_BODY: Final = 7 * 1024 * 1024
 # API servers keep idle connections for 90 seconds. They must close first: a request on a connection that the server
 # closes at the same time fails.
 _KEPT_ALIVE: Final = 120.0
@@ -52,6 +52,7 @@ class WebhookServer:
         certificates: Source of the server's certificate.
         clock: The clock that the validity of the certificate is checked with.
         certificate: The first certificate.
+        metrics: The metrics of the requests; None for none.
 
     Attributes:
         tls_context: The TLS context of the listening socket.
@@ -59,11 +60,17 @@ class WebhookServer:
     """
 
     def __init__(
-        self, webhooks: Webhooks, certificates: CertificateSource, clock: Clock, certificate: ServingCertificate
+        self,
+        webhooks: Webhooks,
+        certificates: CertificateSource,
+        clock: Clock,
+        certificate: ServingCertificate,
+        metrics: WebhookMetrics | None = None,
     ) -> None:
         self.tls_context: Final = ReloadableTLSContext(certificate.pair)
         self.url = ""
-        self._webhooks = webhooks
+        self._routes = routes(webhooks)
+        self._metrics = metrics
         self._certificates = certificates
         self._clock = clock
         self._certificate = certificate
@@ -81,7 +88,7 @@ class WebhookServer:
             window = f"from {format_time(pair.not_before)} to {format_time(pair.not_after)}"
             return f"the certificate is valid {window}, and it is {format_time(self._clock.now())}"
         if self._threads.late >= _WORKERS:
-            return f"{self._threads.late} calls of defaulters or validators do not return, so no more can be started"
+            return f"{self._threads.late} calls of functions of webhooks do not return, so no more can be started"
         return self._certificate.problem
 
     async def refresh(self) -> None:
@@ -101,27 +108,30 @@ class WebhookServer:
             await self.refresh()
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Respond to an AdmissionReview."""
+        """Respond to a review."""
         from aiohttp import web
 
-        found = self._webhooks.at(request.path)
-        if found is None:
+        route = self._routes.get(request.path)
+        if route is None:
             raise web.HTTPNotFound(text=f"there is no webhook at {request.path}\n")
-        seconds = self._webhooks.timeout.total_seconds() * _TIMEOUT_FRACTION
+        with self._metrics.measured(request.path) if self._metrics is not None else nullcontext() as measured:
+            answer = await self._answered(route, request)
+            if measured is not None and route.failed(answer):
+                measured.failed()
+        return web.json_response(answer)
+
+    async def _answered(self, route: Route, request: web.Request) -> Manifest:
+        seconds = route.timeout.total_seconds() * _TIMEOUT_FRACTION
         uid = ""
         try:
             async with asyncio.timeout(seconds):
-                question = _question(await request.read())
+                body = await request.clone(client_max_size=route.longest).read()
+                question = _question(body, route)
                 uid = str(question["request"].get("uid") or "") if isinstance(question.get("request"), dict) else ""
-                return web.json_response(await self._reviewed(*found, question))
+                # In a thread, so that a slow function, or one that never returns, blocks nothing else.
+                return await self._threads.call(partial(route.respond, question))
         except TimeoutError:
-            webhook, step = found
-            text = f"{webhook.name(step)} did not answer within {seconds:g} seconds"
-            return web.json_response(rejection(uid, 504, "Timeout", text))
-
-    async def _reviewed(self, webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Manifest:
-        """Review in a thread, so that a slow function, or one that never returns, blocks nothing else."""
-        return await self._threads.call(partial(review, webhook, step, question))
+            return route.reject_late(uid, f"{route.name} did not answer within {seconds:g} seconds")
 
     async def readiness(self, _: web.Request) -> web.Response:
         """Respond whether API servers can call the webhooks."""
@@ -139,6 +149,7 @@ async def serving(
     host: str = "0.0.0.0",  # noqa: S104 (API servers come from outside of the pod)
     port: int = _PORT,
     clock: Clock | None = None,
+    registry: CollectorRegistry | None = None,
 ) -> AsyncIterator[WebhookServer]:
     """Serve webhooks for as long as the block runs, and refresh the server's certificate.
 
@@ -151,6 +162,7 @@ async def serving(
         host: The address to listen on.
         port: The port to listen on; 0 takes any free port.
         clock: The clock; the system clock by default.
+        registry: The registry of the metrics of the requests; None for no metrics.
 
     Yields:
         The server: its `url`, and `problem`, a check for the operator's own `/readyz`.
@@ -161,8 +173,10 @@ async def serving(
     """
     from aiohttp import web
 
-    server = WebhookServer(webhooks, certificates, clock or SystemClock(), await certificates.refresh())
-    app = web.Application(client_max_size=_LONGEST_BODY)
+    clock = clock or SystemClock()
+    metrics = WebhookMetrics(registry, clock) if registry is not None else None
+    server = WebhookServer(webhooks, certificates, clock, await certificates.refresh(), metrics)
+    app = web.Application()
     app.router.add_get("/readyz", server.readiness)
     app.router.add_post("/{path:.*}", server.answer)
     runner = web.AppRunner(
@@ -170,7 +184,7 @@ async def serving(
         access_log=None,
         handle_signals=False,
         keepalive_timeout=_KEPT_ALIVE,
-        shutdown_timeout=webhooks.timeout.total_seconds(),
+        shutdown_timeout=max(route.timeout for route in routes(webhooks).values()).total_seconds(),
     )
     await runner.setup()
     refreshing = asyncio.create_task(server.run())
@@ -206,7 +220,7 @@ async def _close(runner: web.AppRunner) -> None:
     await asyncio.sleep(0)
 
 
-def _question(body: bytes) -> dict[str, Any]:
+def _question(body: bytes, route: Route) -> dict[str, Any]:
     from aiohttp import web
 
     try:
@@ -214,7 +228,7 @@ def _question(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         question = None
     if not isinstance(question, dict):
-        raise web.HTTPBadRequest(text="the body is not an AdmissionReview\n")
+        raise web.HTTPBadRequest(text=f"the body is not {route.review}\n")
     return question
 
 

@@ -1,16 +1,19 @@
-"""Mutating and validating webhook configurations."""
+"""Manifests that register webhooks: webhook configurations, and definitions with a conversion webhook."""
 
 from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from ocf.objects import Manifest
+from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission.webhooks import Operation, Step, Webhook, Webhooks
 
-__all__ = ["Service", "Url", "configurations"]
+if TYPE_CHECKING:
+    from ocf.runtime.crds import VersionedResource
+
+__all__ = ["Service", "Url", "configurations", "conversion_of", "conversion_path", "definition_key", "with_conversion"]
 
 _API: Final = "admissionregistration.k8s.io/v1"
 _KINDS: Final = {Step.DEFAULT: "MutatingWebhookConfiguration", Step.VALIDATE: "ValidatingWebhookConfiguration"}
@@ -92,6 +95,66 @@ def configurations(webhooks: Webhooks, address: Service | Url, *, ca_bundle: byt
     ]
 
 
+def with_conversion(resource: VersionedResource, address: Service | Url, *, ca_bundle: bytes = b"") -> Manifest:
+    """Return the definition of a resource with its conversion webhook, to be applied.
+
+    Args:
+        resource: The resource.
+        address: The address of the webhook server.
+        ca_bundle: See `configurations`.
+
+    Returns:
+        The CustomResourceDefinition; without a webhook if the resource has only one version.
+
+    Raises:
+        ManifestError: If a structural schema cannot express a model.
+
+    Example:
+        >>> from pydantic import BaseModel
+        >>> from ocf.runtime.crds import CRDVersion, VersionedResource
+        >>> class Quota(BaseModel):
+        ...     limit: int = 1
+        >>> versions = [CRDVersion("v1", Quota), CRDVersion("v2", Quota, stored=True)]
+        >>> definition = with_conversion(VersionedResource("example.com", versions), Service("quotas", "ops"))
+        >>> definition["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["path"]
+        '/convert/example.com/quotas'
+    """
+    definition = resource.definition()
+    if not resource.has_conversions:
+        return definition
+    return {**definition, "spec": {**definition["spec"], "conversion": conversion_of(resource, address, ca_bundle)}}
+
+
+def conversion_of(resource: VersionedResource, address: Service | Url, ca_bundle: bytes) -> dict[str, Any]:
+    """Return the field `spec.conversion` of a definition.
+
+    Args:
+        resource: The resource.
+        address: The address of the webhook server.
+        ca_bundle: See `configurations`.
+    """
+    config = {**address.client_config(conversion_path(resource)), **_bundle(ca_bundle)}
+    return {"strategy": "Webhook", "webhook": {"clientConfig": config, "conversionReviewVersions": ["v1"]}}
+
+
+def conversion_path(resource: VersionedResource) -> str:
+    """Return the path of a conversion webhook on the server: `/convert/example.com/shops`.
+
+    Args:
+        resource: The resource.
+    """
+    return f"/convert/{resource.group}/{resource.plural}"
+
+
+def definition_key(resource: VersionedResource) -> ObjectKey:
+    """Return the key of the definition of a resource.
+
+    Args:
+        resource: The resource.
+    """
+    return ObjectKey("apiextensions.k8s.io/v1", "CustomResourceDefinition", resource.name, "")
+
+
 def _asked(webhooks: Webhooks, step: Step) -> list[Webhook[Any]]:
     return [webhook for webhook in webhooks.webhooks if step in webhook.steps]
 
@@ -99,10 +162,9 @@ def _asked(webhooks: Webhooks, step: Step) -> list[Webhook[Any]]:
 def _entry(
     webhooks: Webhooks, webhook: Webhook[Any], step: Step, address: Service | Url, ca_bundle: bytes
 ) -> dict[str, Any]:
-    bundle = {"caBundle": base64.b64encode(ca_bundle).decode()} if ca_bundle else {}
     return {
         "name": webhook.name(step),
-        "clientConfig": {**address.client_config(webhook.path(step)), **bundle},
+        "clientConfig": {**address.client_config(webhook.path(step)), **_bundle(ca_bundle)},
         "rules": [
             {
                 "apiGroups": [webhook.group],
@@ -118,6 +180,10 @@ def _entry(
         "timeoutSeconds": int(webhooks.timeout.total_seconds()),
         "admissionReviewVersions": ["v1"],
     }
+
+
+def _bundle(ca_bundle: bytes) -> dict[str, str]:
+    return {"caBundle": base64.b64encode(ca_bundle).decode()} if ca_bundle else {}
 
 
 def _operations(webhook: Webhook[Any], step: Step) -> list[Operation]:

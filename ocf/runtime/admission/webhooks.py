@@ -1,9 +1,9 @@
-"""Declaration of admission webhooks: defaulters and validators of a kind."""
+"""Declaration of the webhooks of an operator: defaulters and validators of a kind, and conversions of its versions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from inspect import iscoroutinefunction
@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 from ocf.errors import BuildError
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError
-from ocf.runtime.crds.versions import version_of
+from ocf.runtime.crds.versions import resource_version
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from ocf.runtime.crds import VersionedResource
 
 __all__ = ["Defaulter", "Operation", "Step", "Validator", "Warn", "Webhook", "Webhooks"]
 
@@ -90,7 +92,7 @@ class Webhook(Generic[T]):
 
     @staticmethod
     def of(
-        definition: Manifest,
+        definition: Manifest | VersionedResource,
         model: type[U],
         *,
         version: str = "",
@@ -101,9 +103,11 @@ class Webhook(Generic[T]):
         """Return the webhook of a custom resource.
 
         Args:
-            definition: The CustomResourceDefinition, as `ocf.runtime.crds.crd` returns it.
+            definition: The CustomResourceDefinition, as `ocf.runtime.crds.crd` returns it, or the resource with its
+                versions.
             model: The model of one version: the whole object.
-            version: The version of the model; empty for the storage version.
+            version: The version of the model; empty for the storage version of a definition, or for the version of a
+                resource that has the model.
             defaulters: Functions that set default values.
             validators: Functions that return errors and warnings.
             deletes: Whether the validators are also called for deletes.
@@ -119,17 +123,8 @@ class Webhook(Generic[T]):
             >>> Webhook.of(crd("example.com", CRDVersion("v1", Quota)), Quota).path(Step.VALIDATE)
             '/validate/example.com/quotas'
         """
-        spec = definition["spec"]
-        return Webhook(
-            spec["group"],
-            version_of(definition, version),
-            spec["names"]["kind"],
-            spec["names"]["plural"],
-            model,
-            defaulters,
-            validators,
-            deletes,
-        )
+        found = resource_version(definition, model, version)
+        return Webhook(*found, model, defaulters, validators, deletes)
 
     def name(self, step: Step) -> str:
         """Return the webhook's name, which error messages show: `validate.shops.example.com`."""
@@ -152,21 +147,21 @@ class Webhooks:
     Args:
         name: Name of their configurations in the cluster.
         webhooks: One for each kind.
-        timeout: How long the API server waits for a response, 1 to 30 seconds.
+        timeout: How long the API server waits for a response of an admission webhook, 1 to 30 seconds. It always waits
+            30 seconds for a conversion.
+        conversions: Resources with several versions, whose objects are converted by a conversion webhook.
 
     Raises:
-        BuildError: If a kind has two webhooks, there is no webhook, a function is a coroutine, or the timeout is out of
-            bounds.
+        BuildError: If a kind has two webhooks, there is no webhook, a function is a coroutine, the timeout is out of
+            bounds, or a resource has two conversion webhooks or only one version.
     """
 
     name: str
-    webhooks: Sequence[Webhook[Any]]
+    webhooks: Sequence[Webhook[Any]] = ()
     timeout: timedelta = timedelta(seconds=10)
-    _places: dict[str, tuple[Webhook[Any], Step]] = field(init=False, repr=False, compare=False)
+    conversions: Sequence[VersionedResource] = ()
 
     def __post_init__(self) -> None:
-        places = {webhook.path(step): (webhook, step) for webhook in self.webhooks for step in webhook.steps}
-        object.__setattr__(self, "_places", places)
         if problems := list(self._problems()):
             raise BuildError(problems)
 
@@ -174,11 +169,17 @@ class Webhooks:
         kinds = [(webhook.group, webhook.plural) for webhook in self.webhooks]
         if not self.name:
             yield "webhooks need a name, which is the name of their configurations"
-        if not kinds:
+        if not kinds and not self.conversions:
             yield f"webhooks {self.name}: expected at least one webhook, got none"
         for group, plural in sorted({kind for kind in kinds if kinds.count(kind) > 1}):
             # The API server converts objects of other versions, so it would call both.
             yield f"webhooks {self.name}: {plural}.{group} has two webhooks, expected one for all its versions"
+        converted = [resource.name for resource in self.conversions]
+        for name in sorted({name for name in converted if converted.count(name) > 1}):
+            yield f"webhooks {self.name}: {name} has two conversion webhooks, expected one"
+        for resource in self.conversions:
+            if not resource.has_conversions:
+                yield f"webhooks {self.name}: {resource.name} has one version, so it needs no conversion webhook"
         for function in (one for each in self.webhooks for one in (*each.defaulters, *each.validators)):
             if iscoroutinefunction(function):
                 name = getattr(function, "__qualname__", "a function")
@@ -186,7 +187,3 @@ class Webhooks:
         if not _SHORTEST <= self.timeout <= _LONGEST:
             seconds = self.timeout.total_seconds()
             yield f"webhooks {self.name}: the timeout must be between 1 and 30 seconds, got {seconds:g}"
-
-    def at(self, path: str) -> tuple[Webhook[Any], Step] | None:
-        """Return the webhook and the step at a path of the server; None if there is none."""
-        return self._places.get(path)

@@ -2,10 +2,59 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from ocf.errors import BuildError
 from ocf.objects import Manifest
+from ocf.runtime.crds.versioned_resource import VersionedResource
 
-__all__ = ["version_of"]
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["ResourceVersion", "resource_version", "version_of"]
+
+
+class ResourceVersion(NamedTuple):
+    """A version of a custom resource.
+
+    Args:
+        group: API group.
+        version: Name of the version.
+        kind: The kind.
+        plural: Plural name of the resource.
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+
+
+def resource_version(
+    definition: Manifest | VersionedResource, model: type[BaseModel], version: str = ""
+) -> ResourceVersion:
+    """Return the version of a custom resource that is read with a model.
+
+    Args:
+        definition: The CustomResourceDefinition, or the resource with its versions.
+        model: The model.
+        version: Name of the version; empty for the storage version of a definition, or for the version of a resource
+            that has the model (the storage version if several have it).
+
+    Raises:
+        BuildError: If there is no such version, or it has another model.
+    """
+    if not isinstance(definition, VersionedResource):
+        spec = definition["spec"]
+        name = version_of(definition, version)
+        return ResourceVersion(spec["group"], name, spec["names"]["kind"], spec["names"]["plural"])
+    order = sorted(definition.versions, key=lambda one: one is not definition.stored)
+    found = [one.name for one in order if one.model is model and one.name == (version or one.name)]
+    if not found:
+        known = ", ".join(f"{one.name} ({one.model.__name__})" for one in definition.versions)
+        wanted = f"version {version} with the model" if version else "version with the model"
+        raise BuildError([f"{definition.name} has no {wanted} {model.__name__}, expected one of {known}"])
+    return ResourceVersion(definition.group, found[0], definition.kind, definition.plural)
 
 
 def version_of(definition: Manifest, version: str) -> str:

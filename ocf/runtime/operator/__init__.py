@@ -11,8 +11,9 @@ from ocf.lazy_exports import lazy_exports
 from ocf.runtime.operator.environment import environment_options, environment_switch
 from ocf.runtime.operator.leader_runner import LeaderRunner, Runnable
 from ocf.runtime.operator.manager import Manager
-from ocf.runtime.operator.operator import Kind, Operator, OwnerType, Watch
+from ocf.runtime.operator.operator import Kind, Operator, Watch
 from ocf.runtime.operator.options import Lease, Listen, ManagerOptions
+from ocf.runtime.operator.owner_type import OwnerType
 from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.runtime.operator.run import main, run, running
 from ocf.runtime.operator.types import ReconcileOutcome

@@ -142,10 +142,11 @@ class Manager:
         admission = self._options.admission
         if admission is None:
             for operator in self._operators:
-                if operator.webhooks:
+                if operator.serves_webhooks:
                     _log.info("the webhooks of %s are not served here: `admission` is not set", operator.name)
         elif self._webhooks is not None:
-            self.webhooks = await stack.enter_async_context(admission.serving(self._cluster, self._webhooks))
+            served = admission.serving(self._cluster, self._webhooks, registry=self.registry)
+            self.webhooks = await stack.enter_async_context(served)
             self.health.webhooks = self.webhooks.problem
 
     @asynccontextmanager

@@ -9,17 +9,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 from ocf.component import FINALIZER, DeletionOrder
 from ocf.component.deletion import external_finalizer
-from ocf.errors import BuildError, FieldProblem, ManifestError
-from ocf.objects import Manifest, ObjectKey, describe_invalid, split_api_version
+from ocf.errors import BuildError
+from ocf.objects import Manifest, ObjectKey, split_api_version
 from ocf.objects.conditions import condition_type_problem
-from ocf.objects.models import quantities_as_text
 from ocf.objects.name_validation import qualified_name
-from ocf.runtime.crds.versions import version_of
 from ocf.runtime.operator.callbacks import Callbacks
+from ocf.runtime.operator.owner_type import OwnerType
 from ocf.runtime.operator.types import Cleanup, Components, Report
 from ocf.runtime.rbac.policy_rule import PolicyRule
 from ocf.runtime.rbac.rules import EVENTS, policy_rules
@@ -27,17 +26,15 @@ from ocf.runtime.workqueue import ExponentialBackoff, RateLimiter
 from ocf.schema.rest_mapping import rest_mapping
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from ocf.component import Component
     from ocf.concepts import Recorder
     from ocf.runtime.admission import Webhook
+    from ocf.runtime.crds import VersionedResource
     from ocf.runtime.events.recorders import EventFormatter
 
-__all__ = ["Kind", "Operator", "OwnerType", "Watch"]
+__all__ = ["Kind", "Operator", "Watch"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
-M = TypeVar("M", bound="BaseModel")
 
 Kind: TypeAlias = tuple[str, str]
 """A kind, `("apps/v1", "Deployment")`."""
@@ -45,80 +42,6 @@ Kind: TypeAlias = tuple[str, str]
 _DELAYS: Final = ExponentialBackoff()
 _LIMIT: Final = timedelta(minutes=5)
 _RESYNC: Final = timedelta(hours=10)
-
-
-@dataclass(frozen=True, slots=True)
-class OwnerType(Generic[O]):
-    """The kind of an operator's owners, and the model that they are read with.
-
-    Without a model, owners are passed to the operator's functions as manifests. `of` builds it with a model.
-
-    Args:
-        api_version: Group and version in which owners are read.
-        kind: The kind.
-        model: The model of the whole object; None for manifests.
-        definition: The CustomResourceDefinition, or a function that returns it; None for a kind that is built in or
-            defined elsewhere. A running operator does not need it, so the function saves generating the schema at each
-            start: it is called where the definition is created in a cluster or read for RBAC rules.
-
-    Example:
-        >>> OwnerType("v1", "Namespace").read({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "town"}})
-        {'apiVersion': 'v1', 'kind': 'Namespace', 'metadata': {'name': 'town'}}
-    """
-
-    api_version: str
-    kind: str
-    model: type[O] | None = None
-    definition: Manifest | Callable[[], Manifest] | None = None
-
-    @staticmethod
-    def of(definition: Manifest, model: type[M], *, version: str = "") -> OwnerType[M]:
-        """Build it from the definition of a custom resource.
-
-        Args:
-            definition: The CustomResourceDefinition, as `ocf.runtime.crds.crd` returns it.
-            model: The model of one version: the whole object.
-            version: The version of the model; empty for the storage version.
-
-        Raises:
-            BuildError: If the definition has no such version.
-
-        Example:
-            >>> from pydantic import BaseModel
-            >>> from ocf.runtime.crds import CRDVersion, crd
-            >>> class Quota(BaseModel):
-            ...     limit: int = 1
-            >>> OwnerType.of(crd("example.com", CRDVersion("v1", Quota)), Quota).api_version
-            'example.com/v1'
-        """
-        spec = definition["spec"]
-        read = version_of(definition, version)
-        return OwnerType(f"{spec['group']}/{read}", spec["names"]["kind"], model, definition)
-
-    def read(self, manifest: Manifest) -> O:
-        """Read an owner.
-
-        Args:
-            manifest: The live object; not changed.
-
-        Returns:
-            The model instance; the manifest itself if the owner type has no model.
-
-        Raises:
-            ManifestError: If the object does not match the model.
-        """
-        if self.model is None:
-            return cast("O", manifest)
-        from pydantic import ValidationError
-
-        try:
-            return cast("O", cast("type[BaseModel]", self.model).model_validate(manifest, extra="ignore"))
-        except ValidationError as error:
-            fixed = quantities_as_text(error.errors(), manifest, cast("type[BaseModel]", self.model))
-            if fixed is not manifest:
-                return self.read(fixed)
-            problem = FieldProblem("", describe_invalid(error))
-            raise ManifestError(str(ObjectKey.of(manifest)), [problem]) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +218,17 @@ class Operator(Generic[O]):
         """The CustomResourceDefinitions of the owner and of other kinds, `definitions`; the owner's first."""
         own = self.owner.definition
         return [*([] if own is None else [own() if callable(own) else own]), *self.definitions]
+
+    @property
+    def conversions(self) -> tuple[VersionedResource, ...]:
+        """The resources whose objects the process converts: that of its owners, if it has several versions."""
+        versions = self.owner.versions
+        return (versions,) if versions is not None and versions.has_conversions else ()
+
+    @property
+    def serves_webhooks(self) -> bool:
+        """Whether API servers call the operator."""
+        return bool(self.webhooks or self.conversions)
 
     @property
     def _watched(self) -> tuple[Kind, ...]:

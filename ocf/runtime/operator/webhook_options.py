@@ -15,11 +15,20 @@ from ocf.objects import ObjectKey
 from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission.secret_certificates import SecretCertificates, certificate_rules
 from ocf.runtime.admission.server import WebhookServer, serving
-from ocf.runtime.admission.webhook_configurations import Service, Url, configurations
+from ocf.runtime.admission.webhook_configurations import (
+    Service,
+    Url,
+    configurations,
+    conversion_of,
+    definition_key,
+    with_conversion,
+)
 from ocf.runtime.rbac.policy_rule import PolicyRule
 from ocf.schema.rest_mapping import rest_mapping
 
 if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
     from ocf.cluster import Cluster
     from ocf.objects import Manifest
     from ocf.runtime.admission import CertificateSource, Webhooks
@@ -46,7 +55,8 @@ class WebhookOptions:
         port: The port to listen on; 0 takes any free port.
         host: The address to listen on.
         register: Whether the process applies the configurations and deletes them when it ends, for development. In a
-            cluster they are installed as manifests, and stay.
+            cluster they are installed as manifests, and stay. Conversion webhooks are written into the definitions,
+            which must exist, and stay.
 
     Raises:
         BuildError: If there is no namespace for the Secret.
@@ -88,12 +98,16 @@ class WebhookOptions:
         """
         from ocf.runtime.admission import Webhooks
 
-        names = [operator.name for operator in operators if operator.webhooks]
+        names = [operator.name for operator in operators if operator.serves_webhooks]
+        if not names:
+            return None
         found = [webhook for operator in operators for webhook in operator.webhooks]
-        return Webhooks(self.name or names[0], found, self.timeout) if found else None
+        # Operators may share a kind of owners.
+        converted = {resource.name: resource for operator in operators for resource in operator.conversions}
+        return Webhooks(self.name or names[0], found, self.timeout, tuple(converted.values()))
 
     def configurations(self, *operators: Operator[Any], ca_bundle: bytes = b"") -> list[Manifest]:
-        """Return the webhook configurations, to be applied.
+        """Return the webhook configurations, to be applied; `definitions` has the conversion webhooks.
 
         Args:
             operators: The operators of the process.
@@ -101,6 +115,17 @@ class WebhookOptions:
         """
         found = self.webhooks(operators)
         return configurations(found, self.address, ca_bundle=ca_bundle) if found is not None else []
+
+    def definitions(self, *operators: Operator[Any], ca_bundle: bytes = b"") -> list[Manifest]:
+        """Return the definitions of the kinds with several versions, with their conversion webhooks, to be applied.
+
+        Args:
+            operators: The operators of the process.
+            ca_bundle: See `ocf.runtime.admission.configurations`.
+        """
+        found = self.webhooks(operators)
+        conversions = found.conversions if found is not None else ()
+        return [with_conversion(resource, self.address, ca_bundle=ca_bundle) for resource in conversions]
 
     def policy_rules(self, *operators: Operator[Any]) -> frozenset[PolicyRule]:
         """Return the RBAC rules of the webhook server, for `ocf.runtime.rbac.roles`.
@@ -116,15 +141,22 @@ class WebhookOptions:
             needed |= certificate_rules(found, self.address, namespace=self._namespace, secret=self.secret)
         if self.register:
             needed |= _registering(configurations(found, self.address))
+            needed |= {
+                PolicyRule("apiextensions.k8s.io", "customresourcedefinitions", "patch", one.name, namespaced=False)
+                for one in found.conversions
+            }
         return frozenset(needed)
 
     @asynccontextmanager
-    async def serving(self, cluster: Cluster, webhooks: Webhooks) -> AsyncIterator[WebhookServer]:
+    async def serving(
+        self, cluster: Cluster, webhooks: Webhooks, *, registry: CollectorRegistry | None = None
+    ) -> AsyncIterator[WebhookServer]:
         """Serve webhooks for as long as the block runs; certificates always use the system clock.
 
         Args:
             cluster: The cluster of the Secret and the configurations, without a cache.
             webhooks: The webhooks.
+            registry: The registry of the metrics of requests; None for no metrics.
 
         Yields:
             The server; `ocf.runtime.admission.serving` lists the errors.
@@ -132,12 +164,15 @@ class WebhookOptions:
         certificates = self.certificates or SecretCertificates(
             cluster, webhooks, self.address, namespace=self._namespace, secret=self.secret
         )
-        async with serving(webhooks, certificates=certificates, host=self.host, port=self.port) as server:
+        served = serving(webhooks, certificates=certificates, host=self.host, port=self.port, registry=registry)
+        async with served as server:
             if not self.register:
                 yield server
                 return
             # The configurations need the CA from the start: without it API servers would reject all objects.
-            manifests = configurations(webhooks, self._reached(server), ca_bundle=server.pair.authority)
+            address, authority = self._reached(server), server.pair.authority
+            await _register_conversions(cluster, webhooks, address, authority)
+            manifests = configurations(webhooks, address, ca_bundle=authority)
             async with _registered(cluster, manifests, webhooks.name):
                 await server.refresh()  # reads the CA bundle that was just written
                 yield server
@@ -148,6 +183,23 @@ class WebhookOptions:
             return self.address
         place = urlsplit(self.address.base)
         return Url(place._replace(netloc=f"{place.netloc}:{urlsplit(server.url).port}").geturl())
+
+
+async def _register_conversions(cluster: Cluster, webhooks: Webhooks, address: Service | Url, authority: bytes) -> None:
+    """Write the conversion webhooks into the definitions.
+
+    They stay when the process ends: without them the API server would drop the fields that another version does not
+    have from each object that it reads or writes, instead of rejecting the request.
+    """
+    for resource in webhooks.conversions:
+        key = definition_key(resource)
+        change = {
+            "apiVersion": key.api_version,
+            "kind": key.kind,
+            "metadata": {"name": key.name},
+            "spec": {"conversion": conversion_of(resource, address, authority)},
+        }
+        await cluster.apply(change, field_manager=field_manager(f"{webhooks.name}-webhooks"), force=True)
 
 
 @asynccontextmanager

@@ -21,6 +21,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from prometheus_client import CollectorRegistry
 
 from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
@@ -42,6 +43,7 @@ from ocf.runtime.admission import (
 )
 from ocf.runtime.admission.key_pairs import issue
 from ocf.testing import VirtualClock
+from tests.runtime.crds.shop_versions import GROUP, SHOPS
 
 HOST: Final = "127.0.0.1"
 PATH: Final = "/validate/example.com/shops"
@@ -136,6 +138,63 @@ def webhooks_(shops: Webhook[Any]) -> Webhooks:
     return Webhooks("shops", [shops])
 
 
+CONVERT: Final = f"/convert/{GROUP}/shops"
+
+
+def conversion(*streets: str) -> Manifest:
+    """Return a request to convert shops with these streets."""
+    head = {"apiVersion": f"{GROUP}/v2", "kind": "Shop", "metadata": {"name": "a"}}
+    objects = [{**head, "spec": {"street": street, "city": "b"}} for street in streets]
+    return {"request": {"uid": "42", "desiredAPIVersion": f"{GROUP}/v3", "objects": objects}}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "text"),
+    [
+        pytest.param(json.dumps(conversion("a")), 200, '"status": "Success"', id="a review"),
+        pytest.param(json.dumps(conversion("bad")), 200, "spec.street: is not a street", id="a failure"),
+        pytest.param("{", 400, "the body is not a ConversionReview", id="no JSON"),
+        pytest.param(
+            " " * 8 * 1024 * 1024 + json.dumps(conversion("a", "b")),
+            200,
+            '"status": "Success"',
+            id="longer than a request of admission may be",
+        ),
+    ],
+)
+async def test_how_conversions_are_answered(body: str, *, status: int, text: str) -> None:
+    given = Given()
+    async with (
+        serving(Webhooks("shops", conversions=[SHOPS]), certificates=given, host=HOST, port=0) as server,
+        client(given.pair) as session,
+        session.post(server.url + CONVERT, data=io.BytesIO(body.encode())) as answer,
+    ):
+        assert answer.status == status
+        assert text in await answer.text()
+
+
+async def test_requests_and_failures_are_counted(webhooks_: Webhooks) -> None:
+    given, registry = Given(), CollectorRegistry()
+    both = Webhooks("shops", webhooks_.webhooks, conversions=[SHOPS])
+    bodies = [(CONVERT, conversion("a")), (CONVERT, conversion("bad")), (PATH, QUESTION), (CONVERT, [])]
+    async with (
+        serving(both, certificates=given, host=HOST, port=0, registry=registry) as server,
+        client(given.pair) as session,
+    ):
+        for path, body in bodies:
+            await session.post(server.url + path, json=body)
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(name, labels)
+
+    requests = "controller_runtime_webhook_requests_total"
+    assert [value(requests, webhook=CONVERT, code=code) for code in ("200", "400")] == [2, 1]
+    assert value(requests, webhook=PATH, code="200") == 1
+    assert value("controller_runtime_webhook_latency_seconds_count", webhook=CONVERT) == 3
+    assert value("ocf_webhook_failures_total", webhook=CONVERT) == 1
+    assert value("ocf_webhook_failures_total", webhook=PATH) == 0
+
+
 async def test_functions_that_do_not_return_are_told_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some leave the server at work; as many as it has threads make it unready, until they return."""
     monkeypatch.setattr("ocf.runtime.admission.server._TIMEOUT_FRACTION", 0.02)
@@ -157,7 +216,7 @@ async def test_functions_that_do_not_return_are_told_in_time(monkeypatch: pytest
             response = await ask(session, server.url)
             assert server.problem() == ""
             await asyncio.gather(*(ask(session, server.url) for _ in range(4)))
-            assert server.problem() == "4 calls of defaulters or validators do not return, so no more can be started"
+            assert server.problem() == "4 calls of functions of webhooks do not return, so no more can be started"
         finally:
             released.set()
         monkeypatch.setattr("ocf.runtime.admission.server._TIMEOUT_FRACTION", 1)

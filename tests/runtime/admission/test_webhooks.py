@@ -12,7 +12,8 @@ from pydantic import BaseModel
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError
 from ocf.objects import Manifest
-from ocf.runtime.admission import Service, Step, Url, Webhook, Webhooks, configurations
+from ocf.runtime.admission import Service, Url, Webhook, Webhooks, configurations
+from ocf.runtime.admission.routes import routes
 
 SHOPS: Webhook[Manifest] = Webhook("example.com", "v1", "Shop", "shops")
 
@@ -117,8 +118,8 @@ def test_the_version_must_be_there(definition: Manifest) -> None:
         Webhook.of(definition, BaseModel, version="v2")
 
 
-def test_who_answers_where(webhooks: Webhooks) -> None:
-    found = webhooks.at("/default/example.com/shops")
-    assert found is not None
-    assert found[1] is Step.DEFAULT
-    assert webhooks.at("/default/example.com/shops/") is None
+def test_a_path_of_the_server_is_one_webhook_and_one_step(webhooks: Webhooks) -> None:
+    assert {path: route.name for path, route in routes(webhooks).items()} == {
+        "/default/example.com/shops": "default.shops.example.com",
+        "/validate/example.com/shops": "validate.shops.example.com",
+    }

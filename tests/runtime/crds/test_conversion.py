@@ -177,7 +177,8 @@ def test_kept_content_larger_than_annotations_may_be_is_an_error() -> None:
         pytest.param(
             shop("v1", address="nowhere"),
             "v2",
-            "Shop north/corner in v1: spec.address: String should match pattern '^[a-z]{0,3}, [a-z]{0,3}$', got 'nowhere'",
+            "Shop north/corner in v1: spec.address: "
+            "String should match pattern '^[a-z]{0,3}, [a-z]{0,3}$', got 'nowhere'",
             id="a value out of bounds",
         ),
         pytest.param(

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
+from ocf.cluster import WatchOptions
+from ocf.component import ReconcileContext
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError, ConfigError, InvalidError
 from ocf.objects import Manifest, ObjectKey
@@ -28,8 +30,11 @@ from ocf.runtime.admission import (
     invalid,
 )
 from ocf.runtime.admission.key_pairs import issue
+from ocf.runtime.admission.webhook_configurations import definition_key
 from ocf.runtime.operator import Lease, Listen, Manager, ManagerOptions, Operator, OwnerType, WebhookOptions, running
 from ocf.runtime.rbac import PolicyRule
+from tests.runtime.crds.shop_versions import GROUP, ShopV1, ShopV2, ShopV3
+from tests.runtime.crds.shop_versions import SHOPS as VERSIONED_SHOPS
 
 from .conftest import DEFINITION, NAMESPACE, SHOPS, Shop, shop
 
@@ -264,3 +269,101 @@ def test_the_configurations_are_called_as_the_operator_is_or_as_somebody_says() 
     assert (key.kind, key.name) == ("MutatingWebhookConfiguration", "shops")
     assert ObjectKey.of(replace(IN_CLUSTER, name="town").configurations(OPERATOR)[0]).name == "town"
     assert IN_CLUSTER.configurations(replace(OPERATOR, webhooks=())) == []
+
+
+class TestConversion:
+    """Owners with several versions: the process converts them."""
+
+    VERSIONED = Operator(name="versioned", owner=OwnerType.of(VERSIONED_SHOPS, ShopV3), components=ignored)
+
+    def test_the_operator_reads_the_version_of_its_model(self) -> None:
+        assert self.VERSIONED.owner_kind == (f"{GROUP}/v3", "Shop")
+        assert OwnerType.of(VERSIONED_SHOPS, ShopV1).api_version == f"{GROUP}/v1"
+        assert Webhook.of(VERSIONED_SHOPS, ShopV2).version == "v2"
+
+    def test_a_model_of_no_version_is_rejected_with_the_known_ones(self) -> None:
+        known = r"v1 \(ShopV1\), v2 \(ShopV2\), v3 \(ShopV3\)"
+        with pytest.raises(BuildError, match=f"has no version with the model Shop, expected one of {known}"):
+            OwnerType.of(VERSIONED_SHOPS, Shop)
+        with pytest.raises(BuildError, match="has no version v1 with the model ShopV3, expected one of"):
+            OwnerType.of(VERSIONED_SHOPS, ShopV3, version="v1")
+
+    def test_the_definition_has_the_address_of_the_server(self) -> None:
+        (definition,) = IN_CLUSTER.definitions(self.VERSIONED)
+        config = definition["spec"]["conversion"]["webhook"]["clientConfig"]
+        assert config["service"]["path"] == f"/convert/{GROUP}/shops"
+        assert IN_CLUSTER.configurations(self.VERSIONED) == []
+        assert IN_CLUSTER.definitions(OPERATOR) == []
+
+    def test_operators_of_the_same_owners_share_the_webhook(self) -> None:
+        found = IN_CLUSTER.webhooks([self.VERSIONED, replace(self.VERSIONED, name="other")])
+        assert found is not None
+        assert [one.name for one in found.conversions] == [f"shops.{GROUP}"]
+
+    def test_the_privileges_are_for_its_definition(self) -> None:
+        def granted(options: WebhookOptions) -> set[tuple[str, str]]:
+            rules = ManagerOptions(admission=options).policy_rules(self.VERSIONED)
+            return {(one.verb, one.name) for one in rules if one.resource == "customresourcedefinitions"}
+
+        name = f"shops.{GROUP}"
+        assert granted(IN_CLUSTER) == {("get", name), ("patch", name)}
+        files = FileCertificates(Path("tls.crt"), Path("tls.key"))
+        assert granted(replace(IN_CLUSTER, certificates=files)) == set()
+        assert granted(replace(IN_CLUSTER, certificates=files, register=True)) == {("patch", name)}
+
+    async def test_a_process_registers_and_converts(self) -> None:
+        seen: list[str] = []
+
+        def components(owner: ShopV3) -> tuple[()]:
+            seen.append(f"{owner.spec.place.street} in {owner.spec.place.city}")
+            return ()
+
+        cluster = EmbeddedCluster(namespaces=[NAMESPACE])
+        await cluster.apply(VERSIONED_SHOPS.definition(), field_manager="setup")
+        operator = replace(self.VERSIONED, components=components, report=counted)
+        options = ManagerOptions(listen=None, admission=REGISTERED)
+        old = {"apiVersion": f"{GROUP}/v1", "kind": "Shop", "spec": {"address": "a, b"}}
+        async with running(cluster, operator, options=options) as process:
+            await process.started()
+            made = await cluster.create(
+                {**old, "metadata": {"name": "corner", "namespace": NAMESPACE}}, field_manager="me"
+            )
+            live = made
+            watch = cluster.watch(f"{GROUP}/v1", "Shop", WatchOptions(namespace=NAMESPACE, resource_version="0"))
+            async for event in watch:
+                live = event.object
+                if live.get("status"):
+                    break
+            await watch.aclose()
+            registry = process.registry
+        assert seen[0] == "a in b"
+        assert (live["status"], live["spec"]) == ({"count": 1}, {"address": "a, b", "memoryGi": 1})
+        assert registry is not None
+        counted_requests = registry.get_sample_value(
+            "controller_runtime_webhook_requests_total", {"webhook": f"/convert/{GROUP}/shops", "code": "200"}
+        )
+        assert counted_requests is not None
+        assert counted_requests >= 2
+
+    async def test_the_webhook_stays_in_the_definition_when_the_process_ends(self) -> None:
+        """Otherwise the API server would drop the fields that another version does not have."""
+        cluster = EmbeddedCluster(namespaces=[NAMESPACE])
+        await cluster.apply(VERSIONED_SHOPS.definition(), field_manager="setup")
+        async with running(
+            cluster, self.VERSIONED, options=ManagerOptions(listen=None, admission=REGISTERED)
+        ) as process:
+            await process.started()
+        live = await cluster.get(definition_key(VERSIONED_SHOPS))
+        assert live["spec"]["conversion"]["strategy"] == "Webhook"
+
+    async def test_that_no_process_converts_is_logged(self, caplog: pytest.LogCaptureFixture) -> None:
+        cluster = EmbeddedCluster(namespaces=[NAMESPACE])
+        await cluster.apply(VERSIONED_SHOPS.definition(), field_manager="setup")
+        with caplog.at_level(logging.INFO):
+            async with running(cluster, self.VERSIONED, options=ManagerOptions(listen=None)) as process:
+                await process.started()
+        assert "the webhooks of versioned are not served here: `admission` is not set" in caplog.messages
+
+
+def counted(context: ReconcileContext, _owner: Any, _outcome: object) -> None:
+    context.status["count"] = 1

@@ -1,0 +1,100 @@
+"""Paths of the webhook server, and the functions that respond to their requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.objects import Manifest
+from ocf.runtime.admission.conversion_review import conversion_failure, conversion_review
+from ocf.runtime.admission.review import rejection, review
+from ocf.runtime.admission.webhook_configurations import conversion_path
+from ocf.runtime.admission.webhooks import Step, Webhook, Webhooks
+
+if TYPE_CHECKING:
+    from ocf.runtime.crds import VersionedResource
+
+__all__ = ["Route", "routes"]
+
+# An API server accepts requests of up to 3 MB; an AdmissionReview contains the object twice.
+_LONGEST_ADMISSION: Final = 7 * 1024 * 1024
+# A ConversionReview may contain all objects of a list.
+_LONGEST_CONVERSION: Final = 128 * 1024 * 1024
+_CONVERSION_TIMEOUT: Final = timedelta(seconds=30)  # fixed in the API server
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path of the webhook server.
+
+    Args:
+        name: Name of the webhook, for messages.
+        review: Kind of the requests, with its article.
+        timeout: How long the API server waits for a response.
+        longest: Maximum number of bytes of a request.
+        respond: Returns the response to a review.
+        reject_late: Returns the response to a request whose processing takes too long, given its UID and a message.
+        failed: Returns whether a response reports a failure of the webhook itself.
+    """
+
+    name: str
+    review: str
+    timeout: timedelta
+    longest: int
+    respond: Callable[[Mapping[str, Any]], Manifest]
+    reject_late: Callable[[str, str], Manifest]
+    failed: Callable[[Manifest], bool]
+
+
+def routes(webhooks: Webhooks) -> dict[str, Route]:
+    """Return the routes of webhooks, by their paths.
+
+    Args:
+        webhooks: The webhooks.
+    """
+    admission = {
+        webhook.path(step): _admission(webhook, step, webhooks.timeout)
+        for webhook in webhooks.webhooks
+        for step in webhook.steps
+    }
+    return admission | {conversion_path(resource): _conversion(resource) for resource in webhooks.conversions}
+
+
+def _admission(webhook: Webhook[Any], step: Step, timeout: timedelta) -> Route:
+    return Route(
+        name=webhook.name(step),
+        review="an AdmissionReview",
+        timeout=timeout,
+        longest=_LONGEST_ADMISSION,
+        respond=partial(review, webhook, step),
+        reject_late=_too_late,
+        failed=_is_error,
+    )
+
+
+def _conversion(resource: VersionedResource) -> Route:
+    return Route(
+        name=f"convert.{resource.name}",
+        review="a ConversionReview",
+        timeout=_CONVERSION_TIMEOUT,
+        longest=_LONGEST_CONVERSION,
+        respond=partial(conversion_review, resource),
+        reject_late=conversion_failure,
+        failed=_is_failure,
+    )
+
+
+def _too_late(uid: str, message: str) -> Manifest:
+    return rejection(uid, 504, "Timeout", message)
+
+
+def _is_error(answer: Manifest) -> bool:
+    """Return whether a function failed, and not whether the object was rejected."""
+    return bool((answer["response"].get("status") or {}).get("code", 0) in (500, 504))
+
+
+def _is_failure(answer: Manifest) -> bool:
+    return bool(answer["response"]["result"]["status"] != "Success")

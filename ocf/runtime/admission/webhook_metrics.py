@@ -1,0 +1,88 @@
+"""Prometheus metrics of the requests to the webhook server.
+
+Names and help of the first two are those of controller-runtime (`pkg/webhook/internal/metrics`), so existing dashboards
+work. The label `webhook` is a path of the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter, Histogram
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from ocf.concepts import Clock
+
+__all__ = ["MeasuredRequest", "WebhookMetrics"]
+
+
+class MeasuredRequest:
+    """A request that is measured.
+
+    Args:
+        failures: The counter of failures of its webhook.
+    """
+
+    def __init__(self, failures: Counter) -> None:
+        self._failures = failures
+
+    def failed(self) -> None:
+        """Count a failure of the webhook itself."""
+        self._failures.inc()
+
+
+class WebhookMetrics:
+    """The metrics of a webhook server.
+
+    Args:
+        registry: The registry of the metrics.
+        clock: The clock of the latency.
+    """
+
+    def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
+        self._clock = clock
+        self._latency = Histogram(
+            "controller_runtime_webhook_latency_seconds",
+            "Histogram of the latency of processing webhook requests",
+            labelnames=("webhook",),
+            registry=registry,
+        )
+        self._requests = Counter(
+            "controller_runtime_webhook_requests_total",
+            "Total number of webhook requests by HTTP status code.",
+            labelnames=("webhook", "code"),
+            registry=registry,
+        )
+        self._failures = Counter(
+            "ocf_webhook_failures_total",
+            "Requests that a webhook could not process: failed conversions, failed or late functions.",
+            labelnames=("webhook",),
+            registry=registry,
+        )
+
+    @contextmanager
+    def measured(self, path: str) -> Iterator[MeasuredRequest]:
+        """Measure a request for as long as the block runs.
+
+        Args:
+            path: Path of the webhook.
+
+        Yields:
+            The request, to count a failure.
+        """
+        from aiohttp import web
+
+        started, code = self._clock.elapsed(), 500
+        try:
+            yield MeasuredRequest(self._failures.labels(path))
+            code = 200
+        except web.HTTPException as error:
+            code = error.status
+            raise
+        finally:
+            self._latency.labels(path).observe((self._clock.elapsed() - started).total_seconds())
+            self._requests.labels(path, str(code)).inc()
