@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -76,7 +76,8 @@ def bundle(installation: Installation) -> dict[str, str]:
     labels = "".join(f"LABEL {key}={value}\n" for key, value in annotations.items())
     return {
         f"manifests/{name}.clusterserviceversion.yaml": documents([_service_version(inside)]),
-        f"manifests/{definition['metadata']['name']}.crd.yaml": documents([definition]),
+        # OLM writes the conversion webhook into the definition.
+        f"manifests/{definition['metadata']['name']}.crd.yaml": documents(installation.operator.all_definitions[:1]),
         f"manifests/{name}-metrics.service.yaml": documents([metrics]),
         "metadata/annotations.yaml": f"# {NOTE}\n{dump_document({'annotations': annotations})}",
         "bundle.Dockerfile": f"# {NOTE}\nFROM scratch\n{labels}COPY manifests /manifests/\nCOPY metadata /metadata/\n",
@@ -135,13 +136,22 @@ def _icon(name: str) -> str:
 
 
 def _supported(installation: Installation) -> tuple[str, ...]:
-    """Return the install modes: an operator of cluster-scoped owners cannot be limited to namespaces."""
+    """Return the install modes.
+
+    An operator of cluster-scoped owners cannot be limited to namespaces, nor can conversion, which OLM requires to be
+    declared.
+    """
     (definition,) = installation.definitions
-    return _MODES if definition["spec"]["scope"] == "Namespaced" else ("AllNamespaces",)
+    limited = definition["spec"]["scope"] == "Namespaced" and not installation.operator.conversions
+    return _MODES if limited else ("AllNamespaces",)
 
 
 def _examples(installation: Installation) -> list[Manifest]:
-    return [{**each, "metadata": {"name": each["metadata"]["name"]}} for each in installation.examples]
+    """Return the sample owners, in all of their versions."""
+    found = list(installation.examples)
+    for resource in installation.operator.conversions:
+        found = [resource.convert(each, version.name) for version in resource.versions for each in found]
+    return [{**each, "metadata": {"name": each["metadata"]["name"]}} for each in found]
 
 
 def _owned(installation: Installation, summary: str) -> Iterator[Manifest]:
@@ -162,15 +172,27 @@ def _webhooks(installation: Installation) -> Iterator[Manifest]:
     for configuration in installation.webhooks():
         for webhook in configuration["webhooks"]:
             kept = {key: webhook[key] for key in _KEPT_OF_WEBHOOK}
-            yield {
-                "type": _WEBHOOKS[configuration["kind"]],
-                "generateName": webhook["name"],
-                "deploymentName": installation.name,
-                "containerPort": webhook["clientConfig"]["service"]["port"],
-                "targetPort": WEBHOOK_PORT,
-                "webhookPath": webhook["clientConfig"]["service"]["path"],
-                **kept,
-            }
+            client = webhook["clientConfig"]
+            yield _webhook(installation, _WEBHOOKS[configuration["kind"]], webhook["name"], client) | kept
+    for definition in installation.definitions if installation.operator.conversions else ():
+        name, webhook = definition["metadata"]["name"], definition["spec"]["conversion"]["webhook"]
+        yield {
+            **_webhook(installation, "ConversionWebhook", f"convert.{name}", webhook["clientConfig"]),
+            "admissionReviewVersions": webhook["conversionReviewVersions"],
+            "sideEffects": "None",
+            "conversionCRDs": [name],
+        }
+
+
+def _webhook(installation: Installation, kind: str, name: str, client: Mapping[str, Any]) -> Manifest:
+    return {
+        "type": kind,
+        "generateName": name,
+        "deploymentName": installation.name,
+        "containerPort": client["service"]["port"],
+        "targetPort": WEBHOOK_PORT,
+        "webhookPath": client["service"]["path"],
+    }
 
 
 def _install(installation: Installation) -> dict[str, Any]:

@@ -33,6 +33,7 @@ BUNDLES: Final[Mapping[str, Callable[[], Mapping[str, str]]]] = {
     "with webhooks": lambda: render(installation(), Format.OLM).generated,
     "without webhooks": lambda: render(installation(webhooks=False, replicas=2), Format.OLM).generated,
     "cluster-scoped": lambda: render(installation(cluster_scoped=True, kopf=True), Format.OLM).generated,
+    "with two versions": lambda: render(installation(converting=True), Format.OLM).generated,
     "without metadata": lambda: render(installation(project=Project()), Format.OLM).generated,
     "broken: no install modes": lambda: _without("spec", "installModes"),
     "broken: no owned definition": lambda: _without("spec", "customresourcedefinitions"),

@@ -10,7 +10,7 @@ from ocf.manifests import Installation, InstallOptions, Project
 from ocf.objects import Manifest
 from ocf.primitives import configmap
 from ocf.runtime.admission import Webhook
-from ocf.runtime.crds import CRDVersion, Scope, crd
+from ocf.runtime.crds import Conversion, CRDVersion, Scope, VersionedResource, crd
 from ocf.runtime.operator import Operator, OwnerType
 
 __all__ = ["PROJECT", "installation"]
@@ -48,12 +48,36 @@ def components(shop: Shop) -> Component:
     return Builder("web", condition_type="WebReady").with_resource(configmap.Builder(settings).build()).build()
 
 
-def installation(*, webhooks: bool = True, cluster_scoped: bool = False, **options: Any) -> Installation:
+class OldShopSpec(BaseModel):
+    slogan: str = "open"
+
+
+class OldShop(BaseModel):
+    """A shop, as it was."""
+
+    spec: OldShopSpec = OldShopSpec()
+
+
+def _versions() -> VersionedResource:
+    renamed = Conversion(
+        OldShop,
+        Shop,
+        up=lambda old: Shop(spec=ShopSpec(motto=old.spec.slogan)),
+        down=lambda new: OldShop(spec=OldShopSpec(slogan=new.spec.motto)),
+    )
+    old = CRDVersion("v1alpha1", OldShop, deprecated="use v1")
+    return VersionedResource("example.com", [old, CRDVersion("v1", Shop, stored=True)], [renamed], kind="Shop")
+
+
+def installation(
+    *, webhooks: bool = True, cluster_scoped: bool = False, converting: bool = False, **options: Any
+) -> Installation:
     """Return the installation of the operator `shops`.
 
     Args:
         webhooks: Whether it has webhooks.
         cluster_scoped: Whether shops have no namespace.
+        converting: Whether shops have two versions.
         options: Options of the installation.
     """
     scope = Scope.CLUSTER if cluster_scoped else Scope.NAMESPACED
@@ -62,7 +86,7 @@ def installation(*, webhooks: bool = True, cluster_scoped: bool = False, **optio
     owner: Manifest = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata, "spec": {"motto": "open"}}
     operator = Operator(
         name="shops",
-        owner=OwnerType.of(definition, Shop),
+        owner=OwnerType.of(_versions() if converting else definition, Shop),
         components=components,
         abnormal_conditions=["Degraded"],
         published_conditions=["Ready", "Degraded"],

@@ -18,6 +18,7 @@ COMBINATIONS = [
     pytest.param({"leader_election": False}, id="no leader election"),
     pytest.param({"webhooks": False, "leader_election": False}, id="neither"),
     pytest.param({"watch_namespaces": ["town", "city"]}, id="two namespaces"),
+    pytest.param({"webhooks": False, "converting": True}, id="two versions"),
     pytest.param({"cluster_scoped": True, "replicas": 3, "kopf": True}, id="cluster-scoped in kopf"),
 ]
 
@@ -72,6 +73,20 @@ def test_every_selector_selects_the_pods(options: dict[str, Any]) -> None:
     assert all(selector and selector.items() <= labels.items() for selector in selectors)
     monitored = found["ServiceMonitor"]["spec"]["selector"]["matchLabels"]
     assert monitored.items() <= found["Service"]["metadata"]["labels"].items()
+
+
+def test_the_conversion_webhook_of_the_definition_is_the_service_of_the_operator() -> None:
+    found = objects({"converting": True})
+    service = found["Service"]
+    definition = found["CustomResourceDefinition"]["spec"]
+    assert definition["conversion"]["webhook"]["clientConfig"]["service"] == {
+        "name": service["metadata"]["name"],
+        "namespace": service["metadata"]["namespace"],
+        "port": service["spec"]["ports"][0]["port"],
+        "path": "/convert/example.com/shops",
+    }
+    assert [(one["name"], one["storage"]) for one in definition["versions"]] == [("v1alpha1", False), ("v1", True)]
+    assert "conversion" not in objects({})["CustomResourceDefinition"]["spec"]
 
 
 def test_namespaces_to_watch_have_a_role_each_and_the_cluster_none() -> None:

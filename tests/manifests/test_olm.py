@@ -65,6 +65,27 @@ def test_an_operator_of_cluster_scoped_owners_supports_all_namespaces_only() -> 
     assert "OwnNamespace" in supported()
 
 
+def test_the_conversion_webhook_is_declared_to_olm_which_writes_it_into_the_definition() -> None:
+    files = render(installation(converting=True, webhooks=False), Format.OLM).generated
+    spec = load_document(files["manifests/shops.clusterserviceversion.yaml"])["spec"]
+
+    assert spec["webhookdefinitions"] == [
+        {
+            "type": "ConversionWebhook",
+            "generateName": "convert.shops.example.com",
+            "deploymentName": "shops",
+            "containerPort": 443,
+            "targetPort": 9443,
+            "webhookPath": "/convert/example.com/shops",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "conversionCRDs": ["shops.example.com"],
+        }
+    ]
+    assert [mode["type"] for mode in spec["installModes"] if mode["supported"]] == ["AllNamespaces"]
+    assert "conversion" not in load_document(files["manifests/shops.example.com.crd.yaml"])["spec"]
+
+
 def test_privileges_for_objects_without_a_namespace_are_for_the_cluster() -> None:
     install = service_version(cluster_scoped=True)["spec"]["install"]["spec"]
 
