@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +24,12 @@ _OPTIONS: Final = (
     "--remote-debugging-port=0",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
+_NO_SESSION: Final = -32001
 _ADDRESS: Final = re.compile(rb"DevTools listening on (ws://\S+)")
+
+
+class ClosedError(RuntimeError):
+    """The session of a command has ended."""
 
 
 class Tab:
@@ -84,8 +89,10 @@ class Tab:
             self._later(self._start_worker(parameters["sessionId"]))
 
     async def _start_worker(self, session: str) -> None:
-        await self._watch(session)
-        await self.send("Runtime.runIfWaitingForDebugger", session=session)
+        # A worker that starts while the page is left has ended before it is attached to.
+        with suppress(ClosedError):
+            await self._watch(session)
+            await self.send("Runtime.runIfWaitingForDebugger", session=session)
 
     def _later(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
@@ -104,7 +111,8 @@ class Tab:
             The result.
 
         Raises:
-            RuntimeError: If the browser refuses it.
+            ClosedError: If the session has ended.
+            RuntimeError: If the browser refuses it for another reason.
         """
         self._number += 1
         number = self._number
@@ -113,6 +121,8 @@ class Tab:
         used = session or self._session
         await self._socket.send_json({**command, "sessionId": used} if used else command)
         found = await asyncio.wait_for(answer, _TIMEOUT)
+        if found.get("error", {}).get("code") == _NO_SESSION:
+            raise ClosedError(method)
         if "error" in found:
             raise RuntimeError(f"{method}: {found['error']}")
         return found["result"]
@@ -121,6 +131,10 @@ class Tab:
         """Open a page in a size and a scheme of colours, and wait until it is loaded."""
         await self.resize(width, height, dark=dark)
         await self.send("Page.enable")
+        await self.go(address)
+
+    async def go(self, address: str) -> None:
+        """Open a page in the present size and scheme, once a page was opened, and wait until it is loaded."""
         self._loaded = asyncio.get_running_loop().create_future()
         await self.send("Page.navigate", url=address)
         await asyncio.wait_for(self._loaded, _TIMEOUT)

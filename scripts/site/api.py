@@ -8,7 +8,7 @@ from typing import Final
 
 import ocf.primitives
 
-__all__ = ["MODULES", "navigation", "page", "pages"]
+__all__ = ["MODULES", "navigation", "page", "pages", "place_of"]
 
 _KINDS: Final = tuple(
     sorted(found.name for found in pkgutil.iter_modules(ocf.primitives.__path__, "ocf.primitives.") if found.ispkg)
@@ -106,13 +106,14 @@ def pages() -> Iterator[tuple[str, str]]:
     """Yield the place of each page in the site, and the page."""
     for names in MODULES.values():
         for name in names:
-            yield _place(name), page(name)
+            yield place_of(name), page(name)
 
 
 def navigation() -> list[dict[str, list[str]]]:
     """Return the entries of the navigation: for each area its pages."""
-    return [{area: [_place(name) for name in names]} for area, names in MODULES.items()]
+    return [{area: [place_of(name) for name in names]} for area, names in MODULES.items()]
 
 
-def _place(name: str) -> str:
+def place_of(name: str) -> str:
+    """Return the place of the page of a module in the site."""
     return f"reference/api/{name}.md"

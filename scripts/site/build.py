@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +35,7 @@ GENERATED: Final[Mapping[str, Callable[[], str]]] = {
 }
 _PAGES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 _SOURCES: Final = ("docs", "ocf", "scripts/site", "requirements/docs.lock", *_PAGES)
+_SECONDARY: Final = 0.2
 _STAMP: Final = BUILT / "sources"
 _API: Final = re.compile(r"^(?P<indent> *)- api$", re.MULTILINE)
 
@@ -83,12 +85,21 @@ def assemble() -> dict[str, str]:
 
 
 def _with_search(place: str, text: str) -> str:
-    """Put before a page how the search ranks it."""
+    """Put before a page how the search ranks it, and words that users search for and that are not in its title."""
+    settings: dict[str, Any] = {}
     if place.startswith("source/"):
-        return f"---\nsearch:\n  exclude: true\n---\n{text}" if place.endswith(".md") else text
-    if place.startswith("reference/api/") or place == "changelog.md":
-        return f"---\nsearch:\n  boost: 0.5\n---\n{text}"
-    return text
+        settings = {"search": {"exclude": True}}
+    elif place.startswith("reference/api/") or place == "changelog.md":
+        settings = {"search": {"boost": _SECONDARY}}
+    elif place in _keywords():
+        settings = {"tags": _keywords()[place]}
+    return f"---\n{yaml.safe_dump(settings)}---\n{text}" if settings and place.endswith(".md") else text
+
+
+@cache
+def _keywords() -> Mapping[str, list[str]]:
+    found: Mapping[str, list[str]] = yaml.safe_load((SETTINGS / "keywords.yaml").read_text(encoding="utf-8"))
+    return found
 
 
 def configuration() -> str:
@@ -135,7 +146,8 @@ def build() -> int:
         (pages / place).write_text(text, encoding="utf-8")
     shutil.copytree(ROOT / "docs" / "pictures", pages / "pictures")
     shutil.copy(ROOT / "docs" / "scenario.schema.json", pages)
-    shutil.copy(SETTINGS / "site.css", pages)
+    for name in ("site.css", "search.js"):
+        shutil.copy(SETTINGS / name, pages)
     shutil.copy(ENVIRONMENT / MERMAID, pages)
     (BUILT / "mkdocs.yml").write_text(configuration(), encoding="utf-8")
     program: Any = ENVIRONMENT / "bin" / "mkdocs"

@@ -1,7 +1,7 @@
 """Links of pages, rewritten for the site: the layout of the site differs from that of the repository.
 
-The pages of `docs/`, the README, the changelog and the page for contributors are pages of the site. Any other file
-that a page links to is copied below `source/` as plain text, which every browser shows, so that the site needs no other host.
+The pages of `docs/`, the README, the changelog and the page for contributors are pages of the site. Any other file that
+a page links to is copied below `source/` as plain text, so that the site needs no other host.
 """
 
 import re

@@ -1,0 +1,100 @@
+"""The built site in a browser: its pages on a phone in both schemes of colours, its diagrams, and the search.
+
+`make site` builds it, strictly: a link or an anchor that leads nowhere fails the build. Without it these tests are
+skipped, unless `OCF_REQUIRE` lists `site`.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+import pytest
+import yaml
+
+from scripts.site import api
+from scripts.site.build import HTML, assemble, is_current
+from tests.browser import SUFFICIENT_CONTRAST, contrast, luminance
+from tests.docs.site.visit import PHONE, Visit, visited
+from tests.requirements import leave_out
+
+TABLE: Final = Path(__file__).with_name("questions.yaml")
+QUESTIONS: Final[dict[str, str]] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+
+
+def address(place: str) -> str:
+    """Return the address of a page, relative to that of the site."""
+    folder, _, name = place.removesuffix(".md").rpartition("/")
+    parts = [part for part in (folder, "" if name in {"index", "README"} else name) if part]
+    return "".join(f"{part}/" for part in parts)
+
+
+def looked_at(pages: dict[str, str]) -> list[str]:
+    """Return the addresses of all pages. Of the API, which one template makes, the longest of each area is enough."""
+    chosen = [place for place in pages if place.endswith(".md") and not place.startswith("reference/api/")]
+    for names in api.MODULES.values():
+        chosen.append(max((api.place_of(name) for name in names), key=lambda place: len(pages[place])))
+    return [address(place) for place in chosen]
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return assemble()
+
+
+@pytest.fixture(scope="module")
+def visit(chromium: str, tmp_path_factory: pytest.TempPathFactory, pages: dict[str, str]) -> Visit:
+    if not is_current():
+        leave_out("site", "the documentation site is not built from the present sources: `make site` builds it")
+    folder = tmp_path_factory.mktemp("browser")
+    return asyncio.run(visited(chromium, HTML, folder, looked_at(pages), list(QUESTIONS)))
+
+
+def test_no_page_writes_to_the_console(visit: Visit) -> None:
+    assert len(visit.phone) > 40
+    assert {page: seen.complaints for page, seen in visit.phone.items() if seen.complaints} == {}
+
+
+def test_no_page_scrolls_sideways_on_a_phone(visit: Visit) -> None:
+    seen = {page: each.measured for page, each in visit.phone.items()}
+
+    assert {page: each["outside"] for page, each in seen.items() if each["outside"]} == {}
+    assert {page for page, each in seen.items() if each["scrolled"] > each["width"] or each["width"] > PHONE} == set()
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_a_page_has_the_scheme_of_the_browser_and_is_readable_in_it(visit: Visit, scheme: str) -> None:
+    pages = visit.phone if scheme == "dark" else visit.light
+    seen = {page: each.measured for page, each in pages.items()}
+
+    assert {page for page, each in seen.items() if (luminance(each["paper"]) < 0.2) != (scheme == "dark")} == set()
+    assert {page for page, each in seen.items() if contrast(each["text"], each["paper"]) < SUFFICIENT_CONTRAST} == set()
+
+
+def test_every_diagram_is_drawn(visit: Visit, pages: dict[str, str]) -> None:
+    wanted = {address(place): text.count("```mermaid\n") for place, text in pages.items()}
+
+    assert {page: seen.failed for page, seen in visit.phone.items() if seen.failed} == {}
+    assert {page: seen.measured["diagrams"] for page, seen in visit.phone.items()} == {
+        page: wanted[page] for page in visit.phone
+    }
+
+
+def test_every_picture_has_an_alternative_text(visit: Visit) -> None:
+    assert {page: seen.measured["nameless"] for page, seen in visit.phone.items() if seen.measured["nameless"]} == {}
+
+
+def test_nothing_is_loaded_from_other_hosts(visit: Visit) -> None:
+    assert {each for each in visit.requests if each.startswith("http")} == set()
+
+
+def test_the_first_hit_of_the_search_answers_each_question(visit: Visit) -> None:
+    """A page answers; where the table names a section, the best section of the page is that one."""
+    wrong = {}
+    for question, wanted in QUESTIONS.items():
+        best = visit.answers[question][0] if visit.answers[question] else [""]
+        page, _, section = wanted.partition("#")
+        sections = [each for each in best if "#" in each]
+        if best[0].partition("#")[0] != page or (section and sections[0] != wanted):
+            wrong[question] = best[0]
+
+    assert wrong == {}

@@ -1,0 +1,130 @@
+"""A visit of the built site in a browser: pages on a phone, and the search."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tests.devtools import Tab, opened_tab, served
+
+__all__ = ["PHONE", "Seen", "Visit", "search", "visited"]
+
+PHONE: Final = 390
+"""Width of the pages, in pixels."""
+
+DRAWN: Final = """new Promise((done) => {
+  let failed = "";
+  addEventListener("unhandledrejection", (event) => { failed = String(event.reason); });
+  const look = () => failed || !document.querySelector("pre.mermaid") ? done(failed) : requestAnimationFrame(look);
+  look();
+})"""
+SEEN: Final = """(() => {
+  const wide = document.documentElement.clientWidth + 0.5, content = document.querySelector(".md-content");
+  const scrolls = ".md-typeset__scrollwrap, pre, .highlight, .md-sidebar, .md-tabs";
+  return {
+    title: document.title, scrolled: document.documentElement.scrollWidth, width: document.documentElement.clientWidth,
+    paper: getComputedStyle(document.body).backgroundColor,
+    text: getComputedStyle(document.querySelector(".md-typeset")).color,
+    diagrams: document.querySelectorAll("div.mermaid").length,
+    nameless: [...document.querySelectorAll(".md-typeset img:not([alt])")].map((each) => each.outerHTML.slice(0, 80)),
+    outside: [...content.querySelectorAll("*")].filter((each) => !each.parentElement.closest(scrolls))
+      .filter((each) => each.getBoundingClientRect().right > wide).map((each) => each.outerHTML.slice(0, 120)),
+  };
+})()"""
+FOUND: Final = """((questions) => new Promise((done, fail) => {
+  const config = JSON.parse(document.getElementById("__config").textContent);
+  const worker = new Worker(new URL(config.search, location)), found = [];
+  const ask = () => worker.postMessage({type: 2, data: questions[found.length]});
+  worker.onerror = fail;
+  worker.onmessage = ({data: {type, data}}) => {
+    if (type === 3) found.push(data.items.slice(0, 3).map((hits) => hits.map((hit) => hit.location)));
+    found.length < questions.length ? ask() : done(found);
+  };
+  fetch(new URL("search/search_index.json", location)).then((answer) => answer.json())
+    .then((index) => worker.postMessage({type: 0, data: {...index, options: {suggest: false}}}), fail);
+}))(%s)"""
+"""Asks the script that searches for the field of the page: 0 sends it the index, 2 a question, and 3 is an answer."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One page.
+
+    Attributes:
+        measured: Sizes and colours.
+        complaints: What it wrote to the console.
+        failed: Why a diagram could not be drawn; empty if all were.
+    """
+
+    measured: Any
+    complaints: Sequence[str]
+    failed: str
+
+
+@dataclass
+class Visit:
+    """What a visit found.
+
+    Attributes:
+        phone: Each page on a phone in dark mode, by its address without that of the site.
+        light: Some pages in light mode, likewise.
+        answers: By question the first pages, each with its sections from the best one on.
+        requests: All addresses that were requested, those of the site without its own.
+    """
+
+    phone: dict[str, Seen] = field(default_factory=dict)
+    light: dict[str, Seen] = field(default_factory=dict)
+    answers: dict[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    requests: list[str] = field(default_factory=list)
+
+
+def without_index(site: Path, folder: Path) -> Path:
+    """Return a copy of the site whose search finds nothing: every page would build the index, which takes a second."""
+    copy = folder / "site"
+    copy.mkdir()
+    for each in site.iterdir():
+        if each.name != "search":
+            (copy / each.name).symlink_to(each)
+    (copy / "search").mkdir()
+    index = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    (copy / "search" / "search_index.json").write_text(json.dumps({**index, "docs": []}), encoding="utf-8")
+    return copy
+
+
+async def visited(chromium: str, site: Path, folder: Path, pages: Sequence[str], questions: Sequence[str]) -> Visit:
+    """Visit the site.
+
+    Args:
+        chromium: The program of the browser.
+        site: The folder of the site.
+        folder: Folder for the profile of the browser, and for a copy of the site.
+        pages: The addresses of the pages to look at, relative to that of the site.
+        questions: What to search for.
+    """
+    found = Visit()
+    async with opened_tab(chromium, folder) as tab:
+        with served(without_index(site, folder)) as origin:
+            await tab.open(origin, width=PHONE, dark=True)
+            for page in pages:
+                found.phone[page] = await _seen(tab, f"{origin}{page}")
+            await tab.resize(PHONE)
+            for page in pages[:3]:
+                found.light[page] = await _seen(tab, f"{origin}{page}")
+            found.requests = [each.removeprefix(origin) for each in tab.requests]
+        with served(site) as origin:
+            await tab.open(origin)
+            found.answers = dict(zip(questions, await search(tab, questions), strict=True))
+    return found
+
+
+async def _seen(tab: Tab, address: str) -> Seen:
+    before = len(tab.complaints)
+    await tab.go(address)
+    failed = await tab.evaluate(DRAWN)
+    return Seen(await tab.evaluate(SEEN), tab.complaints[before:], failed)
+
+
+async def search(tab: Tab, questions: Sequence[str]) -> Any:
+    """Return for each question the first pages that an open page of the site finds, each with its sections."""
+    return await tab.evaluate(FOUND % json.dumps(questions))
