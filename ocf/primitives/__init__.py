@@ -5,6 +5,7 @@ functions. Recording, rendering, building, identity, preview, guards, data and s
 """
 
 from ocf.primitives.builder import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
+from ocf.primitives.condition_status import ConditionStatus
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator, PodTemplateMutator
 from ocf.primitives.content_hash import DATA_HASH, DataBuilder, DataResource, data_hash
 from ocf.primitives.custom_kind import CustomKind, CustomMutation, CustomMutator, custom_kind
@@ -19,6 +20,7 @@ __all__ = [
     "DATA_HASH",
     "BaseMutator",
     "CategoryDescriptor",
+    "ConditionStatus",
     "ContainerEdits",
     "ContainerListEdits",
     "CustomKind",

@@ -33,7 +33,7 @@ class Templates:
         'hello Ann\n'
     """
 
-    def __init__(self, variables: Mapping[str, str | bool]) -> None:
+    def __init__(self, variables: Mapping[str, str | bool | list[str]]) -> None:
         self._environment = _environment()
         self._variables = variables
 

@@ -1,0 +1,151 @@
+"""One version of a CustomResourceDefinition, with what the declaration of its kind needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ocf.errors import ConfigError
+from ocf.objects import Manifest
+
+__all__ = ["ForeignKind", "foreign_kinds"]
+
+_DEFINITION: Final = "CustomResourceDefinition"
+_VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_STAGES: Final = {None: 2, "beta": 1, "alpha": 0}
+_READY_COLUMN: Final = re.compile(r"""conditions\[\?\(\s*@\.type\s*==\s*['"](\w+)['"]\s*\)\]\.status""")
+_READY: Final = ("Ready", "Available", "Healthy", "Programmed", "Accepted", "Established", "Succeeded")
+"""Types of conditions that mean that an object works, most common first."""
+_OTHERS: Final = frozenset(
+    {"Degraded", "Deleting", "Failed", "Failing", "Paused", "Progressing", "Reconciling", "Stalled", "Suspended"}
+)
+"""Types of conditions that mean anything else."""
+_KIND: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignKind:
+    """A custom resource of another project.
+
+    Args:
+        group: API group.
+        version: API version.
+        kind: The kind.
+        cluster_scoped: Whether its objects are cluster-scoped.
+        schema: Its structural schema.
+        ready: Type of the condition by which its status is judged; empty if the status has no conditions.
+    """
+
+    group: str
+    version: str
+    kind: str
+    cluster_scoped: bool
+    schema: Mapping[str, Any]
+    ready: str
+
+    @property
+    def api_version(self) -> str:
+        """Group and version."""
+        return f"{self.group}/{self.version}"
+
+
+def foreign_kinds(
+    manifests: Sequence[Manifest], *, kinds: Sequence[str] = (), version: str = ""
+) -> tuple[ForeignKind, ...]:
+    """Return the kinds of the CustomResourceDefinitions among manifests.
+
+    Args:
+        manifests: Manifests; others than definitions are passed over, and Lists are opened.
+        kinds: The kinds to return; empty for all.
+        version: The version of each; empty for the version that kubectl prefers: the highest one that is served, and
+            stable before beta before alpha.
+
+    Returns:
+        The kinds, in the order of the manifests.
+
+    Raises:
+        ConfigError: If there is no definition, one of them has no schema of the version, or a kind is not there.
+
+    Example:
+        >>> version = {"name": "v1", "served": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        >>> names = {"kind": "Cache", "plural": "caches"}
+        >>> spec = {"group": "example.com", "names": names, "scope": "Namespaced", "versions": [version]}
+        >>> (found,) = foreign_kinds([{"kind": "CustomResourceDefinition", "spec": spec}])
+        >>> found.api_version, found.kind, found.ready
+        ('example.com/v1', 'Cache', '')
+    """
+    found = [each for each in _opened(manifests) if each.get("kind") == _DEFINITION]
+    if not found:
+        seen = ", ".join(dict.fromkeys(str(each.get("kind")) for each in manifests)) or "nothing"
+        raise ConfigError(f"expected the manifest of a CustomResourceDefinition, got {seen}")
+    by_kind = {_kind_of(each): each for each in found}
+    missing = [kind for kind in kinds if kind not in by_kind]
+    if missing:
+        raise ConfigError(f"--kind: {', '.join(missing)} is not among the definitions: {', '.join(by_kind)}")
+    return tuple(_read(each, version) for kind, each in by_kind.items() if not kinds or kind in kinds)
+
+
+def _opened(manifests: Sequence[Manifest]) -> Iterator[Manifest]:
+    for manifest in manifests:
+        if isinstance(items := manifest.get("items"), list):
+            yield from _opened([item for item in items if isinstance(item, dict)])
+        else:
+            yield manifest
+
+
+def _kind_of(definition: Manifest) -> str:
+    spec = definition.get("spec") or {}
+    kind = (spec.get("names") or {}).get("kind")
+    if not isinstance(kind, str) or not _KIND.fullmatch(kind):
+        name = (definition.get("metadata") or {}).get("name")
+        raise ConfigError(f"{_DEFINITION} {name}: spec.names.kind: must be a name such as Cache, got {kind!r}")
+    return kind
+
+
+def _read(definition: Manifest, wanted: str) -> ForeignKind:
+    spec, kind = definition["spec"], _kind_of(definition)
+    place = f"{_DEFINITION} {spec.get('names', {}).get('plural')}.{spec.get('group')}"
+    if str(definition.get("apiVersion", "")).endswith("/v1beta1"):
+        raise ConfigError(f"{place}: apiVersion: must be apiextensions.k8s.io/v1, got {definition['apiVersion']}")
+    versions = {str(each.get("name")): each for each in spec.get("versions") or () if each.get("served")}
+    if not versions:
+        raise ConfigError(f"{place}: spec.versions: no version is served")
+    version = wanted or max(versions, key=_priority)
+    if version not in versions:
+        raise ConfigError(f"--version: {place} serves {', '.join(versions)}, got {version}")
+    schema = (versions[version].get("schema") or {}).get("openAPIV3Schema")
+    if not isinstance(schema, Mapping):
+        raise ConfigError(f"{place}: spec.versions[{version}].schema.openAPIV3Schema: required value")
+    return ForeignKind(
+        group=str(spec.get("group")),
+        version=version,
+        kind=kind,
+        cluster_scoped=spec.get("scope") == "Cluster",
+        schema=schema,
+        ready=_ready_condition(versions[version], schema),
+    )
+
+
+def _priority(version: str) -> tuple[int, int, int, str]:
+    """Return the order of versions as kubectl prefers them; names that are not versions come last."""
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return (-1, 0, 0, version)
+    return (_STAGES[match[2]], int(match[1]), int(match[3] or 0), version)
+
+
+def _ready_condition(version: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return the condition by which the columns of the definition show that an object is ready, or `Ready`."""
+    status = (schema.get("properties") or {}).get("status") or {}
+    conditions = (status.get("properties") or {}).get("conditions") or {}
+    known = (conditions.get("items") or {}).get("properties") or {}
+    if not {"type", "status"} <= set(known):
+        return ""
+    shown = [
+        match[1]
+        for column in version.get("additionalPrinterColumns") or ()
+        if (match := _READY_COLUMN.search(str(column.get("jsonPath")))) and match[1] not in _OTHERS
+    ]
+    return next((name for name in _READY if name in shown), (shown or [_READY[0]])[0])

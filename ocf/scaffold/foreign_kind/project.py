@@ -1,0 +1,181 @@
+"""Files of a foreign kind in a project: models, declaration, and tests with a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Final
+
+from ocf.errors import ConfigError
+from ocf.objects import Manifest, dump_document
+from ocf.scaffold.foreign_kind.definition import ForeignKind
+from ocf.scaffold.foreign_kind.description import ClassModel, Model
+from ocf.scaffold.foreign_kind.names import module_name
+from ocf.scaffold.foreign_kind.python_source import bracketed, literal, module_source
+from ocf.scaffold.foreign_kind.sample import minimal_sample
+from ocf.scaffold.foreign_kind.schema_reader import read_schema
+from ocf.scaffold.template import Templates
+
+__all__ = ["KindFiles", "KindOptions", "render_kind"]
+
+_TEMPLATES: Final = "templates/kind"
+_TESTS: Final = "tests/kinds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindOptions:
+    """Place and status of a foreign kind.
+
+    Args:
+        package: Package of the kinds, `shop.kinds`.
+        folder: Folder of that package in the project, `shop/kinds`; empty follows from the package.
+        ready: Type of the condition that is True once an object works; empty takes that of the definition.
+        failing: Type of the condition that is True while the controller cannot make progress; empty if there is none.
+
+    Raises:
+        ConfigError: If the package is not a name of Python.
+    """
+
+    package: str = "kinds"
+    folder: str = ""
+    ready: str = ""
+    failing: str = ""
+
+    def __post_init__(self) -> None:
+        if not all(part.isidentifier() for part in self.package.split(".")):
+            raise ConfigError(f"--package: must be a package of Python such as shop.kinds, got {self.package!r}")
+
+    @property
+    def place(self) -> str:
+        """Folder of the package."""
+        return self.folder or self.package.replace(".", "/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindFiles:
+    """Files of a kind.
+
+    Args:
+        module: Its package, `shop.kinds.certificate`.
+        class_name: Name of the class of its objects.
+        texts: Path in the project to text.
+        generated: Paths of those that can be written anew: the user does not change them.
+        sample: Path of the sample.
+        golden: Path of its golden, which follows from the code.
+    """
+
+    module: str
+    class_name: str
+    texts: dict[str, str]
+    generated: frozenset[str]
+    sample: str
+    golden: str
+
+
+def render_kind(kind: ForeignKind, options: KindOptions, sample: Manifest | None = None) -> KindFiles:
+    """Render the files of a kind, without its golden.
+
+    Args:
+        kind: The kind.
+        options: Its place and status.
+        sample: An object of the kind for the tests; None makes the smallest one.
+
+    Returns:
+        The files.
+
+    Raises:
+        ConfigError: If Jinja is not installed.
+
+    Example:
+        >>> schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {
+        ...     "size": {"type": "integer", "minimum": 1}}}}}
+        >>> cache = ForeignKind(
+        ...     group="example.com", version="v1", kind="Cache", cluster_scoped=False, schema=schema, ready=""
+        ... )
+        >>> made = render_kind(cache, KindOptions(package="shop.kinds"))
+        >>> sorted(made.texts)
+        ['shop/kinds/cache/__init__.py', 'shop/kinds/cache/model.py', 'tests/kinds/cache.yaml',
+         'tests/kinds/test_cache.py']
+        >>> made.generated
+        frozenset({'shop/kinds/cache/model.py'})
+    """
+    module, models = module_name(kind.kind), read_schema(kind.kind, kind.schema)
+    place = f"{options.place}/{module}"
+    templates = Templates(_variables(kind, options, models, module))
+    folder = files("ocf.scaffold").joinpath(_TEMPLATES)
+
+    def rendered(name: str) -> str:
+        return templates.render(folder.joinpath(f"{name}.tmpl").read_text(encoding="utf-8"))
+
+    model, sample_path = f"{place}/model.py", f"{_TESTS}/{module}.yaml"
+    texts = {
+        f"{place}/__init__.py": rendered("declaration.py"),
+        model: module_source(models, _header(kind)),
+        f"{_TESTS}/test_{module}.py": rendered("test_kind.py"),
+        sample_path: dump_document(minimal_sample(kind) if sample is None else sample),
+    }
+    return KindFiles(
+        module=f"{options.package}.{module}",
+        class_name=models[-1].name,
+        texts=texts,
+        generated=frozenset({model}),
+        sample=sample_path,
+        golden=f"{_TESTS}/goldens/{module}.yaml",
+    )
+
+
+def _header(kind: ForeignKind) -> tuple[str, ...]:
+    origin = (
+        "Generated from its CustomResourceDefinition by `ocf new kind`, which writes this file anew with `--force`. "
+        "The status is read only, so neither its limits nor its required fields are checked."
+    )
+    return (f"Models of {kind.kind} (`{kind.api_version}`).", origin)
+
+
+def _variables(
+    kind: ForeignKind, options: KindOptions, models: Sequence[Model], module: str
+) -> dict[str, str | bool | list[str]]:
+    root, part = models[-1], _edited_part(models)
+    ready = options.ready or kind.ready
+    phrase = (
+        f"An object is operational while its condition `{ready}` is True."
+        if ready
+        else "An object is ready by existing."
+    )
+    category = f"edit_{module}" if part == root.name else f"edit_{module}_spec"
+    path = "" if part == root.name else "spec"
+    suspended = [literal(f"{kind.kind} unaffected by suspension")]
+    suspension = bracketed("default_suspension_status_handler: Final = always_suspended(", suspended, ")", "")
+    return {
+        "package": options.package,
+        "module": module,
+        "kind": kind.kind,
+        "group": kind.group,
+        "api_version": kind.api_version,
+        "cluster_scoped": kind.cluster_scoped,
+        "class_name": root.name,
+        "part": part,
+        "part_phrase": "the object" if part == root.name else "the spec",
+        "path": path,
+        "category_line": "\n".join(
+            bracketed(f"    {category} = Edits(", [f"{part}Editor", literal(path)], ")", "    ")
+        ),
+        "suspension_line": "\n".join(suspension),
+        "category_phrase": phrase,
+        "integration": bool(ready),
+        "handlers": "_HANDLERS" if ready else "Handlers()",
+        "exports": sorted(["Builder", "Mutation", "Mutator", "Resource", f"{part}Editor"]),
+        "builder": "IntegrationBuilder" if ready else "StaticBuilder",
+        "ready": ready,
+        "failing": options.failing,
+    }
+
+
+def _edited_part(models: Sequence[Model]) -> str:
+    """Return the class that a mutation edits: that of the spec, or of the object if it has more parts."""
+    root = models[-1]
+    parts = {each.name: each.type.text for each in root.fields} if isinstance(root, ClassModel) else {}
+    classes = {model.name for model in models if isinstance(model, ClassModel)}
+    spec = parts.pop("spec", "")
+    return spec if spec in classes and set(parts) <= {"status"} else root.name
