@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 from importlib import import_module
-from typing import Annotated, Any, Final, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -36,7 +36,8 @@ _COMMANDS: Final = (
     "completion",
     "version",
 )
-"""The commands in the order of the overview. Each is a function in a module of the same name, with `_` for `-`."""
+"""The commands in the order of the overview. Each is a function in a module of the same name, with `_` for `-`, or a
+group of such commands."""
 
 _SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 _TEXT: Final = (str, str | None)
@@ -54,18 +55,33 @@ class _Command(TyperCommand):
 class _Commands(TyperGroup):
     """The group of all commands; each is loaded when it is looked up."""
 
+    names: ClassVar[tuple[str, ...]] = _COMMANDS
+    prefix: ClassVar[str] = ""
+    """Begins the names of the modules of the commands."""
+
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         # Only the names matter here: for the overview, and for suggestions for a misspelled name.
-        self.commands = {name: TyperCommand(name) for name in _COMMANDS}
+        self.commands = {name: TyperCommand(name) for name in self.names}
         for parameter in self.params:
             _convert_on_demand(parameter, bool)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 (given by the base class)
-        return _load(cmd_name) if cmd_name in self.commands else None
+        return _load(cmd_name, self.prefix) if cmd_name in self.commands else None
 
     def get_help_option(self, ctx: Any) -> Any:
         return _off(super().get_help_option(ctx))
+
+
+class _NewCommands(_Commands):
+    """The commands of `ocf new`."""
+
+    names = ("operator", "kind")
+    prefix = "new_"
+
+
+_GROUPS: Final = {"new": (_NewCommands, "Write a project of an operator, or a kind of another project.")}
+"""Commands that have commands of their own, with their help."""
 
 
 def _off(option: Any) -> Any:
@@ -75,8 +91,10 @@ def _off(option: Any) -> Any:
     return option
 
 
-def _load(name: str) -> Any:
-    module = name.replace("-", "_")
+def _load(name: str, prefix: str) -> Any:
+    if name in _GROUPS:
+        return _group(name)
+    module = f"{prefix}{name.replace('-', '_')}"
     function: Callable[..., object] = getattr(import_module(f"ocf.cli.{module}"), module)
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_SETTINGS)
     single.command(name, cls=_Command)(function)
@@ -86,6 +104,21 @@ def _load(name: str) -> Any:
         if parameter.callback is None:  # it is called after the conversion, and by it
             _convert_on_demand(parameter, hints[parameter.name])
     return command
+
+
+def _group(name: str) -> Any:
+    group, text = _GROUPS[name]
+    commands = typer.Typer(
+        name=name,
+        cls=group,
+        help=text,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings=_SETTINGS,
+    )
+    commands.callback()(lambda: None)
+    return get_command(commands)
 
 
 def _convert_on_demand(parameter: Any, hint: Any) -> None:

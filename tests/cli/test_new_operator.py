@@ -1,4 +1,4 @@
-"""`ocf new`: projects that pass their own checks, for a set of options that covers every pair of them."""
+"""`ocf new operator`: projects that pass their own checks, for a set of options that covers every pair of them."""
 
 from __future__ import annotations
 

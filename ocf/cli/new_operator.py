@@ -1,42 +1,28 @@
-"""`ocf new`: write a project."""
+"""`ocf new operator`: write a project."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tempfile
-from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from ocf.cli.new_files import NewFiles, run_python, write_files
 from ocf.cli.options import Traceback
 from ocf.cli.output import exit_on_error
-from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
     from ocf.scaffold import OperatorProject
 
-__all__ = ["new"]
+__all__ = ["new_operator"]
 
-_SHOWN: Final = 5
 _NOTE: Final = (
     "Versions with which this project was made, from the environment of `ocf new`: hashes and other platforms are",
     "not known without an index. `make lock` resolves them anew, with hashes.",
 )
 
 
-class ProjectType(StrEnum):
-    """Types of projects."""
-
-    OPERATOR = "operator"
-
-
-def new(  # noqa: PLR0913 (each is an option of the command line)
-    what: Annotated[ProjectType, typer.Argument(help="What to write: a project of an operator.")],  # noqa: ARG001
+def new_operator(  # noqa: PLR0913 (each is an option of the command line)
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the operator, such as shop-operator.")],
     *,
     kind: Annotated[
@@ -95,27 +81,8 @@ def new(  # noqa: PLR0913 (each is an option of the command line)
 
 
 def _write(project: OperatorProject, folder: Path) -> int:
-    """Write the project beside its folder first, so that an error leaves nothing half-written."""
-    texts = _texts(project)
-    _reject_existing(folder, texts)
-    place = folder if folder.exists() else folder.absolute().parent
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".ocf-new-", dir=place) as scratch:
-            made = Path(scratch, "project")
-            for path, text in texts.items():
-                (made / path).parent.mkdir(parents=True, exist_ok=True)
-                (made / path).write_text(text, encoding="utf-8")
-            _generate(project, made)
-            paths = sorted(path.relative_to(made) for path in made.rglob("*") if path.is_file())
-            _reject_existing(folder, dict.fromkeys(map(str, paths), ""))
-            if not folder.exists():
-                made.rename(folder)
-            else:
-                _move(made, folder, paths)
-    except OSError as error:
-        raise ConfigError(f"{folder} cannot be written: {error.strerror or error}") from error
-    return len(paths)
+    texts = NewFiles(_texts(project))
+    return write_files(folder, texts, lambda made: _generate(project, made))
 
 
 def _texts(project: OperatorProject) -> dict[str, str]:
@@ -134,35 +101,5 @@ def _texts(project: OperatorProject) -> dict[str, str]:
 
 def _generate(project: OperatorProject, folder: Path) -> None:
     """Write what follows from the project's code: manifests, chart and goldens, in a process of its own."""
-    program = "from ocf.cli.new_generated import main; main()"
-    command = [sys.executable, "-c", program, project.package, *project.manifest_options]
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONSAFEPATH": "1"}
-    done = subprocess.run(  # noqa: S603 (ourselves)
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise ConfigError(f"the project cannot be generated: {(done.stderr or done.stdout).strip()}")
-
-
-def _reject_existing(folder: Path, texts: Mapping[str, str]) -> None:
-    existing = sorted(path for path in texts if (folder / path).exists() or (folder / path).is_symlink())
-    if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"{folder} is not a folder")
-    if existing:
-        more = len(existing) - _SHOWN
-        names = ", ".join(existing[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-        raise ConfigError(f"{folder} has these files already, and none is overwritten: {names}; use another folder")
-
-
-def _move(made: Path, folder: Path, paths: list[Path]) -> None:
-    """Move files into an existing folder; an error removes those that were moved."""
-    moved: list[Path] = []
-    try:
-        for path in paths:
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            os.link(made / path, folder / path)  # fails if another process has created the file meanwhile
-            moved.append(folder / path)
-    except BaseException:
-        for path in moved:
-            path.unlink(missing_ok=True)
-        raise
+    program = "from ocf.cli.new_operator_generated import main; main()"
+    run_python(program, [project.package, *project.manifest_options], folder)

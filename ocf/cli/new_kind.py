@@ -1,0 +1,198 @@
+"""`ocf new kind`: write the kind of another project's custom resource into a project."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from ocf.cli.new_files import NewFiles, run_python, write_files
+from ocf.cli.options import Context, Kubeconfig, Traceback
+from ocf.cli.output import exit_on_error
+from ocf.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ocf.objects import Manifest
+    from ocf.scaffold import ForeignKind, KindFiles, KindOptions
+
+__all__ = ["new_kind"]
+
+_DEFINITION: Final = "CustomResourceDefinition"
+_NOT_PACKAGES: Final = frozenset({"tests", "docs", "examples", "scripts", "benchmarks", "deploy"})
+_KINDS: Final = '"""Kinds of other projects."""\n'
+
+
+def new_kind(  # noqa: PLR0913 (each is an option of the command line)
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="YAML or JSON files with CustomResourceDefinitions, folders of them, or - for the standard input.",
+        ),
+    ] = None,
+    *,
+    from_cluster: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from-cluster",
+            metavar="NAME",
+            help="Read the CustomResourceDefinition NAME, such as certificates.cert-manager.io, from the cluster; "
+            "repeatable.",
+        ),
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", metavar="KIND", help="Write this kind only; repeatable. Default: all of the files."),
+    ] = None,
+    version: Annotated[
+        str, typer.Option("--version", metavar="VERSION", help="API version; default: the one that kubectl prefers.")
+    ] = "",
+    ready: Annotated[
+        str,
+        typer.Option(
+            "--ready",
+            metavar="TYPE",
+            help="Condition that is True once an object works; default: by the columns of the definition.",
+        ),
+    ] = "",
+    failing: Annotated[
+        str,
+        typer.Option(
+            "--failing", metavar="TYPE", help="Condition that is True while its controller fails; default: none."
+        ),
+    ] = "",
+    sample: Annotated[
+        str, typer.Option("--sample", metavar="FILE", help="Objects for the tests; default: the smallest ones.")
+    ] = "",
+    directory: Annotated[
+        Path, typer.Option("--directory", "-d", metavar="DIR", help="Folder of the project; created if missing.")
+    ] = Path(),
+    package: Annotated[
+        str,
+        typer.Option(
+            "--package", metavar="NAME", help="Package of the kinds; default: kinds, in the package of the project."
+        ),
+    ] = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Write the models anew; files that exist otherwise are kept.")
+    ] = False,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    traceback: Traceback = False,
+) -> None:
+    """Write the kind of another project's custom resource: typed models, a declaration, tests.
+
+    The models follow the schema of its CustomResourceDefinition. No file is overwritten, except for the models with
+    --force.
+    """
+    with exit_on_error(traceback=traceback):
+        from ocf.scaffold import foreign_kinds, render_kind
+
+        definitions = [*_read(files or [])]
+        if from_cluster:
+            definitions += asyncio.run(_of_cluster(from_cluster, kubeconfig, context))
+        if not files and not from_cluster:
+            raise ConfigError("name files with CustomResourceDefinitions, or one of a cluster with --from-cluster")
+        options = _options(directory, package, ready, failing)
+        samples = _read([sample] if sample else [])
+        made = [
+            (found, render_kind(found, options, _sample_of(found, samples)))
+            for found in foreign_kinds(definitions, kinds=kind or (), version=version)
+        ]
+        written = _write([each for _, each in made], options, directory, force=force)
+        typer.echo(f"wrote {written} files into {directory}:")
+        for found, each in made:
+            typer.echo(f"  {each.module}: {found.kind} of {found.api_version}")
+        typer.echo("next: python -m pytest tests/kinds   # with ocf[testing]")
+
+
+def _read(files: Sequence[str]) -> list[Manifest]:
+    """Return the objects of files.
+
+    Raises:
+        ConfigError: If one of them cannot be read.
+    """
+    from ocf.cli.manifest_files import read_documents
+
+    found: list[Manifest] = []
+    for document in read_documents(files):
+        if document.manifest is None:
+            raise ConfigError(f"{document.file}:{document.line}: {document.problem}")
+        found.append(document.manifest)
+    return found
+
+
+async def _of_cluster(names: Sequence[str], kubeconfig: str | None, context: str | None) -> list[Manifest]:
+    from ocf.cli.diff import connect
+    from ocf.objects import ObjectKey
+
+    async with await connect(kubeconfig, context) as cluster:
+        return [
+            await cluster.get(ObjectKey("apiextensions.k8s.io/v1", _DEFINITION, name)) for name in dict.fromkeys(names)
+        ]
+
+
+def _sample_of(kind: ForeignKind, samples: Sequence[Manifest]) -> Manifest | None:
+    """Return the object of a kind, without what the API server sets.
+
+    Raises:
+        ConfigError: If there are samples, but none of the kind.
+    """
+    from ocf.objects.manifest import SERVER_METADATA
+
+    for manifest in samples:
+        if (manifest.get("apiVersion"), manifest.get("kind")) == (kind.api_version, kind.kind):
+            metadata = {
+                name: value for name, value in (manifest.get("metadata") or {}).items() if name not in SERVER_METADATA
+            }
+            return {**{name: value for name, value in manifest.items() if name != "status"}, "metadata": metadata}
+    if samples:
+        seen = ", ".join(f"{each.get('kind')} of {each.get('apiVersion')}" for each in samples)
+        raise ConfigError(f"--sample: expected a {kind.kind} of {kind.api_version}, got {seen}")
+    return None
+
+
+def _options(directory: Path, package: str, ready: str, failing: str) -> KindOptions:
+    from ocf.scaffold import KindOptions
+
+    root, found = _package_of(directory) if (directory / "pyproject.toml").exists() else (directory, "")
+    if not package and (directory / "pyproject.toml").exists() and not found:
+        raise ConfigError(f"{directory} does not have exactly one package; name one with --package, such as shop.kinds")
+    package = package or (f"{found}.kinds" if found else "kinds")
+    folder = (root.relative_to(directory) / package.replace(".", "/")).as_posix()
+    return KindOptions(package=package, folder=folder, ready=ready, failing=failing)
+
+
+def _package_of(directory: Path) -> tuple[Path, str]:
+    """Return the folder with the packages of a project, and the name of its package; empty if there is not one."""
+    root = directory / "src" if (directory / "src").is_dir() else directory
+    found = [each.parent.name for each in root.glob("*/__init__.py") if each.parent.name not in _NOT_PACKAGES]
+    return root, found[0] if len(found) == 1 else ""
+
+
+def _write(made: Sequence[KindFiles], options: KindOptions, directory: Path, *, force: bool) -> int:
+    """Write the files of all kinds, with their goldens."""
+    parts = Path(options.place).parts
+    package = [Path(*parts[: number + 1], "__init__.py").as_posix() for number in range(len(parts))]
+    own = {path: text for each in made for path, text in each.texts.items()}
+    generated = {path for each in made for path in each.generated}
+    kinds = package[-1]
+    kept = {*own, *(each.golden for each in made)} - generated if force else set()
+    files = NewFiles(
+        {kinds: _KINDS, **own},
+        replaced=generated if force else (),
+        optional={kinds, *kept},
+        scratch=dict.fromkeys(package[:-1], ""),
+        hint="--force writes the models anew, and keeps the other files",
+    )
+    arguments = [text for each in made for text in (each.module, each.sample, each.golden)]
+    root = options.place.removesuffix(options.package.replace(".", "/"))
+    return write_files(directory, files, lambda folder: _goldens(folder, root, arguments))
+
+
+def _goldens(folder: Path, root: str, arguments: Sequence[str]) -> None:
+    """Write the goldens in a process of its own, which shows that the code works."""
+    run_python("from ocf.cli.new_kind_goldens import main; main()", [root or ".", *arguments], folder)
