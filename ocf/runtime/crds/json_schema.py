@@ -7,11 +7,11 @@ first type without a schema it marks unsupported types, so that all of them are 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import PydanticSerializationError, core_schema, to_jsonable_python
+from pydantic_core import PydanticSerializationError, SchemaSerializer, core_schema, to_jsonable_python
 
 from ocf.runtime.crds.client_models import is_client_model, with_api_semantics
 from ocf.runtime.crds.markers import DECIMAL_PATTERN, DURATION_PATTERN, UNSUPPORTED, rules_of
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
 
 __all__ = ["json_schema"]
+
+_Definitions: TypeAlias = tuple[core_schema.CoreSchema, ...]
+"""Schemas that others refer to."""
 
 _TEXT_BOUNDS: Final = frozenset({"decimal_places", "ge", "gt", "le", "lt", "max_digits", "multiple_of"})
 
@@ -34,6 +37,8 @@ def json_schema(model: type[BaseModel]) -> JsonSchemaValue:
 
 
 class _Generator(GenerateJsonSchema):
+    _known: _Definitions = ()
+
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
         del schema
         return {UNSUPPORTED: f"no schema can express this type ({error_info})"}
@@ -41,8 +46,12 @@ class _Generator(GenerateJsonSchema):
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         inner = self.generate_inner(schema["schema"])
         if "default_factory" in schema:
-            return inner | _from_factory(schema)
-        return inner | _encoded(schema["default"], schema["schema"]) if "default" in schema else inner
+            return inner | _from_factory(schema, self._known)
+        return inner | _encoded(schema["default"], schema["schema"], self._known) if "default" in schema else inner
+
+    def definitions_schema(self, schema: core_schema.DefinitionsSchema) -> JsonSchemaValue:
+        self._known = (*self._known, *schema["definitions"])
+        return super().definitions_schema(schema)
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         values = schema.get("values_schema", {"type": "any"})
@@ -96,54 +105,58 @@ def _misread(model: type[BaseModel], schema: JsonSchemaValue) -> list[tuple[str,
     return list(zip(sorted(read - written), sorted(written - read), strict=False))
 
 
-def _from_factory(schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
+def _from_factory(schema: core_schema.WithDefaultSchema, known: _Definitions) -> dict[str, Any]:
     if schema.get("default_factory_takes_data"):
         return {UNSUPPORTED: "a default that depends on other fields has no schema"}
     factory: Any = schema.get("default_factory")
-    first, second = (_encoded(factory(), schema["schema"]) for _ in range(2))
+    first, second = (_encoded(factory(), schema["schema"], known) for _ in range(2))
     if first != second:
         return {UNSUPPORTED: "a default that differs each time has no schema"}
     return first
 
 
-def _encoded(value: object, schema: core_schema.CoreSchema) -> dict[str, Any]:
+def _encoded(value: object, schema: core_schema.CoreSchema, known: _Definitions) -> dict[str, Any]:
     try:
-        return {"default": _plain(_serialized(value, schema))}
+        return {"default": _complete(value, _serialized(value, schema, known))}
     except PydanticSerializationError:
         return {UNSUPPORTED: f"a default of type {type(value).__name__} cannot be written as JSON"}
 
 
-def _serialized(value: object, schema: core_schema.CoreSchema) -> object:
+def _serialized(value: object, schema: core_schema.CoreSchema, known: _Definitions) -> Any:
     """Return a default as the serializer of its field writes it, which is what the model reads."""
-    serializer: Any = schema.get("serialization", {})
-    if (
-        serializer.get("type") != "function-plain"
-        or serializer.get("info_arg")
-        or serializer.get("is_field_serializer")
-    ):
-        return value
-    if value is None and "unless-none" in serializer.get("when_used", ""):
-        return value
-    return serializer["function"](value)
-
-
-def _plain(value: object) -> Any:
-    """Return a default as complete JSON, because the API server validates it before it sets nested defaults."""
     if isinstance(value, BaseModel):
-        dumped: dict[str, Any] = value.model_dump(mode="json", by_alias=True)
+        return value.model_dump(mode="json", by_alias=True)
+    serializer: Any = schema.get("serialization", {})
+    if serializer.get("is_field_serializer"):  # a method of the model, which has no instance yet
+        return to_jsonable_python(value)
+    if not serializer and isinstance(value, str | int | float | None):
+        return to_jsonable_python(value)
+    written = SchemaSerializer(core_schema.definitions_schema(schema, list(known)))
+    return written.to_python(value, mode="json", by_alias=True, warnings="none")
+
+
+def _complete(value: object, written: Any) -> Any:
+    """Return a written default as complete JSON, because the API server validates it before it sets nested defaults.
+
+    Args:
+        value: The default.
+        written: The default as JSON, with the same structure.
+    """
+    if isinstance(value, BaseModel):
+        found = dict(written)
         for name, info in type(value).model_fields.items():
             key = info.serialization_alias or info.alias or name
             inner = getattr(value, name)
             if inner is None and info.default is None:
-                del dumped[key]
-            elif isinstance(inner, BaseModel | list | tuple | set | frozenset | dict):
-                dumped[key] = _plain(inner)
-        return dumped
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, set | frozenset):
+                found.pop(key, None)
+            elif key in found:
+                found[key] = _complete(inner, found[key])
+        return found
+    if isinstance(value, list | tuple | set | frozenset) and isinstance(written, list):
+        items = [_complete(inner, item) for inner, item in zip(value, written, strict=True)]
         # The order of a set differs between processes, and a definition must not.
-        return sorted((_plain(item) for item in value), key=json.dumps)
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return to_jsonable_python(value)
+        return sorted(items, key=json.dumps) if isinstance(value, set | frozenset) else items
+    if isinstance(value, dict) and isinstance(written, dict):
+        pairs = zip(value.values(), written.items(), strict=True)
+        return {key: _complete(inner, item) for inner, (key, item) in pairs}
+    return written

@@ -82,6 +82,11 @@ def kind_with(**fields: Any) -> type[BaseModel]:
     return create_model("Shop", spec=(spec, ...))
 
 
+class Backups(BaseModel):
+    waits: list[GoDuration] = [timedelta(minutes=5)]
+    previous: list[Annotated[Backups, Preserve()]] = []
+
+
 def schema_of(annotation: Any, default: Any = ...) -> Manifest:
     """Return the schema of one field of a spec."""
     written = crd("example.com", CRDVersion("v1", kind_with(field=(annotation, default))))
@@ -274,6 +279,17 @@ def test_a_default_that_no_server_can_know_is_refused(default: Any, reason: str)
         pytest.param(list[frozenset[int]], [frozenset({3, 1})], [[1, 3]], id="set in a list"),
         pytest.param(timedelta, timedelta(days=400, hours=1), "P1Y35DT1H", id="duration"),
         pytest.param(Decimal, Decimal("1.50"), "1.50", id="decimal, with its zeros"),
+        pytest.param(list[GoDuration], [timedelta(minutes=5)], ["5m0s"], id="durations of Go in a list"),
+        pytest.param(set[GoDuration], {timedelta(0), timedelta(1)}, ["0s", "24h0m0s"], id="durations of Go in a set"),
+        pytest.param(dict[str, GoDuration], {"a": timedelta(hours=1)}, {"a": "1h0m0s"}, id="durations of Go in a map"),
+        pytest.param(GoDuration | None, timedelta(hours=1), "1h0m0s", id="duration of Go or null"),
+        pytest.param(Backups, Backups(), {"waits": ["5m0s"], "previous": []}, id="durations of Go in a model"),
+        pytest.param(
+            list[Backups],
+            [Backups(previous=[Backups(waits=[])])],
+            [{"waits": ["5m0s"], "previous": [{"waits": [], "previous": []}]}],
+            id="durations of Go in a list of models",
+        ),
     ],
 )
 def test_a_default_is_written_as_the_server_validates_it(annotation: Any, default: Any, wanted: Any) -> None:
