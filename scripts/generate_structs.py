@@ -22,6 +22,7 @@ ROOTS: Final = (
     "DaemonSetUpdateStrategy",
     "DeploymentStrategy",
     "NodeSelectorTerm",
+    "PersistentVolumeSource",
     "PodFailurePolicy",
     "PodResourceClaim",
     "PodTemplateSpec",

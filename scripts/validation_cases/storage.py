@@ -1,4 +1,4 @@
-"""Mistakes in PersistentVolumeClaims and StorageClasses."""
+"""Mistakes in PersistentVolumes, PersistentVolumeClaims and StorageClasses."""
 
 from typing import Any, Final
 
@@ -129,4 +129,51 @@ _CLASSES: Final = Table(
     pairs=15,
 )
 
-TABLES: Final = (_CLAIMS, _CLASSES)
+
+def _volume(name: str, **spec: Any) -> dict[str, Any]:
+    full = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, **spec}
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": full}
+
+
+_CSI: Final = {"driver": "disk.example.com", "volumeHandle": "v-1"}
+_SECRET: Final = {"name": "s", "namespace": "default"}
+
+_VOLUMES: Final = Table(
+    kind="PersistentVolume",
+    bases={
+        "path": _volume("pv", hostPath={"path": "/data"}),
+        "csi": _volume("pv-csi", csi=_CSI, volumeMode="Block", storageClassName="fast"),
+    },
+    stored={
+        "path": _volume("stored-path", hostPath={"path": "/data"}),
+        "csi": _volume("stored-csi", csi=_CSI, volumeMode="Block", storageClassName="fast"),
+        "attributes": _volume("stored-attributes", csi=_CSI, volumeAttributesClassName="gold"),
+        "nfs": _volume("stored-nfs", nfs={"server": "nfs.example.com", "path": "/"}, mountOptions=["hard"]),
+    },
+    mistakes=(
+        *at("spec.accessModes", [], REMOVED, ["ReadWriteMany"], ["RWO"], ["ReadWriteOncePod", "ReadWriteOnce"]),
+        *at("spec.persistentVolumeReclaimPolicy", "Retain", "Recycle", "Other", "", REMOVED),
+        *at("spec.hostPath", REMOVED),
+        *at("spec.nfs", {"server": "nfs.example.com", "path": "/"}),
+        *together(("spec.local", {"path": "/mnt"}), ("spec.nfs", {"server": "nfs.example.com", "path": "/"})),
+        *at("spec.storageClassName", "", "UPPER", "a_b", LONG),
+        *at("spec.volumeMode", "Filesystem", "Block", "Other", ""),
+        *at("spec.volumeAttributesClassName", "gold", "UPPER", ""),
+        *at("metadata.name", "a_b"),
+    ),
+    changes=(
+        *at("spec.hostPath", {"path": "/other"}, {"path": "/data", "type": "Directory"}, {"path": "/data", "type": ""}),
+        *at("spec.csi", {**_CSI, "volumeHandle": "v-2"}, {**_CSI, "readOnly": True}, {**_CSI, "readOnly": False}),
+        *at("spec.csi", {**_CSI, "controllerExpandSecretRef": _SECRET}, {**_CSI, "nodeStageSecretRef": _SECRET}),
+        *at("spec.nfs", {"server": "other.example.com", "path": "/"}),
+        *together(("spec.nfs", REMOVED), ("spec.hostPath", {"path": "/data"})),
+        *at("spec.volumeMode", "Filesystem", "Block", REMOVED),
+        *at("spec.volumeAttributesClassName", "silver", REMOVED),
+        *at("spec.capacity.storage", "2Gi"),
+        *at("spec.persistentVolumeReclaimPolicy", "Delete"),
+        *at("spec.mountOptions", ["ro"]),
+    ),
+    pairs=30,
+)
+
+TABLES: Final = (_CLAIMS, _CLASSES, _VOLUMES)

@@ -145,6 +145,27 @@ def _claim(manifest: Manifest) -> Manifest:
     return manifest
 
 
+_SOURCE_DEFAULTS: Final[Manifest] = {
+    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
+    "hostPath": {"type": ""},
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+}
+"""Defaults inside of the sources of PersistentVolumes."""
+
+
+def _persistent_volume(manifest: Manifest) -> Manifest:
+    spec = manifest["spec"]
+    spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
+    spec.setdefault("volumeMode", "Filesystem")
+    for name, defaults in _SOURCE_DEFAULTS.items():
+        if name in spec:
+            spec[name] = {**defaults, **spec[name]}
+    manifest["status"].setdefault("phase", "Pending")
+    return manifest
+
+
 _CLIENT_AFFINITY: Final = 10800
 
 
@@ -317,6 +338,7 @@ _FILLERS: Final[Mapping[tuple[str, str], Callable[[Manifest], Manifest]]] = {
     ("", "LimitRange"): _limit_range,
     ("", "Namespace"): _namespace,
     ("", "Endpoints"): _endpoints,
+    ("", "PersistentVolume"): _persistent_volume,
     ("", "PersistentVolumeClaim"): _claim,
     ("", "Pod"): set_pod_defaults,
     ("", "PodTemplate"): _pod_template,

@@ -32,6 +32,7 @@ _MODULES: Final[dict[str, str]] = {
     "LimitRange": "limits",
     "Namespace": "namespaces",
     "NetworkPolicy.networking.k8s.io": "network_policies",
+    "PersistentVolume": "persistent_volumes",
     "PersistentVolumeClaim": "storage",
     "Pod": "pods",
     "PodDisruptionBudget.policy": "policy",
