@@ -72,10 +72,12 @@ async def object_changed(
         return
     while True:
         try:
-            return await _reconcile((namespace, name), sites)
+            await _reconcile((namespace, name), sites)
         except ApiException as error:
             logger.warning("Reconciling failed, and is tried again: %s", error)
             await asyncio.sleep(_RETRY_SECONDS)
+        else:
+            return
 
 
 async def _reconcile(key: _Key, sites: kopf.Index[_Key, Any]) -> None:

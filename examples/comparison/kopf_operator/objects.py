@@ -5,12 +5,20 @@ from typing import Any, Final
 
 from semver import Version
 
-__all__ = ["API_VERSION", "GROUP", "PLURAL", "VERSION", "autoscaler", "condition", "config_map", "deployment", "service"]
+__all__ = [
+    "GROUP",
+    "PLURAL",
+    "VERSION",
+    "autoscaler",
+    "condition",
+    "config_map",
+    "deployment",
+    "service",
+]
 
 GROUP: Final = "kopf.comparison.example.com"
 VERSION: Final = "v1"
 PLURAL: Final = "sites"
-API_VERSION: Final = f"{GROUP}/{VERSION}"
 
 _IMAGE: Final = "docker.io/nginxinc/nginx-unprivileged:1.29"
 _PORT: Final = 8080
@@ -30,7 +38,7 @@ def _labels(site: Site) -> dict[str, str]:
 def _manifest(site: Site, api_version: str, kind: str, **content: Any) -> Object:
     """Return a manifest that the garbage collector deletes with its site."""
     owner = {
-        "apiVersion": API_VERSION,
+        "apiVersion": f"{GROUP}/{VERSION}",
         "kind": "Site",
         "name": site["metadata"]["name"],
         "uid": site["metadata"]["uid"],

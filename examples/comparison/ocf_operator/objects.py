@@ -32,9 +32,7 @@ def _manifest(site: Site, api_version: str, kind: str, **content: Any) -> Manife
 
 def page(site: Site) -> configmap.Resource:
     """Return the ConfigMap with the text."""
-    return configmap.Builder(
-        _manifest(site, "v1", "ConfigMap", data={"index.html": f"{site.spec.greeting}\n"})
-    ).build()
+    return configmap.Builder(_manifest(site, "v1", "ConfigMap", data={"index.html": f"{site.spec.greeting}\n"})).build()
 
 
 def server(site: Site) -> deployment.Resource:
