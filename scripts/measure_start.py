@@ -3,8 +3,8 @@
     python -m scripts.measure_start
 
 Four steps are timed, in a fresh virtual environment: the installation of the wheel, `ocf new operator`, the tests of
-the project, and `ocf dev` until its resource has the condition Ready. CPU seconds are those of all processes of a step, so
-they say what it takes on a machine that is busy with something else, too.
+the project, and `ocf dev` until its resource has the condition Ready. CPU seconds are those of all processes of a step,
+so they show what it takes on a busy machine, too.
 """
 
 import asyncio
