@@ -20,6 +20,8 @@ from ocf.testing.mutating_cluster import MutatingCluster
 from ocf.testing.mutation_coverage import Firing, Fixture, VersionRange
 from ocf.testing.owner_env import OwnerEnv
 from ocf.testing.recording_cluster import RecordingCluster
+from ocf.testing.round_trips import assert_round_trips
+from ocf.testing.schema_strategies import objects_of
 from ocf.testing.simulated_autoscaling import assert_measures, simulate_autoscaler
 from ocf.testing.simulated_process import Disturbance, SimulatedCrash
 from ocf.testing.snapshots import snapshot
@@ -53,10 +55,12 @@ __all__ = [
     "assert_golden",
     "assert_measures",
     "assert_quiet",
+    "assert_round_trips",
     "crash_at_each_write",
     "fake_workload_controllers",
     "lint_conditions",
     "load_matrix",
+    "objects_of",
     "roll_out",
     "rolled_out",
     "run_in_virtual_time",
