@@ -1,9 +1,15 @@
 """CustomResourceDefinitions generated from pydantic models, so Python and the API server use the same schema."""
 
+from typing import TYPE_CHECKING
+
+from ocf.lazy_exports import lazy_exports
 from ocf.runtime.crds.crd import AGE, CRDVersion, PrinterColumn, ScaleSubresource, Scope, crd
 from ocf.runtime.crds.go_duration import GoDuration
 from ocf.runtime.crds.markers import ListMap, ListSet, Preserve, QuantityText, RuleReason, ValidationRule, rules
 from ocf.runtime.crds.versioned_resource import Conversion, VersionedResource
+
+if TYPE_CHECKING:
+    from ocf.runtime.crds.storage_migration import migrate_storage, migration_rules
 
 __all__ = [
     "AGE",
@@ -21,5 +27,10 @@ __all__ = [
     "ValidationRule",
     "VersionedResource",
     "crd",
+    "migrate_storage",
+    "migration_rules",
     "rules",
 ]
+
+# Clients of a cluster are imported only where objects are migrated.
+__getattr__ = lazy_exports(__name__, {"migrate_storage": "storage_migration", "migration_rules": "storage_migration"})
