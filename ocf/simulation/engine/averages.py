@@ -37,6 +37,16 @@ class Gauge:
             self.value = value
             self._changes.append((now, value))
 
+    def restart(self, value: float) -> None:
+        """Forget the changes.
+
+        Args:
+            value: The value at all times until the next change.
+        """
+        self.value = value
+        self._changes.clear()
+        self._changes.append((-NEVER, value))
+
     def window(self, begin: int, end: int) -> float:
         """Return the average over a window, and forget what is before it.
 

@@ -39,6 +39,12 @@ class Meter:
     latency: LatencyModel | None = None
 
     @property
+    def measured(self) -> tuple[object, ...]:
+        """What decides the values: equal for meters with equal values, whatever their targets are."""
+        latency = None if self.latency is None else self.latency.parameters
+        return self.source, self.per_pod, self.idle, self.slope, latency
+
+    @property
     def resource(self) -> str:
         """The resource whose usage is measured; empty for other metrics."""
         return self.metric.name if self.source is None else ""

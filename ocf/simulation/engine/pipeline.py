@@ -12,7 +12,8 @@ from typing import Final
 
 from ocf.autoscaling.algorithm import Sample
 from ocf.simulation.engine.averages import Gauge
-from ocf.simulation.engine.clock import Clock, microseconds
+from ocf.simulation.engine.calm import Calm, CalmSamples, Times
+from ocf.simulation.engine.clock import NEVER, Clock, microseconds
 from ocf.simulation.engine.meters import Meter, amount
 from ocf.simulation.engine.pods import Pods
 from ocf.simulation.engine.queue import FluidQueue
@@ -20,7 +21,7 @@ from ocf.simulation.engine.scrapes import Scrape
 from ocf.simulation.engine.simulated_pods import SimulatedPod
 from ocf.simulation.scenario import MetricsPipeline, SignalSource
 
-__all__ = ["Pipeline"]
+__all__ = ["Pipeline", "times_of"]
 
 _Level = Callable[[int, int], float]
 _NO_PODS: Final[dict[str, tuple[int, ...]]] = {}
@@ -45,6 +46,7 @@ class Pipeline:
         pods: The pods of the workload.
         window: The length of the window of a sample.
         scrape: The last measurement that can be read.
+        times: The times of the pipeline.
         due: The instant of the next measurement, or at which the next one can be read.
     """
 
@@ -67,6 +69,7 @@ class Pipeline:
         "meters",
         "pods",
         "scrape",
+        "times",
         "window",
     )
 
@@ -84,10 +87,9 @@ class Pipeline:
         self.pods = pods
         self._queue = queue
         self._clock = clock
-        self._period = microseconds(settings.scrape_period)
-        self._window = microseconds(settings.window or settings.scrape_period)
+        self.times = times = times_of(settings)
+        self._period, self._window, self._delay = times
         self.window = settings.window or settings.scrape_period
-        self._delay = microseconds(settings.delay)
         self._dropped = settings.dropped
         self._random = Random(f"{seed}/dropped")  # noqa: S311 (a simulation)
         self._outages = tuple(
@@ -145,6 +147,37 @@ class Pipeline:
             if self.pods.unsettled:
                 self.pods.settle(self.scrape.at, self._window)
         self.due = min(self._next, waiting[0].at + self._delay) if waiting else self._next
+
+    def resume(self, now: int, rate: float, calm: Calm, samples: CalmSamples) -> None:
+        """Continue where everything before an instant has been measured, in a calm workload.
+
+        Args:
+            now: The instant in microseconds.
+            rate: Offered load before it, in load units per second.
+            calm: The pods.
+            samples: The measurements of the calm workload.
+        """
+        period, self._rate = self._period, rate
+        following = -(-now // period)
+        self._next = following * period
+        readable = self.times.readable(now - 1)
+        measured = samples.measured(readable, following - 1, calm)
+        scrapes = deque(Scrape((readable + at) * period, each, _NO_PODS, _NONE) for at, each in enumerate(measured))
+        self.scrape = scrapes.popleft()
+        self._waiting = scrapes
+        self.due = min(self._next, scrapes[0].at + self._delay) if scrapes else self._next
+        for meter, gauge in self._observed:
+            samples.restore(gauge, meter, calm, begin=self.times.begin(following), end=now)
+
+    def calm_until(self, now: int) -> int:
+        """Return the instant until which samples are neither lost nor in an outage; now, if they already are.
+
+        Args:
+            now: The instant in microseconds.
+        """
+        if self._dropped:
+            return now
+        return min((max(begin, now) for begin, end in self._outages if end > now), default=NEVER)
 
     def is_down(self, now: int) -> bool:
         """Return whether no metric can be read.
@@ -221,3 +254,14 @@ class Pipeline:
         if not meter.per_pod:
             return queue.length
         return queue.length / pods.ready if pods.ready else 0.0
+
+
+def times_of(settings: MetricsPipeline) -> Times:
+    """Return the times of a metrics pipeline.
+
+    Args:
+        settings: The pipeline as the scenario describes it.
+    """
+    period = microseconds(settings.scrape_period)
+    window = period if settings.window is None else microseconds(settings.window)
+    return Times(period, window, microseconds(settings.delay))

@@ -4,7 +4,7 @@ The arithmetic is that of `ocf.autoscaling.algorithm`. Only the pods that are no
 settled ones are alike, so that their number is enough.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -80,6 +80,21 @@ class Proposals:
             return best
 
         return choose
+
+    def decisive(self, values: Sequence[Sequence[int]]) -> list[int] | list[tuple[int, ...]]:
+        """Return what the proposals for many samples follow from, if all pods are settled: equal for equal proposals.
+
+        Args:
+            values: The samples of each meter of the pipeline.
+        """
+        columns: list[list[int]] = []
+        for position, meter in enumerate(self._meters):
+            found, request = values[self._first + position], meter.request
+            if meter.metric.target.average is None and meter.metric.type in RESOURCE_METRICS and request:
+                columns.append([value * _FULL // request for value in found])
+            else:
+                columns.append([*found])
+        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
     def _metric(self, position: int, meter: Meter) -> Propose:
         metric, target = meter.metric, meter.metric.target

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from ocf.simulation.result import Columns, GroupColumns
 
-__all__ = ["Row", "arrays_of", "demand_of", "move_rows"]
+__all__ = ["Row", "Table", "arrays_of", "demand_of"]
 
 Row = tuple[float, ...]
 """The values of a row, in the order of the columns; those of nodes, in all and by group, only where there are some."""
@@ -29,19 +29,47 @@ def arrays_of(columns: Columns, groups: Iterable[GroupColumns] | None) -> list[C
     return [*(getattr(columns, name) for name in names), *of_groups]
 
 
-def move_rows(rows: list[Row], columns: Sequence[Column]) -> None:
-    """Move rows to the end of columns.
+class Table:
+    """The rows of a run, which become columns.
 
     Many rows at once take a third of the time of appending to sixteen columns row by row.
 
     Args:
-        rows: The rows; empty afterwards.
         columns: The columns, as `arrays_of` returns them.
+
+    Attributes:
+        rows: The rows that are not in the columns yet.
     """
-    if rows:
-        for column, values in zip(columns, zip(*rows, strict=True), strict=True):
+
+    __slots__ = ("_columns", "rows")
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = columns
+        self.rows: list[Row] = []
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self._columns[0]) + len(self.rows)
+
+    def flush(self) -> None:
+        """Move the rows to the columns."""
+        if self.rows:
+            for column, values in zip(self._columns, zip(*self.rows, strict=True), strict=True):
+                column.extend(values)
+            self.rows.clear()
+
+    def extend(self, parts: Sequence[float | Sequence[float]], count: int) -> None:
+        """Add rows at once.
+
+        Args:
+            parts: The values of each column; one value for all rows where they are the same.
+            count: The number of rows.
+        """
+        self.flush()
+        for column, values in zip(self._columns, parts, strict=True):
+            if isinstance(values, int | float):
+                values = array(column.typecode, (values,)) * count
             column.extend(values)
-        rows.clear()
 
 
 def demand_of(rate: float, per_pod: float) -> int:

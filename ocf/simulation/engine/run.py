@@ -5,7 +5,6 @@ order: nodes change, pods change, load changes, the pipeline measures, the autos
 groups syncs.
 """
 
-from array import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +17,9 @@ from ocf.simulation.engine.meters import container_of, meters_of
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.pods import Pods
 from ocf.simulation.engine.queue import FluidQueue
-from ocf.simulation.engine.rows import Row, arrays_of, demand_of, move_rows
+from ocf.simulation.engine.rows import Row, Table, arrays_of, demand_of
+from ocf.simulation.engine.shared import Shared
+from ocf.simulation.engine.stretches import Stretches
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.result import Columns, GroupColumns, SimulationResult
 from ocf.simulation.scenario import Scenario
@@ -31,7 +32,7 @@ __all__ = ["Progress", "Run"]
 Progress = Callable[[float], object]
 """A function that is called now and then with the share of the time that is simulated."""
 _CHUNK: Final = 1024
-"""Number of rows that become columns at once."""
+"""Number of rows that become columns at once, and after which progress is reported."""
 
 
 class Run:
@@ -43,6 +44,7 @@ class Run:
         autoscaler: The HPA.
         edits: Edits of the HPA, in order.
         full: Whether every sync, also of node groups, runs `decide` on a snapshot of all pods.
+        shared: What runs with the same load share; None: nothing.
 
     Raises:
         ConfigError: If the scenario has no end, or does not define the values of a metric.
@@ -56,6 +58,7 @@ class Run:
         *,
         edits: Sequence[Edit] = (),
         full: bool = False,
+        shared: Shared | None = None,
     ) -> None:
         workload, seed = scenario.workload, scenario.seed
         clock = Clock(scenario.start)
@@ -65,9 +68,8 @@ class Run:
         self._scenario = scenario
         self._autoscaler = autoscaler
         self._end = _end_of(scenario, load)
-        self._load = load
-        # Two steps may begin in the same microsecond; then the later one counts.
-        self._begins = array("q", [*(round(time * SECOND) for time in load.times), NEVER])
+        shared = shared or Shared(load)
+        self._steps = shared.steps
         self._step = -1
         self._load_due = 0
         self._rate = 0.0
@@ -95,8 +97,20 @@ class Run:
         self._numbers = NOTHING
         self._columns = Columns()
         self._groups = {group.name: GroupColumns() for group in scenario.node_groups}
-        self._arrays = arrays_of(self._columns, self._groups.values() if self._groups else None)
-        self._rows: list[Row] = []
+        self._table = Table(arrays_of(self._columns, self._groups.values() if self._groups else None))
+        self._rows = self._table.rows
+        self._reported = 0
+        self._stretches = None
+        if self._nodes is None and not full:
+            self._stretches = Stretches(
+                shared,
+                pods=self._pods,
+                queue=self._queue,
+                pipeline=self._pipeline,
+                table=self._table,
+                period=self._period,
+                per_pod=self._per_pod,
+            )
 
     def run(self, progress: Progress | None = None) -> SimulationResult:
         """Run to the end.
@@ -108,24 +122,38 @@ class Run:
         self._rebalance(0)
         self._pipeline.start(self._rate)
         now, others, end = 0, 0, self._end
-        pods, queue, pipeline, nodes = self._pods, self._queue, self._pipeline, self._nodes
-        rows = self._rows
+        pods, queue, pipeline, nodes, table = self._pods, self._queue, self._pipeline, self._nodes, self._table
         while now < end:
             if now < others:
                 self._process_nodes(now)
             else:
                 self._process(now)
-            if len(rows) >= _CHUNK:
-                move_rows(rows, self._arrays)
+                if self._stretches is not None and not pods.unsettled:
+                    self._stretch(now, self._stretches)
+            if len(table) - self._reported >= _CHUNK:
+                self._reported = len(table)
+                table.flush()
                 if progress is not None:
                     progress(now / end)
             failure = self._failures[0][0] if self._failures else NEVER
             others = min(self._sync_due, self._load_due, pods.due, queue.due, pipeline.due, failure)
             now = others if nodes is None else min(others, nodes.due_after(now))
-        move_rows(rows, self._arrays)
+        table.flush()
         if progress is not None:
             progress(1.0)
         return self._result()
+
+    def _stretch(self, now: int, stretches: Stretches) -> None:
+        """Run the syncs until something else than the load changes, and continue there."""
+        failure = self._failures[0][0] if self._failures else NEVER
+        edit = self._edits[0][0].at if self._edits else NEVER
+        found = stretches.run(now, min(self._end, failure, edit), self._controller, self._numbers)
+        if found is not None:
+            self._syncs += found.syncs
+            self._sync_due += found.syncs * self._period
+            self._numbers = found.numbers
+            self._step = found.step
+            self._next_load(found.end - 1)
 
     def _process(self, now: int) -> None:
         """Process everything that is due at an instant."""
@@ -197,12 +225,13 @@ class Run:
 
     def _next_load(self, now: int) -> None:
         """Move on to the step of the load that begins now."""
-        begins, step = self._begins, self._step + 1
+        begins, step = self._steps.begins, self._step
         while begins[step + 1] <= now:
             step += 1
         self._step = step
         self._load_due = begins[step + 1]
-        rate = self._load.rates[step]
+        # No load is 0.0, also where a trace has -0.0.
+        rate = self._steps.rates[step] or 0.0
         if rate != self._rate:
             self._rate = rate
             self._demand = demand_of(rate, self._per_pod)
@@ -211,6 +240,8 @@ class Run:
         """Compute what is served and used from now on."""
         self._queue.change(now, rate=self._rate, capacity=self._pods.capacity)
         self._pipeline.observe(now, self._rate)
+        if self._stretches is not None:
+            self._stretches.observe(now, self._rate)
 
     def _row(self, now: int, synced: int) -> None:
         pods, queue = self._pods, self._queue

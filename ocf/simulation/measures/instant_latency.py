@@ -42,6 +42,11 @@ class LatencyModel:
         # The load and the pods are the same at most measurements.
         self._known: tuple[float, float, float] = (-1.0, -1.0, 0.0)
 
+    @property
+    def parameters(self) -> tuple[float, float, float | None]:
+        """What decides the latencies: equal for equal models."""
+        return self._pod_capacity, self._service_time, self._share
+
     def at(self, *, rate: float, capacity: float, waiting: float) -> float:
         """Return the latency in seconds.
 

@@ -1,0 +1,167 @@
+"""Measurements of a workload that is calm: no pod changes, no load waits, and all that arrives is served.
+
+They follow from the load alone. So they are computed for many syncs at once, and are the same for all runs with this
+load, whatever the settings of their HPA.
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from ocf.autoscaling.algorithm.arithmetic import INT64_MAX
+from ocf.simulation.engine.averages import Gauge
+from ocf.simulation.engine.load_steps import LoadSteps
+from ocf.simulation.engine.meters import Meter, amount
+from ocf.simulation.scenario import SignalSource
+
+__all__ = ["TOO_MUCH", "Calm", "CalmSamples", "Times"]
+
+TOO_MUCH: Final = INT64_MAX
+"""The largest value that is kept; it stands for larger ones, too."""
+_MOST_PAGES: Final = 1 << 14
+
+Values: TypeAlias = "tuple[array[int], ...]"
+"""The values of each meter at some syncs."""
+
+
+class Times(NamedTuple):
+    """The times of the metrics pipeline, in microseconds.
+
+    Args:
+        period: Time between two measurements.
+        window: Time over which a measurement averages.
+        delay: Time from a measurement until it can be read.
+    """
+
+    period: int
+    window: int
+    delay: int
+
+    def readable(self, now: int) -> int:
+        """Return the number of the last measurement that can be read; the one at the start has the number 0.
+
+        Args:
+            now: The instant in microseconds.
+        """
+        return (now - self.delay) // self.period
+
+    def begin(self, number: int) -> int:
+        """Return the begin of the window of a measurement.
+
+        Args:
+            number: Its number.
+        """
+        return number * self.period - self.window
+
+
+class Calm(NamedTuple):
+    """The pods of a calm workload.
+
+    Args:
+        capacity: Load units per second that they can serve, more than 0.
+        ready: Number of pods that are ready, more than 0.
+    """
+
+    capacity: float
+    ready: int
+
+    def level(self, meter: Meter) -> Callable[[float], float]:
+        """Return the function from a load to what a meter averages.
+
+        Args:
+            meter: The meter, whose source is neither the queue nor the latency.
+        """
+        if meter.source is not None and not meter.per_pod:
+            return float
+        share = self.capacity if meter.source is None else self.ready
+        return lambda rate: rate / share
+
+
+class CalmSamples:
+    """The measurements of a calm workload.
+
+    Args:
+        steps: The load.
+        meters: The meters of the metrics of the HPA.
+        times: The times of the metrics pipeline.
+    """
+
+    __slots__ = ("_known", "_meters", "_steps", "_times")
+
+    def __init__(self, steps: LoadSteps, meters: Sequence[Meter], times: Times) -> None:
+        self._steps = steps
+        self._meters = tuple(meters)
+        self._times = times
+        self._known: dict[tuple[int, Calm], Values] = {}
+
+    def of_syncs(self, page: int, syncs: Sequence[int], calm: Calm) -> Values:
+        """Return the values that each sync of a page of the timetable reads; at most `TOO_MUCH`.
+
+        Args:
+            page: Number of the page.
+            syncs: The syncs, in microseconds.
+            calm: The pods.
+        """
+        known = self._known.get((page, calm))
+        if known is None:
+            if len(self._known) >= _MOST_PAGES:
+                self._known.clear()
+            known = self._known[page, calm] = self._read(syncs, calm)
+        return known
+
+    def measured(self, first: int, last: int, calm: Calm) -> list[tuple[int, ...]]:
+        """Return the values of the meters at measurements.
+
+        Args:
+            first: Number of the first measurement.
+            last: Number of the last measurement, not before it.
+            calm: The pods.
+        """
+        period = self._times.period
+        times = range(first * period, last * period + 1, period)
+        return list(zip(*(self._values(meter, times, calm) for meter in self._meters), strict=True))
+
+    def restore(self, gauge: Gauge, meter: Meter, calm: Calm, *, begin: int, end: int) -> None:
+        """Set a gauge to what it measured.
+
+        Args:
+            gauge: The gauge.
+            meter: The meter whose level it averages.
+            calm: The pods.
+            begin: The begin of the next window, in microseconds.
+            end: The instant before which levels are set, in microseconds.
+        """
+        level = calm.level(meter)
+        gauge.restart(level(self._steps.rates[self._steps.at(min(begin, end - 1))]))
+        for at, rate in self._steps.between(begin, end - 1):
+            gauge.set(at, level(rate))
+
+    def _read(self, syncs: Sequence[int], calm: Calm) -> Values:
+        numbers = [self._times.readable(now) for now in syncs]
+        first, last, period = numbers[0], numbers[-1], self._times.period
+        times = range(first * period, last * period + 1, period)
+        found: list[array[int]] = []
+        for meter in self._meters:
+            values = self._values(meter, times, calm)
+            # Usually there is a measurement for each sync.
+            each = values if len(values) == len(numbers) else [values[number - first] for number in numbers]
+            found.append(array("q", [min(value, TOO_MUCH) for value in each]))
+        return tuple(found)
+
+    def _values(self, meter: Meter, times: range, calm: Calm) -> list[int]:
+        idle, slope, window, steps = meter.idle, meter.slope, self._times.window, self._steps
+        if meter.source is SignalSource.QUEUE:
+            return [amount(idle)] * len(times)
+        if meter.latency is not None:
+            latency, rates = meter.latency, (steps.rates[steps.at(time)] for time in times)
+            return [amount(idle + slope * latency.at(rate=rate, capacity=calm.capacity, waiting=0)) for rate in rates]
+        begin, level = times[0] - window, calm.level(meter)
+        gauge, found = Gauge(level(steps.rates[steps.at(begin)])), list[int]()
+        following = steps.between(begin, times[-1])
+        step = next(following, None)
+        for now in times:
+            while step is not None and step[0] <= now:
+                gauge.set(step[0], level(step[1]))
+                step = next(following, None)
+            found.append(amount(idle + slope * gauge.window(now - window, now)))
+        return found
