@@ -6,15 +6,21 @@ from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.simulation.engine.edits import edits_of
 from ocf.simulation.engine.run import Progress, Run
+from ocf.simulation.engine.shared import Shared
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.result import SimulationResult
 from ocf.simulation.scenario import Scenario
 
-__all__ = ["Progress", "simulate"]
+__all__ = ["Progress", "Shared", "simulate"]
 
 
 def simulate(
-    scenario: Scenario, load: LoadSeries, *, hpa: Manifest | None = None, progress: Progress | None = None
+    scenario: Scenario,
+    load: LoadSeries,
+    *,
+    hpa: Manifest | None = None,
+    progress: Progress | None = None,
+    shared: Shared | None = None,
 ) -> SimulationResult:
     """Simulate an HPA under a load.
 
@@ -23,6 +29,7 @@ def simulate(
         load: The load.
         hpa: The HPA, in place of that of the scenario and its edits; required if the scenario names a file that has it.
         progress: Called now and then with the share of the time that is simulated, from 0 to 1.
+        shared: What simulations under the same load share, which makes those of many settings faster.
 
     Returns:
         The result; the same for the same scenario, load and HPA, on every machine.
@@ -57,4 +64,4 @@ def simulate(
     if isinstance(manifest, str):
         raise ConfigError(f"the HPA is in the file {manifest}: read it, and pass it as `hpa`")
     edits = () if hpa is not None else tuple(edits_of(manifest, scenario.hpa_edits))
-    return Run(scenario, load, Autoscaler.of(read_hpa(manifest)), edits=edits).run(progress)
+    return Run(scenario, load, Autoscaler.of(read_hpa(manifest)), edits=edits, shared=shared).run(progress)

@@ -160,12 +160,13 @@ class Controller:
         Returns:
             The numbers of the syncs that have run; the next one has to run by itself.
         """
-        current, windows, shown = self.replicas, self._windows, self._shown
-        outcomes = self._outcomes
-        found = Stay([], [], [])
-        ratios, wants, holds = found
-        for now, (wanted, ratio, _, chosen) in zip(syncs, self._all_proposed(syncs, values), strict=False):
-            lowest, highest = windows.extremes(now, wanted)
+        current, shown, outcomes = self.replicas, self._shown, self._outcomes
+        proposals = self._all_proposed(syncs, values)
+        wants = [proposal[0] for proposal in proposals]
+        holds: list[int] = []
+        extremes = self._windows.follow(zip(syncs, wants, strict=False))
+        # The extremes come first: they also end the sync before.
+        for (lowest, highest), now, (wanted, _, _, chosen) in zip(extremes, syncs, proposals, strict=False):
             outcome = outcomes.get((current, chosen, wanted, lowest, highest))
             if outcome is None:
                 outcome = self._outcome(current, chosen, wanted, (lowest, highest), now)
@@ -174,13 +175,11 @@ class Controller:
             if outcome.shown is not shown:
                 shown = outcome.shown
                 self._show(shown, now)
-            windows.add(now, wanted)
-            ratios.append(ratio)
-            wants.append(wanted)
             holds.append(outcome.held)
-        if wants:
+        count = len(holds)
+        if count:
             self._shown, self._desired = shown, current
-        return found
+        return Stay([ratio for _, ratio, _, _ in proposals[:count]], wants[:count], holds)
 
     def _all_proposed(self, syncs: Sequence[int], values: Sequence[Sequence[int]]) -> list[Proposal]:
         """Return the proposals of the metrics for some samples, up to the first for which a sync needs a snapshot."""

@@ -85,11 +85,14 @@ class Timetable:
         length = self._period * SYNCS
         begin, end = number * length, (number + 1) * length
         syncs, begins = array("q", range(begin, end, self._period)), self._steps.begins
-        steps = begins[bisect_left(begins, begin) : bisect_left(begins, end)]
-        times = syncs if steps == syncs else array("q", sorted({*syncs, *steps}))
-        rates, at = self._steps.rates, self._steps.at
+        first, last = bisect_left(begins, begin), bisect_left(begins, end)
+        steps = begins[first:last]
+        times, rates = syncs, self._steps.rates[first:last]
+        if steps != syncs:
+            times = array("q", sorted({*syncs, *steps}))
+            rates = array("d", [self._steps.rates[self._steps.at(time)] for time in times])
         # No load is 0.0, also where a trace has -0.0.
-        loads = array("d", [rates[at(time)] or 0.0 for time in times])
+        loads = array("d", [rate or 0.0 for rate in rates])
         return Page(
             number=number,
             begin=begin,

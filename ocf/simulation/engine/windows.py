@@ -6,7 +6,7 @@ long the window is.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ocf.autoscaling.algorithm import Autoscaler, Settings, downscale_window
 from ocf.simulation.engine.clock import microseconds
@@ -85,6 +85,43 @@ class Windows:
                 low = lowest[0][1]
         return low, high
 
+    def follow(self, recommendations: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """Yield the extremes at each of some syncs, and add its recommendation when the next one is asked for.
+
+        This is `extremes` and `add` in a third of the time.
+
+        Args:
+            recommendations: Time and recommendation of each sync, in order.
+        """
+        everything, highest, lowest = self._all, self._highest, self._lowest
+        down, up, longest = self._down, self._up, self._longest
+        for entry in recommendations:
+            now, wanted = entry
+            low = high = wanted
+            start = now - down
+            while highest and highest[0][0] <= start:
+                highest.popleft()
+            if highest and highest[0][1] > high:
+                high = highest[0][1]
+            if up:
+                start = now - up
+                while lowest and lowest[0][0] <= start:
+                    lowest.popleft()
+                if lowest and lowest[0][1] < low:
+                    low = lowest[0][1]
+            yield low, high
+            start = now - longest
+            while everything and everything[0][0] <= start:
+                everything.popleft()
+            everything.append(entry)
+            while highest and highest[-1][1] <= wanted:
+                highest.pop()
+            highest.append(entry)
+            if up:
+                while lowest and lowest[-1][1] >= wanted:
+                    lowest.pop()
+                lowest.append(entry)
+
     def restore(self, recommendations: Iterable[tuple[int, int]]) -> None:
         """Continue with the recommendations of another controller.
 
@@ -148,6 +185,16 @@ class KeptRecommendations(Windows):
         lows = (replicas for at, replicas in self._kept if at > now - self._up)
         highs = (replicas for at, replicas in self._kept if at > now - self._down)
         return min((wanted, *lows)) if self._up else wanted, max((wanted, *highs))
+
+    def follow(self, recommendations: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """Yield the extremes at each of some syncs, and add its recommendation when the next one is asked for.
+
+        Args:
+            recommendations: Time and recommendation of each sync, in order.
+        """
+        for now, wanted in recommendations:
+            yield self.extremes(now, wanted)
+            self.add(now, wanted)
 
     def recommendations(self) -> tuple[tuple[int, int], ...]:
         """Return time and replicas of all recommendations, in the order in which the controller keeps them."""

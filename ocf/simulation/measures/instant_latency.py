@@ -61,9 +61,11 @@ class LatencyModel:
             _, service_rate = servers_of(capacity or self._pod_capacity, self._pod_capacity, self._service_time)
             served = 1.0 if self._share is None else -log(self._share)
             return waiting / (capacity or self._pod_capacity) + served / service_rate
-        if self._known[:2] != (rate, capacity):
-            self._known = rate, capacity, self._stationary(min(rate / capacity, HIGHEST_UTILIZATION), capacity)
-        return self._known[2]
+        known = self._known
+        if known[:2] != (rate, capacity):
+            known = rate, capacity, self._stationary(min(rate / capacity, HIGHEST_UTILIZATION), capacity)
+            self._known = known
+        return known[2]
 
     def _stationary(self, utilization: float, capacity: float) -> float:
         servers, service_rate = servers_of(capacity, self._pod_capacity, self._service_time)

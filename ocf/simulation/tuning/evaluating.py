@@ -1,16 +1,18 @@
 """Evaluation of candidates: a simulation of each trace, and the measures of its parts.
 
-`evaluate` is the function that workers run, so its arguments and its result can be pickled.
+`evaluate_pickled` is the function that workers run, so its arguments and its result can be pickled.
 """
 
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from statistics import fmean
 from typing import Any
 
 from ocf.errors import ConfigError
-from ocf.simulation.engine import simulate
+from ocf.simulation.engine import Shared, simulate
 from ocf.simulation.measures import MEASURES, Group, measure
 from ocf.simulation.result import SimulationResult
 from ocf.simulation.scenario import Scenario
@@ -18,7 +20,7 @@ from ocf.simulation.scenario.checks import has_prices
 from ocf.simulation.tuning.parts import part_of, scaled_totals
 from ocf.simulation.tuning.problem import Candidate, InvalidCandidate, Problem, Trace
 
-__all__ = ["Evaluation", "Task", "evaluate"]
+__all__ = ["Evaluation", "Prepared", "Task", "evaluate", "evaluate_pickled"]
 
 Measures = Mapping[str, float]
 
@@ -88,11 +90,41 @@ def means(measures: tuple[Measures, ...]) -> dict[str, float]:
     return {name: fmean(each[name] for each in measures) for name in names}
 
 
-def evaluate(problem: Problem, task: Task, candidate: Candidate) -> Evaluation:
-    """Simulate a candidate.
+class Prepared:
+    """A problem, and what the simulations of its candidates share.
 
     Args:
         problem: The problem.
+    """
+
+    __slots__ = ("problem", "shared")
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.shared = tuple(Shared(trace.load) for trace in problem.traces)
+
+
+def evaluate_pickled(problem: bytes, task: Task, candidate: Candidate) -> Evaluation:
+    """Simulate a candidate in a worker, which unpickles a problem once for all of its candidates.
+
+    Args:
+        problem: The problem, pickled.
+        task: What is evaluated.
+        candidate: The candidate.
+    """
+    return evaluate(_unpickled(problem), task, candidate)
+
+
+@lru_cache(maxsize=1)
+def _unpickled(problem: bytes) -> Prepared:
+    return Prepared(pickle.loads(problem))  # noqa: S301 (from the process that searches)
+
+
+def evaluate(prepared: Prepared, task: Task, candidate: Candidate) -> Evaluation:
+    """Simulate a candidate.
+
+    Args:
+        prepared: The problem.
         task: What is evaluated.
         candidate: The candidate.
 
@@ -101,14 +133,16 @@ def evaluate(problem: Problem, task: Task, candidate: Candidate) -> Evaluation:
     """
     searched: list[Measures] = []
     held_out: list[Measures] = []
-    for trace in problem.traces:
+    problem = prepared.problem
+    for trace, shared in zip(problem.traces, prepared.shared, strict=True):
         try:
             scenario = problem.scenario(trace, candidate)
         except InvalidCandidate as error:
             return Evaluation(problems=error.problems)
         end = trace.duration
         cut = _cut(trace, task.searched)
-        run = _run(scenario, trace, end if task.held_out else cut)
+        until = timedelta(seconds=end if task.held_out else cut)
+        run = simulate(scenario.model_copy(update={"duration": until}), trace.load, shared=shared)
         searched.append(_measures(run, scenario, task, (0.0, cut), end))
         if task.held_out and cut < end:
             held_out.append(_measures(run, scenario, task, (cut, end), end))
@@ -119,10 +153,6 @@ def _cut(trace: Trace, share: float) -> float:
     """Return the end of the part that the search sees, in whole seconds if that is possible."""
     end = trace.duration
     return end if share >= 1 else float(round(end * share)) or end * share
-
-
-def _run(scenario: Scenario, trace: Trace, end: float) -> SimulationResult:
-    return simulate(scenario.model_copy(update={"duration": timedelta(seconds=end)}), trace.load)
 
 
 def _measures(

@@ -1,6 +1,7 @@
 """The search: candidates are asked for, evaluated by workers, and compared."""
 
 import hashlib
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import ocf
 from ocf.errors import ConfigError
 from ocf.simulation.measures import Expression
 from ocf.simulation.tuning.effects import effects_of, neighbours
-from ocf.simulation.tuning.evaluating import Evaluation, Task, check_measures, evaluate
+from ocf.simulation.tuning.evaluating import Evaluation, Prepared, Task, check_measures, evaluate, evaluate_pickled
 from ocf.simulation.tuning.journal import Journal
 from ocf.simulation.tuning.objectives import Objective, front_of, ranked
 from ocf.simulation.tuning.problem import Candidate, Problem
@@ -152,6 +153,12 @@ class _Evaluator:
     problem: Problem
     executor: Executor | None
     journal: Journal
+    prepared: Prepared = field(init=False)
+    pickled: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.prepared = Prepared(self.problem)
+        self.pickled = b"" if self.executor is None else pickle.dumps(self.problem)
 
     def evaluate(
         self, task: Task, candidates: Sequence[Candidate], advance: Callable[[int], object] = bool
@@ -170,12 +177,12 @@ class _Evaluator:
     def _simulated(self, task: Task, candidates: Sequence[Candidate]) -> Iterator[Evaluation]:
         if self.executor is None:
             for each in candidates:
-                yield evaluate(self.problem, task, each)
+                yield evaluate(self.prepared, task, each)
             return
         futures: list[Future[Evaluation]] = []
         try:
             for each in candidates:
-                futures.append(self.executor.submit(evaluate, self.problem, task, each))  # noqa: PERF401 (cancelled below)
+                futures.append(self.executor.submit(evaluate_pickled, self.pickled, task, each))  # noqa: PERF401 (cancelled below)
             for future in futures:
                 yield future.result()
         except BrokenExecutor as error:
