@@ -86,5 +86,5 @@ def _run(run: Reported) -> dict[str, Any]:
             for each in result.all_actions
         ],
         "nodeGroups": [asdict(each) for each in group_totals(result)],
-        "conditions": [asdict(each) for each in result.condition_changes],
+        "conditions": [each._asdict() for each in result.condition_changes],
     }

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import attrgetter
+from typing import NamedTuple
 
 __all__ = ["Action", "Columns", "ConditionChange", "GroupColumns", "SimulationResult"]
 
@@ -123,8 +124,7 @@ class Action:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConditionChange:
+class ConditionChange(NamedTuple):
     """A condition of the HPA whose status or reason changes.
 
     Args:

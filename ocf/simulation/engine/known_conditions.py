@@ -21,13 +21,14 @@ class KnownConditions:
         True
     """
 
-    __slots__ = ("_able", "_active", "_limited", "_names")
+    __slots__ = ("_able", "_active", "_limited", "_names", "_same")
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
         self._active: dict[int, HpaCondition] = {}
         self._able: dict[Rule | None, HpaCondition] = {}
         self._limited: dict[Limited, HpaCondition] = {}
+        self._same: dict[tuple[HpaCondition, ...], tuple[HpaCondition, ...]] = {}
 
     def learn(self, decision: Decision) -> None:
         """Keep the conditions of a full sync whose metrics decided.
@@ -55,11 +56,17 @@ class KnownConditions:
             stabilized: The rule of the stabilization; None if it changed nothing.
             limited: What the limits did.
             rescaled_to: The new replicas; None if they stay.
+
+        Returns:
+            The conditions; the same object for the same conditions, if the replicas stay.
         """
         active, limit, able = self._active.get(chosen), self._limited.get(limited), self._able.get(stabilized)
         if rescaled_to is not None:
             able = HpaCondition(_ABLE, "True", _RESCALED, rescale_message(rescaled_to))
-        return None if active is None or limit is None or able is None else (able, active, limit)
+        if active is None or limit is None or able is None:
+            return None
+        found = (able, active, limit)
+        return found if rescaled_to is not None else self._same.setdefault(found, found)
 
     def reason(self, chosen: int, wanted: int, current: int) -> str:
         """Return the reason of a rescale.

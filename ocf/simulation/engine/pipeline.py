@@ -44,6 +44,7 @@ class Pipeline:
     Attributes:
         meters: The meters of the metrics of the HPA.
         pods: The pods of the workload.
+        queue: The queue in front of them.
         window: The length of the window of a sample.
         scrape: The last measurement that can be read.
         times: The times of the pipeline.
@@ -60,7 +61,6 @@ class Pipeline:
         "_observed",
         "_outages",
         "_period",
-        "_queue",
         "_random",
         "_rate",
         "_waiting",
@@ -68,6 +68,7 @@ class Pipeline:
         "due",
         "meters",
         "pods",
+        "queue",
         "scrape",
         "times",
         "window",
@@ -85,7 +86,7 @@ class Pipeline:
     ) -> None:
         self.meters = meters
         self.pods = pods
-        self._queue = queue
+        self.queue = queue
         self._clock = clock
         self.times = times = times_of(settings)
         self._period, self._window, self._delay = times
@@ -128,7 +129,7 @@ class Pipeline:
         """
         self._rate = rate
         for meter, gauge in self._observed:
-            level = self._queue.utilization if meter.source is None else self._level(meter, rate)
+            level = self.queue.utilization if meter.source is None else self._level(meter, rate)
             if level != gauge.value:
                 gauge.set(now, level)
 
@@ -231,10 +232,10 @@ class Pipeline:
     def _level(self, meter: Meter, rate: float) -> float:
         """Return the level that a meter averages: of one ready pod, or of the workload."""
         if meter.source is None:
-            return self._queue.utilization
+            return self.queue.utilization
         if meter.source in _AT_ONCE:
             return 0.0
-        level = rate if meter.source is SignalSource.LOAD else self._queue.served
+        level = rate if meter.source is SignalSource.LOAD else self.queue.served
         if not meter.per_pod:
             return level
         return level / self.pods.ready if self.pods.ready else 0.0
@@ -247,7 +248,7 @@ class Pipeline:
 
     def _moment(self, meter: Meter) -> float:
         """Return the level of a source that is not averaged."""
-        queue, pods = self._queue, self.pods
+        queue, pods = self.queue, self.pods
         if meter.latency is not None:
             # All pods have the same latency, which is that of the load units that they share.
             return meter.latency.at(rate=self._rate, capacity=pods.capacity, waiting=queue.length)

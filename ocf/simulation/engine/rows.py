@@ -4,7 +4,7 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ocf.simulation.result import Columns, GroupColumns
 
@@ -58,7 +58,7 @@ class Table:
                 column.extend(values)
             self.rows.clear()
 
-    def extend(self, parts: Sequence[float | Sequence[float]], count: int) -> None:
+    def extend(self, parts: Sequence[Any], count: int) -> None:
         """Add rows at once.
 
         Args:
@@ -67,9 +67,8 @@ class Table:
         """
         self.flush()
         for column, values in zip(self._columns, parts, strict=True):
-            if isinstance(values, int | float):
-                values = array(column.typecode, (values,)) * count
-            column.extend(values)
+            several: Any = array(column.typecode, (values,)) * count if isinstance(values, int | float) else values
+            column.extend(several)
 
 
 def demand_of(rate: float, per_pod: float) -> int:

@@ -99,15 +99,15 @@ class Run:
         self._groups = {group.name: GroupColumns() for group in scenario.node_groups}
         self._table = Table(arrays_of(self._columns, self._groups.values() if self._groups else None))
         self._rows = self._table.rows
-        self._reported = 0
+        self._report_at = _CHUNK
+        self._progress: Progress | None = None
         self._stretches = None
         if self._nodes is None and not full:
             self._stretches = Stretches(
                 shared,
-                pods=self._pods,
-                queue=self._queue,
                 pipeline=self._pipeline,
                 table=self._table,
+                report=self._report,
                 period=self._period,
                 per_pod=self._per_pod,
             )
@@ -118,6 +118,7 @@ class Run:
         Args:
             progress: Called now and then with the share of the time that is simulated.
         """
+        self._progress = progress
         self._next_load(0)
         self._rebalance(0)
         self._pipeline.start(self._rate)
@@ -130,11 +131,8 @@ class Run:
                 self._process(now)
                 if self._stretches is not None and not pods.unsettled:
                     self._stretch(now, self._stretches)
-            if len(table) - self._reported >= _CHUNK:
-                self._reported = len(table)
-                table.flush()
-                if progress is not None:
-                    progress(now / end)
+            if len(table) >= self._report_at:
+                self._report(now)
             failure = self._failures[0][0] if self._failures else NEVER
             others = min(self._sync_due, self._load_due, pods.due, queue.due, pipeline.due, failure)
             now = others if nodes is None else min(others, nodes.due_after(now))
@@ -142,6 +140,14 @@ class Run:
         if progress is not None:
             progress(1.0)
         return self._result()
+
+    def _report(self, now: int) -> None:
+        """Make columns of the rows, and report progress, from time to time."""
+        if len(self._table) >= self._report_at:
+            self._report_at = len(self._table) + _CHUNK
+            self._table.flush()
+            if self._progress is not None:
+                self._progress(now / self._end)
 
     def _stretch(self, now: int, stretches: Stretches) -> None:
         """Run the syncs until something else than the load changes, and continue there."""

@@ -5,7 +5,7 @@ replicas. So what each sync reads follows from the load alone. The result is tha
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -13,8 +13,6 @@ from ocf.simulation.engine.autoscaling import Controller, Numbers, Stay
 from ocf.simulation.engine.calm import Calm
 from ocf.simulation.engine.clock import NEVER
 from ocf.simulation.engine.pipeline import Pipeline
-from ocf.simulation.engine.pods import Pods
-from ocf.simulation.engine.queue import FluidQueue
 from ocf.simulation.engine.rows import Table
 from ocf.simulation.engine.shared import Shared
 from ocf.simulation.engine.timetable import Page
@@ -46,10 +44,9 @@ class Stretches:
 
     Args:
         shared: What runs with the same load share.
-        pods: The pods of the workload.
-        queue: The queue in front of them.
-        pipeline: The metrics pipeline.
+        pipeline: The metrics pipeline, with the pods and their queue.
         table: The rows of the run.
+        report: Called with an instant now and then.
         period: Microseconds between two syncs.
         per_pod: Load units per second that one pod may serve.
     """
@@ -62,6 +59,7 @@ class Stretches:
         "_pipeline",
         "_pods",
         "_queue",
+        "_report",
         "_samples",
         "_since",
         "_steps",
@@ -73,15 +71,14 @@ class Stretches:
         self,
         shared: Shared,
         *,
-        pods: Pods,
-        queue: FluidQueue,
         pipeline: Pipeline,
         table: Table,
+        report: Callable[[int], object],
         period: int,
         per_pod: float,
     ) -> None:
-        self._pods, self._queue, self._pipeline, self._table = pods, queue, pipeline, table
-        self._period = period
+        self._pods, self._queue, self._pipeline, self._table = pipeline.pods, pipeline.queue, pipeline, table
+        self._report, self._period = report, period
         self._steps = shared.steps
         self._timetable = shared.timetable(period, per_pod)
         self._samples = shared.samples(pipeline.meters, pipeline.times, period)
@@ -152,6 +149,7 @@ class Stretches:
                 numbers = stay.ratios[-1], stay.wanted[-1], stay.held[-1], controller.replicas
             count += done
             begin = page.end
+            self._report(min(begin, limit))
         self._pause = 0
         return Stretch(limit, count, self._steps.before(limit), numbers)
 

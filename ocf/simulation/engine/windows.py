@@ -6,13 +6,15 @@ long the window is.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from typing import Final
 
 from ocf.autoscaling.algorithm import Autoscaler, Settings, downscale_window
 from ocf.simulation.engine.clock import microseconds
 
 __all__ = ["KeptRecommendations", "Windows"]
 
+_FEW: Final = 64
 _Entries = deque[tuple[int, int]]
 
 
@@ -30,7 +32,7 @@ class Windows:
         ((2, 5), (2, 2))
     """
 
-    __slots__ = ("_all", "_down", "_highest", "_longest", "_lowest", "_up")
+    __slots__ = ("_all", "_down", "_highest", "_longest", "_lowest", "_most", "_up")
 
     def __init__(self, autoscaler: Autoscaler, settings: Settings) -> None:
         behavior = autoscaler.behavior
@@ -40,6 +42,7 @@ class Windows:
         self._up = 0 if window is None else microseconds(window)
         self._longest = max(self._down, self._up)
         self._all: _Entries = deque()
+        self._most = _FEW
         self._highest: _Entries = deque()
         self._lowest: _Entries = deque()
 
@@ -51,10 +54,10 @@ class Windows:
             replicas: The recommendation.
         """
         entry = (now, replicas)
-        everything, highest, lowest = self._all, self._highest, self._lowest
-        while everything and everything[0][0] <= now - self._longest:
-            everything.popleft()
-        everything.append(entry)
+        highest, lowest = self._highest, self._lowest
+        self._all.append(entry)
+        if len(self._all) >= self._most:
+            self._forget()
         while highest and highest[-1][1] <= replicas:
             highest.pop()
         highest.append(entry)
@@ -85,43 +88,6 @@ class Windows:
                 low = lowest[0][1]
         return low, high
 
-    def follow(self, recommendations: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        """Yield the extremes at each of some syncs, and add its recommendation when the next one is asked for.
-
-        This is `extremes` and `add` in a third of the time.
-
-        Args:
-            recommendations: Time and recommendation of each sync, in order.
-        """
-        everything, highest, lowest = self._all, self._highest, self._lowest
-        down, up, longest = self._down, self._up, self._longest
-        for entry in recommendations:
-            now, wanted = entry
-            low = high = wanted
-            start = now - down
-            while highest and highest[0][0] <= start:
-                highest.popleft()
-            if highest and highest[0][1] > high:
-                high = highest[0][1]
-            if up:
-                start = now - up
-                while lowest and lowest[0][0] <= start:
-                    lowest.popleft()
-                if lowest and lowest[0][1] < low:
-                    low = lowest[0][1]
-            yield low, high
-            start = now - longest
-            while everything and everything[0][0] <= start:
-                everything.popleft()
-            everything.append(entry)
-            while highest and highest[-1][1] <= wanted:
-                highest.pop()
-            highest.append(entry)
-            if up:
-                while lowest and lowest[-1][1] >= wanted:
-                    lowest.pop()
-                lowest.append(entry)
-
     def restore(self, recommendations: Iterable[tuple[int, int]]) -> None:
         """Continue with the recommendations of another controller.
 
@@ -133,7 +99,15 @@ class Windows:
 
     def recommendations(self) -> tuple[tuple[int, int], ...]:
         """Return time and replicas of the recommendations that can still count."""
+        self._forget()
         return tuple(self._all)
+
+    def _forget(self) -> None:
+        """Remove the recommendations that had expired at the last sync."""
+        everything = self._all
+        while len(everything) > 1 and everything[0][0] <= everything[-1][0] - self._longest:
+            everything.popleft()
+        self._most = 2 * len(everything) + _FEW
 
 
 class KeptRecommendations(Windows):
@@ -185,16 +159,6 @@ class KeptRecommendations(Windows):
         lows = (replicas for at, replicas in self._kept if at > now - self._up)
         highs = (replicas for at, replicas in self._kept if at > now - self._down)
         return min((wanted, *lows)) if self._up else wanted, max((wanted, *highs))
-
-    def follow(self, recommendations: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        """Yield the extremes at each of some syncs, and add its recommendation when the next one is asked for.
-
-        Args:
-            recommendations: Time and recommendation of each sync, in order.
-        """
-        for now, wanted in recommendations:
-            yield self.extremes(now, wanted)
-            self.add(now, wanted)
 
     def recommendations(self) -> tuple[tuple[int, int], ...]:
         """Return time and replicas of all recommendations, in the order in which the controller keeps them."""

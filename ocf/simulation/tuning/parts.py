@@ -50,7 +50,7 @@ def part_of(result: SimulationResult, begin: float, end: float) -> SimulationRes
             for name, found in result.node_groups.items()
         },
         condition_changes=tuple(
-            replace(each, time=each.time - begin) for each in result.condition_changes if begin <= each.time < end
+            each._replace(time=each.time - begin) for each in result.condition_changes if begin <= each.time < end
         ),
         syncs=sum(columns.synced),
     )

@@ -6,6 +6,7 @@ from ocf.autoscaling.algorithm import Autoscaler
 from ocf.simulation import Scenario, SimulationResult
 from ocf.simulation.engine.edits import edits_of
 from ocf.simulation.engine.run import Run
+from ocf.simulation.engine.shared import Shared
 from ocf.simulation.load import LoadSeries
 
 __all__ = ["CPU", "hpa_of", "rows_of", "run", "scenario_of"]
@@ -44,11 +45,13 @@ def scenario_of(hpa: dict[str, Any] | None = None, *, workload: dict[str, Any] |
     )
 
 
-def run(scenario: Scenario, *steps: tuple[float, float], full: bool = False) -> SimulationResult:
+def run(
+    scenario: Scenario, *steps: tuple[float, float], full: bool = False, shared: Shared | None = None
+) -> SimulationResult:
     """Simulate a scenario under a load of some steps."""
     assert isinstance(scenario.hpa, dict)
     edits = tuple(edits_of(scenario.hpa, scenario.hpa_edits))
-    return Run(scenario, LoadSeries.of(steps), Autoscaler.of(scenario.hpa), edits=edits, full=full).run()
+    return Run(scenario, LoadSeries.of(steps), Autoscaler.of(scenario.hpa), edits=edits, full=full, shared=shared).run()
 
 
 def rows_of(result: SimulationResult) -> list[dict[str, Any]]:

@@ -1,13 +1,20 @@
-"""A run computed from counts of alike pods equals one in which every sync runs `decide` on a snapshot of all pods."""
+"""A run computed from counts of alike pods equals one in which every sync runs `decide` on a snapshot of all pods.
+
+So does one in which the syncs of a stretch run together, where only the load changes.
+"""
 
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocf.simulation import Scenario
-from ocf.simulation.scenario import HpaEdit
+from ocf.simulation import Scenario, SimulationResult
+from ocf.simulation.engine import Shared
+from ocf.simulation.engine.autoscaling import Controller
+from ocf.simulation.load import LoadSeries
+from ocf.simulation.scenario import Delay, HpaEdit
 from tests.simulation.engine.scenarios import hpa_of, rows_of, run, scenario_of
 
 NAMES = st.sampled_from(["cpu", "memory"])
@@ -140,13 +147,91 @@ def test_counts_of_pods_give_what_snapshots_give_when_the_hpa_is_edited(
     compare(scenario.model_copy(update={"hpa_edits": edits}), changes)
 
 
-def compare(scenario: Scenario, changes: list[tuple[int, float]]) -> None:
-    """Compare a run that counts pods with one that runs `decide` in every sync."""
+@st.composite
+def calm_scenarios(draw: st.DrawFn) -> Scenario:
+    """Return a scenario of up to 160 syncs whose pods start quickly, so that often only the load changes."""
+    scenario = draw(scenarios())
+    quick = draw(st.sampled_from([0, 3, 20]))
+    workload = scenario.workload.model_copy(
+        update={
+            "startup": Delay(mean=timedelta(seconds=quick)),
+            "readiness": Delay(mean=timedelta()),
+            "warm_up": timedelta(seconds=draw(st.sampled_from([0, 0, 40]))),
+            "replicas": draw(st.none() | st.integers(1, 20)),
+        }
+    )
+    pipeline = scenario.metrics.model_copy(update={"dropped": draw(st.sampled_from([0.0, 0.0, 0.0, 0.2]))})
+    period = timedelta(seconds=draw(st.sampled_from([10, 15, 15, 27])))
+    controller = scenario.controller.model_copy(update={"sync_period": period})
+    minutes = timedelta(minutes=draw(st.integers(12, 27)))
+    parts = {"workload": workload, "metrics": pipeline, "controller": controller, "duration": minutes}
+    return scenario.model_copy(update=parts)
+
+
+@st.composite
+def calm_loads(draw: st.DrawFn) -> list[tuple[int, float]]:
+    """Return a load that changes by little on a grid, and now and then by much."""
+    grid = draw(st.sampled_from([5000, 7250, 15_000, 60_000]))
+    middle = draw(st.floats(5, 150))
+    noise = st.floats(-0.2, 0.2).map(lambda share: middle * (1 + share))
+    rates = draw(st.lists(noise | st.floats(0, 200, allow_subnormal=False), min_size=10, max_size=60))
+    return [(grid, rate) for rate in rates]
+
+
+@given(calm_scenarios(), calm_loads(), st.lists(instants, max_size=1), st.data())
+@settings(max_examples=100)
+def test_syncs_that_run_together_give_what_snapshots_give(
+    scenario: Scenario, changes: list[tuple[int, float]], edited: list[list[int]], data: st.DataObject
+) -> None:
+    times = [at for each in edited for at in each]
+    edits = tuple(HpaEdit(at=timedelta(milliseconds=at), spec=data.draw(hpas())["spec"]) for at in times)
+    compare(scenario.model_copy(update={"hpa_edits": edits}), changes)
+
+
+@given(calm_scenarios(), calm_loads(), st.lists(hpas(), min_size=2, max_size=3))
+@settings(max_examples=40)
+def test_runs_that_share_what_follows_from_the_load_give_what_each_gives_alone(
+    scenario: Scenario, changes: list[tuple[int, float]], several: list[dict[str, Any]]
+) -> None:
+    steps = steps_of(changes)
+    shared = Shared(LoadSeries.of(steps))
+    for hpa in [*several, *several]:
+        tried = scenario.model_copy(update={"hpa": hpa})
+        same(run(tried, *steps, shared=shared), run(tried, *steps))
+
+
+def test_syncs_between_changes_of_the_pods_run_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone: list[int] = []
+    sync = Controller.sync
+
+    def counted(controller: Controller, now: int) -> Any:
+        alone.append(now)
+        return sync(controller, now)
+
+    monkeypatch.setattr(Controller, "sync", counted)
+    scenario = scenario_of().model_copy(update={"duration": timedelta(days=1)})
+    result = run(scenario, *((15.0 * step, 50.0 + step % 3) for step in range(5760)))
+    assert result.syncs == 5760
+    assert len(alone) < 60
+
+
+def steps_of(changes: list[tuple[int, float]]) -> list[tuple[float, float]]:
+    """Return begin and rate of the steps of a load, from the milliseconds between them."""
     at, steps = 0, [(0.0, changes[0][1])]
     for later, rate in changes[1:]:
         at += later
         steps.append((at / 1000, rate))
-    quick, full = run(scenario, *steps), run(scenario, *steps, full=True)
+    return steps
+
+
+def compare(scenario: Scenario, changes: list[tuple[int, float]]) -> None:
+    """Compare a run that counts pods with one that runs `decide` in every sync."""
+    steps = steps_of(changes)
+    same(run(scenario, *steps), run(scenario, *steps, full=True))
+
+
+def same(quick: SimulationResult, full: SimulationResult) -> None:
+    """Check that two results are equal in all bits."""
     for ours, theirs in zip(rows_of(quick), rows_of(full), strict=True):
         assert repr(ours) == repr(theirs)
     assert quick.condition_changes == full.condition_changes

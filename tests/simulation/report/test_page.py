@@ -101,7 +101,7 @@ def test_a_long_run_stays_small() -> None:
         name: array("q", [numbers.randrange(100) for _ in made.columns.time])
         for name in ("demand", "replicas", "starting", "ready", "terminating", "wanted", "stabilized", "desired")
     }
-    changes = tuple(replace(made.condition_changes[0], time=time, reason=f"R{time % 7}") for time in made.columns.time)
+    changes = tuple(made.condition_changes[0]._replace(time=time, reason=f"R{time % 7}") for time in made.columns.time)
     noisy = replace(made, columns=replace(made.columns, **noise, **pods), condition_changes=changes)
     page = to_html([Reported(name="web", result=noisy)])
     assert len(page.encode()) < 2_000_000
