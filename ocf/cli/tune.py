@@ -36,6 +36,9 @@ def tune(  # noqa: PLR0913 (each is an option of the command line)
         list[str] | None,
         typer.Option(metavar="EXPRESSION", help="Condition to meet, such as 'overload_time < 1%'; repeatable."),
     ] = None,
+    across: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Objective over several scenarios: mean (default) or worst.")
+    ] = None,
     sampler: Annotated[
         str, typer.Option(metavar="NAME", help="auto, grid, tpe, nsga2 or random; all but grid need the extra tune.")
     ] = "auto",
@@ -80,6 +83,7 @@ def tune(  # noqa: PLR0913 (each is an option of the command line)
             search=tuple(search or ()),
             objectives=tuple(objective or ()),
             require=tuple(require or ()),
+            across=across,
             sampler=sampler,
             trials=trials,
             batch=batch,

@@ -49,6 +49,7 @@ def print_json(tuned: Tuned) -> None:
                     for each in tuned.objectives
                 ],
                 "requirements": [each.text for each in tuned.requirements],
+                "across": tuned.across.value,
                 "evaluated": tuned.evaluated,
                 "invalid": tuned.invalid,
                 "searched": tuned.searched,

@@ -20,6 +20,7 @@ from ocf.simulation import load_series, read_scenario
 from ocf.simulation.measures import parse_expression
 from ocf.simulation.recording import is_recording
 from ocf.simulation.tuning import (
+    Across,
     Method,
     Problem,
     SamplerName,
@@ -49,6 +50,7 @@ class Request:
         search: Files of searches, and settings.
         objectives: Objectives.
         require: Requirements.
+        across: How objectives of several scenarios become one; None for what a file of a search says.
         sampler: Name of the sampler.
         trials: Number of candidates.
         batch: Number of candidates of a batch.
@@ -66,6 +68,7 @@ class Request:
     search: tuple[str, ...]
     objectives: tuple[str, ...]
     require: tuple[str, ...]
+    across: str | None
     sampler: str
     trials: int
     batch: int
@@ -100,12 +103,13 @@ def run(request: Request) -> bool:
         if file is not None:
             check_folder(Path(file), option)
     method = _method(request)
-    settings, objectives, require = _search(request)
+    settings, objectives, require, across = _search(request)
     problem = Problem(traces=tuple(_traces(request)), settings=settings)
     bounds = (text for each in problem.traces for text in scenario_requirements(each.scenario.objectives))
     target = Target(
         objectives=parse_objectives(objectives),
         requirements=tuple(map(parse_expression, dict.fromkeys((*require, *bounds)))),
+        across=across,
     )
     with executor_of(jobs=request.jobs, dask=request.dask) as executor, _progress() as advance:
         state = None if request.state is None else Path(request.state)
@@ -144,11 +148,15 @@ def _share(text: str) -> float:
     return value
 
 
-def _search(request: Request) -> tuple[tuple[Setting, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return the settings, objectives and requirements of files and options; objectives of options take precedence."""
+def _search(request: Request) -> tuple[tuple[Setting, ...], tuple[str, ...], tuple[str, ...], Across]:
+    """Return the settings, objectives and requirements of files and options, and how several scenarios become one.
+
+    Objectives of options take precedence, and so does the last.
+    """
     settings: list[Setting] = []
     objectives: list[str] = []
     require = list(request.require)
+    across = Across.MEAN
     for each in request.search:
         if "=" in each and not Path(each).exists():
             settings.append(parse_setting(each))
@@ -157,9 +165,14 @@ def _search(request: Request) -> tuple[tuple[Setting, ...], tuple[str, ...], tup
         settings += found.parsed()
         objectives += found.objectives
         require += found.require
+        across = found.across or across
     if not settings:
         raise ConfigError("nothing to search: name a field and its values, such as --search spec.minReplicas=2..8")
-    return tuple(settings), tuple(request.objectives or objectives), tuple(require)
+    if request.across is not None:
+        if request.across not in set(Across):
+            raise ConfigError(f"--across: must be one of {', '.join(Across)}, got {request.across!r}")
+        across = Across(request.across)
+    return tuple(settings), tuple(request.objectives or objectives), tuple(require), across
 
 
 def _traces(request: Request) -> Iterator[Trace]:

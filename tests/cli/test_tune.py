@@ -17,7 +17,7 @@ from ocf.cli import tune_executors, tune_run
 from ocf.cli.app import app
 from ocf.objects import load_document
 from ocf.simulation.measures import MEASURES
-from ocf.simulation.tuning import SearchFile, tuning
+from ocf.simulation.tuning import SearchFile, evaluator
 from ocf.simulation.tuning.evaluating import evaluate
 from tests.cli.test_simulate import WEB
 
@@ -129,8 +129,22 @@ def test_several_scenarios_are_tuned_together() -> None:
         app, ["tune", "named.yaml", "calm.yaml", *SEARCH, "--jobs", "1", "--output", "json", "--no-report"]
     )
     found = json.loads(done.stdout)
-    assert found["scenarios"] == ["named", "calm"]
+    assert (found["scenarios"], found["across"]) == (["named", "calm"], "mean")
     assert len(found["winner"]["searched"]) == 2
+
+
+@pytest.mark.parametrize("arguments", [["--across", "worst"], ["--search", "worst.yaml"]], ids=["option", "file"])
+def test_an_objective_is_the_worst_of_several_scenarios_where_asked_for(arguments: list[str]) -> None:
+    Path("calm.yaml").write_text(Path("named.yaml").read_text().replace("rate: 80", "rate: 40"))
+    Path("worst.yaml").write_text("settings: {spec.maxReplicas: [19, 20]}\nacross: worst\n")
+    done = CliRunner().invoke(
+        app, ["tune", "named.yaml", "calm.yaml", *SEARCH, "--jobs", "1", "--no-report", *arguments]
+    )
+    assert (
+        "\n  Totals are scaled to the length of the whole time. Each measure is the worst of 2 scenarios.\n"
+        in done.stdout
+    )
+    assert " Each objective is the worst of 2 scenarios.\n" in done.stdout
 
 
 def test_a_state_makes_an_interrupted_search_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +158,7 @@ def test_a_state_makes_an_interrupted_search_go_on(monkeypatch: pytest.MonkeyPat
             raise KeyboardInterrupt
         return evaluate(*arguments)
 
-    monkeypatch.setattr(tuning, "evaluate", interrupted)
+    monkeypatch.setattr(evaluator, "evaluate", interrupted)
     options = ("--output", "json", "--no-report", "--state", "state.jsonl")
     done = tuned(*options)
     message = "interrupted: run the same command to go on with the evaluations in state.jsonl\n"
@@ -194,6 +208,11 @@ def test_a_state_makes_an_interrupted_search_go_on(monkeypatch: pytest.MonkeyPat
             ["tune", "web.yaml", *SEARCH, "--sampler", "best"],
             "--sampler: must be one of auto, grid, tpe, nsga2, random, got 'best'",
             id="sampler",
+        ),
+        pytest.param(
+            ["tune", "web.yaml", *SEARCH, "--across", "best"],
+            "--across: must be one of mean, worst, got 'best'",
+            id="across",
         ),
         pytest.param(
             ["tune", "web.yaml", *SEARCH, "--state", "lost/state"],

@@ -4,6 +4,7 @@
 `concurrent.futures.Executor`, and checks the winner on a part of the load that the search has not seen.
 """
 
+from ocf.simulation.tuning.across import Across
 from ocf.simulation.tuning.evaluating import Evaluation
 from ocf.simulation.tuning.objectives import Objective, parse_objectives, scenario_requirements
 from ocf.simulation.tuning.problem import Candidate, Problem, Trace
@@ -14,6 +15,7 @@ from ocf.simulation.tuning.tuned import Effect, Finalist, Member, Tuned
 from ocf.simulation.tuning.tuning import Method, Target, tune
 
 __all__ = [
+    "Across",
     "Candidate",
     "Effect",
     "Evaluation",

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from statistics import fmean
 from typing import Any
 
 from ocf.errors import ConfigError
@@ -54,11 +53,6 @@ class Evaluation:
     held_out: tuple[Measures, ...] = ()
     problems: tuple[str, ...] = ()
 
-    @property
-    def means(self) -> dict[str, float]:
-        """Means of the measures over the traces in the part that the search sees."""
-        return means(self.searched)
-
     def to_json(self) -> dict[str, Any]:
         """Return the evaluation as JSON values."""
         found = {"searched": self.searched, "held_out": self.held_out, "problems": self.problems}
@@ -72,22 +66,6 @@ class Evaluation:
             value: The values of `to_json`.
         """
         return cls(**{name: tuple(value.get(name, ())) for name in ("searched", "held_out", "problems")})
-
-
-def means(measures: tuple[Measures, ...]) -> dict[str, float]:
-    """Return the means of measures over traces; a measure that one trace does not have is left out.
-
-    Args:
-        measures: Measures of each trace.
-
-    Example:
-        >>> means(({"pod_hours": 1.0, "flaps": 0}, {"pod_hours": 3.0}))
-        {'pod_hours': 2.0}
-    """
-    if len(measures) == 1:
-        return dict(measures[0])
-    names = [name for name in measures[0] if all(name in each for each in measures)] if measures else []
-    return {name: fmean(each[name] for each in measures) for name in names}
 
 
 class Prepared:

@@ -15,6 +15,7 @@ from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.text_files import read_bounded
 from ocf.simulation.model_problems import model_problems
 from ocf.simulation.scenario.autoscaler_file import text_problems
+from ocf.simulation.tuning.across import Across
 from ocf.simulation.tuning.settings import Setting, choice_setting, range_setting
 
 __all__ = ["SearchFile", "parse_setting", "read_search"]
@@ -46,6 +47,7 @@ class SearchFile(Model):
             any other one is a field of the scenario.
         objectives: Names of measures to minimize; `NAME:max` maximizes one.
         require: Conditions that the chosen settings have to meet, such as `overload_time < 1%`.
+        across: Whether an objective is the mean over the scenarios or the worst of them; None: the mean.
     """
 
     api_version: Literal["ocf.dev/v1"] = "ocf.dev/v1"
@@ -53,6 +55,7 @@ class SearchFile(Model):
     settings: Annotated[dict[str, Range | list[Any]], Field(min_length=1)]
     objectives: tuple[str, ...] = ()
     require: tuple[str, ...] = ()
+    across: Across | None = None
 
     def parsed(self) -> tuple[Setting, ...]:
         """Return the settings.

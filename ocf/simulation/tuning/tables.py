@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ocf.simulation.measures import MEASURES, value_text
-from ocf.simulation.tuning.evaluating import means
+from ocf.simulation.tuning.across import Across
 from ocf.simulation.tuning.tuned import Finalist, Tuned
 
 __all__ = ["Table", "measure_names", "setting_text", "short_names", "tables", "verdict_lines"]
@@ -84,7 +84,7 @@ def verdict_lines(tuned: Tuned, *, currency: str = "") -> Iterator[str]:
 
 
 def _changes(tuned: Tuned, other: Finalist, currency: str) -> str:
-    before, after = other.means, tuned.winner.means
+    before, after = other.measures, tuned.winner.measures
     return ", ".join(
         f"{MEASURES[each.name].title} {value_text(each.name, after[each.name], currency=currency)} instead of"
         f" {value_text(each.name, before[each.name], currency=currency)}"
@@ -158,7 +158,7 @@ def _settings(tuned: Tuned) -> Table:
 
 def _compared(tuned: Tuned, currency: str, *, held_out: bool) -> Table:
     finalists = _finalists(tuned)
-    measures = [means(each.held_out) if held_out else each.means for _, each in finalists]
+    measures = [each.held_out_measures if held_out else each.measures for _, each in finalists]
     rows = [
         (MEASURES[name].title, *(_text(name, each, currency) for each in measures)) for name in measure_names(tuned)
     ]
@@ -170,12 +170,24 @@ def _compared(tuned: Tuned, currency: str, *, held_out: bool) -> Table:
         title = f"held out: the last {(1 - tuned.searched) * 100:.3g} % of the time"
     else:
         title = f"searched: the first {share} of the time" if tuned.searched < 1 else "searched: all of the time"
+    scaled = "Totals are scaled to the length of the whole time." if tuned.searched < 1 else ""
     return Table(
         title=title,
         headings=("measure", *(name for name, _ in finalists)),
         rows=tuple(rows),
-        note="Totals are scaled to the length of the whole time." if tuned.searched < 1 else "",
+        note=" ".join(filter(None, (scaled, _across(tuned, "measure")))),
     )
+
+
+def _across(tuned: Tuned, value: str) -> str:
+    """Return what a number stands for, where there are several traces; empty for one."""
+    count = len(tuned.traces)
+    if count == 1:
+        return ""
+    return {
+        Across.MEAN: f"Each {value} is the mean over {count} scenarios.",
+        Across.WORST: f"Each {value} is the worst of {count} scenarios.",
+    }[tuned.across]
 
 
 def _text(name: str, measures: Mapping[str, float], currency: str) -> str:
@@ -193,12 +205,13 @@ def _front(tuned: Tuned, currency: str, most: int | None) -> Table:
         for number, each in enumerate(tuned.front, start=1)
     ]
     shown = rows if most is None else rows[:most]
+    across = _across(tuned, "objective")
     rest = f" {len(rows) - len(shown)} more are in the report." if len(shown) < len(rows) else ""
     return Table(
         title=f"front: {len(rows)} candidates that no other one is better than",
         headings=("rank", *(MEASURES[each.name].title for each in tuned.objectives), *names.values()),
         rows=tuple(shown),
-        note=f"Ranked by distance from the best value of each objective.{rest}",
+        note=" ".join(filter(None, (f"Ranked by distance from the best value of each objective.{rest}", across))),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ocf.objects import Manifest
 from ocf.simulation.measures import Expression
-from ocf.simulation.tuning.evaluating import Evaluation, means
+from ocf.simulation.tuning.across import Across
 from ocf.simulation.tuning.objectives import Objective, dominates
 from ocf.simulation.tuning.problem import Candidate
 
@@ -20,8 +20,7 @@ class Member:
     Args:
         candidate: The candidate; None for the current settings.
         values: Values of the settings by field.
-        measures: Objectives and measures of requirements by name, as means over the traces, in the part that was
-            searched.
+        measures: Objectives and measures of requirements by name, over all traces, in the part that was searched.
         violation: How far it is from meeting the requirements; 0 if it meets them.
         order: Number of the evaluation, from 0.
     """
@@ -49,6 +48,8 @@ class Finalist:
         values: Values of the settings by field.
         searched: Measures of each trace in the part that was searched.
         held_out: Measures of each trace in the rest; empty if all of it was searched.
+        measures: Measures over all traces in the part that was searched.
+        held_out_measures: Measures over all traces in the rest; empty if all of it was searched.
         unmet: Requirements that it does not meet in the part that was searched.
         unmet_held_out: Requirements that it does not meet in the rest.
     """
@@ -56,39 +57,10 @@ class Finalist:
     values: Mapping[str, Any]
     searched: tuple[Mapping[str, float], ...]
     held_out: tuple[Mapping[str, float], ...]
+    measures: Mapping[str, float]
+    held_out_measures: Mapping[str, float]
     unmet: tuple[str, ...] = ()
     unmet_held_out: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any], evaluation: Evaluation, requirements: Sequence[Expression]) -> "Finalist":
-        """Return a finalist.
-
-        Args:
-            values: Values of the settings by field.
-            evaluation: Its measures.
-            requirements: The requirements.
-        """
-        return cls(
-            values=values,
-            searched=evaluation.searched,
-            held_out=evaluation.held_out,
-            unmet=_unmet(requirements, evaluation.searched),
-            unmet_held_out=_unmet(requirements, evaluation.held_out),
-        )
-
-    @property
-    def means(self) -> dict[str, float]:
-        """Means over the traces in the part that was searched."""
-        return means(self.searched)
-
-    @property
-    def held_out_means(self) -> dict[str, float]:
-        """Means over the traces in the rest; empty if all of it was searched."""
-        return means(self.held_out)
-
-
-def _unmet(requirements: Sequence[Expression], measures: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
-    return tuple(each.text for each in requirements if not all(each.holds(found) for found in measures))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +91,7 @@ class Tuned:
         traces: Names of the traces.
         objectives: The objectives.
         requirements: The requirements.
+        across: How the measures of several traces become one.
         evaluated: Number of candidates that were simulated.
         invalid: Number of candidates that cannot be run, such as those whose HPA the API server would reject.
         searched: Share of the time that was searched.
@@ -135,6 +108,7 @@ class Tuned:
     traces: tuple[str, ...]
     objectives: tuple[Objective, ...]
     requirements: tuple[Expression, ...]
+    across: Across
     evaluated: int
     invalid: int
     searched: float
@@ -167,7 +141,7 @@ class Tuned:
         if set(self.winner.unmet_held_out) - set(self.current.unmet_held_out):
             return True
         before, after = (
-            tuple(each.loss(finalist.held_out_means[each.name]) for each in self.objectives)
+            tuple(each.loss(finalist.held_out_measures[each.name]) for each in self.objectives)
             for finalist in (self.current, self.winner)
         )
         return dominates(before, after)

@@ -1,9 +1,8 @@
 """The search: candidates are asked for, evaluated by workers, and compared."""
 
 import hashlib
-import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -11,8 +10,10 @@ from typing import Final
 import ocf
 from ocf.errors import ConfigError
 from ocf.simulation.measures import Expression
+from ocf.simulation.tuning.across import Across, combined
 from ocf.simulation.tuning.effects import effects_of, neighbours
-from ocf.simulation.tuning.evaluating import Evaluation, Prepared, Task, check_measures, evaluate, evaluate_pickled
+from ocf.simulation.tuning.evaluating import Evaluation, Task, check_measures
+from ocf.simulation.tuning.evaluator import Evaluator
 from ocf.simulation.tuning.journal import Journal
 from ocf.simulation.tuning.objectives import Objective, front_of, ranked
 from ocf.simulation.tuning.problem import Candidate, Problem
@@ -34,10 +35,12 @@ class Target:
     Args:
         objectives: The objectives, at least one.
         requirements: Conditions that have to hold in each trace.
+        across: How the objectives of several traces become one.
     """
 
     objectives: tuple[Objective, ...]
     requirements: tuple[Expression, ...] = ()
+    across: Across = Across.MEAN
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -127,7 +130,7 @@ def tune(
     check_measures(problem, target.names)
     problem.check()
     with Journal(state, _inputs(problem, target, method)) as journal:
-        return _Search(problem, target, method, _Evaluator(problem, executor, journal), progress).run()
+        return _Search(problem, target, method, Evaluator(problem, executor, journal), progress).run()
 
 
 def _inputs(problem: Problem, target: Target, method: Method) -> dict[str, str]:
@@ -147,67 +150,13 @@ def _hash(texts: Iterable[str]) -> str:
 
 
 @dataclass(slots=True)
-class _Evaluator:
-    """Evaluates candidates: those that are known are read, others are simulated by workers."""
-
-    problem: Problem
-    executor: Executor | None
-    journal: Journal
-    prepared: Prepared = field(init=False)
-    pickled: bytes = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.prepared = Prepared(self.problem)
-        self.pickled = b"" if self.executor is None else pickle.dumps(self.problem)
-
-    def evaluate(
-        self, task: Task, candidates: Sequence[Candidate], advance: Callable[[int], object] = bool
-    ) -> list[Evaluation]:
-        keys = [_key(task, each) for each in candidates]
-        unknown = {key: each for key, each in zip(keys, candidates, strict=True) if self.journal.get(key) is None}
-        done = len(candidates) - len(unknown)
-        for key, evaluation in zip(unknown, self._simulated(task, list(unknown.values())), strict=True):
-            self.journal.add(key, evaluation)
-            done += 1
-            advance(done)
-        if unknown:
-            self.journal.sync()
-        return [found for key in keys if (found := self.journal.get(key)) is not None]
-
-    def _simulated(self, task: Task, candidates: Sequence[Candidate]) -> Iterator[Evaluation]:
-        if self.executor is None:
-            for each in candidates:
-                yield evaluate(self.prepared, task, each)
-            return
-        futures: list[Future[Evaluation]] = []
-        try:
-            for each in candidates:
-                futures.append(self.executor.submit(evaluate_pickled, self.pickled, task, each))  # noqa: PERF401 (cancelled below)
-            for future in futures:
-                yield future.result()
-        except BrokenExecutor as error:
-            raise ConfigError(
-                f"a worker ended unexpectedly, perhaps because memory ran out ({error});"
-                f" {len(self.journal)} evaluations are known: with a state, the same search goes on from there"
-            ) from error
-        finally:
-            for future in futures:
-                future.cancel()
-
-
-def _key(task: Task, candidate: Candidate) -> str:
-    name = "current" if candidate is None else ",".join(map(str, candidate))
-    return f"{name}/final" if task.held_out else name
-
-
-@dataclass(slots=True)
 class _Search:
     """One search."""
 
     problem: Problem
     target: Target
     method: Method
-    evaluator: _Evaluator
+    evaluator: Evaluator
     progress: Progress | None
     members: dict[Candidate, Member | None] = field(default_factory=dict)
     """The candidates in order; None for one that cannot be run."""
@@ -228,7 +177,7 @@ class _Search:
         self._evaluate([None])
         if self.members[None] is None:
             [evaluation] = self.evaluator.evaluate(self._task(), [None])
-            missing = ", ".join(each for each in target.names if each not in evaluation.means)
+            missing = ", ".join(each for each in target.names if each not in self._combined(evaluation.searched))
             raise ConfigError(
                 f"the current settings give no {missing}: no load was served in the time that is searched"
             )
@@ -263,7 +212,7 @@ class _Search:
         self.done += len(candidates)
 
     def _member(self, candidate: Candidate, evaluation: Evaluation) -> Member | None:
-        measures = evaluation.means
+        measures = self._combined(evaluation.searched)
         if any(name not in measures for name in self.target.names):
             return None
         return Member(
@@ -307,20 +256,35 @@ class _Search:
         ]
         return self._best(others)[0] if others else None
 
+    def _combined(self, measures: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        return combined(measures, self.target.across, self.target.objectives)
+
+    def _finalist(self, candidate: Candidate, evaluation: Evaluation) -> Finalist:
+        return Finalist(
+            values=self.problem.values(candidate),
+            searched=evaluation.searched,
+            held_out=evaluation.held_out,
+            measures=self._combined(evaluation.searched),
+            held_out_measures=self._combined(evaluation.held_out),
+            unmet=self._unmet(evaluation.searched),
+            unmet_held_out=self._unmet(evaluation.held_out),
+        )
+
+    def _unmet(self, measures: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
+        return tuple(each.text for each in self.target.requirements if not all(map(each.holds, measures)))
+
     def _tuned(self, front: Sequence[Member]) -> Tuned:
         runner_up = self._runner_up(front)
         chosen: list[Candidate] = [None, front[0].candidate, *([] if runner_up is None else [runner_up.candidate])]
         found = self.evaluator.evaluate(self._task(final=True), chosen)
-        finalists = [
-            Finalist.of(self.problem.values(each), evaluation, self.target.requirements)
-            for each, evaluation in zip(chosen, found, strict=True)
-        ]
+        finalists = [self._finalist(each, evaluation) for each, evaluation in zip(chosen, found, strict=True)]
         known = [each for each in self.members.values() if each is not None]
         best = {each.candidate for each in front}
         return Tuned(
             traces=tuple(each.name for each in self.problem.traces),
             objectives=self.target.objectives,
             requirements=self.target.requirements,
+            across=self.target.across,
             evaluated=len(known),
             invalid=len(self.members) - len(known),
             searched=1 - self.method.holdout,

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
-from ocf.simulation.tuning import Method, SamplerName, Tuned, parse_setting, tune
+from ocf.simulation.tuning import Across, Method, SamplerName, Target, Tuned, parse_objectives, parse_setting, tune
 from ocf.simulation.tuning import Problem as TuningProblem
 from ocf.simulation.tuning.objectives import dominates
 from tests.simulation.tuning.cases import (
@@ -33,6 +33,7 @@ from tests.simulation.tuning.cases import (
 ROOT: Final = Path(__file__).parents[3]
 # The usage of a pod is at most its request, which is within the tolerance of a target of 95 %: never a scale-up.
 FIXED: Final = SCENARIO.replace("averageUtilization: 60", "averageUtilization: 95")
+LOADS: Final = tuple(enumerate((20, 20, 20, 50)))
 OPTIMISED: Final = Method(sampler=SamplerName.NSGA2, trials=24, batch=8)
 MANY: Final = (f"{UTILIZATION}=40..90", "spec.minReplicas=1..9", f"{WINDOW}=0..600 step 30")
 
@@ -45,7 +46,7 @@ def test_the_fewest_pods_that_serve_a_steady_load_are_found() -> None:
     )
     assert found.is_feasible
     assert found.winner.values["spec.minReplicas"] == 5
-    assert found.winner.means["pod_hours"] == pytest.approx(5 / 3)
+    assert found.winner.measures["pod_hours"] == pytest.approx(5 / 3)
     assert found.current.unmet == ("overload_time < 1%",)
     assert found.runner_up is not None
     assert found.runner_up.values["spec.minReplicas"] == 6
@@ -152,6 +153,39 @@ def test_the_winner_is_the_one_of_several_traces_together() -> None:
     assert found.traces == ("25", "45")
 
 
+@pytest.mark.parametrize(
+    ("across", "missing"), [pytest.param(Across.MEAN, 2, id="mean"), pytest.param(Across.WORST, 3, id="worst")]
+)
+def test_objectives_of_several_traces_are_their_mean_or_the_worst_of_them(across: Across, missing: int) -> None:
+    """By hand: one load needs 3 pods and the other one 5, of which 2 are there: 1 and 3 are missing."""
+    traces = tuple(trace(f"{{type: Steady, rate: {rate}}}", name=str(rate), text=FIXED) for rate in (25, 45))
+    found = tune(
+        problem("spec.minReplicas=2..4", traces=traces),
+        Target(objectives=parse_objectives(["missing_pods", "pod_hours"]), across=across),
+        Method(holdout=0.5),
+    )
+    assert found.current.measures["missing_pods"] == found.current.held_out_measures["missing_pods"] == missing
+    current = next(each for each in (*found.front, *found.others) if each.candidate == (0,) or each.candidate is None)
+    assert current.measures["missing_pods"] == missing
+
+
+def test_settings_that_are_best_on_average_may_not_be_the_best_in_the_worst_trace() -> None:
+    """By hand: three loads need 2 pods, and one needs 5; pods that are too many or too few count all the time.
+
+    With n pods, the deviation is hypot((n - 2) / 2, 1) where 2 are needed and more are there, hypot((5 - n) / 5, 1)
+    where 5 are needed, and 0 where all are needed: the mean is least for 2 pods, and the worst is for 3.
+    """
+    traces = tuple(trace(f"{{type: Steady, rate: {rate}}}", name=str(number), text=FIXED) for number, rate in LOADS)
+    winners = [
+        tune(
+            problem("spec.minReplicas=1..9", traces=traces),
+            Target(objectives=parse_objectives(["deviation"]), across=across),
+        ).winner.values["spec.minReplicas"]
+        for across in Across
+    ]
+    assert winners == [2, 3]
+
+
 def test_thresholds_of_node_groups_are_searched_for_the_cost() -> None:
     """By hand: half of the pods leave two nodes that are half empty, of which one goes if the threshold allows it."""
     text = SCENARIO.replace("maxReplicas: 20", "maxReplicas: 8").replace("minReplicas: 2", "minReplicas: 4")
@@ -162,7 +196,7 @@ def test_thresholds_of_node_groups_are_searched_for_the_cost() -> None:
         problem(f"{group}=10|60", traces=(trace(falling, text=text),)), target("node_hours", "cost"), Method(holdout=0)
     )
     assert found.winner.values == {group: 60}
-    assert found.winner.means["cost"] < found.current.means["cost"]
+    assert found.winner.measures["cost"] < found.current.measures["cost"]
 
 
 NODES: Final = """\
