@@ -7,7 +7,7 @@ nearly double the time of `ocf validate`. So values that need no conversion are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, Final, get_args, get_type_hints
@@ -16,29 +16,25 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-__all__ = ["app"]
+from ocf.cli.exit_status import FAILED, FOUND, FOUND_BY, MEANINGS, SUCCESS
 
-_COMMANDS: Final = (
-    "validate",
-    "default",
-    "explain",
-    "simulate",
-    "tune",
-    "record",
-    "preview",
-    "diff",
-    "serve",
-    "dev",
-    "new",
-    "manifests",
-    "hpa-controller",
-    "nodegroups",
-    "completion",
-    "version",
-)
-"""The commands in the order of the overview. Each is a function in a module of the same name, with `_` for `-`, or a
-group of such commands."""
+__all__ = ["GROUPS", "app"]
 
+GROUPS: Final[Mapping[str, Sequence[str]]] = {
+    "Write an operator": ("new operator", "new kind", "preview", "manifests"),
+    "Try and test it": ("dev", "serve", "diff"),
+    "Run controllers": ("hpa-controller", "nodegroups"),
+    "Autoscaling": ("validate", "default", "explain", "record", "simulate", "tune"),
+    "Shell": ("completion",),
+}
+"""The commands by task, as in the overview. Each is a function in a module of the same name, with `_` for the rest."""
+
+_COMMANDS: Final = tuple(name for names in GROUPS.values() for name in names)
+_SUMMARIES: Final = {
+    "": "Author, check and run components of Kubernetes operators.",
+    "new": "Write a project of an operator, or a kind of another project.",
+}
+"""The program, and the words that begin several commands, each with what these do."""
 _SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 _TEXT: Final = (str, str | None)
 _TEXTS: Final = (list[str], list[str] | None)
@@ -46,42 +42,67 @@ _ANY_NUMBER: Final = -1
 
 
 class _Command(TyperCommand):
-    """A command whose option `--help` has a default."""
+    """A command with its own help text, whose option `--help` has a default."""
+
+    path: str
+    hints: Mapping[str, Any]
 
     def get_help_option(self, ctx: Any) -> Any:
         return _off(super().get_help_option(ctx))
 
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        from ocf.cli.command_help import usage
+
+        formatter.write(usage(ctx, self.params))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from ocf.cli.command_help import command_help
+
+        found = FOUND_BY.get(self.path)
+        statuses = {SUCCESS: MEANINGS[SUCCESS], **({FOUND: found} if found else {}), FAILED: MEANINGS[FAILED]}
+        formatter.write(command_help(ctx, self.get_params(ctx), self.hints, statuses))
+
 
 class _Commands(TyperGroup):
-    """The group of all commands; each is loaded when it is looked up."""
+    """The group of all commands that begin with some words; each is loaded when it is looked up."""
 
-    names: ClassVar[tuple[str, ...]] = _COMMANDS
-    prefix: ClassVar[str] = ""
-    """Begins the names of the modules of the commands."""
+    path: ClassVar[str] = ""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         # Only the names matter here: for the overview, and for suggestions for a misspelled name.
-        self.commands = {name: TyperCommand(name) for name in self.names}
+        self.commands = {name.split()[0]: TyperCommand(name.split()[0]) for name in _below(self.path)}
         for parameter in self.params:
             _convert_on_demand(parameter, bool)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 (given by the base class)
-        return _load(cmd_name, self.prefix) if cmd_name in self.commands else None
+        return _load(f"{self.path} {cmd_name}".strip()) if cmd_name in self.commands else None
 
     def get_help_option(self, ctx: Any) -> Any:
         return _off(super().get_help_option(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from ocf.cli.command_help import overview
+
+        groups = {
+            title: {name: _function(f"{self.path} {name}".strip()).__doc__ or "" for name in _below(self.path, names)}
+            for title, names in GROUPS.items()
+        }
+        shown = {title: docstrings for title, docstrings in groups.items() if docstrings}
+        more = f"`{ctx.command_path} COMMAND --help` describes a command and ends with an example."
+        formatter.write(overview(ctx, self.get_params(ctx), _SUMMARIES[self.path], shown, more))
 
 
 class _NewCommands(_Commands):
     """The commands of `ocf new`."""
 
-    names = ("operator", "kind")
-    prefix = "new_"
+    path = "new"
 
 
-_GROUPS: Final = {"new": (_NewCommands, "Write a project of an operator, or a kind of another project.")}
-"""Commands that have commands of their own, with their help."""
+def _below(path: str, names: Sequence[str] = _COMMANDS) -> list[str]:
+    """Return the commands that begin with a path, without it."""
+    start = f"{path} " if path else ""
+    return [name.removeprefix(start) for name in names if name.startswith(start)]
 
 
 def _off(option: Any) -> Any:
@@ -91,33 +112,32 @@ def _off(option: Any) -> Any:
     return option
 
 
-def _load(name: str, prefix: str) -> Any:
-    if name in _GROUPS:
-        return _group(name)
-    module = f"{prefix}{name.replace('-', '_')}"
+def _function(name: str) -> Callable[..., object]:
+    module = name.replace("-", "_").replace(" ", "_")
     function: Callable[..., object] = getattr(import_module(f"ocf.cli.{module}"), module)
-    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_SETTINGS)
-    single.command(name, cls=_Command)(function)
+    return function
+
+
+def _load(name: str) -> Any:
+    if name not in _COMMANDS:
+        return _group(_NewCommands)
+    function = _function(name)
+    single = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, context_settings=_SETTINGS
+    )
+    single.command(name.split()[-1], cls=_Command)(function)
     command: Any = get_command(single)
-    hints = get_type_hints(function)
+    command.path = name
+    command.hints = get_type_hints(function)
     for parameter in command.params:
         if parameter.callback is None:  # it is called after the conversion, and by it
-            _convert_on_demand(parameter, hints[parameter.name])
+            _convert_on_demand(parameter, command.hints[parameter.name])
     return command
 
 
-def _group(name: str) -> Any:
-    group, text = _GROUPS[name]
-    commands = typer.Typer(
-        name=name,
-        cls=group,
-        help=text,
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        context_settings=_SETTINGS,
-    )
-    commands.callback()(lambda: None)
+def _group(group: type[_Commands]) -> Any:
+    commands = _program(group, group.path)
+    commands.callback(help=_SUMMARIES[group.path])(lambda: None)
     return get_command(commands)
 
 
@@ -158,22 +178,25 @@ def _chosen(choices: type[StrEnum], value: str, ctx: Any, parameter: Any) -> Str
     return choices(value)
 
 
-app = typer.Typer(
-    name="ocf",
-    cls=_Commands,
-    help="Author, check and run components of Kubernetes operators.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings=_SETTINGS,
-)
+def _program(group: type[_Commands], name: str) -> typer.Typer:
+    return typer.Typer(
+        name=name,
+        cls=group,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings=_SETTINGS,
+    )
 
 
-@app.callback(invoke_without_command=True)
+app = _program(_Commands, "ocf")
+
+
+@app.callback(invoke_without_command=True, help=_SUMMARIES[""])
 def _commands(*, version: Annotated[bool, typer.Option("--version", help="Print the version of ocf.")] = False) -> None:
-    """Author, check and run components of Kubernetes operators."""
     if version:
-        from ocf.cli.version import version as print_version
+        import ocf
 
-        print_version()
+        typer.echo(ocf.__version__)
         raise typer.Exit

@@ -31,6 +31,9 @@ def completion(
 
     For bash, add `source <(ocf completion bash)` to ~/.bashrc; for zsh, the same with zsh to ~/.zshrc, after compinit;
     for fish, write the output to ~/.config/fish/completions/ocf.fish. kubectl's completion covers `kubectl ocf` itself.
+
+    Example:
+        source <(ocf completion bash)
     """
     from typer.completion import show_callback
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ocf.cli.exit_status import FAILED, FOUND
 from ocf.cli.options import FeatureGateFlags, Files, KubernetesVersion, Traceback
 from ocf.cli.output import exit_on_error
 
@@ -35,8 +36,11 @@ def default(
 ) -> None:
     """Print HorizontalPodAutoscalers as the API server would store them, in the version of the file.
 
-    For an object that the server would reject, its errors are printed instead, and the exit status is 1. Objects of
-    other kinds, templates and other YAML are passed over.
+    For an object that the server would reject, its errors are printed instead. Objects of other kinds, templates and
+    other YAML are passed over.
+
+    Example:
+        ocf default web.yaml
     """
     with exit_on_error(traceback=traceback):
         from ocf.cli.manifest_files import read_documents
@@ -59,8 +63,10 @@ def default(
             typer.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": kept}, indent=2, ensure_ascii=False))
         else:
             typer.echo("---\n".join(dump_document(manifest) for manifest in kept), nl=False)
+        if scope.unread:
+            raise typer.Exit(FAILED)
         if scope.invalid:
-            raise typer.Exit(1)
+            raise typer.Exit(FOUND)
 
 
 def _stored(manifest: Manifest, gates: FeatureGates) -> Manifest:

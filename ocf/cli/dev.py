@@ -73,6 +73,9 @@ def dev(  # noqa: PLR0913 (each is an option of the command line)
     Its CustomResourceDefinitions are applied and its webhooks are registered; kubectl and other clients can use the
     API. Without --controllers there are no other controllers, so no pod ever runs. Ctrl-C stops it; the state is in
     memory and not kept.
+
+    Example:
+        ocf dev shop.operator --controllers all --apply shop.yaml
     """
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from ocf.cli.exit_status import FAILED, FOUND, SUCCESS
 from ocf.cli.options import Changes, Components, Context, Definitions, Kubeconfig, Owner, Traceback
-from ocf.cli.output import FAILED, as_json, exit_on_error, grid, value_text
+from ocf.cli.output import as_json, exit_on_error, grid, value_text
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["diff"]
 
-_DIFFERENT: Final = 1
 # No object has this uid.
 _NO_UID: Final = "00000000-0000-0000-0000-000000000000"
 _COLOURS: Final = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
@@ -57,7 +57,8 @@ def diff(  # noqa: PLR0913 (each is an option of the command line)
     those of the cluster. The file has the spec of the owner; its uid and status are taken from the cluster if it exists
     there.
 
-    The exit status is 0 without changes, 1 with changes, and 2 if the reconcile or this command would fail.
+    Example:
+        ocf diff shop.operator --owner shop.yaml
     """
     with exit_on_error(traceback=traceback):
         found = asyncio.run(_diffs(target, owner, changes or [], crd or [], (kubeconfig, context)))
@@ -80,7 +81,7 @@ class _Found:
 def _status(found: Sequence[ComponentDiff]) -> int:
     if any(each.problem for each in found):
         return FAILED
-    return 0 if all(each.is_empty and not _early_stop(each) for each in found) else _DIFFERENT
+    return SUCCESS if all(each.is_empty and not _early_stop(each) for each in found) else FOUND
 
 
 def _early_stop(diff: ComponentDiff) -> str:

@@ -201,6 +201,9 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
     It never shares a target with the built-in controller. By default it runs a kind of its own. With --mode replace it
     runs autoscaling/v2 in a cluster where the built-in controller is disabled. With --mode dry-run it only reads, and
     prints its decisions next to those of the built-in controller.
+
+    Example:
+        ocf hpa-controller manifests --mode dry-run | kubectl apply -f -
     """
     with exit_on_error(traceback=traceback):
         if action is ControllerAction.MIGRATE:

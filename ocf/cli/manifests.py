@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from ocf.cli.exit_status import FOUND
 from ocf.cli.options import Traceback
 from ocf.cli.output import exit_on_error
 from ocf.cli.output_files import write_file
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["manifests"]
 
-_OUTDATED: Final = 1
 _PROJECT: Final = "pyproject.toml"
 _OPTION: Final = "--directory"
 
@@ -85,6 +85,9 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
     CustomResourceDefinition, roles, Deployment, webhooks, network policy, and for Prometheus and Grafana a service
     monitor, alerts and a dashboard. Version, description, authors and links come from the table `project` of the
     pyproject.toml of the working directory, if there is one.
+
+    Example:
+        ocf manifests shop.operator --directory deploy --owner shop.yaml
     """
     with exit_on_error(traceback=traceback):
         from ocf.manifests import InstallOptions
@@ -192,7 +195,7 @@ def _check(directory: Path, rendering: Rendering) -> None:
         typer.echo(each)
     if found:
         typer.echo(f"{directory} is not current: {len(found)} of {len(rendering.generated)} files differ")
-        raise typer.Exit(_OUTDATED)
+        raise typer.Exit(FOUND)
     typer.echo(f"{directory} is current: {len(rendering.generated)} files")
 
 

@@ -87,6 +87,9 @@ def new_kind(  # noqa: PLR0913 (each is an option of the command line)
 
     The models follow the schema of its CustomResourceDefinition. No file is overwritten, except for the models with
     --force.
+
+    Example:
+        ocf new kind crontabs.yaml
     """
     with exit_on_error(traceback=traceback):
         from ocf.scaffold import foreign_kinds, render_kind

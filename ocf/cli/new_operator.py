@@ -53,6 +53,9 @@ def new_operator(  # noqa: PLR0913 (each is an option of the command line)
     """Write the project of a new operator: code, tests, manifests, image, CI.
 
     Its tests, types and style pass as it is written, and `ocf dev` runs it. No file is overwritten.
+
+    Example:
+        ocf new operator shop-operator --kind Shop --group example.com
     """
     with exit_on_error(traceback=traceback):
         from importlib.metadata import packages_distributions

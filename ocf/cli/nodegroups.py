@@ -103,6 +103,9 @@ def nodegroups(  # noqa: PLR0913 (each is an option)
 
     The plan is computed from a cluster, or from files with its objects, and changes nothing. Instance types are those
     of the provider, or of --types. Credentials of a provider are read from files or from the environment.
+
+    Example:
+        ocf nodegroups explain cluster.yaml --types types.yaml
     """
     with exit_on_error(traceback=traceback):
         plans = action in (NodeGroupAction.PLAN, NodeGroupAction.EXPLAIN)

@@ -13,12 +13,10 @@ from typing import Any, Final
 
 import typer
 
+from ocf.cli.exit_status import FAILED
 from ocf.errors import ConfigError
 
-__all__ = ["FAILED", "Output", "as_json", "exit_on_error", "grid", "print_error", "value_text"]
-
-FAILED: Final = 2
-"""The exit status of a command that failed."""
+__all__ = ["Output", "as_json", "exit_on_error", "grid", "print_error", "value_text"]
 
 _GAP: Final = "  "
 _LONGEST_VALUE: Final = 60

@@ -39,6 +39,9 @@ def preview(  # noqa: PLR0913 (each is an option of the command line)
     """Show the objects that components would apply. No cluster is needed.
 
     The objects are those of a running component, even if it is suspended, without the owner reference.
+
+    Example:
+        ocf preview shop.operator --owner shop.yaml --explain
     """
     with exit_on_error(traceback=traceback):
         pairs = asyncio.run(_components(target, owner, changes or [], crd or []))

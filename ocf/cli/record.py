@@ -91,6 +91,9 @@ def record(  # noqa: PLR0913 (each is an option of the command line)
     The file can be replayed by `ocf simulate`, with other settings, too, and explained at any instant by
     `ocf explain -f`. Nothing is written to the cluster. A recording that is interrupted can be used up to there. With
     --prometheus, a past range of time is read from the series of kube-state-metrics and of the kubelets.
+
+    Example:
+        ocf record web --namespace shop --output web.jsonl
     """
     with exit_on_error(traceback=traceback):
         _check_source(

@@ -69,6 +69,9 @@ def serve(  # noqa: PLR0913 (each is an option of the command line)
     kubectl, kopf and other clients can use it. There is no authentication, so it listens on loopback only. Objects
     are stored, and nothing acts on them, unless built-in controllers are chosen with --controllers. Ctrl-C stops it;
     the state is in memory and not kept.
+
+    Example:
+        ocf serve --controllers all --load manifests.yaml
     """
     with exit_on_error(traceback=traceback):
         settings = controller_settings(controllers, nodes=nodes, ready_after=ready_after)

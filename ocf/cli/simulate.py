@@ -7,13 +7,11 @@ from typing import Annotated
 
 import typer
 
+from ocf.cli.exit_status import FOUND, INTERRUPTED
 from ocf.cli.options import Context, Kubeconfig, Traceback
 from ocf.cli.output import exit_on_error
 
 __all__ = ["SimulateOutput", "simulate"]
-
-_INTERRUPTED = 130
-_GATE = 1
 
 
 class SimulateOutput(StrEnum):
@@ -61,7 +59,8 @@ def simulate(  # noqa: PLR0913 (each is an option of the command line)
 ) -> None:
     """Simulate a HorizontalPodAutoscaler under a load, with the exact algorithm of the controller, without a cluster.
 
-    The exit status is 1 if an expression of --fail-if holds, and 2 after an error.
+    Example:
+        ocf simulate scenario.yaml --fail-if 'overload_time > 2%'
     """
     with exit_on_error(traceback=traceback):
         from ocf.cli.simulate_run import Request, print_schema, run
@@ -88,6 +87,6 @@ def simulate(  # noqa: PLR0913 (each is an option of the command line)
             passed = run(request)
         except KeyboardInterrupt:
             typer.echo("interrupted: files that are not written yet are left as they were", err=True)
-            raise typer.Exit(_INTERRUPTED) from None
+            raise typer.Exit(INTERRUPTED) from None
         if not passed:
-            raise typer.Exit(_GATE)
+            raise typer.Exit(FOUND)

@@ -6,14 +6,12 @@ from typing import Annotated
 
 import typer
 
+from ocf.cli.exit_status import FOUND, INTERRUPTED
 from ocf.cli.options import Traceback
 from ocf.cli.output import exit_on_error
 from ocf.cli.simulate import SimulateOutput
 
 __all__ = ["tune"]
-
-_INTERRUPTED = 130
-_INFEASIBLE = 1
 
 
 def tune(  # noqa: PLR0913 (each is an option of the command line)
@@ -70,7 +68,8 @@ def tune(  # noqa: PLR0913 (each is an option of the command line)
 ) -> None:
     """Search for the settings of a HorizontalPodAutoscaler that are best under given loads, without a cluster.
 
-    The exit status is 1 if no settings meet the requirements, and 2 after an error.
+    Example:
+        ocf tune scenario.yaml --search spec.minReplicas=2..4 --sampler grid
     """
     with exit_on_error(traceback=traceback):
         from ocf.cli.tune_run import Request, print_schema, run
@@ -101,6 +100,6 @@ def tune(  # noqa: PLR0913 (each is an option of the command line)
         except KeyboardInterrupt:
             kept = f": run the same command to go on with the evaluations in {state}" if state else ""
             typer.echo(f"interrupted{kept}", err=True)
-            raise typer.Exit(_INTERRUPTED) from None
+            raise typer.Exit(INTERRUPTED) from None
         if not found:
-            raise typer.Exit(_INFEASIBLE)
+            raise typer.Exit(FOUND)

@@ -9,7 +9,7 @@ import typer
 from ocf.cli.options import FeatureGateFlags, Files, KubernetesVersion, Traceback
 from ocf.cli.output import exit_on_error
 from ocf.cli.validation_output import ReportFormat
-from ocf.cli.validation_run import INVALID, FailOn, LowestSeverity, Request, run
+from ocf.cli.validation_run import FailOn, LowestSeverity, Request, run
 
 __all__ = ["validate"]
 
@@ -41,8 +41,11 @@ def validate(  # noqa: PLR0913 (the options of the command)
 ) -> None:
     """Validate HorizontalPodAutoscalers like the API server, without a server.
 
-    The exit status is 1 if the server would reject any object, or if --lint has found an error. Objects of other kinds,
-    templates and other YAML are passed over; a summary counts them.
+    Objects of other kinds, templates and other YAML are passed over; a summary counts them. A file that cannot be read
+    does not prevent the validation of the others.
+
+    Example:
+        ocf validate --lint web.yaml
     """
     with exit_on_error(traceback=traceback):
         request = Request(
@@ -56,5 +59,4 @@ def validate(  # noqa: PLR0913 (the options of the command)
             feature_gate=feature_gate or (),
             output=output,
         )
-        if not run(request):
-            raise typer.Exit(INVALID)
+        raise typer.Exit(run(request))

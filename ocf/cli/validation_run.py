@@ -6,12 +6,12 @@ with values that are allowed. Any other one is left to the library, which has th
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ocf.cli.exit_status import FAILED, FOUND, SUCCESS
 from ocf.cli.validation_output import ReportFormat, render
 
 if TYPE_CHECKING:
@@ -22,12 +22,7 @@ if TYPE_CHECKING:
     from ocf.cli.validation_scope import Scope
     from ocf.objects import Manifest
 
-__all__ = ["INVALID", "FailOn", "LowestSeverity", "Request", "main", "plain_request", "run"]
-
-INVALID: Final = 1
-"""The exit status if an object is invalid, or a finding makes the run fail."""
-
-_INTERRUPTED: Final = 130
+__all__ = ["FailOn", "LowestSeverity", "Request", "main", "plain_request", "run"]
 
 
 class FailOn(StrEnum):
@@ -89,20 +84,19 @@ def main(words: Sequence[str]) -> int | None:
 
     Returns:
         The exit status; None if the library of the command line has to parse the words.
+
+    Raises:
+        BrokenPipeError: If the reader of the output has ended.
     """
     request = plain_request(words)
     if request is None:
         return None
     try:
-        return 0 if run(request) else INVALID
+        return run(request)
     except BrokenPipeError:
-        # The reader of the output has closed the pipe, which is not an error; without this, Python reports it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return INVALID
-    except KeyboardInterrupt:
-        return _INTERRUPTED
+        raise
     except Exception as error:  # noqa: BLE001 (any error is one line)
-        from ocf.cli.output import FAILED, print_error
+        from ocf.cli.output import print_error
 
         print_error(error)
         return FAILED
@@ -149,14 +143,15 @@ def plain_request(words: Sequence[str]) -> Request | None:
     return Request(files=files, **found) if files else None
 
 
-def run(request: Request) -> bool:
+def run(request: Request) -> int:
     """Validate files, print the reports, and print the summary to the standard error.
 
     Args:
         request: The arguments and options.
 
     Returns:
-        Whether all objects are valid, and no finding makes the run fail.
+        The exit status: `FAILED` if a file or folder cannot be read or is empty, else `FOUND` if an object is invalid
+        or a finding makes the run fail.
 
     Raises:
         ConfigError: If an option has an invalid value.
@@ -181,7 +176,9 @@ def run(request: Request) -> bool:
     sys.stdout.flush()
     for line in scope.lines():
         sys.stderr.write(f"{line}\n")
-    return not failed
+    if scope.unread:
+        return FAILED
+    return FOUND if failed else SUCCESS
 
 
 def _selection(request: Request) -> Selection | None:

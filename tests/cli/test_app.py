@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -9,16 +10,15 @@ from typer.testing import CliRunner
 from ocf.cli.app import app
 
 
-def test_the_overview_names_every_command() -> None:
-    answer = CliRunner().invoke(app, ["--help"])
-    assert answer.exit_code == 0
-    assert "Print the version of ocf." in answer.stdout
+def test_it_prints_the_installed_version() -> None:
+    answer = CliRunner().invoke(app, ["--version"])
+    assert (answer.exit_code, answer.stdout) == (0, f"{version('ocf')}\n")
 
 
 def test_an_unknown_command_is_rejected_with_the_nearest_one() -> None:
-    answer = CliRunner().invoke(app, ["verson"])
+    answer = CliRunner().invoke(app, ["validat"])
     assert answer.exit_code == 2
-    assert "No such command 'verson'. Did you mean 'version'?" in answer.stderr
+    assert "No such command 'validat'. Did you mean 'validate'?" in answer.stderr
 
 
 def test_an_invalid_choice_is_rejected_with_the_valid_ones() -> None:
@@ -35,10 +35,10 @@ def loaded_by(*words: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-def test_a_command_imports_nothing_of_the_others() -> None:
-    """`ocf version` imports typer, and nothing that only other commands need."""
-    loaded = loaded_by("version")
-    assert {name for name in loaded if name.startswith("ocf.")} == {"ocf.cli", "ocf.cli.app", "ocf.cli.version"}
+def test_the_version_imports_nothing_of_the_commands() -> None:
+    """It needs typer, and nothing that only commands need."""
+    loaded = loaded_by("--version")
+    assert {name for name in loaded if name.startswith("ocf.")} == {"ocf.cli", "ocf.cli.app", "ocf.cli.exit_status"}
     assert loaded.isdisjoint({"kubernetes", "pydantic", "rich", "yaml"})
 
 

@@ -275,7 +275,7 @@ class TestBadInput:
         Path("latin.yaml").write_bytes(b"kind: HorizontalPodAutoscaler\nname: \xe9")
         code, lines = validate("gone.yaml", "latin.yaml", write("web.yaml", BAD))
         assert (code, lines) == (
-            1,
+            2,
             [
                 "gone.yaml: cannot be read: No such file or directory",
                 "latin.yaml: invalid text: byte 37 is not UTF-8",
@@ -293,7 +293,7 @@ class TestBadInput:
 
     def test_a_folder_without_files_is_an_error(self) -> None:
         Path("deploy").mkdir()
-        assert validate("deploy") == (1, ["deploy: the folder contains no YAML or JSON files"])
+        assert validate("deploy") == (2, ["deploy: the folder contains no YAML or JSON files"])
 
     def test_a_folder_that_cannot_be_read_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """As for a user without the permission; the tests may run as one who has all of them."""
@@ -307,7 +307,7 @@ class TestBadInput:
             return scan(path)
 
         monkeypatch.setattr(os, "scandir", refuse)
-        assert validate("deploy") == (1, ["deploy/secret: cannot be read: Permission denied"])
+        assert validate("deploy") == (2, ["deploy/secret: cannot be read: Permission denied"])
 
 
 class TestOutput:

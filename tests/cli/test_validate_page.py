@@ -93,7 +93,7 @@ def test_the_action_reads_all_files(repository: Path, files: str, expected: list
 
 def test_a_file_that_is_missing_fails_the_action(repository: Path) -> None:
     ran = act(repository, FILES="deploy\nnothing")
-    assert (ran.returncode, marked(ran)) == (1, ["deploy/web.yaml", "nothing"])
+    assert (ran.returncode, marked(ran)) == (2, ["deploy/web.yaml", "nothing"])
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,9 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
 
     With --file no cluster is needed. In a cluster nothing is written. The history is known to the controller only: its
     possible values are derived from the status, and --watch for as long as the longest window makes it known.
+
+    Example:
+        ocf explain -f web.yaml -f busy.yaml
     """
     with exit_on_error(traceback=traceback):
         name = _name(words or ())
