@@ -185,7 +185,9 @@ def document_parts(text: str) -> Iterator[tuple[int, str]]:
         line += text.count("\n", counted, start)
         counted = start
         if not _is_empty(text[start:end]):
-            yield line, text[start:end]
+            # Blanks in front keep the columns of what begins beside a separator.
+            beside = start - text.rfind("\n", 0, start) - 1 if text[start] in "{[" else 0
+            yield line, " " * beside + text[start:end]
 
 
 def _is_empty(part: str) -> bool:

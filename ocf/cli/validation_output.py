@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ocf.cli.manifest_files import STDIN
+
 if TYPE_CHECKING:
     from ocf.cli.validation_places import Place
     from ocf.cli.validation_report import ValidationReport
@@ -102,9 +104,25 @@ def _annotations(report: ValidationReport) -> Iterator[str]:
     document = report.document
     title = f"HorizontalPodAutoscaler {report.name}" if document.manifest is not None else "unreadable"
     for problem in _problems(report):
-        place = f",line={problem.place.line},col={problem.place.column}" if document.number else ""
-        properties = f"file={_property(document.file)}{place},title={_property(title)}"
-        yield f"::{_GITHUB_LEVELS[problem.severity]} {properties}::{_data(_coded(problem))}"
+        properties = {"title": title}
+        if document.file != STDIN:
+            place = {"line": str(problem.place.line), "col": str(problem.place.column)} if document.number else {}
+            properties = {"file": _repository_path(document.file), **place, **properties}
+        listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+        yield f"::{_GITHUB_LEVELS[problem.severity]} {listed}::{_data(_coded(problem))}"
+
+
+def _repository_path(file: str) -> str:
+    """Return the path of a file in the repository that the workflow has checked out.
+
+    The runner takes a relative path as one of the repository, also in a step with another working directory. Source:
+    https://github.com/actions/runner/blob/main/src/Runner.Worker/ActionCommandManager.cs, `IssueCommandExtension`.
+    """
+    import os
+
+    workspace = os.environ.get("GITHUB_WORKSPACE") or os.curdir
+    path = os.path.relpath(os.path.realpath(file), os.path.realpath(workspace))
+    return os.path.normpath(file) if path.startswith(os.pardir) else path.replace(os.sep, "/")
 
 
 def _data(text: str) -> str:

@@ -21,6 +21,7 @@ class YamlNode(NamedTuple):
     r"""A node, where it is written, and whether it is the one that was looked for or only contains it.
 
     Args:
+        text: The text that it is in.
         node: The node of the YAML library.
         mark: Where it is written: its key, or the item of a list.
         exact: False if the field does not exist, and this is the nearest one that contains it.
@@ -31,6 +32,7 @@ class YamlNode(NamedTuple):
         (2, 1)
     """
 
+    text: str
     node: Any
     mark: Any
     exact: bool = True
@@ -44,17 +46,17 @@ class YamlNode(NamedTuple):
             document: Index of the document among those that are not empty.
         """
         node = root_of(text, document)
-        return None if node is None else cls(node, node.start_mark)
+        return None if node is None else cls(text, node, node.start_mark)
 
     @property
     def line(self) -> int:
-        """The line in the text, from 1."""
-        return int(self.mark.line) + 1
+        """The line in the text, from 1; only line feeds count, while YAML has more characters that end a line."""
+        return self.text.count("\n", 0, self.mark.index) + 1
 
     @property
     def column(self) -> int:
         """The column in characters, from 1."""
-        return int(self.mark.column) + 1
+        return int(self.mark.index) - self.text.rfind("\n", 0, self.mark.index)
 
     def descend(self, path: Sequence[str | int]) -> YamlNode:
         """Return the node at a path, or the nearest one that contains it.
@@ -78,14 +80,14 @@ class YamlNode(NamedTuple):
         """
         if isinstance(step, int):
             items = self.node.value if self.node.id == "sequence" else ()
-            return YamlNode(items[step], items[step].start_mark) if step < len(items) else None
+            return YamlNode(self.text, items[step], items[step].start_mark) if step < len(items) else None
         pairs = self.node.value if self.node.id == "mapping" else ()
         for key, value in pairs:
             if key.id == "scalar" and key.value == step:
-                return YamlNode(value, key.start_mark)
+                return YamlNode(self.text, value, key.start_mark)
         merged = (value for key, value in pairs if key.value == "<<")
         sources = (each for value in merged for each in (value.value if value.id == "sequence" else [value]))
-        return next((found for each in sources if (found := YamlNode(each, None).child(step))), None)
+        return next((found for each in sources if (found := YamlNode(self.text, each, None).child(step))), None)
 
 
 def split_path(path: str) -> tuple[str | int, ...]:
