@@ -7,14 +7,15 @@ from typing import Any, get_args, get_type_hints
 from typer.main import get_command
 
 from ocf.cli.app import app
+from ocf.cli.command_help import Description
 
 __all__ = ["page"]
 
 _INTRODUCTION = """\
-# Commands
+# Commands and their options
 
 The commands of `ocf` with all their arguments and options, as `ocf COMMAND --help` prints them. As a plugin of kubectl,
-the command is `kubectl ocf`.
+the command is `kubectl ocf`. [Commands](../commands.md) has them by task, with their exit statuses.
 """
 
 
@@ -22,13 +23,11 @@ def page() -> str:
     """Return the page, in Markdown."""
     group: Any = get_command(app)
     commands = [(name, group.get_command(None, name)) for name in group.list_commands(None)]
-    rows = [f"| [`ocf {name}`](#ocf-{name}) | {_first(command.help)} |" for name, command in commands]
+    rows = [
+        f"| [`ocf {name}`](#ocf-{name}) | {Description(command.help).paragraphs[0]} |" for name, command in commands
+    ]
     table = "\n".join(["| command | what it does |", "| --- | --- |", *rows])
     return "\n\n".join([_INTRODUCTION + "\n" + table, *(_command(name, command) for name, command in commands)]) + "\n"
-
-
-def _first(text: str) -> str:
-    return " ".join(text.split("\n\n", maxsplit=1)[0].split())
 
 
 def _command(name: str, command: Any) -> str:
@@ -39,7 +38,9 @@ def _command(name: str, command: Any) -> str:
     rows = [f"| {_names(each)} | {_meaning(each, hints.get(each.name))} |" for each in shown]
     usage = f"```text\nocf {name} [OPTIONS]{words}\n```"
     table = "\n".join(["| argument or option | meaning |", "| --- | --- |", *rows]) if rows else "It has no options."
-    return "\n\n".join([f"## ocf {name}", usage, command.help, table])
+    description = Description(command.help)
+    example = "\n".join(["```sh", *description.example, "```"])
+    return "\n\n".join([f"## ocf {name}", usage, *description.paragraphs, table, example])
 
 
 def _metavar(parameter: Any) -> str:

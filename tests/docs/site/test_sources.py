@@ -83,6 +83,7 @@ def test_the_page_of_the_commands_has_their_help() -> None:
 
     assert "```text\nocf validate [OPTIONS] FILE...\n```\n\nValidate HorizontalPodAutoscalers like the API " in page
     assert "| `--fail-on` | Lowest severity for which the exit status is 1;" in page
+    assert "\n\n```sh\nocf validate --lint web.yaml\n```\n\n## ocf default\n" in page
     assert " always count. One of `error`, `warning`. Default: `error`. |" in page
 
 
