@@ -13,7 +13,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-
 TESTS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test properties test-lowest test-wheel envtest clients playground site site-version kubernetes check \
+.PHONY: help demo test properties test-lowest test-wheel envtest clients playground site site-version release kubernetes check \
 	bench format lock lock-lowest clean
 
 help:  ## show this list
@@ -60,6 +60,9 @@ site-version: site  ## commit the built site as VERSION to the branch gh-pages, 
 	@test -n "$(VERSION)" || { echo "name the version with VERSION=0.1" >&2; exit 1; }
 	@SITE_VERSIONS=mike $(SITE)/bin/mike deploy --config-file .site/mkdocs.yml --update-aliases $(VERSION) latest
 	@$(SITE)/bin/mike set-default --config-file .site/mkdocs.yml latest
+
+release: $(VENV)/.ready  ## check the release VERSION=1.2.3, and with TAG=1 commit and tag it; nothing is pushed
+	@$(BIN)/python -m scripts.release $(VERSION) $(if $(TAG),--tag)
 
 kubernetes: envtest  ## regenerate and record what depends on the release of Kubernetes; ONLY="schema http" names steps
 	@$(BIN)/python -m scripts.update_kubernetes $(if $(ONLY),--only $(ONLY))
