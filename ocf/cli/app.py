@@ -18,7 +18,7 @@ from typer.main import get_command
 
 from ocf.cli.exit_status import FAILED, FOUND, FOUND_BY, MEANINGS, SUCCESS
 
-__all__ = ["GROUPS", "app"]
+__all__ = ["GROUPS", "app", "load_command"]
 
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "Write an operator": ("new operator", "new kind", "preview", "manifests"),
@@ -76,7 +76,7 @@ class _Commands(TyperGroup):
             _convert_on_demand(parameter, bool)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 (given by the base class)
-        return _load(f"{self.path} {cmd_name}".strip()) if cmd_name in self.commands else None
+        return load_command(f"{self.path} {cmd_name}".strip()) if cmd_name in self.commands else None
 
     def get_help_option(self, ctx: Any) -> Any:
         return _off(super().get_help_option(ctx))
@@ -118,14 +118,19 @@ def _function(name: str) -> Callable[..., object]:
     return function
 
 
-def _load(name: str) -> Any:
+def load_command(name: str) -> Any:
+    """Import a command, or a group of commands that begin with the same word.
+
+    Args:
+        name: Its words, `new operator`.
+    """
     if name not in _COMMANDS:
         return _group(_NewCommands)
     function = _function(name)
     single = typer.Typer(
         add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, context_settings=_SETTINGS
     )
-    single.command(name.split()[-1], cls=_Command)(function)
+    single.command(name.rpartition(" ")[2], cls=_Command)(function)
     command: Any = get_command(single)
     command.path = name
     command.hints = get_type_hints(function)

@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, get_args, get_type_hints
 
-from typer.main import get_command
-
-from ocf.cli.app import app
+from ocf.cli.app import GROUPS, load_command
 from ocf.cli.command_help import Description
 
 __all__ = ["page"]
@@ -21,10 +19,10 @@ the command is `kubectl ocf`. [Commands](../commands.md) has them by task, with 
 
 def page() -> str:
     """Return the page, in Markdown."""
-    group: Any = get_command(app)
-    commands = [(name, group.get_command(None, name)) for name in group.list_commands(None)]
+    commands = [(name, load_command(name)) for names in GROUPS.values() for name in names]
     rows = [
-        f"| [`ocf {name}`](#ocf-{name}) | {Description(command.help).paragraphs[0]} |" for name, command in commands
+        f"| [`ocf {name}`](#ocf-{name.replace(' ', '-')}) | {Description(command.help).paragraphs[0]} |"
+        for name, command in commands
     ]
     table = "\n".join(["| command | what it does |", "| --- | --- |", *rows])
     return "\n\n".join([_INTRODUCTION + "\n" + table, *(_command(name, command) for name, command in commands)]) + "\n"

@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 from typer.testing import CliRunner, Result
 
-from ocf.cli.app import GROUPS, _load, app
+from ocf.cli.app import GROUPS, app, load_command
 from ocf.cli.command_help import Description
 from ocf.cli.exit_status import FOUND, FOUND_BY, SUCCESS
 from ocf.cli.operator_loader import load_operator
@@ -84,6 +84,25 @@ TYPES: Final = """
 """
 
 
+CRONTABS: Final = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: crontabs.stable.example.com}
+spec:
+  group: stable.example.com
+  names: {kind: CronTab, plural: crontabs, singular: crontab}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {image: {type: string}}}}
+"""
+
+
 def help_of(*words: str, columns: int = 80) -> str:
     """Return the help text of a command."""
     shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": str(columns)})
@@ -93,7 +112,7 @@ def help_of(*words: str, columns: int = 80) -> str:
 
 def example_of(command: str) -> list[str]:
     """Return the lines of the example at the end of a help text."""
-    return [line.strip() for line in help_of(command).partition("\nExample:\n")[2].splitlines()]
+    return [line.strip() for line in help_of(*command.split()).partition("\nExample:\n")[2].splitlines()]
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 200])
@@ -110,8 +129,8 @@ def test_a_help_text_fits_its_width(command: str, columns: int) -> None:
 @pytest.mark.parametrize("columns", [40, 80])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_name_and_no_choice_is_cut(command: str, columns: int) -> None:
-    words = {*help_of(command, columns=columns).split()}
-    for parameter in _load(command).params:
+    words = {*help_of(*command.split(), columns=columns).split()}
+    for parameter in load_command(command).params:
         if parameter.param_type_name == "option":
             assert {*parameter.opts, *parameter.secondary_opts} <= {word.strip("[],;") for word in words}
         assert {*(parameter.help or "").split()} <= words
@@ -121,11 +140,11 @@ def test_the_overview_groups_the_commands_by_task() -> None:
     shown = help_of()
     titles = re.findall(r"^(\S.*):$", shown, re.MULTILINE)
     assert titles == [*GROUPS, "Options"]
-    assert re.findall(r"^  ([a-z-]+)(?:  |$)", shown.partition("Options:")[0], re.MULTILINE) == COMMANDS
+    assert re.findall(r"^  ([a-z-]+(?: [a-z]+)?)  ", shown.partition("Options:")[0], re.MULTILINE) == COMMANDS
 
 
 def test_the_page_groups_the_commands_as_the_overview_does() -> None:
-    rows = re.findall(r"^\| ([\w ]*) ?\| `ocf ([\w-]+)` \| \[", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| ([\w ]*) ?\| `ocf ([\w -]+)` \| \[", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     found: dict[str, list[str]] = {}
     for title, name in rows:
         found.setdefault(title.strip() or [*found][-1], []).append(name)
@@ -134,7 +153,7 @@ def test_the_page_groups_the_commands_as_the_overview_does() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_help_text_names_the_statuses_of_the_command(command: str) -> None:
-    text = " ".join(help_of(command).partition("\nExit status:\n")[2].split())
+    text = " ".join(help_of(*command.split()).partition("\nExit status:\n")[2].split())
     assert text.startswith("0 success")
     assert (f"1 {FOUND_BY.get(command)} 2 an error" in text) == (command in FOUND_BY)
 
@@ -188,6 +207,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "scenario.yaml": SCENARIO,
         "cluster.yaml": CLUSTER,
         "types.yaml": TYPES,
+        "crontabs.yaml": CRONTABS,
         "shop/__init__.py": "",
         "shop/operator.py": SHOP,
         "shop.yaml": "{apiVersion: example.com/v1, kind: Shop, metadata: {name: web, namespace: default}}",
@@ -216,7 +236,8 @@ def test_every_command_has_an_example_of_one_line() -> None:
         pytest.param("tune", "spec.minReplicas", "tuning.html", id="tune"),
         pytest.param("preview", "Deployment", "", id="preview"),
         pytest.param("manifests", "wrote deploy/", "deploy/base/kustomization.yaml", id="manifests"),
-        pytest.param("new", "wrote", "shop-operator/pyproject.toml", id="new"),
+        pytest.param("new operator", "wrote", "shop-operator/pyproject.toml", id="new operator"),
+        pytest.param("new kind", "wrote", "tests/kinds", id="new kind"),
         pytest.param("nodegroups", "workers", "", id="nodegroups"),
     ],
 )
