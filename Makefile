@@ -13,7 +13,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-
 TESTS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test properties test-lowest test-wheel envtest clients playground site site-version release kubernetes check \
+.PHONY: help demo test properties test-lowest test-wheel test-pythons envtest clients playground site site-version dist release kubernetes check \
 	bench format lock lock-lowest clean
 
 help:  ## show this list
@@ -43,6 +43,9 @@ test-lowest: $(LOWEST)/.ready  ## run the tests with the lowest versions that py
 test-wheel: $(VENV)/.ready  ## run the examples of the documentation in fresh environments, with the built wheel
 	@$(BIN)/python scripts/check_wheel.py
 
+test-pythons: $(VENV)/.ready  ## try the built wheel on each Python, with the lowest and the newest dependencies
+	@$(BIN)/python -m scripts.check_pythons $(PYTHONS)
+
 envtest: $(VENV)/.ready  ## build etcd and Kubernetes' programs, for the tests on a real API server
 	@$(BIN)/python -m ocf.testing.envtest
 
@@ -60,6 +63,10 @@ site-version: site  ## commit the built site as VERSION to the branch gh-pages, 
 	@test -n "$(VERSION)" || { echo "name the version with VERSION=0.1" >&2; exit 1; }
 	@SITE_VERSIONS=mike $(SITE)/bin/mike deploy --config-file .site/mkdocs.yml --update-aliases $(VERSION) latest
 	@$(SITE)/bin/mike set-default --config-file .site/mkdocs.yml latest
+
+dist: $(VENV)/.ready  ## build the wheel and the sdist into dist/
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build --directory dist
 
 release: $(VENV)/.ready  ## check the release VERSION=1.2.3, and with TAG=1 commit and tag it; nothing is pushed
 	@$(BIN)/python -m scripts.release $(VERSION) $(if $(TAG),--tag)

@@ -33,7 +33,7 @@ class ServingTls:
         try:
             import trustme
         except ImportError as error:
-            raise ConfigError("serving with TLS needs trustme: install ocf[testing]") from error
+            raise ConfigError("serving with TLS needs trustme: install it with pip install 'ocf[testing]'") from error
         authority = trustme.CA(organization_name="ocf")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         authority.issue_cert(*hosts).configure_cert(context)

@@ -1,0 +1,171 @@
+"""Try an installed wheel: run by the Python that has it, in an empty folder, without a checkout in sight.
+
+python -P wheel_smoke.py core        # without extras: what needs one names it
+python -P wheel_smoke.py extras      # with all extras of operators: every module can be imported
+"""
+
+import importlib
+import json
+import pkgutil
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import ocf
+
+HPA: Final = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 2
+  maxReplicas: 20
+"""
+SCENARIO: Final = f"""
+name: web
+hpa:{HPA.replace(chr(10), chr(10) + "  ").rstrip()}
+workload: {{capacity: 10, requests: {{cpu: 100m}}}}
+load: [{{type: Steady, rate: 12}}]
+duration: 10m
+"""
+DEFINITION: Final = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: crontabs.stable.example.com}
+spec:
+  group: stable.example.com
+  names: {kind: CronTab, plural: crontabs, singular: crontab}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {size: {type: integer}}, x-kubernetes-validations: [{rule: self.size > 1}]}
+"""
+OWNERS: Final = "{apiVersion: example.com/v1, kind: Shop, metadata: {name: corner, namespace: shop}}"
+COMPONENTS: Final = """
+from ocf import component
+from ocf.primitives import configmap
+
+MOTTO = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "motto", "namespace": "shop"}}
+
+def components(owner):
+    return component.Builder("web", condition_type="WebReady").with_resource(configmap.Builder(MOTTO).build()).build()
+"""
+FILES: Final = {
+    "web.yaml": HPA,
+    "scenario.yaml": SCENARIO,
+    "crd.yaml": DEFINITION,
+    "shop.yaml": OWNERS,
+    "shop.py": COMPONENTS,
+}
+WORK: Final = (
+    "--version",
+    "--help",
+    "validate --lint web.yaml",
+    "default web.yaml",
+    "preview shop:components --owner shop.yaml --explain",
+    "simulate scenario.yaml",
+    "tune scenario.yaml --search spec.minReplicas=2..3 --sampler grid --jobs 1",
+    "hpa-controller manifests",
+    "nodegroups manifests",
+    "completion bash",
+)
+"""Command lines that need no extra."""
+
+NAMED: Final = {
+    "new operator shop-operator": "new",
+    "new kind crd.yaml": "new",
+    "simulate scenario.yaml --parquet load.parquet": "parquet",
+    "tune scenario.yaml --search spec.minReplicas=2..3 --sampler tpe": "tune",
+    "tune scenario.yaml --search spec.minReplicas=2..3 --sampler grid --dask tcp://localhost:1": "dask",
+    "serve --tls": "testing",
+    "serve --load crd.yaml": "cel",
+}
+"""Command lines that need an extra, with its name."""
+
+HEAVY: Final = ("kubernetes", "aiohttp", "pydantic", "prometheus_client", "rich", "typer", "yaml")
+
+
+def main(scope: str) -> int:
+    """Try the wheel, and return how many things failed."""
+    for name, text in FILES.items():
+        Path(name).write_text(text, encoding="utf-8")
+    failed = [f"{ocf.__file__} is not the installed package"] if "site-packages" not in str(ocf.__file__) else []
+    failed += (_core if scope == "core" else _extras)()
+    for each in failed:
+        print(f"  failed: {each}")
+    return len(failed)
+
+
+def _core() -> list[str]:
+    failed = [f"ocf {line}: {error}" for line in WORK if (error := _error(line, 0)) is not None]
+    for line, extra in NAMED.items():
+        error = _error(line, 2)
+        shown = _ran(line).stderr if error is None else ""
+        if error is not None or f"ocf[{extra}]" not in shown:
+            failed.append(f"ocf {line}: the extra {extra} is not named: {error or shown}")
+    return [*failed, *_served(), *_loaded()]
+
+
+def _extras() -> list[str]:
+    failed = []
+    for module in pkgutil.walk_packages(ocf.__path__, "ocf."):
+        try:
+            importlib.import_module(module.name)
+        except Exception as error:  # noqa: BLE001 (any error is a failure of the wheel)
+            failed.append(f"import {module.name}: {type(error).__name__}: {error}")
+    made = _error("new operator shop-operator", 0)
+    return [*failed, *([f"ocf new operator: {made}"] if made else []), *_tested("shop-operator")]
+
+
+def _tested(project: str) -> list[str]:
+    """Run the tests of a project that was written by the wheel."""
+    if not Path(project).is_dir():
+        return []
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)  # noqa: S603 (ours)
+    return [f"tests of {project}: {done.stdout[-2000:]}{done.stderr[-500:]}"] if done.returncode else []
+
+
+def _ran(line: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-P", "-c", "from ocf.cli import main; main()", *shlex.split(line)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (ours)
+
+
+def _error(line: str, status: int) -> str | None:
+    """Run a command line; return what is wrong, None if nothing is."""
+    done = _ran(line)
+    if done.returncode == status and "Traceback" not in done.stderr:
+        return None
+    return f"status {done.returncode} instead of {status}: {done.stderr.strip()[-500:]}"
+
+
+def _served() -> list[str]:
+    """Start the embedded API server, and stop it when it serves."""
+    command = [sys.executable, "-P", "-c", "from ocf.cli import main; main()", "serve", "--output", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 (ours)
+        line = process.stdout.readline() if process.stdout is not None else ""
+        process.send_signal(signal.SIGINT)
+    served = line.startswith("{") and str(json.loads(line)["url"]).startswith("http://127.0.0.1:")
+    return [] if served and process.returncode == 0 else [f"ocf serve: {line} status {process.returncode}"]
+
+
+def _loaded() -> list[str]:
+    """Import the package in a new process, and name the libraries that it loads."""
+    program = f"import sys, ocf; print(*(name for name in {HEAVY!r} if name in sys.modules))"
+    command = [sys.executable, "-P", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 (ours)
+    return [f"import ocf loads {done.stdout.strip()}"] if done.stdout.strip() else []
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main(sys.argv[1]) else 0)

@@ -1,0 +1,59 @@
+"""Workflows of GitHub: their targets exist, their rights are the least, and what is published was tested."""
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+ROOT: Final = Path(__file__).parents[2]
+WORKFLOWS: Final = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return found
+
+
+def steps(job: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = job["steps"]
+    return found
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_every_target_and_script_of_a_step_exists(path: Path) -> None:
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    lines = [step["run"] for job in read(path)["jobs"].values() for step in steps(job) if "run" in step]
+    assert lines != []
+    for line in lines:
+        program, word, *_ = line.split()
+        assert word in targets if program == "make" else (ROOT / word).is_file()
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_may_only_read_and_keeps_no_token_in_the_checkout(path: Path) -> None:
+    workflow = read(path)
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in workflow["jobs"].values():
+        for step in steps(job):
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False
+
+
+def test_the_wheel_is_tried_on_every_supported_python() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    named = set(re.findall(r'"Programming Language :: Python :: (3\.\d+)"', project))
+    for name, job in (("ci", "wheel"), ("release", "test")):
+        matrix = read(ROOT / ".github" / "workflows" / f"{name}.yml")["jobs"][job]["strategy"]["matrix"]
+        assert named <= set(matrix["python"])
+
+
+def test_only_what_was_tested_is_attested_and_published() -> None:
+    jobs = read(ROOT / ".github" / "workflows" / "release.yml")["jobs"]
+    used = [step["uses"].partition("@")[0] for step in steps(jobs["publish"])]
+    assert jobs["test"]["needs"] == "build"
+    assert jobs["publish"]["needs"] == "test"
+    assert used == ["actions/download-artifact", "actions/attest-build-provenance", "pypa/gh-action-pypi-publish"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write", "attestations": "write"}
+    assert [name for name, job in jobs.items() if "permissions" in job] == ["publish"]
