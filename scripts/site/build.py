@@ -33,7 +33,7 @@ GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "reference/commands.md": commands.page,
     "reference/metrics.md": metrics.page,
 }
-_PAGES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+_PAGES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
 _SOURCES: Final = ("docs", "ocf", "scripts/site", "requirements/docs.lock", *_PAGES)
 _SECONDARY: Final = 0.2
 _STAMP: Final = BUILT / "sources"

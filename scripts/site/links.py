@@ -1,7 +1,7 @@
 """Links of pages, rewritten for the site: the layout of the site differs from that of the repository.
 
-The pages of `docs/`, the README, the changelog and the page for contributors are pages of the site. Any other file that
-a page links to is copied below `source/` as plain text, so that the site needs no other host.
+The pages of `docs/`, the README, the changelog and the pages for contributors are pages of the site. Any other file
+that a page links to is copied below `source/` as plain text, so that the site needs no other host.
 """
 
 import re
@@ -12,7 +12,13 @@ from typing import Final
 
 __all__ = ["place_of", "rewritten"]
 
-_NAMED: Final = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+_NAMED: Final = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "CODE_OF_CONDUCT.md": "conduct.md",
+}
 _LINK: Final = re.compile(r"(?P<start>\]\()(?P<target>[^)\s]+)(?P<end>\))")
 _FENCE: Final = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
