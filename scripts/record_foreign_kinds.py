@@ -3,7 +3,8 @@
     python -m scripts.record_foreign_kinds
 
 Downloads the Go modules below, and writes the definitions, each with its preferred version only, and up to three
-objects of the module that the embedded API server accepts, into `tests/scaffold/foreign_kind/recorded`.
+objects of the module that the embedded API server accepts, into `tests/scaffold/foreign_kind/recorded`, and their table
+into `docs/new.md`.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ from ocf.errors import ConfigError, OcfError
 from ocf.objects import Manifest
 from ocf.objects.manifest import SERVER_METADATA
 from ocf.scaffold import foreign_kinds
-from tests.scaffold.foreign_kind.corpus import RECORDED
+from tests.scaffold.foreign_kind.corpus import PAGE, RECORDED, TABLE, table
 
 _SAMPLES: Final = 3
 _LONGEST: Final = 20_000
@@ -178,7 +179,15 @@ def main() -> None:
     lines = [json.dumps(each) for source in SOURCES for each in record(source)]
     text = "".join(f"{line}\n" for line in lines)
     RECORDED.write_bytes(gzip.compress(text.encode(), mtime=0))
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     print(f"{len(lines)} definitions of {len(SOURCES)} projects, {RECORDED.stat().st_size // 1000} KB")
+
+
+def with_table(page: str) -> str:
+    """Return the page with the table of what is recorded."""
+    before, _, after = page.partition(TABLE)
+    _, _, rest = after.partition("\n## ")
+    return f"{before}{table()}\n## {rest}"
 
 
 def record(source: Source) -> Iterator[dict[str, Any]]:

@@ -29,7 +29,7 @@ def new_kind(  # noqa: PLR0913 (each is an option of the command line)
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILE]...",
+            metavar="FILE...",
             help="YAML or JSON files with CustomResourceDefinitions, folders of them, or - for the standard input.",
         ),
     ] = None,
@@ -77,7 +77,7 @@ def new_kind(  # noqa: PLR0913 (each is an option of the command line)
         ),
     ] = "",
     force: Annotated[
-        bool, typer.Option("--force", help="Write the models anew; files that exist otherwise are kept.")
+        bool, typer.Option("--force", help="Write the models anew; other files that exist are kept.")
     ] = False,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
@@ -139,7 +139,7 @@ async def _of_cluster(names: Sequence[str], kubeconfig: str | None, context: str
 
 
 def _sample_of(kind: ForeignKind, samples: Sequence[Manifest]) -> Manifest | None:
-    """Return the object of a kind, without what the API server sets.
+    """Return the object of a kind, without what the API server sets, and in a namespace.
 
     Raises:
         ConfigError: If there are samples, but none of the kind.
@@ -151,6 +151,8 @@ def _sample_of(kind: ForeignKind, samples: Sequence[Manifest]) -> Manifest | Non
             metadata = {
                 name: value for name, value in (manifest.get("metadata") or {}).items() if name not in SERVER_METADATA
             }
+            if not kind.cluster_scoped:
+                metadata.setdefault("namespace", "default")
             return {**{name: value for name, value in manifest.items() if name != "status"}, "metadata": metadata}
     if samples:
         seen = ", ".join(f"{each.get('kind')} of {each.get('apiVersion')}" for each in samples)

@@ -67,6 +67,7 @@ class _Reader:
 
     def _class(self, schema: Schema, path: _Path) -> ClassModel:
         required = frozenset() if _is_tolerant(path) else frozenset(schema.get("required") or ())
+        required -= {"status"} if not path else set()
         fields = _distinct(
             [self._field(name, below, (*path, name), required) for name, below in _properties(schema).items()]
         )

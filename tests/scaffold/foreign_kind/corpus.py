@@ -11,9 +11,12 @@ from typing import Any, Final, NamedTuple
 from ocf.objects import Manifest
 from ocf.scaffold import ForeignKind, foreign_kinds
 
-__all__ = ["RECORDED", "Case", "cases"]
+__all__ = ["PAGE", "RECORDED", "TABLE", "Case", "cases", "table"]
 
 RECORDED: Final = Path(__file__).parent / "recorded" / "definitions.jsonl.gz"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "new.md"
+TABLE: Final = "| project | module | kinds |\n| --- | --- | --- |\n"
+"""Head of the table of definitions in the page."""
 
 
 class Case(NamedTuple):
@@ -51,3 +54,12 @@ def cases() -> tuple[Case, ...]:
         )
         for line in lines
     )
+
+
+def table() -> str:
+    """Return the table of the page: a row for each project and module."""
+    rows: dict[str, list[str]] = {}
+    for case in cases():
+        name = f"{case.kind.kind} of {case.kind.api_version}"
+        rows.setdefault(f"| {case.project} | `{case.module}` {case.version} |", []).append(name)
+    return TABLE + "".join(f"{row} {', '.join(kinds)} |\n" for row, kinds in rows.items())

@@ -16,7 +16,7 @@ import pytest
 from ocf.objects import Manifest, write_model
 from ocf.scaffold import KindFiles, KindOptions, OperatorProject, render_kind, render_operator
 from ocf.scaffold.foreign_kind.sample import minimal_sample
-from tests.scaffold.foreign_kind.corpus import Case, cases
+from tests.scaffold.foreign_kind.corpus import PAGE, Case, cases, table
 
 ROOT: Final = Path(__file__).parents[3]
 PACKAGE: Final = "recorded_kinds"
@@ -57,6 +57,10 @@ def placed(manifest: Manifest, case: Case) -> Manifest:
 def test_there_are_many_definitions_with_distinct_kinds() -> None:
     assert len({case.project for case in cases()}) >= 25
     assert len({rendered(number).module for number in range(len(cases()))}) == len(cases())
+
+
+def test_the_page_lists_the_definitions() -> None:
+    assert table() in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("number", range(len(cases())), ids=lambda number: str(cases()[number]))
