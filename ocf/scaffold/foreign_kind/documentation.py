@@ -109,7 +109,7 @@ def docstring(parts: Sequence[str], indent: str) -> Iterator[str]:
     """
     lines: list[str] = []
     for part in parts:
-        if lines:
+        if lines and part:
             lines.append("")
         lines += [line for each in _ended(part).splitlines() for line in _wrapped(each, len(indent))]
     lines[0] = lines[0].lstrip()
@@ -124,7 +124,7 @@ def docstring(parts: Sequence[str], indent: str) -> Iterator[str]:
 
 def _ended(text: str) -> str:
     """Return a text that neither ends the docstring that holds it nor escapes its end."""
-    plain = text.replace('"""', "'''")
+    plain = _plain(text).replace('"""', "'''")
     return f"{plain}." if plain.endswith(('"', "\\")) else plain
 
 

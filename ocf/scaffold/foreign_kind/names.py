@@ -6,6 +6,8 @@ import builtins
 import keyword
 import re
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from itertools import count
 from typing import Final
 
 from pydantic import BaseModel
@@ -57,7 +59,12 @@ RESERVED: Final = frozenset(
 )
 """Names of the generated modules, which the class of a kind must not have."""
 
-_LONGEST: Final = 50
+_LONG: Final = 50
+"""Names that are longer have the last fields of the path only."""
+_SHORTEST: Final = 8
+_LONGEST: Final = 80
+_LONGEST_KIND: Final = 56
+"""With longer names the formatter would break lines of the templates."""
 _ANNOTATIONS: Final = frozenset({"bool", "dict", "float", "int", "list", "str"})
 # A capital begins a word, also the last one of several, and so does the first digit after a small letter does not:
 # HTTPGet gives http_get, ipv4Address ipv4_address.
@@ -143,19 +150,22 @@ def class_names(kind: str, path: Sequence[str]) -> Iterator[str]:
         >>> next(class_names("Field", ())), next(class_names("postgresql", ()))
         ('FieldObject', 'Postgresql')
     """
-    kind = "".join(part[:1].upper() + part[1:] for part in kind.split("-"))
+    kind = "".join(part[:1].upper() + part[1:] for part in kind.split("-"))[:_LONGEST_KIND]
     words = list(_camel_words(path))
     if not words:
         yield from (name for name in (kind, f"{kind}Object") if name not in RESERVED and not hasattr(builtins, name))
         return
     short = words[1:] if words[0] == "Spec" and len(words) > 1 else words
     full = kind + "".join(short)
+    if len(full) > _LONG:
+        ends = (kind + "".join(short[-last:]) for last in range(2, len(short)))
+        yield from (name for name in ends if len(kind) + _SHORTEST < len(name) <= _LONGEST)
     if len(full) > _LONGEST:
-        ends = (kind + "".join(short[-count:]) for count in range(2, len(short)))
-        yield from (name for name in ends if len(name) > len(kind) + 8)
+        # A part of the path and a digest of all of it: the name depends on nothing else.
+        full = f"{full[: _LONGEST - 8]}{sha256('.'.join(path).encode()).hexdigest()[:8]}"
     yield full
-    yield kind + "".join(words)
-    yield from (f"{full}{number}" for number in range(2, 10_000))
+    yield from (name for name in [kind + "".join(words)] if len(name) <= _LONGEST)
+    yield from (f"{full}{number}" for number in count(2))
 
 
 def _camel_words(path: Sequence[str]) -> Iterator[str]:

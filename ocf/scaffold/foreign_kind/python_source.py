@@ -19,6 +19,7 @@ _IMPORTS: Final = {
     _BASE: ("ApiModel", "ApiObject", "DateTime", "IntOrString", "NullableFields", "Number", "QuantityValue"),
     "pydantic": ("Field", "StrictBool", "StrictInt"),
 }
+_CALL: Final = 2
 _TEXT: Final = re.compile(r"""(["'])(?:\\.|(?!\1).)*\1""")
 _PART: Final = 80
 """Characters of each part of a text that is longer than a line."""
@@ -118,21 +119,41 @@ def _nullable(names: Sequence[str]) -> Iterator[str]:
 
 
 def _field(field: FieldModel) -> Iterator[str]:
-    arguments = _arguments(field)
-    annotation = _annotation(field)
-    prefix = f"{_INDENT}{field.name}: {annotation}"
-    if arguments:
-        yield from bracketed(f"{prefix} = Field(", arguments, ")", _INDENT)
-    elif len(flat := prefix if field.required else f"{prefix} = None") <= WIDTH or "|" not in annotation:
-        yield flat
-    elif not field.required and len(f"{prefix} = (") <= WIDTH:
-        yield from (f"{prefix} = (", f"{_INDENT * 2}None", f"{_INDENT})")
-    else:
-        yield f"{_INDENT}{field.name}: ("
-        yield f"{_INDENT * 2}{annotation}"
-        yield f"{_INDENT})" if field.required else f"{_INDENT}) = None"
+    yield from _assignment(f"{_INDENT}{field.name}:", _annotation(field), _value(field))
     if field.paragraphs:
         yield from docstring(field.paragraphs, _INDENT)
+
+
+def _value(field: FieldModel) -> list[str]:
+    """Return the value of a field: none, `None`, or `Field(` and its arguments."""
+    arguments = _arguments(field)
+    if arguments:
+        return ["Field(", *arguments]
+    return [] if field.required else ["None"]
+
+
+def _assignment(name: str, annotation: str, value: Sequence[str]) -> Iterator[str]:
+    """Yield a field in one line, else with a broken value, else with a broken annotation."""
+    head, inner = f"{name} {annotation}", _INDENT * 2
+    if len(value) > 1 and len(f"{head} = Field(") <= WIDTH:
+        yield from bracketed(f"{head} = Field(", value[1:], ")", _INDENT)
+    elif len(value) < _CALL and len(flat := " = ".join([head, *value])) <= WIDTH:
+        yield flat
+    elif value and len(f"{head} = (") <= WIDTH:
+        yield f"{head} = ("
+        yield from _broken(inner, value, inner)
+        yield f"{_INDENT})"
+    else:
+        yield f"{name} ("
+        yield f"{inner}{annotation}"
+        yield from _broken(f"{_INDENT}) = ", value, _INDENT) if value else [f"{_INDENT})"]
+
+
+def _broken(prefix: str, value: Sequence[str], indent: str) -> Iterator[str]:
+    if len(value) > 1:
+        yield from bracketed(f"{prefix}Field(", value[1:], ")", indent)
+    else:
+        yield f"{prefix}None"
 
 
 def _annotation(field: FieldModel) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from ocf.objects import Manifest
 from ocf.scaffold import ForeignKind, foreign_kinds
 
-__all__ = ["PAGE", "RECORDED", "TABLE", "Case", "cases", "table"]
+__all__ = ["PAGE", "RECORDED", "TABLE", "Case", "cases", "definitions", "table"]
 
 RECORDED: Final = Path(__file__).parent / "recorded" / "definitions.jsonl.gz"
 PAGE: Final = Path(__file__).parents[3] / "docs" / "new.md"
@@ -41,19 +41,22 @@ class Case(NamedTuple):
 
 
 @cache
+def _lines() -> tuple[dict[str, Any], ...]:
+    return tuple(json.loads(line) for line in gzip.decompress(RECORDED.read_bytes()).splitlines())
+
+
+@cache
 def cases() -> tuple[Case, ...]:
     """Return the recorded definitions."""
-    lines: list[dict[str, Any]] = [json.loads(line) for line in gzip.decompress(RECORDED.read_bytes()).splitlines()]
     return tuple(
-        Case(
-            line["project"],
-            line["module"],
-            line["version"],
-            foreign_kinds([line["definition"]])[0],
-            tuple(line["samples"]),
-        )
-        for line in lines
+        Case(line["project"], line["module"], line["version"], kind, tuple(line["samples"]))
+        for line, (_, kind) in zip(_lines(), definitions(), strict=True)
     )
+
+
+def definitions() -> tuple[tuple[Manifest, ForeignKind], ...]:
+    """Return the manifests of the recorded definitions, with their kinds."""
+    return tuple((line["definition"], foreign_kinds([line["definition"]])[0]) for line in _lines())
 
 
 def table() -> str:

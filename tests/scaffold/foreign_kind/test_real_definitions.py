@@ -17,6 +17,7 @@ from ocf.objects import Manifest, write_model
 from ocf.scaffold import KindFiles, KindOptions, OperatorProject, render_kind, render_operator
 from ocf.scaffold.foreign_kind.sample import minimal_sample
 from tests.scaffold.foreign_kind.corpus import PAGE, Case, cases, table
+from tests.scaffold.foreign_kind.extremes import EXTREME
 
 ROOT: Final = Path(__file__).parents[3]
 PACKAGE: Final = "recorded_kinds"
@@ -35,8 +36,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("kinds")
     settings = render_operator(OperatorProject(name=PACKAGE.replace("_", "-")), requirement="ocf", locks={})
     texts = {"pyproject.toml": settings["pyproject.toml"], f"{PACKAGE}/__init__.py": '"""Kinds."""\n'}
-    for number in range(len(cases())):
-        texts |= rendered(number).texts
+    for made in (*map(rendered, range(len(cases()))), render_kind(EXTREME, KindOptions(package=PACKAGE))):
+        texts |= made.texts
     for path, text in texts.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
