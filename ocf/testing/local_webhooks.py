@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.runtime.admission import Webhook
+    from ocf.runtime.crds import VersionedResource
 
 __all__ = ["serve_webhooks"]
 
@@ -17,25 +18,32 @@ _HOST: Final = "127.0.0.1"
 
 @asynccontextmanager
 async def serve_webhooks(
-    cluster: Cluster, name: str, webhooks: Sequence[Webhook[Any]], *, namespace: str = "kube-system"
+    cluster: Cluster,
+    name: str,
+    webhooks: Sequence[Webhook[Any]] = (),
+    *,
+    conversions: Sequence[VersionedResource] = (),
+    namespace: str = "kube-system",
 ) -> AsyncIterator[str]:
     """Serve webhooks on loopback and register them at a local API server while the block runs.
 
     Args:
         cluster: The API server: embedded, or one of `ocf.testing.envtest`.
         name: Name of the webhook configurations.
-        webhooks: The webhooks; does nothing if empty.
+        webhooks: The webhooks.
+        conversions: Resources with several versions, whose definitions the cluster must have. Their conversion webhooks
+            stay in the definitions.
         namespace: Namespace of the Secret with the certificate.
 
     Yields:
-        The URL of the server; empty if there are no webhooks.
+        The URL of the server; empty if there are neither webhooks nor conversions.
     """
-    if not webhooks:
+    if not webhooks and not conversions:
         yield ""
         return
     from ocf.runtime.admission import Url, Webhooks
     from ocf.runtime.operator import WebhookOptions
 
     local = WebhookOptions(address=Url(f"https://{_HOST}"), namespace=namespace, host=_HOST, port=0, register=True)
-    async with local.serving(cluster, Webhooks(name, webhooks)) as server:
+    async with local.serving(cluster, Webhooks(name, webhooks, conversions=conversions)) as server:
         yield server.url

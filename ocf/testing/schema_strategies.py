@@ -57,7 +57,7 @@ def objects_of(
     try:
         from hypothesis import strategies as st
     except ImportError:
-        raise ConfigError("random objects need the package hypothesis: pip install hypothesis") from None
+        raise ConfigError("random objects need the package hypothesis: pip install 'ocf[testing]'") from None
     given = dict(fields or {})
     used: set[str] = set()
     schemas = {one["name"]: one["schema"]["openAPIV3Schema"] for one in resource.definition()["spec"]["versions"]}

@@ -13,6 +13,7 @@ from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import FieldError, Operation, Webhook, invalid
 from ocf.testing import serve_webhooks
+from tests.runtime.crds.shop_versions import GROUP, SHOPS
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -82,3 +83,15 @@ async def test_nothing_is_served_without_webhooks() -> None:
         assert url == ""
 
     assert cluster.requests.writes == 0
+
+
+async def test_conversions_are_registered_in_the_definition() -> None:
+    cluster = EmbeddedCluster()
+    await cluster.apply(SHOPS.definition(), field_manager="setup")
+    metadata = {"name": "corner", "namespace": "default"}
+    old = {"apiVersion": f"{GROUP}/v1", "kind": "Shop", "metadata": metadata, "spec": {"address": "a, b"}}
+    async with serve_webhooks(cluster, "converting", conversions=[SHOPS]) as url:
+        assert url
+        await cluster.create(old, field_manager="me")
+        new = await cluster.get(ObjectKey(f"{GROUP}/v3", "Shop", "corner", "default"))
+    assert new["spec"]["place"] == {"street": "a", "city": "b", "floor": 0}

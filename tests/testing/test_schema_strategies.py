@@ -115,5 +115,5 @@ def test_objects_that_the_model_cannot_read_are_not_drawn(manifest: Manifest) ->
 
 def test_without_hypothesis_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hypothesis", None)
-    with pytest.raises(ConfigError, match="pip install hypothesis"):
+    with pytest.raises(ConfigError, match=r"pip install 'ocf\[testing\]'$"):
         objects_of(THINGS)
