@@ -1,4 +1,4 @@
-"""An operator with these privileges writes its roles and bindings on a real API server; with one less it is forbidden."""
+"""An operator with these privileges writes its roles on a real API server; with one less it is forbidden."""
 
 from __future__ import annotations
 
