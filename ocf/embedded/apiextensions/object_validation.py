@@ -4,16 +4,18 @@ Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/cust
 error texts, including the unhelpful ones, are those of a real API server.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ocf.embedded.api.status_errors import go_json
 from ocf.embedded.apiextensions.formats import is_known, is_of_format
 from ocf.errors import FieldProblem
 from ocf.objects.json_equality import equal_json
+
+if TYPE_CHECKING:
+    from ocf.embedded.cel.regexp import Regexp
 
 __all__ = ["SchemaViolation", "duplicate_faults", "schema_faults", "value_faults"]
 
@@ -164,7 +166,7 @@ def _text(value: str, schema: _Schema, location: _Location) -> Iterator[SchemaVi
         yield location.violation(f"Too long: may not be more than {longest} bytes")
     if shortest is not None and len(value) < shortest:
         yield location.body_violation(value, f"should be at least {shortest} chars long")
-    if pattern and not _compiled(pattern).search(value):
+    if pattern and not _parsed(pattern).matches(value):
         yield location.body_violation(value, f"should match '{pattern}'")
     form = schema.get("format")
     if form and not is_of_format(value, form):
@@ -173,8 +175,10 @@ def _text(value: str, schema: _Schema, location: _Location) -> Iterator[SchemaVi
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+def _parsed(pattern: str) -> "Regexp":
+    from ocf.embedded.cel.regexp import Regexp
+
+    return Regexp.parse(pattern)
 
 
 def _number(value: float, schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:

@@ -4,7 +4,6 @@ Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/cust
 #specifying-a-structural-schema; the error texts are those of a real API server.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -220,10 +219,14 @@ def _values(schema: _Schema, path: str, *, nested: bool = False) -> Iterator[Fie
     """Check the parts of a schema that only restrict values, such as `pattern` and `anyOf`."""
     pattern = schema.get("pattern")
     if pattern:
+        # Imported on first use: few definitions have patterns.
+        from ocf.embedded.cel.regexp import Regexp
+        from ocf.embedded.cel.regexp_syntax import RegexpSyntaxError
+
         try:
-            re.compile(pattern)
-        except re.error as error:
-            text = f"must be a valid regular expression, but isn't: {error}"
+            Regexp.parse(pattern)
+        except RegexpSyntaxError as error:
+            text = f"must be a valid regular expression, but isn't: error parsing regexp: {error}"
             yield FieldProblem(f"{path}.pattern", f"Invalid value: {go_json(pattern)}: {text}")
     either = not nested and schema.get("x-kubernetes-int-or-string")
     for junctor in _JUNCTORS:

@@ -5,8 +5,25 @@ first rule. This package checks types and evaluates expressions itself, because 
 CustomResourceDefinition with rules that do not match its schema, limits the cost of rules, and has its own error texts.
 """
 
-from ocf.embedded.cel.compiler import Rules, compiled_rules
-from ocf.embedded.cel.evaluator import broken_rules
-from ocf.embedded.cel.rule_validation import rule_problems, rule_texts
+from typing import TYPE_CHECKING
+
+from ocf.lazy_exports import lazy_exports
+
+if TYPE_CHECKING:
+    from ocf.embedded.cel.compiler import Rules, compiled_rules
+    from ocf.embedded.cel.evaluator import broken_rules
+    from ocf.embedded.cel.rule_validation import rule_problems, rule_texts
 
 __all__ = ["Rules", "broken_rules", "compiled_rules", "rule_problems", "rule_texts"]
+
+# Patterns of schemas need the module of regular expressions alone.
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "Rules": "compiler",
+        "broken_rules": "evaluator",
+        "compiled_rules": "compiler",
+        "rule_problems": "rule_validation",
+        "rule_texts": "rule_validation",
+    },
+)
