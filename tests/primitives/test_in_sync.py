@@ -308,7 +308,8 @@ def a_monitor() -> Resource:
 def a_route() -> Resource:
     """Without the values that the definition defaults inside of its lists."""
     match: Manifest = {"headers": [{"name": "tenant", "value": "a"}], "queryParams": [{"name": "q", "value": "1"}]}
-    mirror = {"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "mirror", "port": 80}}}
+    copies = {"backendRef": {"name": "mirror", "port": 80}, "fraction": {"numerator": 5}}
+    mirror = {"type": "RequestMirror", "requestMirror": copies}
     rules: list[Manifest] = [
         {"matches": [match], "filters": [mirror], "backendRefs": [{"name": "web", "port": 80}]},
         {"filters": [{"type": "RequestRedirect", "requestRedirect": {"scheme": "https"}}]},
@@ -331,7 +332,13 @@ def a_certificate() -> Resource:
 
 def a_service_monitor() -> Resource:
     endpoint = {"port": "metrics", "interval": "30s", "relabelings": [{"sourceLabels": ["a"], "targetLabel": "b"}]}
-    spec = {"selector": SELECTOR, "namespaceSelector": {"matchNames": [NAMESPACE]}, "endpoints": [endpoint]}
+    secured = {
+        "port": "admin",
+        "tlsConfig": {"ca": {"configMap": {"key": "ca"}}, "keySecret": {"key": "tls.key"}},
+        "basicAuth": {"username": {"key": "user"}, "password": {"name": "login", "key": "password"}},
+        "proxyConnectHeader": {"X-Token": [{"key": "token"}]},
+    }
+    spec = {"selector": SELECTOR, "namespaceSelector": {"matchNames": [NAMESPACE]}, "endpoints": [endpoint, secured]}
     return servicemonitor.Builder(base("monitoring.coreos.com/v1", "ServiceMonitor", spec=spec)).build()
 
 

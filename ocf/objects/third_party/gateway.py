@@ -10,6 +10,7 @@ from pydantic import Field
 from ocf.objects.third_party.base import ApiModel, ApiObject, Condition
 
 __all__ = [
+    "Fraction",
     "HTTPBackendRef",
     "HTTPHeaderMatch",
     "HTTPPathMatch",
@@ -80,10 +81,19 @@ class BackendReference(ApiModel):
     port: int | None = None
 
 
+class Fraction(ApiModel):
+    """A part of the requests."""
+
+    numerator: int
+    denominator: int = 100
+
+
 class HTTPRequestMirrorFilter(ApiModel):
-    """A backend that gets a copy of each request."""
+    """A backend that gets a copy of each request, or of a part of them."""
 
     backend_ref: BackendReference
+    percent: int | None = None
+    fraction: Fraction | None = None
 
 
 class HTTPRequestRedirectFilter(ApiModel):

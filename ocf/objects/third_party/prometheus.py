@@ -9,15 +9,21 @@ from pydantic import ConfigDict, Field
 from ocf.objects.third_party.base import ApiModel, ApiObject
 
 __all__ = [
+    "Authorization",
+    "BasicAuth",
     "Endpoint",
+    "KeySelector",
     "NamespaceSelector",
+    "OAuth2",
     "PrometheusRule",
     "PrometheusRuleSpec",
     "RelabelConfig",
     "Rule",
     "RuleGroup",
+    "SecretOrConfigMap",
     "ServiceMonitor",
     "ServiceMonitorSpec",
+    "TLSConfig",
 ]
 
 
@@ -33,6 +39,57 @@ class RelabelConfig(ApiModel):
     action: str = "replace"
 
 
+class KeySelector(ApiModel):
+    """A key of a Secret or of a ConfigMap."""
+
+    name: str = ""
+    key: str
+    optional: bool | None = None
+
+
+class SecretOrConfigMap(ApiModel):
+    """A key of one of the two."""
+
+    secret: KeySelector | None = None
+    config_map: KeySelector | None = None
+
+
+class TLSConfig(ApiModel):
+    """Certificates for the connection."""
+
+    ca: SecretOrConfigMap | None = None
+    cert: SecretOrConfigMap | None = None
+    key_secret: KeySelector | None = None
+    server_name: str | None = None
+    insecure_skip_verify: bool | None = None
+
+
+class BasicAuth(ApiModel):
+    """User name and password."""
+
+    username: KeySelector | None = None
+    password: KeySelector | None = None
+
+
+class Authorization(ApiModel):
+    """The header `Authorization`."""
+
+    type: str | None = None
+    credentials: KeySelector | None = None
+
+
+class OAuth2(ApiModel):
+    """Client credentials of OAuth 2."""
+
+    client_id: SecretOrConfigMap
+    client_secret: KeySelector
+    token_url: str
+    scopes: list[str] | None = None
+    endpoint_params: dict[str, str] | None = None
+    tls_config: TLSConfig | None = None
+    proxy_connect_header: dict[str, list[KeySelector]] | None = None
+
+
 class Endpoint(ApiModel):
     """A port of the Service that is scraped."""
 
@@ -46,6 +103,12 @@ class Endpoint(ApiModel):
     params: dict[str, list[str]] | None = None
     relabelings: list[RelabelConfig] | None = None
     metric_relabelings: list[RelabelConfig] | None = None
+    authorization: Authorization | None = None
+    basic_auth: BasicAuth | None = None
+    bearer_token_secret: KeySelector | None = None
+    oauth2: OAuth2 | None = None
+    proxy_connect_header: dict[str, list[KeySelector]] | None = None
+    tls_config: TLSConfig | None = None
 
 
 class NamespaceSelector(ApiModel):
