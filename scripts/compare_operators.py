@@ -132,7 +132,7 @@ def table(rows: Mapping[str, Iterable[object]]) -> str:
 def lines_table() -> str:
     """Return the table of lines, counted now."""
     counted = [count(name) for name in HEADINGS]
-    rows = {
+    rows: dict[str, list[object]] = {
         "operator": [each.operator for each in counted],
         "CustomResourceDefinition, written by hand": [each.definition for each in counted],
         "tests": [each.tests for each in counted],

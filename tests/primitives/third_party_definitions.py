@@ -17,4 +17,5 @@ def _recorded() -> list[Manifest]:
 
 def third_party_definitions() -> list[Manifest]:
     """Return the definitions of HTTPRoute, ScaledObject, Certificate, ServiceMonitor and PrometheusRule."""
-    return copy_json(_recorded())
+    definitions: list[Manifest] = copy_json(_recorded())
+    return definitions

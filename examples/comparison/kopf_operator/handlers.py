@@ -16,11 +16,15 @@ from examples.comparison.kopf_operator.objects import GROUP, PLURAL, VERSION, Ob
 __all__: list[str] = []
 
 _RETRY_SECONDS: Final = 5
-_APPLY: Final = {"field_manager": "site-operator", "force": True, "_content_type": "application/apply-patch+yaml"}
-_MERGE: Final = {"_content_type": "application/merge-patch+json"}
+_APPLY: Final[dict[str, Any]] = {
+    "field_manager": "site-operator",
+    "force": True,
+    "_content_type": "application/apply-patch+yaml",
+}
+_MERGE: Final[dict[str, Any]] = {"_content_type": "application/merge-patch+json"}
 _NOT_FOUND: Final = 404
 
-_Key = tuple[str, str]
+_Key = tuple[str | None, str]
 _locks: defaultdict[_Key, asyncio.Lock] = defaultdict(asyncio.Lock)
 
 
@@ -29,13 +33,13 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
     """Load the client's configuration, and keep log lines out of events."""
     settings.posting.level = logging.WARNING
     try:
-        config.load_incluster_config()
+        config.load_incluster_config()  # type: ignore[no-untyped-call]
     except config.ConfigException:
-        config.load_kube_config()
+        config.load_kube_config()  # type: ignore[no-untyped-call]
 
 
 @kopf.index(GROUP, VERSION, PLURAL)
-def sites(namespace: str, name: str, body: kopf.Body, **_: Any) -> dict[_Key, Any]:
+def sites(namespace: str | None, name: str, body: kopf.Body, **_: Any) -> dict[_Key, Any]:
     """Return a site by its name, for events of its objects."""
     return {(namespace, name): body}
 
@@ -43,13 +47,13 @@ def sites(namespace: str, name: str, body: kopf.Body, **_: Any) -> dict[_Key, An
 @kopf.on.resume(GROUP, VERSION, PLURAL, backoff=_RETRY_SECONDS)
 @kopf.on.create(GROUP, VERSION, PLURAL, backoff=_RETRY_SECONDS)
 @kopf.on.update(GROUP, VERSION, PLURAL, backoff=_RETRY_SECONDS)
-async def site_changed(namespace: str, name: str, sites: kopf.Index[_Key, Any], **_: Any) -> None:
+async def site_changed(namespace: str | None, name: str, **indices: Any) -> None:
     """Reconcile a site that is new or has changed; kopf retries a failure."""
-    await _reconcile((namespace, name), sites)
+    await _reconcile((namespace, name), indices["sites"])
 
 
 @kopf.on.event(GROUP, VERSION, PLURAL)
-def site_deleted(type: str | None, namespace: str, name: str, **_: Any) -> None:  # noqa: A002 (kopf's name)
+def site_deleted(type: str | None, namespace: str | None, name: str, **_: Any) -> None:  # noqa: A002 (kopf's name)
     """Forget a site."""
     if type == "DELETED":
         _locks.pop((namespace, name), None)
@@ -61,18 +65,17 @@ def site_deleted(type: str | None, namespace: str, name: str, **_: Any) -> None:
 @kopf.on.event("autoscaling", "v2", "horizontalpodautoscalers", labels={"app.kubernetes.io/name": "site"})
 async def object_changed(
     type: str | None,  # noqa: A002 (kopf's name)
-    namespace: str,
+    namespace: str | None,
     name: str,
     logger: kopf.Logger,
-    sites: kopf.Index[_Key, Any],
-    **_: Any,
+    **indices: Any,
 ) -> None:
     """Reconcile the site of an object that has changed, until that succeeds: kopf does not retry such handlers."""
     if type is None:  # it existed at the start, and so did its site, which is resumed
         return
     while True:
         try:
-            await _reconcile((namespace, name), sites)
+            await _reconcile((namespace, name), indices["sites"])
         except ApiException as error:
             logger.warning("Reconciling failed, and is tried again: %s", error)
             await asyncio.sleep(_RETRY_SECONDS)
@@ -120,9 +123,9 @@ def _reconcile_autoscaler(site: Site) -> None:
         autoscaling.patch_namespaced_horizontal_pod_autoscaler(name, namespace, desired, **_APPLY)
         return
     try:
-        live = autoscaling.read_namespaced_horizontal_pod_autoscaler(name, namespace)
-        if any(owner.uid == site["metadata"]["uid"] for owner in live.metadata.owner_references or []):
-            same = client.V1DeleteOptions(preconditions=client.V1Preconditions(uid=live.metadata.uid))
+        live = _plain(autoscaling.read_namespaced_horizontal_pod_autoscaler(name, namespace))["metadata"]
+        if any(owner["uid"] == site["metadata"]["uid"] for owner in live.get("ownerReferences", [])):
+            same = client.V1DeleteOptions(preconditions=client.V1Preconditions(uid=live["uid"]))
             autoscaling.delete_namespaced_horizontal_pod_autoscaler(name, namespace, body=same)
     except ApiException as error:
         if error.status != _NOT_FOUND:
@@ -140,7 +143,7 @@ def _live_deployment(name: str, namespace: str) -> Object | None:
 
 def _plain(model: object) -> Object:
     """Return the manifest of a model of the client."""
-    manifest: Object = client.ApiClient().sanitize_for_serialization(model)
+    manifest: Object = client.ApiClient().sanitize_for_serialization(model)  # type: ignore[no-untyped-call]
     return manifest
 
 

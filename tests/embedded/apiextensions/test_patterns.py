@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ocf.cluster import Cluster
     from ocf.objects import Manifest
-    from ocf.testing.envtest.fixtures import Envtest
+    from ocf.testing.envtest import ControlPlane
 
 GROUP: Final = "patterns.example.com"
 ROWS: Final = (
@@ -55,21 +55,24 @@ def definition(name: str, patterns: list[str]) -> Manifest:
 def open_cluster(request: pytest.FixtureRequest) -> Callable[[], AbstractAsyncContextManager[Cluster]]:
     """Return a function that opens a cluster with the definition of all patterns."""
     known = definition("pattern", [pattern for pattern, _, _ in ROWS])
-    if request.param == "envtest":
-        real: Envtest = request.getfixturevalue("envtest")
-        real.plane.install_crds(known)
 
     @asynccontextmanager
-    async def opened() -> AsyncIterator[Cluster]:
-        if request.param == "envtest":
-            async with await real.plane.cluster() as cluster:
-                yield cluster
-        else:
-            embedded = EmbeddedCluster()
-            await embedded.create(known, field_manager="test")
-            yield embedded
+    async def embedded() -> AsyncIterator[Cluster]:
+        cluster = EmbeddedCluster()
+        await cluster.create(known, field_manager="test")
+        yield cluster
 
-    return opened
+    if request.param == "embedded":
+        return embedded
+    plane: ControlPlane = request.getfixturevalue("envtest_plane")
+    plane.install_crds(known)
+
+    @asynccontextmanager
+    async def real() -> AsyncIterator[Cluster]:
+        async with await plane.cluster() as cluster:
+            yield cluster
+
+    return real
 
 
 async def test_a_value_matches_as_go_says(

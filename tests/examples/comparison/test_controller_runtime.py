@@ -10,7 +10,7 @@ from tests.clients.support import go_program
 
 @pytest.mark.clients
 def test_its_tests_pass() -> None:
-    command = [go_program("controller.test"), "-test.v"]
+    command = [str(go_program("controller.test")), "-test.v"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (our own program)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(re.findall("^--- PASS: ", done.stdout, re.MULTILINE)) == 5
