@@ -200,6 +200,37 @@ def test_runs_that_share_what_follows_from_the_load_give_what_each_gives_alone(
         same(run(tried, *steps, shared=shared), run(tried, *steps))
 
 
+def test_runs_whose_metrics_differ_share_no_samples() -> None:
+    usage = {"usage": {"memory": {"idle": "20Mi", "busy": "90Mi"}, "cpu": {"idle": "7m", "busy": "600m"}}}
+    workload = {"requests": {"cpu": "500m", "memory": "64Mi"}, "replicas": 5, **usage}
+    target = {"type": "Utilization", "averageUtilization": 60}
+    hpas_of_names = [hpa_of(resource(name, target), minReplicas=5, maxReplicas=5) for name in ("cpu", "memory", "cpu")]
+    tried = [scenario_of(hpa, workload=workload) for hpa in hpas_of_names]
+    steps = [(15.0 * step, 20.0 + step % 7) for step in range(40)]
+    shared = Shared(LoadSeries.of(steps))
+    for scenario in tried:
+        same(run(scenario, *steps, shared=shared), run(scenario, *steps))
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        pytest.param({"window": "60s"}, id="window longer than the period"),
+        pytest.param({"window": "7s"}, id="window shorter than the period"),
+        pytest.param({"window": "60s", "delay": "40s"}, id="samples that are read late"),
+        pytest.param({"scrape_period": "60s"}, id="samples that several syncs read"),
+        pytest.param({"scrape_period": "4s", "delay": "1s"}, id="samples that no sync reads"),
+    ],
+)
+def test_the_samples_after_a_stretch_average_over_the_load_before_its_end(pipeline: dict[str, Any]) -> None:
+    """The load changes every five seconds, and jumps in the middle of a window."""
+    steps = [(5.0 * step, (20.0 if step < 66 or step > 190 else 55.0) + step % 7) for step in range(400)]
+    scenario = scenario_of(metrics=pipeline, workload={"startup": {"mean": "3s"}}, duration="33m")
+    quick = run(scenario, *steps)
+    assert len(quick.actions) > 2
+    same(quick, run(scenario, *steps, full=True))
+
+
 def test_syncs_between_changes_of_the_pods_run_together(monkeypatch: pytest.MonkeyPatch) -> None:
     alone: list[int] = []
     sync = Controller.sync
