@@ -135,13 +135,15 @@ class Stretches:
             limit = _served_until(page, begin, limit, calm.capacity)
             first, last = bisect_left(page.syncs, begin), bisect_left(page.syncs, limit)
             values = self._samples.of_syncs(page.number, page.syncs, calm)
-            stay = controller.stay(page.syncs[first:last], [each[first:last] for each in values])
+            syncs = page.syncs[first:last]
+            stay = controller.stay(syncs, [each[first:last] for each in values])
             done = len(stay.wanted)
-            if done < last - first:
-                limit = page.syncs[first + done]
+            if done < len(syncs):
+                limit = syncs[done]
             if not done and not count:
-                self._pause = min(2 * self._pause + 1, _LONGEST_PAUSE)
-                self._paused_until = limit + self._pause * self._period
+                if syncs:
+                    self._pause = min(2 * self._pause + 1, _LONGEST_PAUSE)
+                    self._paused_until = limit + self._pause * self._period
                 return None
             rows = slice(bisect_left(page.times, begin), bisect_left(page.times, limit))
             self._append(page, rows, stay, replicas=controller.replicas, before=numbers)
