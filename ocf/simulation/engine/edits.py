@@ -18,10 +18,12 @@ class Edit(NamedTuple):
     Args:
         at: Its instant, in microseconds since the start.
         autoscaler: The HPA from then on.
+        recreated: Whether it is another one, whose history and status are empty.
     """
 
     at: int
     autoscaler: Autoscaler
+    recreated: bool = False
 
 
 def edits_of(hpa: Manifest, edits: Sequence[HpaEdit]) -> Iterator[Edit]:
@@ -35,7 +37,7 @@ def edits_of(hpa: Manifest, edits: Sequence[HpaEdit]) -> Iterator[Edit]:
         ManifestError: If an HPA cannot be decoded.
     """
     for each in edits:
-        yield Edit(microseconds(each.at), Autoscaler.of(read_hpa({**hpa, "spec": each.spec})))
+        yield Edit(microseconds(each.at), Autoscaler.of(read_hpa({**hpa, "spec": each.spec})), each.recreated)
 
 
 def placed_metrics(autoscalers: Sequence[Autoscaler]) -> tuple[tuple[Metric, ...], list[int]]:

@@ -73,6 +73,11 @@ class Memory:
     scale_ups: tuple[ScaleEvent, ...]
     scale_downs: tuple[ScaleEvent, ...]
 
+    @classmethod
+    def empty(cls) -> "Memory":
+        """Return the memory of an HPA that has just been created."""
+        return cls(conditions=(), desired=0, recommendations=None, scale_ups=(), scale_downs=())
+
     def history(self, clock: Clock) -> History:
         """Return the history for a sync.
 

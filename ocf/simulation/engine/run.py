@@ -14,6 +14,7 @@ from ocf.simulation.engine.autoscaling import NOTHING, Controller, subject_of
 from ocf.simulation.engine.clock import NEVER, SECOND, Clock, microseconds
 from ocf.simulation.engine.edits import Edit, placed_metrics
 from ocf.simulation.engine.meters import container_of, meters_of
+from ocf.simulation.engine.moments import Memory
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.pods import Pods
 from ocf.simulation.engine.queue import FluidQueue
@@ -202,7 +203,7 @@ class Run:
         """Run a sync of the HPA controller, and scale the pods."""
         while self._edits and self._edits[0][0].at <= now:
             edit, place = self._edits.pop(0)
-            self._edit(edit.autoscaler, place)
+            self._edit(edit, place)
         self._numbers = self._controller.sync(now)
         self._syncs += 1
         self._sync_due += self._period
@@ -210,15 +211,15 @@ class Run:
             self._pods.scale(self._controller.replicas, now)
             self._rebalance(now)
 
-    def _edit(self, autoscaler: Autoscaler, first: int) -> None:
-        """Continue with an HPA that was edited: its status and its history stay, as the controller keeps them."""
+    def _edit(self, edit: Edit, first: int) -> None:
+        """Continue with an HPA that was edited: its status and its history stay, if it is the same one."""
         before = self._controller
-        subject = subject_of(autoscaler, self._settings, self._pipeline, self._clock, first=first)
+        subject = subject_of(edit.autoscaler, self._settings, self._pipeline, self._clock, first=first)
         controller = Controller(
             subject,
             self._pipeline,
             replicas=before.replicas,
-            memory=before.memory(),
+            memory=Memory.empty() if edit.recreated else before.memory(),
             edited=True,
             full=self._full,
         )

@@ -53,6 +53,7 @@ class Stretches:
 
     __slots__ = (
         "_calm",
+        "_is_first",
         "_pause",
         "_paused_until",
         "_period",
@@ -84,13 +85,14 @@ class Stretches:
         self._samples = shared.samples(pipeline.meters, pipeline.times, period)
         self._calm: Calm | None = None
         self._since = 0
+        self._is_first = True
         self._pause = self._paused_until = 0
 
     def observe(self, now: int, rate: float) -> None:
         """Note whether the workload is calm from an instant on.
 
         Args:
-            now: The instant in microseconds; at the start, it has been calm for a long time.
+            now: The instant in microseconds. Before the first call, the workload was long as it is then.
             rate: Offered load, in load units per second.
         """
         pods, calm = self._pods, self._calm
@@ -98,7 +100,8 @@ class Stretches:
         if not ready or rate > capacity or self._queue.length:
             self._calm = None
         elif calm is None or calm.capacity != capacity or calm.ready != ready:
-            self._calm, self._since = Calm(capacity, ready), now or -NEVER
+            self._calm, self._since = Calm(capacity, ready), -NEVER if self._is_first else now
+        self._is_first = False
 
     def run(self, now: int, limit: int, controller: Controller, before: Numbers) -> Stretch | None:
         """Run the stretch that begins now.

@@ -8,7 +8,7 @@ from typing import Final
 
 from ocf.autoscaling.algorithm import Autoscaler, Metric, Pod
 from ocf.autoscaling.targets.pod_resources import read_pods
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.timestamps import parse_time
 from ocf.schema.metric_sources import RESOURCE_METRICS
 from ocf.simulation.input_errors import InputError, InputProblem
@@ -30,8 +30,10 @@ class _Seen:
     file: Path
     hpa: Manifest | None = None
     autoscaler: Autoscaler | None = None
-    edits: list[tuple[datetime, Manifest]] = field(default_factory=list)
-    """Time and `spec` of each edit of the HPA."""
+    edits: list[tuple[datetime, Manifest, bool]] = field(default_factory=list)
+    """Time and `spec` of each edit of the HPA, and whether it was created anew."""
+    created: str | None = None
+    """When the HPA was created; None where that was not recorded."""
     metrics: list[Metric] = field(default_factory=list)
     """The metrics of the HPA at the start, and then those that edits add."""
     replicas: int | None = None
@@ -64,9 +66,13 @@ class _Seen:
     def _add_edit(self, state: State) -> None:
         found = state.of(_HPA)
         known = self.edits[-1][1] if self.edits else (self.hpa or {}).get("spec")
-        if not found or found[0].get("spec") == known:
+        if not found:
             return
-        self.edits.append((state.at, found[0]["spec"]))
+        before, self.created = self.created, _created(found[0])
+        is_new = before != self.created
+        if not is_new and found[0].get("spec") == known:
+            return
+        self.edits.append((state.at, found[0]["spec"], is_new))
         autoscaler = Autoscaler.of(found[0])
         identities = [_identity(each) for each in self.metrics]
         self.metrics += [each for each in autoscaler.metrics if _identity(each) not in identities]
@@ -77,6 +83,7 @@ class _Seen:
         if self.autoscaler is None:
             raise InputError([InputProblem(str(self.file), f"the first change must hold the {_HPA}", state.line)])
         (self.hpa,) = state.of(_HPA)[:1]
+        self.created = _created(self.hpa)
         scales = state.of("Scale")
         if scales:
             self.replicas = int((scales[0].get("spec") or {}).get("replicas") or 0)
@@ -142,11 +149,15 @@ def recorded_scenario(path: str | Path) -> Scenario:
                 "signals": dict(_signals(seen)),
             }
         ),
-        hpa_edits=tuple(HpaEdit(at=at - seen.start, spec=spec) for at, spec in seen.edits),
+        hpa_edits=tuple(HpaEdit(at=at - seen.start, spec=spec, recreated=is_new) for at, spec, is_new in seen.edits),
         load=(RecordingLoad(type="Recording", path=file.name),),
         start=seen.start,
         duration=seen.end - seen.start,
     )
+
+
+def _created(manifest: Manifest) -> str | None:
+    return get_field(manifest, ("metadata", "creationTimestamp"))
 
 
 def _identity(metric: Metric) -> tuple[object, ...]:

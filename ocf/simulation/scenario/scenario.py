@@ -36,10 +36,12 @@ class HpaEdit(Model):
     Args:
         at: Time since the start; the first sync that is not before it is the first one with the edit.
         spec: The whole `spec` of the HPA from then on.
+        recreated: Whether the HPA was deleted and created anew: its history and its status begin again.
     """
 
     at: Period
     spec: dict[str, Any]
+    recreated: bool = False
 
 
 class Scenario(Model):
@@ -51,7 +53,7 @@ class Scenario(Model):
         name: Name of the scenario, for reports.
         hpa: The HorizontalPodAutoscaler, autoscaling/v1 or v2: the manifest, or the path of a file with it, relative to
             the file of the scenario.
-        hpa_edits: Edits of the HPA, in order of time; its history and its status go on.
+        hpa_edits: Edits of the HPA, in order of time; its history and its status go on, unless it is created anew.
         workload: The workload that is scaled.
         load: The load, or loads that are added up.
         metrics: The metrics pipeline.

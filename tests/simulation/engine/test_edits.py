@@ -47,6 +47,22 @@ def test_a_new_window_sees_what_was_recommended_before_the_edit() -> None:
     assert next(each.time for each in found.actions if each.after < each.before) == pytest.approx(510, abs=15)
 
 
+@pytest.mark.parametrize(
+    ("recreated", "removed"),
+    [
+        pytest.param(False, 510, id="edited: until 500 s, the eight of before 300 s count"),
+        pytest.param(True, 615, id="created anew: the eight of its first sync count from 400 s on"),
+    ],
+)
+def test_an_hpa_that_is_created_anew_has_no_history(recreated: bool, removed: float) -> None:
+    window = {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 200}}}
+    scenario = edited((400, window), minReplicas=2, **window)
+    [edit] = scenario.hpa_edits
+    parts = {"hpa_edits": (edit.model_copy(update={"recreated": recreated}),), "duration": timedelta(minutes=15)}
+    found = run(scenario.model_copy(update=parts), (0, 40), (300, 10))
+    assert next(each.time for each in found.actions if each.after < each.before) == pytest.approx(removed, abs=15)
+
+
 def test_an_edit_that_changes_nothing_changes_no_row() -> None:
     plain, same = run(edited()), run(edited((61, {}), (400, {})))
     assert repr(rows_of(same)) == repr(rows_of(plain))

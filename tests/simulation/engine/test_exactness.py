@@ -143,7 +143,10 @@ instants = st.lists(st.integers(0, 720_000), min_size=1, max_size=4, unique=True
 def test_counts_of_pods_give_what_snapshots_give_when_the_hpa_is_edited(
     scenario: Scenario, edited: list[int], data: st.DataObject, changes: list[tuple[int, float]]
 ) -> None:
-    edits = tuple(HpaEdit(at=timedelta(milliseconds=at), spec=data.draw(hpas())["spec"]) for at in edited)
+    edits = tuple(
+        HpaEdit(at=timedelta(milliseconds=at), spec=data.draw(hpas())["spec"], recreated=data.draw(st.booleans()))
+        for at in edited
+    )
     compare(scenario.model_copy(update={"hpa_edits": edits}), changes)
 
 
@@ -229,6 +232,12 @@ def test_the_samples_after_a_stretch_average_over_the_load_before_its_end(pipeli
     quick = run(scenario, *steps)
     assert len(quick.actions) > 2
     same(quick, run(scenario, *steps, full=True))
+
+
+def test_a_sample_of_the_start_is_that_of_the_pods_before_the_first_sync() -> None:
+    scenario = scenario_of(hpa_of(maxReplicas=5), metrics={"scrape_period": "60s"}, workload={"replicas": 10})
+    steps = [(15.0 * step, 5.0 + step % 3) for step in range(40)]
+    same(run(scenario, *steps), run(scenario, *steps, full=True))
 
 
 def test_syncs_between_changes_of_the_pods_run_together(monkeypatch: pytest.MonkeyPatch) -> None:

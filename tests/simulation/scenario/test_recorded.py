@@ -84,6 +84,9 @@ def test_a_metric_that_is_not_a_resource_has_its_target_as_capacity(tmp_path: Pa
     assert scenario.workload.signals["queue"].factor == 1
 
 
+FIRST, SECOND = "2026-01-31T09:00:00Z", "2026-01-31T12:00:30Z"
+
+
 def edited(**spec: Any) -> Callable[[int], Manifest]:
     """Return the HPA of a recording, which is edited at 15 s and at 45 s."""
     edits = {0: spec, 1: {**spec, "maxReplicas": 3}, 2: {**spec, "maxReplicas": 3}, 3: {"maxReplicas": 6}}
@@ -106,6 +109,25 @@ def test_edits_of_the_spec_are_replayed_at_their_time(tmp_path: Path) -> None:
     found = simulate(scenario, load_series(scenario, tmp_path))
     # A queue of 40 needs four pods, and one of 80 eight.
     assert [(each.time, each.after) for each in found.actions] == [(0, 4), (15, 3), (45, 6)]
+
+
+@pytest.mark.parametrize(
+    ("created", "recreated"),
+    [
+        pytest.param([FIRST, FIRST, FIRST, FIRST], [], id="the same HPA"),
+        pytest.param([FIRST, FIRST, SECOND, SECOND], [30], id="created anew"),
+        pytest.param([None, None, None, None], [], id="times of creation that were not recorded"),
+    ],
+)
+def test_an_hpa_with_another_time_of_creation_is_created_anew(
+    tmp_path: Path, created: list[str | None], recreated: list[float]
+) -> None:
+    def at(step: int) -> Manifest:
+        found = hpa()
+        return found | {"metadata": found["metadata"] | {"creationTimestamp": created[min(step, 3)]}}
+
+    edits = read_scenario(write(tmp_path, recording(at))).hpa_edits
+    assert [(each.at.total_seconds(), each.recreated) for each in edits] == [(time, True) for time in recreated]
 
 
 def test_a_status_that_changes_is_not_an_edit(tmp_path: Path) -> None:
