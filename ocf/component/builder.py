@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Self, Unpack
+from typing import TYPE_CHECKING, Final, Self, Unpack, cast
 
 from ocf.component.component import Component, ComponentSpec
 from ocf.component.model.common_metadata import NO_METADATA
 from ocf.component.model.data_flow import data_problems, independence_problems
 from ocf.component.model.declaration_problems import name_problems, option_text, resource_problem, type_problems
-from ocf.component.model.registration import Registration, is_resource
+from ocf.component.model.registration import Registration, is_builder, is_resource
 from ocf.component.model.resource_options import EffectiveOptions, ResourceOptions
 from ocf.concepts import Resource, ResourceBuilder
 from ocf.errors import BuildError, ConfigError
@@ -62,7 +62,7 @@ class Builder:
             resource: A resource, or a primitive's builder, which is built with the component. Applied in this order.
             options: See `ResourceOptions`.
         """
-        if not (is_resource(resource) or isinstance(resource, ResourceBuilder)):
+        if not (is_builder(resource) or is_resource(resource)):
             self._problems.append(resource_problem(self._name, resource))
             return self
         try:
@@ -253,8 +253,8 @@ class Builder:
         return entries
 
     def _built(self, given: Resource | ResourceBuilder) -> Resource:
-        if not isinstance(given, ResourceBuilder):
-            return given
+        if not is_builder(given):
+            return cast("Resource", given)
         # The caller may use the builder again.
         return (copy(given).with_default_namespace(self._namespace) if self._namespace else given).build()
 

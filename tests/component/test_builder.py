@@ -11,6 +11,7 @@ from ocf import component
 from ocf.component import depends_on
 from ocf.errors import BuildError
 from ocf.feature import BooleanGate
+from ocf.objects import ObjectKey
 from ocf.primitives import deployment
 
 if TYPE_CHECKING:
@@ -71,6 +72,25 @@ def test_a_registered_builder_is_built_and_its_problems_are_those_of_the_compone
     nameless = deployment.Builder({**web_base, "metadata": {"namespace": "shop"}})
     builder = component.Builder("web", condition_type="").with_resource(nameless)
     assert problems_of(builder) == ("object name cannot be empty", "condition type cannot be empty")
+
+
+def test_a_resource_is_recognised_by_its_class_and_its_members_are_not_read() -> None:
+    read: list[str] = []
+
+    class Watched:
+        key = ObjectKey("v1", "ConfigMap", "watched", "shop")
+        identity = str(key)
+
+        def render(self, **_: Any) -> Manifest:
+            raise AssertionError
+
+        def __getattribute__(self, name: str) -> Any:
+            read.append(name)
+            return super().__getattribute__(name)
+
+    component.Builder("web", condition_type="WebReady").with_resource(Watched()).build()
+    assert "render" not in read
+    assert "build" not in read
 
 
 def test_wrong_options_of_a_builder_are_reported_with_its_kind(web_base: Manifest) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from ocf.component.model.common_metadata import NO_METADATA, CommonMetadata
 from ocf.component.model.resource_options import EffectiveOptions, Lifecycle
@@ -22,13 +22,14 @@ from ocf.concepts import (
     Operational,
     Previewable,
     Resource,
+    ResourceBuilder,
     Scaler,
     ScaleTarget,
     Suspendable,
 )
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["Registration", "ScaleTargets", "find_scale_targets", "is_resource", "scalers_first"]
+__all__ = ["Registration", "ScaleTargets", "find_scale_targets", "is_builder", "is_resource", "scalers_first"]
 
 _CONCEPTS: Final[Mapping[str, object]] = {
     "alive": Alive,
@@ -134,6 +135,13 @@ class Registration:
 def is_resource(value: object) -> bool:
     """Return whether a value is a resource."""
     return _satisfies(type(value), Resource) or isinstance(value, Resource)  # type: ignore[arg-type]  # it is hashable
+
+
+def is_builder(value: object) -> TypeGuard[ResourceBuilder]:
+    """Return whether a value is the builder of a resource."""
+    kind = type(value)
+    # Checking an instance takes as long as building a small resource, and most values are resources.
+    return _satisfies(kind, ResourceBuilder) or (not _satisfies(kind, Resource) and isinstance(value, ResourceBuilder))  # type: ignore[arg-type]  # they are hashable
 
 
 @cache

@@ -8,7 +8,6 @@ and a traceback may contain secrets.
 import json
 import logging
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import PurePath
 from traceback import walk_tb
 from typing import Any, Final
@@ -23,6 +22,7 @@ __all__ = ["JsonFormatter"]
 _TASK_NAME: Final = "taskName"
 # Deeper chains than this are loops.
 _DEEPEST: Final = 10
+_ENCODER: Final = json.JSONEncoder(default=str, ensure_ascii=False, skipkeys=True)
 
 
 class JsonFormatter(BaseFormatter):
@@ -44,7 +44,7 @@ class JsonFormatter(BaseFormatter):
     """
 
     def __init__(self, *_arguments: object, **_options: object) -> None:
-        super().__init__(json_default=str, json_ensure_ascii=False, json_serializer=partial(json.dumps, skipkeys=True))
+        super().__init__(json_serializer=_serialized)
         self.reserved_attrs.add(_TASK_NAME)
 
     def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
@@ -66,7 +66,7 @@ class JsonFormatter(BaseFormatter):
             log_data["error"] = _described(record.exc_info[1])
         for name, value in vars(record).items():
             if name not in self.reserved_attrs:
-                log_data[f"{name}_" if name in {*log_data, "error"} else name] = value
+                log_data[f"{name}_" if name in log_data or name == "error" else name] = value
 
     def formatException(self, ei: object) -> str:  # noqa: N802 (the name in the standard library)
         """Return an empty string: tracebacks are not written.
@@ -76,6 +76,11 @@ class JsonFormatter(BaseFormatter):
         """
         del ei
         return ""
+
+
+def _serialized(line: Any, **_options: object) -> str:
+    """Return a line as JSON; `json.dumps` with options would make a new encoder for each line."""
+    return _ENCODER.encode(line)
 
 
 def _timestamp(created: float) -> str:
