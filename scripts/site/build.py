@@ -63,7 +63,8 @@ class Assembly:
                 self.pages[place_of(path)] = _shown(ROOT / path)
 
     def _visit(self, path: str) -> None:
-        if path not in self._seen:
+        # A link to a file that does not exist is left as it is: MkDocs reports it, with the page.
+        if path not in self._seen and (ROOT / path).exists():
             self._seen.add(path)
             self._waiting.append(path)
 
