@@ -49,7 +49,7 @@ def test_no_example_is_passed_over(page: Path) -> None:
     seen = list(Sybil(parsers=[PythonCodeBlockParser()]).parse(page).examples())
 
     assert len(seen) == fences.count("python")
-    assert set(fences) <= {"console", "python", "sh", "text", "toml", "yaml"}
+    assert set(fences) <= {"console", "mermaid", "python", "sh", "text", "toml", "yaml"}
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=named)

@@ -17,6 +17,9 @@ from tests.browser import SUFFICIENT_CONTRAST, contrast, luminance
 from tests.docs.site.visit import PHONE, Visit, visited
 from tests.requirements import leave_out
 
+READABLE: Final = 9
+"""Smallest size of text in a diagram, in pixels: a wider diagram is shrunk more."""
+
 TABLE: Final = Path(__file__).with_name("questions.yaml")
 QUESTIONS: Final[dict[str, str]] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
 
@@ -70,13 +73,15 @@ def test_a_page_has_the_scheme_of_the_browser_and_is_readable_in_it(visit: Visit
     assert {page for page, each in seen.items() if contrast(each["text"], each["paper"]) < SUFFICIENT_CONTRAST} == set()
 
 
-def test_every_diagram_is_drawn(visit: Visit, pages: dict[str, str]) -> None:
+def test_every_diagram_is_drawn_and_readable_on_a_phone(visit: Visit, pages: dict[str, str]) -> None:
     wanted = {address(place): text.count("```mermaid\n") for place, text in pages.items()}
 
     assert {page: seen.failed for page, seen in visit.phone.items() if seen.failed} == {}
-    assert {page: seen.measured["diagrams"] for page, seen in visit.phone.items()} == {
+    assert {page: len(seen.measured["diagrams"]) for page, seen in visit.phone.items()} == {
         page: wanted[page] for page in visit.phone
     }
+    sizes = {page: min(seen.measured["diagrams"], default=READABLE) for page, seen in visit.phone.items()}
+    assert {page: size for page, size in sizes.items() if size < READABLE} == {}
 
 
 def test_every_picture_has_an_alternative_text(visit: Visit) -> None:

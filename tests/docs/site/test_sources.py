@@ -54,6 +54,12 @@ def test_links_to_files_of_the_repository_lead_to_copies(pages: dict[str, str]) 
     assert pages["source/tests/faults/test_quiet.py.txt"].startswith('"""')
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_diagram_has_a_title_and_a_description(page: Path) -> None:
+    for diagram in re.findall(r"^```mermaid\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        assert re.search(r"^    accTitle: .+\n    accDescr: .{80,}$", diagram, re.MULTILINE)
+
+
 def imported(page: Path) -> Iterator[str]:
     """Yield the modules of the package from which the examples of a page import."""
     for block in BLOCK.findall(page.read_text(encoding="utf-8")):

@@ -13,6 +13,12 @@ __all__ = ["PHONE", "Seen", "Visit", "search", "visited"]
 PHONE: Final = 390
 """Width of the pages, in pixels."""
 
+OPEN: Final = """(() => {
+  const attach = Element.prototype.attachShadow;
+  Element.prototype.attachShadow = function (options) { return attach.call(this, {...options, mode: "open"}); };
+})()"""
+"""Lets the tests look into the diagrams, which the theme encloses."""
+
 DRAWN: Final = """new Promise((done) => {
   let failed = "";
   addEventListener("unhandledrejection", (event) => { failed = String(event.reason); });
@@ -26,7 +32,10 @@ SEEN: Final = """(() => {
     title: document.title, scrolled: document.documentElement.scrollWidth, width: document.documentElement.clientWidth,
     paper: getComputedStyle(document.body).backgroundColor,
     text: getComputedStyle(document.querySelector(".md-typeset")).color,
-    diagrams: document.querySelectorAll("div.mermaid").length,
+    diagrams: [...document.querySelectorAll("div.mermaid")].map((each) => {
+      const drawn = each.shadowRoot.querySelector("svg");
+      return 16 * Math.min(1, drawn.getBoundingClientRect().width / drawn.viewBox.baseVal.width);
+    }),
     nameless: [...document.querySelectorAll(".md-typeset img:not([alt])")].map((each) => each.outerHTML.slice(0, 80)),
     outside: [...content.querySelectorAll("*")].filter((each) => !each.parentElement.closest(scrolls))
       .filter((each) => each.getBoundingClientRect().right > wide).map((each) => each.outerHTML.slice(0, 120)),
@@ -104,6 +113,8 @@ async def visited(chromium: str, site: Path, folder: Path, pages: Sequence[str],
     """
     found = Visit()
     async with opened_tab(chromium, folder) as tab:
+        await tab.send("Page.enable")
+        await tab.send("Page.addScriptToEvaluateOnNewDocument", source=OPEN)
         with served(without_index(site, folder)) as origin:
             await tab.open(origin, width=PHONE, dark=True)
             for page in pages:
