@@ -34,9 +34,8 @@ def address(place: str) -> str:
 def looked_at(pages: dict[str, str]) -> list[str]:
     """Return the addresses of all pages. Of the API, which one template makes, the longest of each area is enough."""
     chosen = [place for place in pages if place.endswith(".md") and not place.startswith("reference/api/")]
-    for names in api.MODULES.values():
-        chosen.append(max((api.place_of(name) for name in names), key=lambda place: len(pages[place])))
-    return [address(place) for place in chosen]
+    longest = [max(map(api.place_of, names), key=lambda place: len(pages[place])) for names in api.MODULES.values()]
+    return [address(place) for place in (*chosen, *longest)]
 
 
 @pytest.fixture(scope="module")
