@@ -16,10 +16,14 @@ from ocf.component.model.registration import Registration, is_builder, is_resour
 from ocf.component.model.resource_options import EffectiveOptions, ResourceOptions
 from ocf.concepts import Resource, ResourceBuilder
 from ocf.errors import BuildError, ConfigError
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from ocf.component.reconcile.prerequisites import Prerequisite
     from ocf.feature import Gate
+else:
+    Prerequisite = lazy_type("ocf.component.reconcile.prerequisites", "Prerequisite")
+    Gate = lazy_type("ocf.feature", "Gate")
 
 __all__ = ["Builder"]
 

@@ -19,6 +19,7 @@ from ocf.component.preview import explain_entry
 from ocf.component.reconcile.run import failing
 from ocf.concepts import ProvenanceTrace, Source, SourceKind, Why
 from ocf.errors import OcfError, ReconcileError
+from ocf.lazy_types import lazy_type
 from ocf.objects import ObjectKey, format_path, get_field, redacted
 from ocf.objects.managed_fields import ManagedFields
 
@@ -32,6 +33,18 @@ if TYPE_CHECKING:
     from ocf.concepts import Clock, Provenance
     from ocf.errors import ConflictError
     from ocf.objects import Manifest
+else:
+    Cluster = lazy_type("ocf.cluster", "Cluster")
+    Component = lazy_type("ocf.component.component", "Component")
+    PlannedWrite = lazy_type("ocf.component.dry_run_cluster", "PlannedWrite")
+    Owner = lazy_type("ocf.component.model.ownership", "Owner")
+    Registration = lazy_type("ocf.component.model.registration", "Registration")
+    ResourceOutcome = lazy_type("ocf.component.status.results", "ResourceOutcome")
+    Result = lazy_type("ocf.component.status.results", "Result")
+    Clock = lazy_type("ocf.concepts", "Clock")
+    Provenance = lazy_type("ocf.concepts", "Provenance")
+    ConflictError = lazy_type("ocf.errors", "ConflictError")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "ComponentDiff",

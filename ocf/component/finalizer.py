@@ -29,18 +29,22 @@ from ocf.component.deletion import (
 from ocf.component.finalizer_patch import set_finalizers
 from ocf.concepts import Event
 from ocf.errors import failure_text
+from ocf.lazy_types import lazy_type
 from ocf.objects import ObjectKey
 from ocf.objects.conditions import ConditionStatus
 
 if TYPE_CHECKING:
     from ocf.component.component import Component
     from ocf.component.model.context import ReconcileContext
+else:
+    Component = lazy_type("ocf.component.component", "Component")
+    ReconcileContext = lazy_type("ocf.component.model.context", "ReconcileContext")
 
 __all__ = ["FinalizationResult", "Finalizer", "OnDelete", "finalize"]
 
 _log: Final = logging.getLogger("ocf.component")
 
-OnDelete: TypeAlias = "Callable[[ReconcileContext], Awaitable[CleanupPending | None]]"
+OnDelete: TypeAlias = Callable[[ReconcileContext], Awaitable[CleanupPending | None]]
 """Deletes what was made for an owner outside of the cluster; returns None when that does not exist any more."""
 
 # Set by a delete that orphans the dependents; the garbage collector removes it.

@@ -12,6 +12,7 @@ from ocf.component.model.resource_options import Lifecycle
 from ocf.component.status.reasons import Reason
 from ocf.component.status.results import Action
 from ocf.concepts import Why
+from ocf.lazy_types import LazyGeneric, lazy_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     from ocf.component.component import Component
     from ocf.component.model.registration import Registration
     from ocf.component.status.results import ResourceOutcome, Result
+else:
+    Sequence = LazyGeneric("collections.abc", "Sequence")
+    Component = lazy_type("ocf.component.component", "Component")
+    Registration = lazy_type("ocf.component.model.registration", "Registration")
+    ResourceOutcome = lazy_type("ocf.component.status.results", "ResourceOutcome")
+    Result = lazy_type("ocf.component.status.results", "Result")
 
 __all__ = ["NOT_REACHED", "ResourceSummary", "describe", "summarize"]
 

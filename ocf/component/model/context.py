@@ -20,11 +20,15 @@ from ocf.component.status.own_conditions import own_condition
 from ocf.component.status.reasons import Reason
 from ocf.concepts import Clock, NullRecorder, Recorder
 from ocf.errors import ConfigError
+from ocf.lazy_types import lazy_type
 from ocf.objects.conditions import find_condition
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.objects import Manifest
+else:
+    Cluster = lazy_type("ocf.cluster", "Cluster")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["Conditioned", "ReconcileContext"]
 

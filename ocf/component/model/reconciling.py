@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ocf.component.model.context import ReconcileContext
 from ocf.concepts import SystemClock
 from ocf.errors import ApiError, ConfigError
+from ocf.lazy_types import lazy_type
 from ocf.objects import write_model
 
 if TYPE_CHECKING:
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.concepts import Clock, Recorder
     from ocf.objects import Manifest
+else:
+    BaseModel = lazy_type("pydantic", "BaseModel")
+    Cluster = lazy_type("ocf.cluster", "Cluster")
+    Clock = lazy_type("ocf.concepts", "Clock")
+    Recorder = lazy_type("ocf.concepts", "Recorder")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["reconciling"]
 

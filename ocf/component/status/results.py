@@ -8,10 +8,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from ocf.concepts import Why
+from ocf.lazy_types import LazyGeneric, lazy_type
 
 if TYPE_CHECKING:
     from ocf.component.status.conditions import Condition
     from ocf.concepts import StatusReport
+else:
+    Condition = lazy_type("ocf.component.status.conditions", "Condition")
+    StatusReport = LazyGeneric("ocf.concepts", "StatusReport")
 
 __all__ = ["Action", "Drift", "ResourceOutcome", "Result"]
 

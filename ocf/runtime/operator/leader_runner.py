@@ -15,12 +15,17 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from ocf.concepts import SystemClock
 from ocf.errors import LeaseLostError
+from ocf.lazy_types import lazy_type
 from ocf.runtime.leader import lead
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.concepts import Clock
     from ocf.runtime.operator.options import Lease
+else:
+    Cluster = lazy_type("ocf.cluster", "Cluster")
+    Clock = lazy_type("ocf.concepts", "Clock")
+    Lease = lazy_type("ocf.runtime.operator.options", "Lease")
 
 __all__ = ["LeaderRunner", "OpenTerm", "Runnable"]
 
@@ -47,7 +52,7 @@ class Runnable(Protocol):
         ...
 
 
-OpenTerm: TypeAlias = "Callable[[Cluster], AbstractAsyncContextManager[Runnable]]"
+OpenTerm: TypeAlias = Callable[[Cluster], AbstractAsyncContextManager[Runnable]]
 """Opens the runnable of a term on a cluster that rejects writes once the lease is lost; closed when the term ends."""
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster.cache import CachedCluster
 from ocf.errors import ApiError, BuildError
+from ocf.lazy_types import LazyGeneric, lazy_type
 from ocf.objects import ObjectKey
 from ocf.runtime.events.poster import broadcasting_events
 from ocf.runtime.events.recorders import multi_recorder, rewrite_events
@@ -35,6 +36,12 @@ if TYPE_CHECKING:
     from ocf.cluster import Cluster, WatchEvent
     from ocf.runtime.admission import WebhookServer
     from ocf.runtime.operator.operator import Operator
+else:
+    CollectorRegistry = lazy_type("prometheus_client", "CollectorRegistry")
+    Cluster = lazy_type("ocf.cluster", "Cluster")
+    WatchEvent = lazy_type("ocf.cluster", "WatchEvent")
+    WebhookServer = lazy_type("ocf.runtime.admission", "WebhookServer")
+    Operator = LazyGeneric("ocf.runtime.operator.operator", "Operator")
 
 __all__ = ["Manager"]
 

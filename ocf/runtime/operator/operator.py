@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 from ocf.component import FINALIZER, DeletionOrder
 from ocf.component.deletion import external_finalizer
 from ocf.errors import BuildError
+from ocf.lazy_types import LazyGeneric, lazy_type
 from ocf.objects import Manifest, ObjectKey, split_api_version
 from ocf.objects.conditions import condition_type_problem
 from ocf.objects.name_validation import qualified_name
@@ -31,6 +32,12 @@ if TYPE_CHECKING:
     from ocf.runtime.admission import Webhook
     from ocf.runtime.crds import VersionedResource
     from ocf.runtime.events.recorders import EventFormatter
+else:
+    Component = lazy_type("ocf.component", "Component")
+    Recorder = lazy_type("ocf.concepts", "Recorder")
+    Webhook = LazyGeneric("ocf.runtime.admission", "Webhook")
+    VersionedResource = lazy_type("ocf.runtime.crds", "VersionedResource")
+    EventFormatter = lazy_type("ocf.runtime.events.recorders", "EventFormatter")
 
 __all__ = ["Kind", "Operator", "Watch"]
 

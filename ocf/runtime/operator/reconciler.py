@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from ocf.component import Finalizer, reconcile_each, reconciling
 from ocf.errors import ReconcileError, failure_text
+from ocf.lazy_types import lazy_type
 from ocf.runtime.operator.failures import show_failure, show_hidden_failures
 from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.types import ReconcileOutcome
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
     from ocf.component import CleanupPending, Component, ReconcileContext, Result
     from ocf.concepts import Clock, Recorder
     from ocf.objects import Manifest
+else:
+    Cluster = lazy_type("ocf.cluster", "Cluster")
+    CleanupPending = lazy_type("ocf.component", "CleanupPending")
+    Component = lazy_type("ocf.component", "Component")
+    ReconcileContext = lazy_type("ocf.component", "ReconcileContext")
+    Result = lazy_type("ocf.component", "Result")
+    Clock = lazy_type("ocf.concepts", "Clock")
+    Recorder = lazy_type("ocf.concepts", "Recorder")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["reconcile_owner"]
 

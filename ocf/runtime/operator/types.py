@@ -7,9 +7,18 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from ocf.lazy_types import lazy_type
+
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.component import CleanupPending, Component, FinalizationResult, ReconcileContext, Result
+else:
+    Cluster = lazy_type("ocf.cluster", "Cluster")
+    CleanupPending = lazy_type("ocf.component", "CleanupPending")
+    Component = lazy_type("ocf.component", "Component")
+    FinalizationResult = lazy_type("ocf.component", "FinalizationResult")
+    ReconcileContext = lazy_type("ocf.component", "ReconcileContext")
+    Result = lazy_type("ocf.component", "Result")
 
 __all__ = ["Cleanup", "Components", "ReconcileOutcome", "Report"]
 
@@ -44,15 +53,15 @@ class ReconcileOutcome:
         return min((delay for delay in asked if delay is not None), default=None)
 
 
-_Found: TypeAlias = "Iterable[Component] | Component"
+_Found: TypeAlias = Iterable[Component] | Component
 Components: TypeAlias = (
-    "Callable[[O], _Found | Awaitable[_Found]] | Callable[[O, ReconcileContext], _Found | Awaitable[_Found]]"
+    Callable[[O], _Found | Awaitable[_Found]] | Callable[[O, ReconcileContext], _Found | Awaitable[_Found]]
 )
 """Returns the components of an owner, one or several. It may be a coroutine function, and may take the context."""
-Report: TypeAlias = "Callable[[ReconcileContext, O, ReconcileOutcome], timedelta | Awaitable[timedelta | None] | None]"
+Report: TypeAlias = Callable[[ReconcileContext, O, ReconcileOutcome], timedelta | Awaitable[timedelta | None] | None]
 """Sets fields and conditions of the owner's status; returns the delay until the next reconcile, or None.
 
 A delay that is not positive counts as None.
 """
-Cleanup: TypeAlias = "Callable[[O, ReconcileContext, Cluster], Awaitable[CleanupPending | None]]"
+Cleanup: TypeAlias = Callable[[O, ReconcileContext, Cluster], Awaitable[CleanupPending | None]]
 """Deletes what was made for an owner outside of the cluster; returns None when that does not exist any more."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from ocf.errors import ApiError, BuildError
+from ocf.lazy_types import LazyGeneric, lazy_type
 from ocf.objects import ObjectKey
 from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission.secret_certificates import SecretCertificates, certificate_rules
@@ -33,6 +34,13 @@ if TYPE_CHECKING:
     from ocf.objects import Manifest
     from ocf.runtime.admission import CertificateSource, Webhooks
     from ocf.runtime.operator.operator import Operator
+else:
+    CollectorRegistry = lazy_type("prometheus_client", "CollectorRegistry")
+    Cluster = lazy_type("ocf.cluster", "Cluster")
+    Manifest = lazy_type("ocf.objects", "Manifest")
+    CertificateSource = lazy_type("ocf.runtime.admission", "CertificateSource")
+    Webhooks = lazy_type("ocf.runtime.admission", "Webhooks")
+    Operator = LazyGeneric("ocf.runtime.operator.operator", "Operator")
 
 __all__ = ["WebhookOptions"]
 
