@@ -33,6 +33,16 @@ def test_the_operator_can_be_followed(reader: Reader) -> None:
     assert set(reader.leave()) == {0}
 
 
+def test_the_lines_of_the_comparison_are_those_of_its_page() -> None:
+    page = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+    written = re.search(r"^\| \*\*all that is written\*\* \|(.*)\|$", page, re.MULTILINE)
+    shown = re.search(r"^\| lines of [^|]*\|(.*)\| not its task \|$", README, re.MULTILINE)
+
+    assert written
+    assert shown
+    assert re.findall(r"\d+", shown[1]) == re.findall(r"\d+", written[1])
+
+
 def test_the_picture_shows_what_the_demo_prints() -> None:
     """Draw it anew with `python -m scripts.record_demo` after a change of the demo."""
     rows: dict[float, str] = {}
