@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+from dataclasses import is_dataclass
 
 import pytest
 
@@ -18,6 +19,26 @@ def test_what_a_module_exports_is_sorted_and_there(name: str) -> None:
     exported = list(module.__all__)
     assert exported == sorted(exported, key=lambda word: (not word.isupper(), not word[0].isupper(), word))
     assert [word for word in exported if not hasattr(module, word)] == []
+
+
+def test_generic_values_can_be_made_with_their_type_arguments() -> None:
+    """On Python 3.11, `OwnerType[Shop](...)` raises a TypeError if the class is a frozen dataclass with slots.
+
+    typing sets an attribute of the new object, and ignores an AttributeError only.
+    """
+    values = [value for name in ROOMS for value in vars(importlib.import_module(name)).values()]
+    generic = {each for each in values if isinstance(each, type) and is_dataclass(each) and _parameters(each)}
+    assert len(generic) > 5
+    assert [each for each in generic if "__slots__" in vars(each) and _is_frozen(each)] == []
+
+
+def _parameters(kind: type) -> tuple[object, ...]:
+    return getattr(kind, "__parameters__", ())
+
+
+def _is_frozen(kind: type) -> bool:
+    found: bool = kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    return found
 
 
 @pytest.mark.parametrize(

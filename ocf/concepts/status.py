@@ -102,7 +102,7 @@ class GuardStatus(StrEnum):
 StatusT = TypeVar("StatusT", bound=StrEnum, covariant=True)  # noqa: PLC0105 (named like every other type variable)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StatusReport(Generic[StatusT]):
     """A status with its reason.
 

@@ -28,7 +28,7 @@ _AFTER_GRACE: Final[Mapping[OperationalStatus, GraceStatus]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IntegrationStatus(Generic[ModelT]):
     """Default status handlers of one kind of integration.
 

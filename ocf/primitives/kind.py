@@ -133,7 +133,7 @@ def _no_edit(_mutator: Any) -> None:
     """Record no edits: suspending this kind does not change the object."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Handlers(Generic[ModelT, MutatorT, StatusT]):
     """Status handlers and suspension of a kind.
 

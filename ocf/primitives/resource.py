@@ -45,7 +45,7 @@ __all__ = [
 ValueT = TypeVar("ValueT")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Extraction(Generic[ModelT, ValueT]):
     """A data cell and the function that returns its value from the live object."""
 
@@ -53,7 +53,7 @@ class Extraction(Generic[ModelT, ValueT]):
     extract: Callable[[ModelT], ValueT]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Definition(Generic[ModelT, MutatorT, StatusT]):
     """All settings of a resource, as its builder collected them.
 

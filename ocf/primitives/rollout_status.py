@@ -57,7 +57,7 @@ def replica_counts(live: Any) -> PodCounts:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RolloutStatus(Generic[ModelT]):
     """Default status handlers of one kind of workload.
 

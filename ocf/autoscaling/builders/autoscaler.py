@@ -34,7 +34,7 @@ _INT32_MAX: Final = 2**31 - 1
 _CURRENT: Final = FeatureGates()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Autoscaled(Generic[TargetT]):
     """The result of `autoscale`.
 

@@ -21,7 +21,7 @@ __all__ = ["CompiledPolicies", "CompiledPolicy", "Evaluation", "denial_text", "d
 Rules = TypeVar("Rules")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CompiledPolicy(Generic[Rules]):
     """A compiled policy.
 

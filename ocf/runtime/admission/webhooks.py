@@ -61,7 +61,7 @@ Validator: TypeAlias = Callable[[T, T | None, Operation], Iterable[FieldError | 
 """Returns all errors and warnings of an object, given the new object, the old one and the operation."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Webhook(Generic[T]):
     """The admission webhook of a kind.
 

@@ -20,7 +20,6 @@ Older = TypeVar("Older", bound="BaseModel")
 Newer = TypeVar("Newer", bound="BaseModel")
 
 
-# With slots, `Conversion[A, B](...)` fails on Python 3.11, where typing sets an attribute of the frozen object.
 @dataclass(frozen=True)
 class Conversion(Generic[Older, Newer]):
     """Conversion between two neighbouring versions, in both directions.

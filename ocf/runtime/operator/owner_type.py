@@ -21,7 +21,7 @@ O = TypeVar("O")  # noqa: E741 (the owner)
 M = TypeVar("M", bound="BaseModel")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OwnerType(Generic[O]):
     """The kind of an operator's owners, and the model that they are read with.
 
