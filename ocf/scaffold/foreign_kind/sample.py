@@ -72,8 +72,8 @@ def _value(schema: Mapping[str, Any]) -> Any:
     values = [value for value in schema.get("enum") or () if value not in {None, ""}]
     if "default" in schema or values:
         return schema["default"] if "default" in schema else values[0]
-    made = _BY_TYPE.get(str(schema.get("type")), _object if schema.get("properties") else _number)
-    return made(schema)
+    made = _BY_TYPE.get(str(schema.get("type") or ("object" if schema.get("properties") else "integer")))
+    return made(schema) if made is not None else None
 
 
 def _object(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,6 +87,10 @@ def _object(schema: Mapping[str, Any]) -> dict[str, Any]:
         name = [*properties, *(f"sample{count}" for count in range(number + 1))][number]
         found[name] = _value(properties.get(name) or (values if isinstance(values, Mapping) else {"type": "string"}))
     return {**head, **found}
+
+
+def _true(_schema: Mapping[str, Any]) -> bool:
+    return True
 
 
 def _list(schema: Mapping[str, Any]) -> list[Any]:
@@ -116,7 +120,7 @@ def _matches(schema: Mapping[str, Any], text: str) -> bool:
 
 _BY_TYPE: Final[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
     "array": _list,
-    "boolean": lambda _schema: True,
+    "boolean": _true,
     "integer": _number,
     "number": _number,
     "object": _object,
