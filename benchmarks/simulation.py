@@ -17,6 +17,7 @@ from benchmarks.timer import each_call, once
 from ocf.autoscaling.algorithm import Autoscaler
 from ocf.simulation import LoadSeries, Scenario, SimulationResult, load_series, parse_scenario
 from ocf.simulation.engine.run import Run
+from ocf.simulation.report import Reported, to_html
 
 __all__ = ["inputs", "small_suite", "suite"]
 
@@ -74,6 +75,12 @@ def _cases(weeks: int, day: int, *, settings: tuple[int, int]) -> Suite:
             limit=2 * _SECOND,
         ),
         Case(
+            name="simulation.weeks_with_report",
+            what="the same with all measures and the page",
+            measure=once(each_call(partial(_reported, weeks))),
+            limit=5 * _SECOND,
+        ),
+        Case(
             name="simulation.day_in_full",
             what="each of a day's syncs as `decide` on a snapshot of all pods",
             measure=once(each_call(partial(_simulated, day, full=True))),
@@ -128,6 +135,11 @@ def _simulated(seconds: int, *, full: bool = False, factor: int = 1, text: str =
     scenario, load = inputs(seconds, factor, text)
     manifest: Any = scenario.hpa
     return Run(scenario, load, Autoscaler.of(manifest), full=full).run()
+
+
+def _reported(seconds: int) -> str:
+    scenario, _ = inputs(seconds, 1)
+    return to_html([Reported.of(_simulated(seconds), scenario)])
 
 
 @cache

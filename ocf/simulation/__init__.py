@@ -5,7 +5,7 @@ loop with a workload, and returns a `SimulationResult`. Everything here is pure:
 the same scenario gives the same result on every run and machine.
 """
 
-from ocf.simulation.engine import simulate
+from ocf.simulation.engine import Shared, simulate
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.result import Action, Columns, ConditionChange, GroupColumns, SimulationResult
@@ -20,6 +20,7 @@ __all__ = [
     "InputProblem",
     "LoadSeries",
     "Scenario",
+    "Shared",
     "SimulationResult",
     "initial_scenario",
     "load_series",

@@ -76,6 +76,7 @@ def test_the_promised_limits_are_stated(quick_figures: Figures) -> None:
         "nodegroup-controller.reconcile": 2_000,
         "nodegroup-controller.requests": 0,
         "simulation.weeks": 2_000_000_000,
+        "simulation.weeks_with_report": 5_000_000_000,
         "simulation.day": 60_000_000,
         "simulation.day_with_nodes": 10_000_000_000,
         "simulation.restless_day_with_nodes": 10_000_000_000,

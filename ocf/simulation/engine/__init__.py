@@ -36,7 +36,7 @@ def simulate(
 
     Raises:
         ConfigError: If the scenario has no end, names a file for the HPA that was not passed, or does not define the
-            values of a metric.
+            values of a metric, or if `shared` is of another load.
         ManifestError: If the HPA cannot be decoded.
 
     Example:
@@ -63,5 +63,7 @@ def simulate(
     manifest = scenario.hpa if hpa is None else hpa
     if isinstance(manifest, str):
         raise ConfigError(f"the HPA is in the file {manifest}: read it, and pass it as `hpa`")
+    if shared is not None and shared.load is not load and shared.load != load:
+        raise ConfigError("`shared` was made for another load: pass `Shared(load)` with the same load")
     edits = () if hpa is not None else tuple(edits_of(manifest, scenario.hpa_edits))
     return Run(scenario, load, Autoscaler.of(read_hpa(manifest)), edits=edits, shared=shared).run(progress)

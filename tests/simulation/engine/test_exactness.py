@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocf.simulation import Scenario, SimulationResult
-from ocf.simulation.engine import Shared
+from ocf.errors import ConfigError
+from ocf.simulation import Scenario, Shared, SimulationResult, simulate
 from ocf.simulation.engine.autoscaling import Controller
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.scenario import Delay, HpaEdit
@@ -201,6 +201,13 @@ def test_runs_that_share_what_follows_from_the_load_give_what_each_gives_alone(
     for hpa in [*several, *several]:
         tried = scenario.model_copy(update={"hpa": hpa})
         same(run(tried, *steps, shared=shared), run(tried, *steps))
+
+
+def test_what_runs_share_is_of_one_load() -> None:
+    load, other = LoadSeries.of([(0, 20)]), LoadSeries.of([(0, 30)])
+    assert simulate(scenario_of(), load, shared=Shared(LoadSeries.of([(0, 20)]))).syncs == 40
+    with pytest.raises(ConfigError, match="`shared` was made for another load"):
+        simulate(scenario_of(), load, shared=Shared(other))
 
 
 def test_runs_whose_metrics_differ_share_no_samples() -> None:
