@@ -157,7 +157,8 @@ def recorded_scenario(path: str | Path) -> Scenario:
 
 
 def _created(manifest: Manifest) -> str | None:
-    return get_field(manifest, ("metadata", "creationTimestamp"))
+    created = get_field(manifest, ("metadata", "creationTimestamp"))
+    return created if isinstance(created, str) else None
 
 
 def _identity(metric: Metric) -> tuple[object, ...]:

@@ -192,7 +192,7 @@ def test_syncs_that_run_together_give_what_snapshots_give(
 
 
 @given(calm_scenarios(), calm_loads(), st.lists(hpas(), min_size=2, max_size=3))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_runs_that_share_what_follows_from_the_load_give_what_each_gives_alone(
     scenario: Scenario, changes: list[tuple[int, float]], several: list[dict[str, Any]]
 ) -> None:
