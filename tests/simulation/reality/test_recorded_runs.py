@@ -40,6 +40,8 @@ class RunAtInstants(Run):
         super().__init__(scenario, load, autoscaler)
         self._instants = iter([*(round(at * SECOND) for at in instants), NEVER])
         self._sync_due = next(self._instants)
+        # Stretches have their syncs at the multiples of a period.
+        self._stretches = None
 
     def _process(self, now: int) -> None:
         synced = self._sync_due <= now
