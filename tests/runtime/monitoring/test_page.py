@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Final
 
 import yaml
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from ocf.component.reconcile.run import Reporter
-from ocf.concepts import ApplyOperation, Attempt, Why
+from ocf.concepts import ApplyOperation, Attempt, SystemClock, Why
+from ocf.runtime.admission.webhook_metrics import WebhookMetrics
 from ocf.runtime.events import Drop
 from ocf.runtime.monitoring import PrometheusRecorder, alert_rules
 
@@ -37,6 +39,22 @@ def test_the_table_of_metrics_is_what_is_exported(attempt: Callable[..., Attempt
     assert listed == {
         (sample.name, family.type, frozenset(sample.labels)) for family in families for sample in family.samples
     }
+
+
+def test_the_table_of_webhook_metrics_is_what_is_exported() -> None:
+    registry = CollectorRegistry()
+    with WebhookMetrics(registry, SystemClock()).measured("/validate") as request:
+        request.failed()
+    families = parse(generate_latest(registry).decode())
+
+    exported = {
+        (family.name + "_total" * (family.type == "counter"), family.type, frozenset(sample.labels) - {"le"})
+        for family in families
+        for sample in family.samples
+        if not sample.name.endswith("_created")
+    }
+    rowed = rows("webhook metric")
+    assert {(name, kind, frozenset(re.findall(r"\w+", labels))) for name, kind, labels, _ in rowed} == exported
 
 
 def test_the_table_of_reasons_to_write_is_the_code() -> None:
