@@ -4,8 +4,6 @@ A module that imports a type only for type checkers, since it is expensive to lo
 for everything else. Then `typing.get_type_hints` finds it, as frameworks and documentation tools need it.
 """
 
-from collections.abc import Hashable
-from functools import cache
 from importlib import import_module
 from typing import Any, Final, ForwardRef
 
@@ -48,20 +46,20 @@ class LazyGeneric:
         self._module = module
         self._name = name
 
-    def __getitem__(self, arguments: Hashable) -> Any:
+    def __getitem__(self, arguments: Any) -> Any:
         """Return a reference to the type with its arguments."""
-        number = _number(self._module, self._name, arguments)
+        number = _number((self._module, self._name, arguments))
         return ForwardRef(f"__import__({__name__!r}, fromlist=['lazy_type']).subscripted({number})")
 
 
 _subscriptions: Final[list[tuple[str, str, Any]]] = []
 
 
-@cache
-def _number(module: str, name: str, arguments: Hashable) -> int:
+def _number(subscription: tuple[str, str, Any]) -> int:
     """Return the number of a subscription: the text of a forward reference cannot hold its arguments."""
-    _subscriptions.append((module, name, arguments))
-    return len(_subscriptions) - 1
+    if subscription not in _subscriptions:
+        _subscriptions.append(subscription)
+    return _subscriptions.index(subscription)
 
 
 def resolved(module: str, name: str) -> Any:

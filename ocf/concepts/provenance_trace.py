@@ -11,11 +11,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ocf.concepts.provenance import FieldOrigin, Setting
+from ocf.lazy_types import lazy_type
 from ocf.objects import FieldPath, aligned, entry_labels, format_path, redacted
 
 if TYPE_CHECKING:
     from ocf.concepts.provenance import Source
     from ocf.objects import Manifest
+else:
+    Source = lazy_type("ocf.concepts.provenance", "Source")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["ProvenanceTrace"]
 

@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from ocf.lazy_types import LazyGeneric, lazy_type
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from typing import Self
@@ -31,6 +33,22 @@ if TYPE_CHECKING:
         SuspensionStatus,
     )
     from ocf.objects import Manifest, ObjectKey
+else:
+    Collection = LazyGeneric("collections.abc", "Collection")
+    Sequence = LazyGeneric("collections.abc", "Sequence")
+    Self = lazy_type("typing", "Self")
+    Data = LazyGeneric("ocf.concepts.data", "Data")
+    Provenance = lazy_type("ocf.concepts.provenance", "Provenance")
+    AliveStatus = lazy_type("ocf.concepts.status", "AliveStatus")
+    ApplyOperation = lazy_type("ocf.concepts.status", "ApplyOperation")
+    CompletionStatus = lazy_type("ocf.concepts.status", "CompletionStatus")
+    GraceStatus = lazy_type("ocf.concepts.status", "GraceStatus")
+    GuardStatus = lazy_type("ocf.concepts.status", "GuardStatus")
+    OperationalStatus = lazy_type("ocf.concepts.status", "OperationalStatus")
+    StatusReport = LazyGeneric("ocf.concepts.status", "StatusReport")
+    SuspensionStatus = lazy_type("ocf.concepts.status", "SuspensionStatus")
+    Manifest = lazy_type("ocf.objects", "Manifest")
+    ObjectKey = lazy_type("ocf.objects", "ObjectKey")
 
 __all__ = [
     "Alive",

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Final
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own, own_or_none, require
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from ocf.objects.third_party.cert_manager import CertificatePrivateKey, CertificateSpec, IssuerRef
+else:
+    CertificatePrivateKey = lazy_type("ocf.objects.third_party.cert_manager", "CertificatePrivateKey")
+    CertificateSpec = lazy_type("ocf.objects.third_party.cert_manager", "CertificateSpec")
+    IssuerRef = lazy_type("ocf.objects.third_party.cert_manager", "IssuerRef")
 
 __all__ = ["CertificateSpecEditor"]
 

@@ -8,9 +8,17 @@ from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own_or_none, require
 from ocf.editors.resource_quantities import quantity_text, set_resource
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from kubernetes.client import V1Container, V1ContainerPort, V1EnvVar, V1Probe, V1ResourceRequirements, V1VolumeMount
+else:
+    V1Container = lazy_type("kubernetes.client", "V1Container")
+    V1ContainerPort = lazy_type("kubernetes.client", "V1ContainerPort")
+    V1EnvVar = lazy_type("kubernetes.client", "V1EnvVar")
+    V1Probe = lazy_type("kubernetes.client", "V1Probe")
+    V1ResourceRequirements = lazy_type("kubernetes.client", "V1ResourceRequirements")
+    V1VolumeMount = lazy_type("kubernetes.client", "V1VolumeMount")
 
 __all__ = ["ContainerEditor"]
 

@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 
 from ocf.editors.editor import Editor
 from ocf.editors.model_values import own_or_none
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
-    from kubernetes.client import V1DaemonSetSpec, V1DaemonSetUpdateStrategy  # noqa: F401 (one is a base's argument)
+    from kubernetes.client import V1DaemonSetSpec, V1DaemonSetUpdateStrategy
+else:
+    V1DaemonSetSpec = lazy_type("kubernetes.client", "V1DaemonSetSpec")
+    V1DaemonSetUpdateStrategy = lazy_type("kubernetes.client", "V1DaemonSetUpdateStrategy")
 
 __all__ = ["DaemonSetSpecEditor"]
 

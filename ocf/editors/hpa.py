@@ -8,6 +8,7 @@ from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.metric_identity import ANY, AnyValue, check_metric, metric_filter, metric_identity
 from ocf.editors.model_values import field_type, own, own_or_none, require
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from kubernetes.client import (
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
     )
 
     from ocf.schema.metric_sources import MetricType
+else:
+    V1LabelSelector = lazy_type("kubernetes.client", "V1LabelSelector")
+    V2CrossVersionObjectReference = lazy_type("kubernetes.client", "V2CrossVersionObjectReference")
+    V2HorizontalPodAutoscalerBehavior = lazy_type("kubernetes.client", "V2HorizontalPodAutoscalerBehavior")
+    V2HorizontalPodAutoscalerSpec = lazy_type("kubernetes.client", "V2HorizontalPodAutoscalerSpec")
+    V2MetricSpec = lazy_type("kubernetes.client", "V2MetricSpec")
+    MetricType = lazy_type("ocf.schema.metric_sources", "MetricType")
 
 __all__ = ["HPASpecEditor"]
 

@@ -8,9 +8,14 @@ from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own, require
 from ocf.editors.named_entries import require_name
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from ocf.objects.third_party.gateway import HTTPRouteRule, HTTPRouteSpec, ParentReference
+else:
+    HTTPRouteRule = lazy_type("ocf.objects.third_party.gateway", "HTTPRouteRule")
+    HTTPRouteSpec = lazy_type("ocf.objects.third_party.gateway", "HTTPRouteSpec")
+    ParentReference = lazy_type("ocf.objects.third_party.gateway", "ParentReference")
 
 __all__ = ["HTTPRouteSpecEditor"]
 

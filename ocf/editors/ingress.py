@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Final
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own, own_or_none, require
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from kubernetes.client import V1IngressBackend, V1IngressRule, V1IngressSpec, V1IngressTLS
+else:
+    V1IngressBackend = lazy_type("kubernetes.client", "V1IngressBackend")
+    V1IngressRule = lazy_type("kubernetes.client", "V1IngressRule")
+    V1IngressSpec = lazy_type("kubernetes.client", "V1IngressSpec")
+    V1IngressTLS = lazy_type("kubernetes.client", "V1IngressTLS")
 
 __all__ = ["IngressSpecEditor"]
 

@@ -6,14 +6,20 @@ from typing import TYPE_CHECKING
 
 from ocf.editors.editor import Editor
 from ocf.editors.model_values import own, own_or_none
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from kubernetes.client import (
         V1LabelSelector,
         V1NetworkPolicyEgressRule,
         V1NetworkPolicyIngressRule,
-        V1NetworkPolicySpec,  # noqa: F401 (named in a base class, which is evaluated)
+        V1NetworkPolicySpec,
     )
+else:
+    V1LabelSelector = lazy_type("kubernetes.client", "V1LabelSelector")
+    V1NetworkPolicyEgressRule = lazy_type("kubernetes.client", "V1NetworkPolicyEgressRule")
+    V1NetworkPolicyIngressRule = lazy_type("kubernetes.client", "V1NetworkPolicyIngressRule")
+    V1NetworkPolicySpec = lazy_type("kubernetes.client", "V1NetworkPolicySpec")
 
 __all__ = ["NetworkPolicySpecEditor"]
 

@@ -9,9 +9,15 @@ from ocf.editors.keyed_lists import KeyedList, ensure_entry, remove_entry
 from ocf.editors.model_values import own_or_none, require
 from ocf.editors.pull_secrets import PullSecretsEditor
 from ocf.errors import ConfigError
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from kubernetes.client import V1PodSecurityContext, V1PodSpec, V1Toleration, V1Volume
+else:
+    V1PodSecurityContext = lazy_type("kubernetes.client", "V1PodSecurityContext")
+    V1PodSpec = lazy_type("kubernetes.client", "V1PodSpec")
+    V1Toleration = lazy_type("kubernetes.client", "V1Toleration")
+    V1Volume = lazy_type("kubernetes.client", "V1Volume")
 
 __all__ = ["PodSpecEditor"]
 

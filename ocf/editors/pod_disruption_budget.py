@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 
 from ocf.editors.editor import Editor
 from ocf.editors.model_values import own_or_none
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
-    from kubernetes.client import V1LabelSelector, V1PodDisruptionBudgetSpec  # noqa: F401 (one is a base's argument)
+    from kubernetes.client import V1LabelSelector, V1PodDisruptionBudgetSpec
+else:
+    V1LabelSelector = lazy_type("kubernetes.client", "V1LabelSelector")
+    V1PodDisruptionBudgetSpec = lazy_type("kubernetes.client", "V1PodDisruptionBudgetSpec")
 
 __all__ = ["PodDisruptionBudgetSpecEditor"]
 

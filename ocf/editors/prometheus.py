@@ -8,6 +8,7 @@ from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own, own_or_none, require
 from ocf.errors import ConfigError
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from kubernetes.client import V1LabelSelector
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
         RuleGroup,
         ServiceMonitorSpec,
     )
+else:
+    V1LabelSelector = lazy_type("kubernetes.client", "V1LabelSelector")
+    Endpoint = lazy_type("ocf.objects.third_party.prometheus", "Endpoint")
+    NamespaceSelector = lazy_type("ocf.objects.third_party.prometheus", "NamespaceSelector")
+    PrometheusRuleSpec = lazy_type("ocf.objects.third_party.prometheus", "PrometheusRuleSpec")
+    Rule = lazy_type("ocf.objects.third_party.prometheus", "Rule")
+    RuleGroup = lazy_type("ocf.objects.third_party.prometheus", "RuleGroup")
+    ServiceMonitorSpec = lazy_type("ocf.objects.third_party.prometheus", "ServiceMonitorSpec")
 
 __all__ = ["PrometheusRuleSpecEditor", "ServiceMonitorSpecEditor"]
 

@@ -8,12 +8,16 @@ from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import ensure_entry, remove_entry
 from ocf.editors.model_values import own_or_none
 from ocf.editors.resource_quantities import quantity_text
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from kubernetes.client import (
-        V1PersistentVolumeSpec,  # noqa: F401 (named in a base class, which is evaluated)
+        V1PersistentVolumeSpec,
         V1VolumeNodeAffinity,
     )
+else:
+    V1PersistentVolumeSpec = lazy_type("kubernetes.client", "V1PersistentVolumeSpec")
+    V1VolumeNodeAffinity = lazy_type("kubernetes.client", "V1VolumeNodeAffinity")
 
 __all__ = ["PVSpecEditor"]
 

@@ -7,17 +7,26 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import field_type, own, own_or_none, require
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from kubernetes.client import (
         RbacV1Subject,
         V1AggregationRule,
-        V1ClusterRole,  # noqa: F401 (named in base classes, which are evaluated)
-        V1ClusterRoleBinding,  # noqa: F401
+        V1ClusterRole,
+        V1ClusterRoleBinding,
         V1PolicyRule,
-        V1Role,  # noqa: F401
-        V1RoleBinding,  # noqa: F401
+        V1Role,
+        V1RoleBinding,
     )
+else:
+    RbacV1Subject = lazy_type("kubernetes.client", "RbacV1Subject")
+    V1AggregationRule = lazy_type("kubernetes.client", "V1AggregationRule")
+    V1ClusterRole = lazy_type("kubernetes.client", "V1ClusterRole")
+    V1ClusterRoleBinding = lazy_type("kubernetes.client", "V1ClusterRoleBinding")
+    V1PolicyRule = lazy_type("kubernetes.client", "V1PolicyRule")
+    V1Role = lazy_type("kubernetes.client", "V1Role")
+    V1RoleBinding = lazy_type("kubernetes.client", "V1RoleBinding")
 
 __all__ = ["AggregationRuleEditor", "BindingSubjectsEditor", "PolicyRulesEditor"]
 

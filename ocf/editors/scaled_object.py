@@ -8,9 +8,14 @@ from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own, require
 from ocf.editors.named_entries import require_name
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from ocf.objects.third_party.keda import ScaledObjectSpec, ScaleTargetRef, ScaleTrigger
+else:
+    ScaledObjectSpec = lazy_type("ocf.objects.third_party.keda", "ScaledObjectSpec")
+    ScaleTargetRef = lazy_type("ocf.objects.third_party.keda", "ScaleTargetRef")
+    ScaleTrigger = lazy_type("ocf.objects.third_party.keda", "ScaleTrigger")
 
 __all__ = ["ScaledObjectSpecEditor"]
 

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Final
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList, ensure_entry, remove_entry
 from ocf.editors.model_values import own, own_or_none, require
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from kubernetes.client import V1ServicePort, V1ServiceSpec, V1SessionAffinityConfig
+else:
+    V1ServicePort = lazy_type("kubernetes.client", "V1ServicePort")
+    V1ServiceSpec = lazy_type("kubernetes.client", "V1ServiceSpec")
+    V1SessionAffinityConfig = lazy_type("kubernetes.client", "V1SessionAffinityConfig")
 
 __all__ = ["ServiceSpecEditor"]
 

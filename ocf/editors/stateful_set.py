@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own_or_none
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from kubernetes.client import (
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
         V1StatefulSetSpec,
         V1StatefulSetUpdateStrategy,
     )
+else:
+    V1PersistentVolumeClaim = lazy_type("kubernetes.client", "V1PersistentVolumeClaim")
+    V1StatefulSetPersistentVolumeClaimRetentionPolicy = lazy_type(
+        "kubernetes.client", "V1StatefulSetPersistentVolumeClaimRetentionPolicy"
+    )
+    V1StatefulSetSpec = lazy_type("kubernetes.client", "V1StatefulSetSpec")
+    V1StatefulSetUpdateStrategy = lazy_type("kubernetes.client", "V1StatefulSetUpdateStrategy")
 
 __all__ = ["VOLUME_CLAIM_TEMPLATES", "StatefulSetSpecEditor"]
 

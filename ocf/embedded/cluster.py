@@ -39,11 +39,14 @@ from ocf.embedded.registry.selectors import selection
 from ocf.embedded.registry.storage import Storage
 from ocf.embedded.watch import StoredEvent, WatchSelector, follow, read_version
 from ocf.errors import ApiError
+from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, ObjectKey
 from ocf.schema.builtin import CustomKind
 
 if TYPE_CHECKING:
     from ocf.embedded.controllers.runner import Controllers
+else:
+    Controllers = lazy_type("ocf.embedded.controllers.runner", "Controllers")
 
 __all__ = ["EmbeddedCluster"]
 

@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING, Any, Final, Generic, SupportsInt, TypeAlias, T
 from ocf.errors import ConfigError, FeatureGateError
 from ocf.feature.gate import Gate
 from ocf.feature.versions import shown
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+else:
+    BaseModel = lazy_type("pydantic", "BaseModel")
 
 __all__ = ["Mutation", "PlainResult", "is_deferred_function", "mutation_problems", "record_edits"]
 
 MutatorT_contra = TypeVar("MutatorT_contra", contravariant=True)
 
-PlainResult: TypeAlias = "Callable[..., object] | SupportsInt | Sized | BaseModel | None"
+PlainResult: TypeAlias = Callable[..., object] | SupportsInt | Sized | BaseModel | None
 """The result of a plain function, for type checkers: what a lambda usually returns, but neither a coroutine nor a
 generator, because such a function would not have run."""
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ocf.lazy_types import LazyGeneric, lazy_type
 from ocf.objects import Manifest, load_document
 from ocf.runtime.monitoring import alert_rules, dashboard
 from ocf.runtime.operator.environment import METRICS_PORT, WEBHOOK_PORT, environment_options, metrics_prefix
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
     from ocf.manifests.install_options import InstallOptions
     from ocf.runtime.operator import ManagerOptions, Operator
     from ocf.runtime.rbac import PolicyRule
+else:
+    Component = lazy_type("ocf.component", "Component")
+    InstallOptions = lazy_type("ocf.manifests.install_options", "InstallOptions")
+    ManagerOptions = lazy_type("ocf.runtime.operator", "ManagerOptions")
+    Operator = LazyGeneric("ocf.runtime.operator", "Operator")
+    PolicyRule = lazy_type("ocf.runtime.rbac", "PolicyRule")
 
 __all__ = ["Installation"]
 

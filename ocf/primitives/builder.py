@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Never, TypeVar
 from ocf.concepts import AliveStatus, CompletionStatus, Data, DataRead, GuardStatus, OperationalStatus, StatusReport
 from ocf.errors import BuildError, ManifestError
 from ocf.feature.mutation import is_deferred_function, mutation_problems
+from ocf.lazy_types import LazyGeneric, lazy_type
 from ocf.objects import Manifest, load_document
 from ocf.primitives.kind import (
     GraceHandler,
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
     from typing import Self
 
     from ocf.feature import Mutation, PlainResult
+else:
+    Self = lazy_type("typing", "Self")
+    Mutation = LazyGeneric("ocf.feature", "Mutation")
+    PlainResult = lazy_type("ocf.feature", "PlainResult")
 
 __all__ = ["IntegrationBuilder", "StaticBuilder", "TaskBuilder", "WorkloadBuilder"]
 

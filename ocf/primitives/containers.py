@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ocf.editors import ContainerEditor, ContainerSelector, ObjectMetaEditor, all_containers
+from ocf.lazy_types import LazyGeneric, lazy_type
 from ocf.objects import copy_model
 from ocf.primitives.content_hash import DATA_HASH, combined_hash
 from ocf.primitives.list_edits import ListEdits
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
 
     from ocf.editors import KeyedList
     from ocf.feature import PlainResult
+else:
+    Callable = LazyGeneric("collections.abc", "Callable")
+    V1Container = lazy_type("kubernetes.client", "V1Container")
+    V1EnvVar = lazy_type("kubernetes.client", "V1EnvVar")
+    KeyedList = LazyGeneric("ocf.editors", "KeyedList")
+    PlainResult = lazy_type("ocf.feature", "PlainResult")
 
 __all__ = ["ContainerEdits", "ContainerListEdits", "PodMutator", "PodTemplateMutator"]
 

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from ocf.concepts import AliveStatus, CompletionStatus, OperationalStatus
 from ocf.errors import FieldProblem, ManifestError
 from ocf.feature import Mutation
+from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, copy_json, load_document, read_live, write_model
 from ocf.objects.model_errors import problems_of
 from ocf.objects.model_fields import field_types
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from typing import Never
 
     from ocf.feature import Gate, PlainResult
+else:
+    Never = lazy_type("typing", "Never")
+    Gate = lazy_type("ocf.feature", "Gate")
+    PlainResult = lazy_type("ocf.feature", "PlainResult")
 
 __all__ = ["CustomKind", "CustomMutation", "CustomMutator", "custom_kind"]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ocf.concepts import ApplyOperation, GraceStatus, StatusReport, SuspensionStatus
 from ocf.errors import FieldProblem, ManifestError
+from ocf.lazy_types import lazy_type
 from ocf.objects import client_model, read_base, read_live, write_model
 from ocf.primitives.mutator import BaseMutator
 
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from ocf.feature import PlainResult
     from ocf.objects import Manifest
     from ocf.objects.field_errors import FieldError
+else:
+    BaseModel = lazy_type("pydantic", "BaseModel")
+    PlainResult = lazy_type("ocf.feature", "PlainResult")
+    Manifest = lazy_type("ocf.objects", "Manifest")
+    FieldError = lazy_type("ocf.objects.field_errors", "FieldError")
 
 __all__ = ["GraceHandler", "Handlers", "Kind", "ModelT", "MutatorT", "StatusHandler", "StatusT", "SuspensionHandler"]
 

@@ -21,4 +21,9 @@ def always_suspended(reason: str) -> Callable[[Any], StatusReport[SuspensionStat
         <SuspensionStatus.SUSPENDED: 'Suspended'>
     """
     report = StatusReport(SuspensionStatus.SUSPENDED, reason)
-    return lambda _live: report
+
+    def suspended(_live: object) -> StatusReport[SuspensionStatus]:
+        """Return that the resource is suspended, whatever the live object."""
+        return report
+
+    return suspended

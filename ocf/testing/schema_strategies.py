@@ -7,6 +7,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import ConfigError, ManifestError
+from ocf.lazy_types import LazyGeneric, lazy_type
 from ocf.objects import Manifest, read_live
 from ocf.runtime.crds.model_manifests import write_nullable
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ocf.runtime.crds import VersionedResource
+else:
+    SearchStrategy = LazyGeneric("hypothesis.strategies", "SearchStrategy")
+    BaseModel = lazy_type("pydantic", "BaseModel")
+    VersionedResource = lazy_type("ocf.runtime.crds", "VersionedResource")
 
 __all__ = ["objects_of"]
 

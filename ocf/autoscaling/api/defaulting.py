@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from ocf.autoscaling.api.decoders import to_manifest
 from ocf.errors import FieldProblem, ManifestError
+from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, copy_json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+else:
+    BaseModel = lazy_type("pydantic", "BaseModel")
 
 __all__ = ["default", "default_decoded"]
 

@@ -16,6 +16,7 @@ from ocf.autoscaling.targets.missing_requests import missing_requests
 from ocf.autoscaling.targets.targets import Reference, Renderable, Scalable, cannot_scale, read_target
 from ocf.autoscaling.validation.validation import validate
 from ocf.errors import ConfigError, FieldProblem, ManifestError
+from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, ObjectKey, client_model, without_field, write_model
 from ocf.schema.kubernetes import FeatureGates
 
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
         V2MetricSpec,
     )
     from pydantic import BaseModel
+else:
+    V2HorizontalPodAutoscaler = lazy_type("kubernetes.client", "V2HorizontalPodAutoscaler")
+    V2HorizontalPodAutoscalerBehavior = lazy_type("kubernetes.client", "V2HorizontalPodAutoscalerBehavior")
+    V2MetricSpec = lazy_type("kubernetes.client", "V2MetricSpec")
+    BaseModel = lazy_type("pydantic", "BaseModel")
 __all__ = ["Autoscaled", "autoscale"]
 
 TargetT = TypeVar("TargetT", bound="Mapping[str, Any] | BaseModel | Scalable | ObjectKey")

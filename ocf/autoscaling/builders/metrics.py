@@ -13,18 +13,22 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, overload
 from ocf.autoscaling.builders.arguments import check_integer, check_name, check_quantity
 from ocf.autoscaling.targets.targets import TargetSource, read_reference
 from ocf.errors import ConfigError, ManifestError
+from ocf.lazy_types import lazy_type
 from ocf.objects import LabelSelector, Manifest, client_model, write_model
 from ocf.objects.name_validation import NameRule, dns_label, path_segment, qualified_name
 from ocf.schema.metric_sources import TARGET_FIELDS, source_field
 
 if TYPE_CHECKING:
     from kubernetes.client import V1LabelSelector, V2MetricSpec
+else:
+    V1LabelSelector = lazy_type("kubernetes.client", "V1LabelSelector")
+    V2MetricSpec = lazy_type("kubernetes.client", "V2MetricSpec")
 
 __all__ = ["container_resource", "cpu", "external", "memory", "object", "pods"]
 
 _INT32_MAX: Final = 2**31 - 1
 
-Selector: TypeAlias = "V1LabelSelector | Mapping[str, str] | None"
+Selector: TypeAlias = V1LabelSelector | Mapping[str, str] | None
 """The selector of the series of a metric: labels and their values, or a selector of the client for anything else; None
 for all series."""
 

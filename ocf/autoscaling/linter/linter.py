@@ -13,11 +13,14 @@ from ocf.autoscaling.linter.metrics import metric_findings
 from ocf.autoscaling.linter.targets import conflict_findings, target_findings
 from ocf.autoscaling.targets.targets import Scalable, TargetSource, manifest_of, read_target
 from ocf.autoscaling.validation.validation import admitted, validate
+from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, ObjectKey
 from ocf.schema.kubernetes import FeatureGates
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+else:
+    BaseModel = lazy_type("pydantic", "BaseModel")
 
 __all__ = ["lint"]
 

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias, cast, r
 
 from ocf.autoscaling.targets.pod_resources import PodResources, read_pods
 from ocf.errors import ConfigError
+from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, ObjectKey, get_field, split_api_version, write_model
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+else:
+    BaseModel = lazy_type("pydantic", "BaseModel")
 
 __all__ = [
     "Reference",
@@ -81,7 +84,7 @@ class Scalable(Protocol):
         ...
 
 
-TargetSource: TypeAlias = "Mapping[str, Any] | BaseModel | Renderable | Scalable | ObjectKey"
+TargetSource: TypeAlias = Mapping[str, Any] | BaseModel | Renderable | Scalable | ObjectKey
 """A target or a described object: a manifest or a model (of an object or of a reference), a primitive, an object of a
 class of the user, or an object's key."""
 

@@ -16,6 +16,7 @@ from ocf.autoscaling.validation.behavior import behavior_errors
 from ocf.autoscaling.validation.metrics import metrics_errors
 from ocf.autoscaling.validation.references import UNCHECKED, described_rule, reference_errors, target_rule
 from ocf.autoscaling.validation.stored_form import stored_form
+from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, get_field
 from ocf.objects.field_errors import FieldError, invalid, required
 from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors, update_errors
@@ -24,6 +25,8 @@ from ocf.schema.kubernetes import FeatureGates
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+else:
+    BaseModel = lazy_type("pydantic", "BaseModel")
 
 __all__ = ["admitted", "validate", "validate_spec", "validate_status"]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import CertificateSpecEditor, ObjectMetaEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.certificate.status import (
     default_grace_status_handler,
@@ -26,6 +27,9 @@ from ocf.primitives.resource import IntegrationResource
 if TYPE_CHECKING:
     from ocf.objects import Manifest
     from ocf.objects.third_party.cert_manager import Certificate
+else:
+    Manifest = lazy_type("ocf.objects", "Manifest")
+    Certificate = lazy_type("ocf.objects.third_party.cert_manager", "Certificate")
 
 __all__ = [
     "Builder",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ocf import feature
 from ocf.editors import AggregationRuleEditor, ObjectMetaEditor, PolicyRulesEditor
+from ocf.lazy_types import LazyGeneric, lazy_type
 from ocf.objects import copy_model
 from ocf.objects.field_errors import forbidden
 from ocf.primitives.builder import StaticBuilder
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
 
     from ocf.objects import Manifest
     from ocf.objects.field_errors import FieldError
+else:
+    Iterator = LazyGeneric("collections.abc", "Iterator")
+    V1AggregationRule = lazy_type("kubernetes.client", "V1AggregationRule")
+    V1ClusterRole = lazy_type("kubernetes.client", "V1ClusterRole")
+    V1PolicyRule = lazy_type("kubernetes.client", "V1PolicyRule")
+    Manifest = lazy_type("ocf.objects", "Manifest")
+    FieldError = lazy_type("ocf.objects.field_errors", "FieldError")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ocf import feature
 from ocf.editors import BindingSubjectsEditor, ObjectMetaEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from kubernetes.client import V1ClusterRoleBinding
 
     from ocf.objects import Manifest
+else:
+    V1ClusterRoleBinding = lazy_type("kubernetes.client", "V1ClusterRoleBinding")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ocf import feature
 from ocf.editors import ConfigMapDataEditor, ObjectMetaEditor
+from ocf.lazy_types import LazyGeneric, lazy_type
 from ocf.objects.data_validation import base64_errors, config_map_errors
 from ocf.primitives.content_hash import DataBuilder, DataResource
 from ocf.primitives.kind import Handlers, Kind
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
     from ocf.objects import Manifest
     from ocf.objects.field_errors import FieldError
+else:
+    Iterator = LazyGeneric("collections.abc", "Iterator")
+    V1ConfigMap = lazy_type("kubernetes.client", "V1ConfigMap")
+    Manifest = lazy_type("ocf.objects", "Manifest")
+    FieldError = lazy_type("ocf.objects.field_errors", "FieldError")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 

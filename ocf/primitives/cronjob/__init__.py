@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import CONTAINERS, INIT_CONTAINERS, CronJobSpecEditor, JobSpecEditor, ObjectMetaEditor, PodSpecEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator
 from ocf.primitives.cronjob.status import (
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from kubernetes.client import V1CronJob
 
     from ocf.objects import Manifest
+else:
+    V1CronJob = lazy_type("kubernetes.client", "V1CronJob")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",

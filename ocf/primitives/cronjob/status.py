@@ -9,9 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport, SuspensionStatus
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from kubernetes.client import V1CronJob
+else:
+    V1CronJob = lazy_type("kubernetes.client", "V1CronJob")
 
 __all__ = [
     "default_grace_status_handler",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ocf import feature
 from ocf.concepts import AliveStatus
 from ocf.editors import CONTAINERS, INIT_CONTAINERS, DaemonSetSpecEditor, ObjectMetaEditor, PodSpecEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodTemplateMutator
 from ocf.primitives.daemonset.status import (
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from kubernetes.client import V1DaemonSet
 
     from ocf.objects import Manifest
+else:
+    V1DaemonSet = lazy_type("kubernetes.client", "V1DaemonSet")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",

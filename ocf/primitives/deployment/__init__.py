@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ocf import feature
 from ocf.concepts import AliveStatus
 from ocf.editors import CONTAINERS, INIT_CONTAINERS, DeploymentSpecEditor, ObjectMetaEditor, PodSpecEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodTemplateMutator
 from ocf.primitives.deployment.status import (
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from kubernetes.client import V1Deployment
 
     from ocf.objects import Manifest
+else:
+    V1Deployment = lazy_type("kubernetes.client", "V1Deployment")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",

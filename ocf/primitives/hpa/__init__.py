@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import HPASpecEditor, ObjectMetaEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.hpa.status import (
     default_grace_status_handler,
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from kubernetes.client import V2HorizontalPodAutoscaler
 
     from ocf.objects import Manifest
+else:
+    V2HorizontalPodAutoscaler = lazy_type("kubernetes.client", "V2HorizontalPodAutoscaler")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",

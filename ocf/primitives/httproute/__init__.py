@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import HTTPRouteSpecEditor, ObjectMetaEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.httproute.status import (
     default_grace_status_handler,
@@ -26,6 +27,9 @@ from ocf.primitives.resource import IntegrationResource
 if TYPE_CHECKING:
     from ocf.objects import Manifest
     from ocf.objects.third_party.gateway import HTTPRoute
+else:
+    Manifest = lazy_type("ocf.objects", "Manifest")
+    HTTPRoute = lazy_type("ocf.objects.third_party.gateway", "HTTPRoute")
 
 __all__ = [
     "Builder",

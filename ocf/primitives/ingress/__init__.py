@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import IngressSpecEditor, ObjectMetaEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.ingress.status import (
     default_grace_status_handler,
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from kubernetes.client import V1Ingress
 
     from ocf.objects import Manifest
+else:
+    V1Ingress = lazy_type("kubernetes.client", "V1Ingress")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",

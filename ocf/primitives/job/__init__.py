@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ocf import feature
 from ocf.concepts import CompletionStatus
 from ocf.editors import CONTAINERS, INIT_CONTAINERS, JobSpecEditor, ObjectMetaEditor, PodSpecEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import TaskBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator
 from ocf.primitives.job.status import default_converging_status_handler, default_suspension_status_handler
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from kubernetes.client import V1Job
 
     from ocf.objects import Manifest
+else:
+    V1Job = lazy_type("kubernetes.client", "V1Job")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",

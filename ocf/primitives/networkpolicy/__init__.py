@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ocf import feature
 from ocf.editors import NetworkPolicySpecEditor, ObjectMetaEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from kubernetes.client import V1NetworkPolicy
 
     from ocf.objects import Manifest
+else:
+    V1NetworkPolicy = lazy_type("kubernetes.client", "V1NetworkPolicy")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 

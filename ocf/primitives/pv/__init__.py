@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import ObjectMetaEditor, PVSpecEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from kubernetes.client import V1PersistentVolume
 
     from ocf.objects import Manifest
+else:
+    V1PersistentVolume = lazy_type("kubernetes.client", "V1PersistentVolume")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import ObjectMetaEditor, PVCSpecEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from kubernetes.client import V1PersistentVolumeClaim
 
     from ocf.objects import Manifest
+else:
+    V1PersistentVolumeClaim = lazy_type("kubernetes.client", "V1PersistentVolumeClaim")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",

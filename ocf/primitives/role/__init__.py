@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ocf import feature
 from ocf.editors import ObjectMetaEditor, PolicyRulesEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from kubernetes.client import V1Role
 
     from ocf.objects import Manifest
+else:
+    V1Role = lazy_type("kubernetes.client", "V1Role")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 

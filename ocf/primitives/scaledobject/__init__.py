@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import ObjectMetaEditor, ScaledObjectSpecEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
@@ -28,6 +29,9 @@ from ocf.primitives.scaler import ScalerResource
 if TYPE_CHECKING:
     from ocf.objects import Manifest
     from ocf.objects.third_party.keda import ScaledObject
+else:
+    Manifest = lazy_type("ocf.objects", "Manifest")
+    ScaledObject = lazy_type("ocf.objects.third_party.keda", "ScaledObject")
 
 __all__ = [
     "Builder",

@@ -10,11 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ocf.concepts import OperationalStatus, StatusReport, SuspensionStatus
+from ocf.lazy_types import lazy_type
 from ocf.primitives.condition_status import SeenCondition, conditions_of
 from ocf.primitives.integration_status import IntegrationStatus
 
 if TYPE_CHECKING:
     from ocf.objects.third_party.keda import ScaledObject
+else:
+    ScaledObject = lazy_type("ocf.objects.third_party.keda", "ScaledObject")
 
 __all__ = [
     "PAUSED_ANNOTATION",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ocf import feature
 from ocf.editors import ObjectMetaEditor, SecretDataEditor
+from ocf.lazy_types import lazy_type
 from ocf.objects.data_validation import base64_errors, secret_errors
 from ocf.primitives.content_hash import DataBuilder, DataResource, encoded_texts
 from ocf.primitives.kind import Handlers, Kind
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
     from ocf.objects import Manifest
     from ocf.objects.field_errors import FieldError
+else:
+    V1Secret = lazy_type("kubernetes.client", "V1Secret")
+    Manifest = lazy_type("ocf.objects", "Manifest")
+    FieldError = lazy_type("ocf.objects.field_errors", "FieldError")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 

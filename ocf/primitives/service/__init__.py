@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import ObjectMetaEditor, ServiceSpecEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from kubernetes.client import V1Service
 
     from ocf.objects import Manifest
+else:
+    V1Service = lazy_type("kubernetes.client", "V1Service")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ocf import feature
 from ocf.editors import ObjectMetaEditor, ServiceMonitorSpecEditor
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
@@ -17,6 +18,9 @@ from ocf.primitives.resource import StaticResource
 if TYPE_CHECKING:
     from ocf.objects import Manifest
     from ocf.objects.third_party.prometheus import ServiceMonitor
+else:
+    Manifest = lazy_type("ocf.objects", "Manifest")
+    ServiceMonitor = lazy_type("ocf.objects.third_party.prometheus", "ServiceMonitor")
 
 __all__ = [
     "Builder",

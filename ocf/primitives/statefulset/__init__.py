@@ -17,6 +17,7 @@ from ocf.editors import (
     PodSpecEditor,
     StatefulSetSpecEditor,
 )
+from ocf.lazy_types import lazy_type
 from ocf.primitives.builder import WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodTemplateMutator
 from ocf.primitives.kind import Handlers, Kind
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     from kubernetes.client import V1PersistentVolumeClaim, V1StatefulSet
 
     from ocf.objects import Manifest
+else:
+    V1PersistentVolumeClaim = lazy_type("kubernetes.client", "V1PersistentVolumeClaim")
+    V1StatefulSet = lazy_type("kubernetes.client", "V1StatefulSet")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",

@@ -11,10 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import ConfigError
+from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, split_api_version
 
 if TYPE_CHECKING:
     from ocf.runtime.crds import VersionedResource
+else:
+    VersionedResource = lazy_type("ocf.runtime.crds", "VersionedResource")
 
 __all__ = ["conversion_failure", "conversion_review"]
 

@@ -12,10 +12,12 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.concepts import Clock, SystemClock
 from ocf.errors import ConfigError, OcfError
+from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest
 from ocf.objects.timestamps import format_time
 from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
@@ -31,6 +33,12 @@ if TYPE_CHECKING:
 
     from aiohttp import web
     from prometheus_client import CollectorRegistry
+else:
+    web = SimpleNamespace(
+        Request=lazy_type("aiohttp.web", "Request"),
+        Response=lazy_type("aiohttp.web", "Response"),
+    )
+    CollectorRegistry = lazy_type("prometheus_client", "CollectorRegistry")
 
 __all__ = ["WebhookServer", "serving"]
 

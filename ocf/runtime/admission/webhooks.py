@@ -10,6 +10,7 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 from ocf.errors import BuildError
+from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError
 from ocf.runtime.crds.versions import resource_version
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ocf.runtime.crds import VersionedResource
+else:
+    BaseModel = lazy_type("pydantic", "BaseModel")
+    VersionedResource = lazy_type("ocf.runtime.crds", "VersionedResource")
 
 __all__ = ["Defaulter", "Operation", "Step", "Validator", "Warn", "Webhook", "Webhooks"]
 

@@ -9,11 +9,15 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import FieldProblem, ManifestError
+from ocf.lazy_types import lazy_type
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ocf.objects import Manifest
+else:
+    BaseModel = lazy_type("pydantic", "BaseModel")
+    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "AGE",

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from ocf.errors import ConfigError
+from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest
 from ocf.testing.envtest import flags
 from ocf.testing.envtest.binaries import ASSETS, REMEDY, Program, Programs, find_programs
@@ -21,10 +23,11 @@ from ocf.testing.envtest.kubectl import kubectl
 from ocf.testing.envtest.startup import Ports, free_port
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest.certificates import CertificateFiles
+else:
+    ApiServerCluster = lazy_type("ocf.cluster.client", "ApiServerCluster")
+    CertificateFiles = lazy_type("ocf.testing.envtest.certificates", "CertificateFiles")
 
 __all__ = ["ControlPlane"]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 from ocf.concepts import Clock, SystemClock
 from ocf.controllers.metrics_client import RESTMapper
 from ocf.errors import ApiError, ConfigError, NotFoundError
+from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.conditions import is_condition_true
 from ocf.testing.envtest.certificates import Authority
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
     from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest import ControlPlane
+else:
+    ApiServerCluster = lazy_type("ocf.cluster.client", "ApiServerCluster")
+    ControlPlane = lazy_type("ocf.testing.envtest", "ControlPlane")
 
 __all__ = ["MetricsStub"]
 

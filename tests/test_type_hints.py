@@ -1,0 +1,69 @@
+"""`typing.get_type_hints` works on everything that the reference of the site documents."""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any, Final, get_type_hints
+
+import pytest
+
+from ocf.lazy_types import LazyGeneric, lazy_type
+from scripts.site import api
+
+MODULES: Final = [name for names in api.MODULES.values() for name in names]
+NEEDS_3_12: Final = {"Columns", "LoadSeries", "LoadSeries.checked", "GroupColumns"}
+"""Annotated with `array[float]`; the class is not generic before."""
+
+
+def annotated(module: str) -> Iterator[tuple[str, Callable[..., Any] | type]]:
+    """Yield the exported classes and functions of a module, and the public methods and properties of these classes."""
+    exports = import_module(module)
+    for name in exports.__all__:
+        found = getattr(exports, name)
+        if inspect.isfunction(found) or (inspect.isclass(found) and found.__module__.startswith("ocf.")):
+            yield name, found
+        if inspect.isclass(found) and found.__module__.startswith("ocf."):
+            for attribute, value in vars(found).items():
+                function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+                if inspect.isfunction(function) and not attribute.startswith("_"):
+                    yield f"{name}.{attribute}", function
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_annotation_of_a_module_resolves(module: str) -> None:
+    left_out = NEEDS_3_12 if sys.version_info < (3, 12) else set()
+    problems = {}
+    for name, found in annotated(module):
+        try:
+            get_type_hints(found)
+        except (NameError, TypeError) as error:
+            problems[name] = str(error)
+
+    assert {name: problem for name, problem in problems.items() if name not in left_out} == {}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_exported_class_and_function_has_a_docstring(module: str) -> None:
+    """The name of a test of a suite for providers states its rule."""
+    tests = {name for name, _ in annotated(module) if ".test_" in name}
+
+    assert [name for name, found in annotated(module) if not inspect.getdoc(found) and name not in tests] == []
+
+
+def test_a_generic_keeps_its_arguments() -> None:
+    queue = LazyGeneric("queue", "Queue")
+
+    def drain(first: Any, second: Any) -> None: ...
+
+    drain.__annotations__ = {"first": queue[int], "second": queue[[str]]}  # a list cannot be hashed
+    hints = get_type_hints(drain)
+    assert [hints["first"].__args__, hints["second"].__args__] == [(int,), ([str],)]
+
+
+def test_a_missing_type_is_an_error_that_names_it() -> None:
+    def broken() -> None: ...
+
+    broken.__annotations__ = {"return": lazy_type("decimal", "Missing")}
+    with pytest.raises(AttributeError, match="Missing"):
+        get_type_hints(broken)
