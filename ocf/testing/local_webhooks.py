@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
     Cluster = lazy_type("ocf.cluster", "Cluster")
     Webhook = LazyGeneric("ocf.runtime.admission", "Webhook")
-    VersionedResource = LazyGeneric("ocf.runtime.crds", "VersionedResource")
+    VersionedResource = lazy_type("ocf.runtime.crds", "VersionedResource")
 
 __all__ = ["serve_webhooks"]
 
