@@ -4,14 +4,9 @@ Describe a feature of your product as a component of gated, mutable resources; `
 resumes it, and reports one honest condition for it.
 
 Importing this package loads nothing else: each package is imported by its own name (`from ocf import component`,
-`from ocf.primitives import hpa`), and the models of the Kubernetes client are loaded when first used. They are loaded
-without the rest of the client, which `kubernetes` would import with them.
+`from ocf.primitives import hpa`), and the models of the Kubernetes client are loaded when first used.
 """
-
-from ocf.lazy_package import defer_init
 
 __all__ = ["__version__"]
 
 __version__ = "0.1.0.dev0"
-
-defer_init("kubernetes")

@@ -42,7 +42,6 @@ def test_the_version_imports_nothing_of_the_commands() -> None:
         "ocf.cli",
         "ocf.cli.app",
         "ocf.cli.exit_status",
-        "ocf.lazy_package",
     }
     assert loaded.isdisjoint({"kubernetes", "pydantic", "rich", "yaml"})
 
