@@ -37,6 +37,7 @@ OURS: Final = (
     "autoscaling",
     "errors.py",
     "lazy_exports.py",
+    "lazy_types.py",
     "nodegroups",
     "objects",
     "schema",
