@@ -283,7 +283,9 @@ CAFE: Final = "{apiVersion: kubectl.example.com/v1, kind: Cafe, metadata: {name:
 async def test_a_definition_adds_a_kind_that_works_like_a_built_in_one(kubectl: Kubectl) -> None:
     """It is discovered, explained, validated, printed with its columns, scaled, and deleted with its definition."""
     await kubectl("apply", "-f", "-", stdin=CAFES)
-    await kubectl("wait", "crd/cafes.kubectl.example.com", "--for=condition=Established", "--timeout=600s")
+    # kubectl fails while the API server has not written the first condition.
+    established = ("wait", "crd/cafes.kubectl.example.com", "--for=condition=Established", "--timeout=600s")
+    await until(kubectl, *established, shows="condition met")
     await until(kubectl, "apply", "-f", "-", stdin=CAFE, shows="corner created")
     assert words((await kubectl("get", "cf")).out) == [["NAME", "SIZE", "READY"], ["corner", "3"]]
     await until(kubectl, "explain", "cafe.spec.size", shows="How many seats there are.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -60,8 +59,7 @@ async def test_the_embedded_cluster_accepts_it(file: Path) -> None:
 
 def test_all_are_accepted_by_a_real_api_server(envtest: Envtest) -> None:
     """Strictly, so that no field is misspelt, and together, as `kubectl apply --kustomize` sends them."""
-    envtest.plane.kubectl("apply", "--server-side", "--filename=-", stdin=json.dumps(definition()))
-    envtest.plane.kubectl("wait", "--for=condition=established", f"crd/{definition()['metadata']['name']}")
+    envtest.plane.install_crds(definition())
 
     said = envtest.kubectl("apply", "--server-side", "--validate=strict", f"--kustomize={SAMPLES}")
 
