@@ -59,6 +59,6 @@ async def test_the_kubeconfig_says_how_the_server_is_trusted(tls: bool) -> None:
 
 async def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trustme", None)
-    with pytest.raises(ConfigError, match=r"needs trustme: install ocf\[testing\]"):
+    with pytest.raises(ConfigError, match=r"needs trustme: install it with pip install 'ocf\[testing\]'"):
         async with serving(EmbeddedCluster(), tls=True):
             pass
