@@ -49,7 +49,7 @@ class Lines:
         operator: Of the operator itself, in its language.
         definition: Of the CustomResourceDefinition, where it is written by hand.
         tests: Of its tests.
-        generated: Of generated files, which nobody writes.
+        generated: Of files that a generator writes.
     """
 
     operator: int = 0

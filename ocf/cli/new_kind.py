@@ -98,7 +98,7 @@ def new_kind(  # noqa: PLR0913 (each is an option of the command line)
         if from_cluster:
             definitions += asyncio.run(_of_cluster(from_cluster, kubeconfig, context))
         if not files and not from_cluster:
-            raise ConfigError("name files with CustomResourceDefinitions, or one of a cluster with --from-cluster")
+            raise ConfigError("pass files with CustomResourceDefinitions, or --from-cluster NAME for one of a cluster")
         options = _options(directory, package, ready, failing)
         samples = _read([sample] if sample else [])
         made = [

@@ -7,9 +7,12 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from pydantic.alias_generators import to_camel
+
 from ocf.scaffold.foreign_kind.description import AliasModel, ClassModel, FieldModel, Model, TypeModel
 from ocf.scaffold.foreign_kind.documentation import paragraphs, summary
 from ocf.scaffold.foreign_kind.names import ITEM, VALUE, class_names, field_name, needs_alias
+from ocf.scaffold.foreign_kind.python_source import literal
 from ocf.scaffold.foreign_kind.scalar_types import enumeration, limits_of, notes_of, scalar
 
 __all__ = ["read_schema"]
@@ -218,8 +221,6 @@ def _inline(schema: Schema, path: _Path) -> TypeModel:
 
 
 def _literal(values: Sequence[Any]) -> str:
-    from ocf.scaffold.foreign_kind.python_source import literal
-
     return f"Literal[{', '.join(literal(value) for value in values)}]"
 
 
@@ -249,8 +250,6 @@ def _distinct(fields: Sequence[FieldModel]) -> tuple[FieldModel, ...]:
 
 
 def _api_name(field: FieldModel) -> str:
-    from pydantic.alias_generators import to_camel
-
     return field.alias or to_camel(field.name)
 
 
