@@ -231,11 +231,15 @@ def _limited(plain: TypeModel, schema: Schema, path: _Path, notes: Sequence[str]
 
 
 def _distinct(fields: Sequence[FieldModel]) -> tuple[FieldModel, ...]:
-    """Return fields with distinct names: of two that differ in the API only, the second one gets a number."""
+    """Return fields with distinct names: of two that differ in the API only, one gets a number.
+
+    A model reads a field by both of its names, so none has the name that another one has in the API.
+    """
     found: dict[str, FieldModel] = {}
+    in_api = {_api_name(each) for each in fields}
     for each in fields:
         name, number = each.name, 2
-        while name in found:
+        while name in found or (name in in_api and name != _api_name(each)):
             name, number = f"{each.name}_{number}", number + 1
         alias = each.alias or (_api_name(each) if name != each.name else "")
         found[name] = FieldModel(
