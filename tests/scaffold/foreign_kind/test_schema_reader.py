@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -101,10 +102,18 @@ def test_any_name_of_a_field_is_kept(name: str) -> None:
     assert write_model(model_of(**{name: items}).model_validate(manifest)) == manifest
 
 
-def test_fields_whose_names_differ_in_spelling_only_are_kept() -> None:
-    manifest = {"spec": {"fooBar": "a", "foo_bar": "b", "FooBar": "c", "foo-bar": "d"}}
+@pytest.mark.parametrize(
+    "names",
+    [
+        *itertools.permutations(["fooBar", "foo_bar", "FooBar", "foo-bar"], 2),
+        ("fooBar", "foo_bar", "FooBar", "foo-bar"),
+    ],
+    ids=",".join,
+)
+def test_fields_whose_names_differ_in_spelling_only_are_kept(names: tuple[str, ...]) -> None:
+    manifest = {"spec": {name: f"value of {name}" for name in names}}
 
-    assert write_model(model_of(**dict.fromkeys(manifest["spec"], TEXT)).model_validate(manifest)) == manifest
+    assert write_model(model_of(**dict.fromkeys(names, TEXT)).model_validate(manifest)) == manifest
 
 
 def test_a_required_field_with_a_default_may_be_absent() -> None:
