@@ -1,4 +1,4 @@
-"""The table of kinds says what the code says."""
+"""The tables of kinds say what the code says."""
 
 import importlib
 import inspect
@@ -43,7 +43,14 @@ SMALLEST: Final[dict[str, Any]] = {
     "cronjob": {"schedule": "@daily", "jobTemplate": {"spec": TEMPLATE}},
 }
 CLUSTER_SCOPED: Final = {"pv", "clusterrole", "clusterrolebinding"}
-TABLE: Final = {package: rest.split(" | ") for package, rest in ROW.findall(PAGE.read_text(encoding="utf-8"))}
+KINDS, _, EDITS = PAGE.read_text(encoding="utf-8").partition("\n## Edits of each kind\n")
+TABLE: Final = {package: rest.split(" | ") for package, rest in ROW.findall(KINDS)}
+# The text before the table says what every kind starts with, and what *pod edits* stands for.
+SHARED: Final = "`edit_object_metadata`, "
+POD_EDITS: Final = re.findall(r"\*Pod edits\* stands for (.+?)\.\n", EDITS, re.DOTALL)
+EDITED: Final = {
+    package: f"{SHARED}{edits}".replace("*pod edits*", *POD_EDITS) for package, edits in ROW.findall(EDITS)
+}
 TYPED: Final = sorted(set(TABLE) - {"unstructured"})
 
 
@@ -72,6 +79,11 @@ def test_every_kind_is_in_the_table() -> None:
     assert set(TABLE) == {found.name for found in pkgutil.iter_modules(primitives.__path__) if found.ispkg}
 
 
+def test_every_kind_has_its_edits() -> None:
+    assert list(EDITED) == list(TABLE)
+    assert f"Every kind starts with {SHARED[:-2]}." in EDITS
+
+
 @pytest.mark.parametrize("package", TYPED)
 class TestRow:
     def test_names_the_kind(self, package: str) -> None:
@@ -82,24 +94,24 @@ class TestRow:
         assert issubclass(module(package).Builder, CATEGORIES[TABLE[package][1]])
 
     def test_lists_the_edits_in_their_order(self, package: str) -> None:
-        assert quoted(TABLE[package][2]) == [category.name for category in module(package).Mutator.categories]
+        assert quoted(EDITED[package]) == [category.name for category in module(package).Mutator.categories]
 
     def test_lists_the_words_that_its_handlers_use(self, package: str) -> None:
         if TABLE[package][1] == "static":
-            assert TABLE[package][3] == "nothing"
+            assert TABLE[package][2] == "none"
             return
         source = inspect.getsource(importlib.import_module(f"ocf.primitives.{package}.status"))
         shared = {"rollout_status": rollout_status, "ConditionStatus": condition_status}
         source += "".join(inspect.getsource(found) for name, found in shared.items() if name in source)
-        reported = {word.removeprefix("Operation").removeprefix("Task").upper() for word in quoted(TABLE[package][3])}
+        reported = {word.removeprefix("Operation").removeprefix("Task").upper() for word in quoted(TABLE[package][2])}
         # The plain word for being operational is the vocabulary's own name.
         named = {"OPERATIONAL" if word == "AL" else word for word in reported}
         assert named == set(WORD.findall(source))
 
     def test_tells_what_suspending_does(self, package: str) -> None:
-        built, documented = resource(package), TABLE[package][4]
+        built, documented = resource(package), TABLE[package][3]
         if TABLE[package][1] == "static":
-            assert documented == "not touched"
+            assert documented == "unchanged"
             return
         verb, reason = documented.split(": ")
         assert {"kept": False, "deleted": True}[verb] is built.delete_on_suspend()
@@ -119,5 +131,4 @@ def test_every_kind_has_the_same_shape() -> None:
 
 
 def test_the_row_of_any_kind() -> None:
-    _, _, edits, _, _ = TABLE["unstructured"]
-    assert quoted(edits) == [category.name for category in module("unstructured").Mutator.categories]
+    assert quoted(EDITED["unstructured"]) == [category.name for category in module("unstructured").Mutator.categories]
