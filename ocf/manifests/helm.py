@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.manifests.folder import NOTE
+from ocf.manifests.helm_templates import (
+    KUBERNETES,
+    NAMESPACE,
+    SCHEMA,
+    in_release,
+    json_type,
+    kept,
+    only,
+    template,
+    when,
+)
 from ocf.objects import dump_document
 
 if TYPE_CHECKING:
@@ -17,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["chart"]
 
-_NAMESPACE: Final = "ocf-release-namespace"
-"""Stands for the namespace of the release while the objects are built."""
 _EXPRESSIONS: Final = {
     "image": "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}",
     "pullPolicy": "{{ .Values.image.pullPolicy }}",
@@ -31,8 +39,6 @@ _EXPRESSIONS: Final = {
     "affinity": "{{- toYaml .Values.affinity | nindent 8 }}",
     "interval": "{{ .Values.serviceMonitor.interval }}",
 }
-_PLACEHOLDER: Final = re.compile(r"'@(\w+)@'")
-_KUBERNETES: Final = ">=1.30.0-0"
 
 
 def chart(installation: Installation) -> dict[str, str]:
@@ -45,19 +51,19 @@ def chart(installation: Installation) -> dict[str, str]:
         installation: The operator and its options.
     """
     name = installation.name
-    inside = replace(installation, options=replace(installation.options, namespace=_NAMESPACE))
+    inside = replace(installation, options=replace(installation.options, namespace=NAMESPACE))
     templates = {
-        "definition.yaml": _if("crds.install", _template([_kept(one) for one in inside.definitions])),
+        "definition.yaml": when("crds.install", _template([kept(one) for one in inside.definitions])),
         "service-account.yaml": _template([inside.service_account()]),
         "roles.yaml": _template(inside.roles()),
         "service.yaml": _template([inside.service()]),
         "webhooks.yaml": _template(inside.webhooks()),
         "deployment.yaml": _template([_with_values(inside.deployment())]),
-        "disruption-budget.yaml": _only("gt (int .Values.replicas) 1", _template([inside.disruption_budget()])),
-        "network-policy.yaml": _if("networkPolicy.enabled", _template([inside.network_policy()])),
-        "service-monitor.yaml": _if("serviceMonitor.enabled", _template([_scraped(inside.service_monitor())])),
-        "alerts.yaml": _if("alerts.enabled", _template([inside.alerts()])),
-        "dashboard.yaml": _if("dashboard.enabled", _template([inside.dashboard()])),
+        "disruption-budget.yaml": only("gt (int .Values.replicas) 1", _template([inside.disruption_budget()])),
+        "network-policy.yaml": when("networkPolicy.enabled", _template([inside.network_policy()])),
+        "service-monitor.yaml": when("serviceMonitor.enabled", _template([_scraped(inside.service_monitor())])),
+        "alerts.yaml": when("alerts.enabled", _template([inside.alerts()])),
+        "dashboard.yaml": when("dashboard.enabled", _template([inside.dashboard()])),
     }
     project = installation.options.project
     described = {
@@ -67,7 +73,7 @@ def chart(installation: Installation) -> dict[str, str]:
         "type": "application",
         "version": project.version,
         "appVersion": project.version,
-        "kubeVersion": _KUBERNETES,
+        "kubeVersion": KUBERNETES,
         "keywords": list(project.keywords),
         "maintainers": [
             {"name": author, **({"email": mail} if mail else {})} for author, mail in project.authors if author
@@ -81,7 +87,7 @@ def chart(installation: Installation) -> dict[str, str]:
         "values.schema.json": _schema(values),
         **{f"templates/{path}": text for path, text in templates.items() if text},
     }
-    return {path: text.replace(_NAMESPACE, "{{ .Release.Namespace }}") for path, text in files.items()}
+    return {path: in_release(text) for path, text in files.items()}
 
 
 def _noted(content: dict[str, Any]) -> str:
@@ -120,7 +126,7 @@ _FREE: Final = ("resources", "podAnnotations", "nodeSelector", "affinity")
 def _schema(values: dict[str, Any]) -> str:
     schema = {
         "$comment": NOTE,
-        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$schema": SCHEMA,
         **_schema_of(values, ""),
     }
     schema["properties"]["replicas"]["minimum"] = 1
@@ -133,8 +139,7 @@ def _schema_of(value: Any, name: str) -> dict[str, Any]:
     if isinstance(value, dict) and name not in _FREE:
         properties = {key: _schema_of(each, key) for key, each in value.items()}
         return {"type": "object", "additionalProperties": False, "properties": properties}
-    kinds = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}
-    return {"type": kinds[type(value)]}
+    return {"type": json_type(value)}
 
 
 def _with_values(deployment: Manifest) -> Manifest:
@@ -158,27 +163,5 @@ def _scraped(monitor: Manifest) -> Manifest:
     return {**monitor, "spec": {**monitor["spec"], "endpoints": endpoints}}
 
 
-def _kept(definition: Manifest) -> Manifest:
-    annotations = {**definition["metadata"].get("annotations", {}), "helm.sh/resource-policy": "keep"}
-    return {**definition, "metadata": {**definition["metadata"], "annotations": annotations}}
-
-
 def _template(manifests: Sequence[Manifest]) -> str:
-    """Return the text of a template; braces in the objects themselves are escaped."""
-    if not manifests:
-        return ""
-    text = "---\n".join(map(dump_document, manifests)).replace("{{", '{{ "{{" }}')
-    text = _PLACEHOLDER.sub(lambda found: _EXPRESSIONS[found[1]], text)
-    return f"# {NOTE}\n{text}"
-
-
-def _if(value: str, text: str) -> str:
-    return _only(f".Values.{value}", text)
-
-
-def _only(condition: str, text: str) -> str:
-    """Render a template only under a condition; the note stays its first line."""
-    if not text:
-        return ""
-    note, _, body = text.partition("\n")
-    return f"{note}\n{{{{- if {condition} }}}}\n{body}{{{{- end }}}}\n"
+    return template(manifests, _EXPRESSIONS, note=NOTE)

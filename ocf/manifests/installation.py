@@ -16,6 +16,7 @@ from ocf.lazy_types import LazyGeneric, lazy_type
 from ocf.objects import Manifest, load_document
 from ocf.runtime.monitoring import alert_rules, dashboard
 from ocf.runtime.operator.environment import METRICS_PORT, WEBHOOK_PORT, environment_options, metrics_prefix
+from ocf.runtime.pod_objects import disruption_budget, network_policy, service, service_monitor, spread_over_nodes
 from ocf.runtime.pod_security import container_security, pod_security
 from ocf.runtime.rbac import ServiceAccount, kopf_rules, roles
 
@@ -144,11 +145,8 @@ class Installation:
 
     def service(self) -> Manifest:
         """Return the Service for metrics, and for API servers that call the webhooks."""
-        webhooks = [{"name": "webhooks", "port": _PORT_OF_SERVICE, "targetPort": "webhooks"}]
-        metrics = {"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}
-        ports = [*(webhooks if self.serves_webhooks else []), metrics]
-        spec = {"selector": self.labels, "ports": ports}
-        return {"apiVersion": "v1", "kind": "Service", "metadata": self._metadata(labelled=True), "spec": spec}
+        webhooks = {"webhooks": _PORT_OF_SERVICE} if self.serves_webhooks else {}
+        return service(self._metadata(labelled=True), self.labels, {**webhooks, "metrics": METRICS_PORT})
 
     def deployment(self) -> Manifest:
         """Return the Deployment: its pods comply with the Pod Security Standard `restricted`."""
@@ -162,42 +160,15 @@ class Installation:
 
     def disruption_budget(self) -> Manifest:
         """Return the PodDisruptionBudget: evictions leave one process."""
-        return {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": self._metadata(),
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": self.labels}},
-        }
+        return disruption_budget(self._metadata(), self.labels)
 
     def network_policy(self) -> Manifest:
-        """Return the NetworkPolicy.
-
-        Only the served ports can be reached. What the process itself connects to is not restricted: a policy cannot
-        select API servers, which call the webhooks and are called by the process.
-        """
-        ports = [{"protocol": "TCP", "port": port["name"]} for port in self._ports()]
-        return {
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "NetworkPolicy",
-            "metadata": self._metadata(),
-            "spec": {
-                "podSelector": {"matchLabels": self.labels},
-                "policyTypes": ["Ingress"],
-                "ingress": [{"ports": ports}],
-            },
-        }
+        """Return the NetworkPolicy: only the served ports can be reached."""
+        return network_policy(self._metadata(), self.labels, [port["name"] for port in self._ports()])
 
     def service_monitor(self) -> Manifest:
         """Return the ServiceMonitor of the Prometheus operator."""
-        return {
-            "apiVersion": "monitoring.coreos.com/v1",
-            "kind": "ServiceMonitor",
-            "metadata": self._metadata(labelled=True),
-            "spec": {
-                "selector": {"matchLabels": self.labels},
-                "endpoints": [{"port": "metrics", "interval": "30s"}],
-            },
-        }
+        return service_monitor(self._metadata(labelled=True), self.labels, "metrics")
 
     def alerts(self) -> Manifest:
         """Return the PrometheusRule of the Prometheus operator, for the conditions of the operator."""
@@ -236,14 +207,12 @@ class Installation:
         return [{"name": "metrics", "containerPort": METRICS_PORT}, *webhooks]
 
     def _pod(self) -> dict[str, Any]:
-        term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": self.labels}}
-        spread = [{"weight": 100, "podAffinityTerm": term}]
         return {
             "serviceAccountName": self.name,
             # Running reconciles get up to 20 seconds to finish; the lease is released after that.
             "terminationGracePeriodSeconds": 30,
             "securityContext": pod_security(),
-            "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": spread}},
+            "affinity": spread_over_nodes(self.labels),
             "containers": [self._container()],
         }
 

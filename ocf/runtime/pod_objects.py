@@ -1,0 +1,92 @@
+"""Objects beside the pods of an operator or a controller: Service, disruption budget, network policy, monitor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ocf.objects import Manifest
+
+__all__ = ["disruption_budget", "network_policy", "service", "service_monitor", "spread_over_nodes"]
+
+
+def service(metadata: Mapping[str, Any], labels: Mapping[str, str], ports: Mapping[str, int]) -> Manifest:
+    """Return the Service of pods.
+
+    Args:
+        metadata: Its metadata.
+        labels: The labels of the pods.
+        ports: Numbers of its ports, by the name that they and the ports of the containers have.
+
+    Example:
+        >>> service({"name": "op"}, {"app": "op"}, {"metrics": 8080})["spec"]["ports"]
+        [{'name': 'metrics', 'port': 8080, 'targetPort': 'metrics'}]
+    """
+    listed = [{"name": name, "port": port, "targetPort": name} for name, port in ports.items()]
+    spec = {"selector": dict(labels), "ports": listed}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": dict(metadata), "spec": spec}
+
+
+def disruption_budget(metadata: Mapping[str, Any], labels: Mapping[str, str]) -> Manifest:
+    """Return the PodDisruptionBudget of pods: evictions leave one of them.
+
+    Args:
+        metadata: Its metadata.
+        labels: The labels of the pods.
+    """
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": dict(metadata),
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": dict(labels)}},
+    }
+
+
+def network_policy(metadata: Mapping[str, Any], labels: Mapping[str, str], ports: Iterable[str]) -> Manifest:
+    """Return the NetworkPolicy of pods.
+
+    Only the given ports can be reached. What the process itself connects to is not restricted: a policy cannot select
+    API servers.
+
+    Args:
+        metadata: Its metadata.
+        labels: The labels of the pods.
+        ports: The names of the ports of the containers.
+    """
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": dict(metadata),
+        "spec": {
+            "podSelector": {"matchLabels": dict(labels)},
+            "policyTypes": ["Ingress"],
+            "ingress": [{"ports": [{"protocol": "TCP", "port": port} for port in ports]}],
+        },
+    }
+
+
+def service_monitor(metadata: Mapping[str, Any], labels: Mapping[str, str], port: str) -> Manifest:
+    """Return the ServiceMonitor of the Prometheus operator for a Service.
+
+    Args:
+        metadata: Its metadata.
+        labels: The labels of the Service.
+        port: The name of the Service's port that has the metrics.
+    """
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": dict(metadata),
+        "spec": {"selector": {"matchLabels": dict(labels)}, "endpoints": [{"port": port, "interval": "30s"}]},
+    }
+
+
+def spread_over_nodes(labels: Mapping[str, str]) -> Manifest:
+    """Return the affinity that places pods on different nodes where that is possible.
+
+    Args:
+        labels: The labels of the pods.
+    """
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": dict(labels)}}
+    preferred = [{"weight": 100, "podAffinityTerm": term}]
+    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
