@@ -39,6 +39,7 @@ MOUNTED_CREDENTIALS: Final = "/etc/ocf-credentials"
 """Where the installed controller finds the credentials of its provider."""
 
 _API: Final = "cluster.x-k8s.io"
+_READS: Final = ("list", "watch")
 # The file in the folder, and the variable of the environment.
 _CREDENTIALS: Final = {
     "token": ("token", "VPSIE_TOKEN"),
@@ -155,9 +156,15 @@ class ProviderChoice:
                 fixed = ["--provider=vpsie", f"--vpsie-cluster={self.cluster_id}"]
                 return [*fixed, *places, *url, f"--credentials={MOUNTED_CREDENTIALS}"]
 
-    @property
-    def rules(self) -> frozenset[PolicyRule]:
-        """The policy rules that the provider needs in the cluster of the controller."""
+    def rules(self, *, dry_run: bool = False) -> frozenset[PolicyRule]:
+        """Return the policy rules that the provider needs in the cluster of the controller.
+
+        Args:
+            dry_run: Whether the controller only decides.
+        """
+        return frozenset(rule for rule in self._rules() if rule.verb in _READS or not dry_run)
+
+    def _rules(self) -> frozenset[PolicyRule]:
         from ocf.runtime.rbac import PolicyRule
 
         match self.name:

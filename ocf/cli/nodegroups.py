@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ocf.nodegroups import InstanceType
 
 __all__ = ["nodegroups"]
-
-_READS: Final = ("list", "watch")
 
 
 class NodeGroupAction(StrEnum):
@@ -130,7 +128,7 @@ def nodegroups(  # noqa: PLR0913 (each is an option)
             credentials=credentials,
         )
         if action is NodeGroupAction.MANIFESTS:
-            _print_manifests(choice, namespace, image, output, dry_run=dry_run)
+            _print_manifests(choice, namespace, image, output, dry_run=dry_run, elected=leader_elect)
             return
         if action is NodeGroupAction.RUN:
             logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
@@ -242,7 +240,9 @@ async def _run(
         )
 
 
-def _print_manifests(choice: ProviderChoice, namespace: str, image: str, output: PlanOutput, *, dry_run: bool) -> None:
+def _print_manifests(
+    choice: ProviderChoice, namespace: str, image: str, output: PlanOutput, *, dry_run: bool, elected: bool
+) -> None:
     from ocf.cli.controllers import print_manifests
     from ocf.controllers.nodegroup.manifests import NAME, Installation, installation_manifests
 
@@ -256,10 +256,11 @@ def _print_manifests(choice: ProviderChoice, namespace: str, image: str, output:
     wanted = Installation(
         namespace=namespace,
         image=image,
-        command=[*command, *(["--dry-run"] if dry_run else [])],
+        command=[*command, *(["--dry-run"] if dry_run else []), *([] if elected else ["--no-leader-elect"])],
+        leader_election=elected,
         dry_run=dry_run,
         config_maps={str(PurePosixPath(MOUNTED_TYPES).parent): f"{NAME}-types"} if kwok else {},
         secrets={MOUNTED_CREDENTIALS: f"{NAME}-credentials"} if vpsie else {},
-        provider_rules=frozenset(rule for rule in choice.rules if rule.verb in _READS or not dry_run),
+        provider_rules=choice.rules(dry_run=dry_run),
     )
     print_manifests(installation_manifests(wanted), json=output is PlanOutput.JSON)

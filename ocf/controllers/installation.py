@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ocf.objects import Manifest
+from ocf.runtime.pod_objects import disruption_budget, network_policy, service, service_monitor, spread_over_nodes
 from ocf.runtime.pod_security import container_security, pod_security
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 
-__all__ = ["ControllerPod", "controller_manifests"]
+__all__ = ["ControllerPod", "access_manifests", "controller_manifests"]
 
 _PORT: Final = 8080
+_PORT_NAME: Final = "http"
 _GRACE_PERIOD: Final = 40
 
 
@@ -56,13 +58,12 @@ def controller_manifests(name: str, namespace: str, needed: Iterable[PolicyRule]
         >>> [each["kind"] for each in controller_manifests("c", "ops", [PolicyRule("", "pods", "list")], pod)]
         ['ServiceAccount', 'ClusterRole', 'ClusterRoleBinding', 'Deployment']
     """
-    labels = {"app.kubernetes.io/name": name}
-    metadata = {"name": name, "namespace": namespace, "labels": labels}
+    labels, metadata = _labels(name), _metadata(name, namespace)
     deployment: Manifest = {
         "replicas": pod.replicas,
         "selector": {"matchLabels": labels},
         **({"strategy": {"type": "Recreate"}} if pod.alone else {}),
-        "template": {"metadata": {"labels": labels}, "spec": _pod_spec(name, pod)},
+        "template": {"metadata": {"labels": labels}, "spec": _pod_spec(name, labels, pod)},
     }
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
@@ -71,7 +72,39 @@ def controller_manifests(name: str, namespace: str, needed: Iterable[PolicyRule]
     ]
 
 
-def _pod_spec(name: str, pod: ControllerPod) -> Manifest:
+def access_manifests(name: str, namespace: str) -> dict[str, Manifest]:
+    """Return the objects that let others reach the pods of a controller, and keep one of them.
+
+    Args:
+        name: The name of all objects.
+        namespace: The namespace of the controller.
+
+    Returns:
+        The objects by kind: Service, PodDisruptionBudget, NetworkPolicy, and ServiceMonitor of the Prometheus operator.
+
+    Example:
+        >>> access_manifests("c", "ops")["Service"]["spec"]["ports"]
+        [{'name': 'http', 'port': 8080, 'targetPort': 'http'}]
+    """
+    labels, metadata = _labels(name), _metadata(name, namespace)
+    found = (
+        service(metadata, labels, {_PORT_NAME: _PORT}),
+        disruption_budget(metadata, labels),
+        network_policy(metadata, labels, [_PORT_NAME]),
+        service_monitor(metadata, labels, _PORT_NAME),
+    )
+    return {each["kind"]: each for each in found}
+
+
+def _labels(name: str) -> dict[str, str]:
+    return {"app.kubernetes.io/name": name}
+
+
+def _metadata(name: str, namespace: str) -> Manifest:
+    return {"name": name, "namespace": namespace, "labels": _labels(name)}
+
+
+def _pod_spec(name: str, labels: Mapping[str, str], pod: ControllerPod) -> Manifest:
     volumes = [{"name": each, "configMap": {"name": each}} for each in pod.config_maps.values()]
     volumes += [{"name": each, "secret": {"secretName": each}} for each in pod.secrets.values()]
     return {
@@ -79,6 +112,7 @@ def _pod_spec(name: str, pod: ControllerPod) -> Manifest:
         **({"priorityClassName": pod.priority_class} if pod.priority_class else {}),
         "terminationGracePeriodSeconds": _GRACE_PERIOD,
         "securityContext": pod_security(),
+        **({"affinity": spread_over_nodes(labels)} if pod.replicas > 1 else {}),
         "containers": [_container(pod)],
         **({"volumes": volumes} if volumes else {}),
     }
@@ -93,9 +127,9 @@ def _container(pod: ControllerPod) -> Manifest:
         "image": pod.image,
         "command": list(pod.command),
         **({"args": list(pod.arguments)} if pod.arguments else {}),
-        "ports": [{"name": "http", "containerPort": _PORT}],
-        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "http"}, "periodSeconds": 10},
-        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}, "periodSeconds": 5},
+        "ports": [{"name": _PORT_NAME, "containerPort": _PORT}],
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": _PORT_NAME}, "periodSeconds": 10},
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": _PORT_NAME}, "periodSeconds": 5},
         **({"volumeMounts": mounts} if mounts else {}),
         "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
         "securityContext": container_security(),

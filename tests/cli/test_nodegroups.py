@@ -228,3 +228,21 @@ def test_the_installation_is_complete() -> None:
     dry = load_documents(ask("manifests", "--dry-run"))
     verbs = {verb for each in dry if each["kind"] == "ClusterRole" for rule in each["rules"] for verb in rule["verbs"]}
     assert verbs == {"list", "watch"}
+
+
+@pytest.mark.parametrize(
+    ("option", "roles"),
+    [
+        pytest.param("--no-leader-elect", ["ClusterRole"], id="no leader election"),
+        pytest.param("--dry-run", ["ClusterRole"], id="dry run"),
+        pytest.param("--leader-elect", ["ClusterRole", "Role"], id="leader election"),
+    ],
+)
+def test_without_a_lease_there_is_one_process_and_no_right_to_leases(option: str, roles: list[str]) -> None:
+    found = load_documents(ask("manifests", option))
+    spec = found[-1]["spec"]
+    alone = len(roles) == 1
+    assert [each["kind"] for each in found if each["kind"].endswith("Role")] == roles
+    assert spec["replicas"] == (1 if alone else 2)
+    assert spec.get("strategy") == ({"type": "Recreate"} if alone else None)
+    assert (option in spec["template"]["spec"]["containers"][0]["command"]) is alone

@@ -11,10 +11,13 @@ from ocf.controllers.nodegroup.model import GROUP
 from ocf.objects import Manifest
 from ocf.runtime.rbac import EVENTS, PolicyRule, lease_rules
 
-__all__ = ["NAME", "Installation", "cluster_role", "installation_manifests"]
+__all__ = ["NAME", "PRIORITY_CLASS", "Installation", "cluster_role", "installation_manifests"]
 
 NAME: Final = "ocf-nodegroup-controller"
 """The name of the lease and of all installed objects."""
+
+PRIORITY_CLASS: Final = "system-cluster-critical"
+"""The priority class of its pods."""
 
 _READ: Final = ("list", "watch")
 _READS: Final = (
@@ -73,6 +76,7 @@ class Installation:
         image: The container image.
         command: The command that runs the controller with a provider.
         replicas: The number of processes; one leads, the others wait.
+        leader_election: Whether a leader is elected.
         dry_run: Whether it only decides.
         provider_rules: The policy rules that its provider needs.
         config_maps: ConfigMaps of the user to mount: their names by path.
@@ -83,6 +87,7 @@ class Installation:
     image: str
     command: Sequence[str]
     replicas: int = 2
+    leader_election: bool = True
     dry_run: bool = False
     provider_rules: frozenset[PolicyRule] = frozenset()
     config_maps: Mapping[str, str] = field(default_factory=dict)
@@ -98,15 +103,17 @@ def installation_manifests(wanted: Installation) -> list[Manifest]:
     Returns:
         The definitions, a service account, roles with bindings, and a Deployment.
     """
-    needed = cluster_role(dry_run=wanted.dry_run, lease_namespace=wanted.namespace) | wanted.provider_rules
+    elected = wanted.leader_election and not wanted.dry_run
+    needed = cluster_role(dry_run=wanted.dry_run, lease_namespace=wanted.namespace if elected else "")
     pod = ControllerPod(
         image=wanted.image,
         command=wanted.command,
-        replicas=1 if wanted.dry_run else wanted.replicas,
+        replicas=wanted.replicas if elected else 1,
+        alone=not elected,
         # It must be able to run while nodes are missing.
-        priority_class="system-cluster-critical",
+        priority_class=PRIORITY_CLASS,
         config_maps=wanted.config_maps,
         secrets=wanted.secrets,
     )
     definitions = [node_group_definition(), node_definition()]
-    return [*definitions, *controller_manifests(NAME, wanted.namespace, needed, pod)]
+    return [*definitions, *controller_manifests(NAME, wanted.namespace, needed | wanted.provider_rules, pod)]
