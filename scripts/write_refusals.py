@@ -1,4 +1,4 @@
-"""Write into docs/embedded-cluster.md what the embedded cluster refuses: one row for each case of the suite that is marked so.
+"""Write into docs/embedded-cluster.md what the embedded cluster refuses: one row for each case that is marked so.
 
 The markers are read from the source, as those of promises are. A case fails where the cluster does not refuse in the
 very words of its marker, so the page cannot claim what is not so.
