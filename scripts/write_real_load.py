@@ -24,7 +24,7 @@ ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = ROOT / "docs" / "simulate.md"
 PICTURE: Final = ROOT / "docs" / "pictures" / "real-load.svg"
 
-_SECTION: Final = re.compile(r"^## A real load$.*?(?=^## )", re.MULTILINE | re.DOTALL)
+_SECTION: Final = re.compile(r"^## A real load$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _YAML: Final = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TEXT: Final = re.compile(r"(?<=^```text\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 _WIDTH, _HEIGHT, _LEFT, _TOP, _GAP = 640, 110, 44, 24, 56

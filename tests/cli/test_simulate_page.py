@@ -1,4 +1,4 @@
-"""The examples of docs/simulate.md and the GitHub action that simulates."""
+"""The examples of docs/simulate.md, the tables of its model, and the GitHub action that simulates."""
 
 import os
 import re
@@ -37,7 +37,7 @@ def test_every_option_is_documented() -> None:
 
 def test_the_table_of_measures_is_the_code() -> None:
     units = {Unit.PRICE: "currency", Unit.PLAIN: ""}
-    found = [(name, unit, definition) for name, unit, definition, *_ in rows("docs/simulate.md", "measure")]
+    found = [(name, unit, definition) for name, unit, definition, *_ in rows("docs/simulation-model.md", "measure")]
     assert found == [
         (each.name, units.get(each.unit, str(each.unit)), each.definition.removesuffix("."))
         for each in MEASURES.values()
@@ -45,7 +45,7 @@ def test_the_table_of_measures_is_the_code() -> None:
 
 
 def test_the_table_of_columns_is_the_code() -> None:
-    assert tuple(name for name, _ in rows("docs/simulate.md", "column")) == (*COLUMN_NAMES, *NODE_COLUMN_NAMES)
+    assert tuple(name for name, _ in rows("docs/simulation-model.md", "column")) == (*COLUMN_NAMES, *NODE_COLUMN_NAMES)
 
 
 def act(folder: Path, **inputs: str) -> "subprocess.CompletedProcess[str]":
