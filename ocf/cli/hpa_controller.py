@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from ocf.controllers.hpa.manager import ProcessOptions
     from ocf.runtime.monitoring.http_server import Endpoints
 
-__all__ = ["hpa_controller"]
+__all__ = ["FEATURE_GATES", "hpa_controller"]
 
-_GATES: Final[Mapping[str, str]] = {
+FEATURE_GATES: Final[Mapping[str, str]] = {
     "HPAConfigurableTolerance": "configurable_tolerance",
     "HPAGeneration": "observed_generation",
     "HPAScaleToZero": "scale_to_zero",
@@ -123,7 +123,7 @@ LeaseNamespace = Annotated[
 ]
 Switches = Annotated[
     list[str] | None,
-    typer.Option("--feature-gates", metavar="NAME=BOOL", help=f"Set {', '.join(_GATES)}; repeatable."),
+    typer.Option("--feature-gates", metavar="NAME=BOOL", help=f"Set {', '.join(FEATURE_GATES)}; repeatable."),
 ]
 Targets = Annotated[
     list[str] | None,
@@ -274,10 +274,10 @@ def _features(version: str | None, switches: Sequence[str]) -> FeatureGates:
     found = FeatureGates.for_release(version) if version else FeatureGates()
     for switch in (one for text in switches for one in text.split(",")):
         name, _, value = switch.partition("=")
-        if name not in _GATES or value.lower() not in {"true", "false"}:
-            known = ", ".join(_GATES)
+        if name not in FEATURE_GATES or value.lower() not in {"true", "false"}:
+            known = ", ".join(FEATURE_GATES)
             raise ConfigError(f'invalid feature gate "{switch}": write NAME=true or NAME=false, with one of {known}')
-        found = found._replace(**{_GATES[name]: value.lower() == "true"})
+        found = found._replace(**{FEATURE_GATES[name]: value.lower() == "true"})
     return found
 
 
@@ -377,7 +377,7 @@ def _release(features: FeatureGates) -> tuple[str | None, FeatureGates]:
     from ocf.schema.kubernetes import RELEASES, FeatureGates
 
     default = FeatureGates()
-    chosen = {name: getattr(features, name) for name in _GATES.values()}
+    chosen = {name: getattr(features, name) for name in FEATURE_GATES.values()}
     for release, gates in [*RELEASES.items()][::-1]:
         if gates._replace(**chosen) == features and default._replace(**chosen) != features:
             return release, gates
@@ -406,6 +406,6 @@ def _arguments(options: ControllerOptions) -> Iterator[str]:
     release, gates = _release(settings.features)
     if release is not None:
         yield f"--kubernetes-version={release}"
-    for gate, name in _GATES.items():
+    for gate, name in FEATURE_GATES.items():
         if getattr(settings.features, name) != getattr(gates, name):
             yield f"--feature-gates={gate}={str(getattr(settings.features, name)).lower()}"

@@ -91,7 +91,8 @@ def access_manifests(name: str, namespace: str) -> dict[str, Manifest]:
         service(metadata, labels, {_PORT_NAME: _PORT}),
         disruption_budget(metadata, labels),
         network_policy(metadata, labels, [_PORT_NAME]),
-        service_monitor(metadata, labels, _PORT_NAME),
+        # The label `namespace` of their metrics is that of the autoscaler or the group.
+        service_monitor(metadata, labels, _PORT_NAME, honor_labels=True),
     )
     return {each["kind"]: each for each in found}
 

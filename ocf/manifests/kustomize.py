@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from ocf.manifests.folder import NOTE
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ocf.manifests.installation import Installation
     from ocf.objects import Manifest
 
-__all__ = ["documents", "kustomization", "overlay"]
+__all__ = ["base_folder", "component_folder", "documents", "kustomization", "overlay"]
 
 _API: Final = "kustomize.config.k8s.io"
 
@@ -40,8 +40,8 @@ def kustomization(installation: Installation) -> dict[str, str]:
         "dashboard.yaml": [installation.dashboard()],
     }
     return {
-        **_folder("base", base, f"{_API}/v1beta1", "Kustomization"),
-        **_folder("components/monitoring", monitoring, f"{_API}/v1alpha1", "Component"),
+        **base_folder("base", base),
+        **component_folder("components/monitoring", monitoring),
     }
 
 
@@ -69,17 +69,43 @@ resources:
     return {"overlays/production/kustomization.yaml": text}
 
 
-def documents(manifests: Sequence[Manifest]) -> str:
+def documents(manifests: Sequence[Manifest], *, note: str = NOTE) -> str:
     """Return manifests as the YAML documents of one file, which begins with the note that it is generated.
 
     Args:
         manifests: The manifests.
+        note: The note.
     """
-    return f"# {NOTE}\n" + "---\n".join(map(dump_document, manifests))
+    return f"# {note}\n" + "---\n".join(map(dump_document, manifests))
 
 
-def _folder(folder: str, files: dict[str, list[Manifest]], api_version: str, kind: str) -> dict[str, str]:
+def base_folder(folder: str, files: Mapping[str, Sequence[Manifest]], *, note: str = NOTE) -> dict[str, str]:
+    """Return the files of a folder that is a base.
+
+    Args:
+        folder: Its path.
+        files: The objects of each file; one without objects is left out.
+        note: The note at the start of each file.
+    """
+    return _folder(folder, files, f"{_API}/v1beta1", "Kustomization", note)
+
+
+def component_folder(folder: str, files: Mapping[str, Sequence[Manifest]], *, note: str = NOTE) -> dict[str, str]:
+    """Return the files of a folder that is a component, which overlays may include.
+
+    Args:
+        folder: Its path.
+        files: The objects of each file; one without objects is left out.
+        note: The note at the start of each file.
+    """
+    return _folder(folder, files, f"{_API}/v1alpha1", "Component", note)
+
+
+def _folder(
+    folder: str, files: Mapping[str, Sequence[Manifest]], api_version: str, kind: str, note: str
+) -> dict[str, str]:
     used = {name: manifests for name, manifests in files.items() if manifests}
     listed = {"apiVersion": api_version, "kind": kind, "resources": [*used]}
-    texts = {name: documents(manifests) for name, manifests in used.items()}
-    return {f"{folder}/{name}": text for name, text in {**texts, "kustomization.yaml": documents([listed])}.items()}
+    texts = {name: documents(manifests, note=note) for name, manifests in used.items()}
+    texts["kustomization.yaml"] = documents([listed], note=note)
+    return {f"{folder}/{name}": text for name, text in texts.items()}

@@ -65,19 +65,24 @@ def network_policy(metadata: Mapping[str, Any], labels: Mapping[str, str], ports
     }
 
 
-def service_monitor(metadata: Mapping[str, Any], labels: Mapping[str, str], port: str) -> Manifest:
+def service_monitor(
+    metadata: Mapping[str, Any], labels: Mapping[str, str], port: str, *, honor_labels: bool = False
+) -> Manifest:
     """Return the ServiceMonitor of the Prometheus operator for a Service.
 
     Args:
         metadata: Its metadata.
         labels: The labels of the Service.
         port: The name of the Service's port that has the metrics.
+        honor_labels: Whether a label of the metrics, such as `namespace`, keeps its name where Prometheus has one of
+            its own with this name.
     """
+    endpoint = {"port": port, "interval": "30s", **({"honorLabels": True} if honor_labels else {})}
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "ServiceMonitor",
         "metadata": dict(metadata),
-        "spec": {"selector": {"matchLabels": dict(labels)}, "endpoints": [{"port": port, "interval": "30s"}]},
+        "spec": {"selector": {"matchLabels": dict(labels)}, "endpoints": [endpoint]},
     }
 
 

@@ -1,0 +1,1 @@
+"""The Helm chart and the kustomization of the controllers, generated from their code."""
