@@ -213,7 +213,7 @@ def _pod() -> dict[str, str]:
     ]
 
     def chosen(indent: int, of: Mapping[str, Sequence[Any]]) -> str:
-        found = choose(*((each, _list(of[each], indent)) for each, _ in cases), ("", f"{' ' * indent}[]\n"))
+        found = choose(*((each, _list(of[each], indent)) for each, _ in cases), ("", f"{' ' * indent}  []\n"))
         return f"\n{found.rstrip()}"
 
     volumes = {condition: [{"name": name, **source}] for condition, (name, source, _) in cases}
