@@ -1,7 +1,6 @@
 """`typing.get_type_hints` works on everything that the reference of the site documents."""
 
 import inspect
-import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Final, get_type_hints
@@ -12,8 +11,6 @@ from ocf.lazy_types import LazyGeneric, lazy_type
 from scripts.site import api
 
 MODULES: Final = [name for names in api.MODULES.values() for name in names]
-NEEDS_3_12: Final = {"Columns", "LoadSeries", "LoadSeries.checked", "GroupColumns"}
-"""Annotated with `array[float]`; the class is not generic before."""
 
 
 def annotated(module: str) -> Iterator[tuple[str, Callable[..., Any] | type]]:
@@ -32,7 +29,6 @@ def annotated(module: str) -> Iterator[tuple[str, Callable[..., Any] | type]]:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_annotation_of_a_module_resolves(module: str) -> None:
-    left_out = NEEDS_3_12 if sys.version_info < (3, 12) else set()
     problems = {}
     for name, found in annotated(module):
         try:
@@ -42,7 +38,7 @@ def test_every_annotation_of_a_module_resolves(module: str) -> None:
         except (NameError, TypeError) as error:
             problems[name] = str(error)
 
-    assert {name: problem for name, problem in problems.items() if name not in left_out} == {}
+    assert problems == {}
 
 
 @pytest.mark.parametrize("module", MODULES)

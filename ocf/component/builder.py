@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Self, Unpack, cast
+from typing import Final, Self, Unpack, cast
 
 from ocf.component.component import Component, ComponentSpec
 from ocf.component.model.common_metadata import NO_METADATA
@@ -14,16 +14,10 @@ from ocf.component.model.data_flow import data_problems, independence_problems
 from ocf.component.model.declaration_problems import name_problems, option_text, resource_problem, type_problems
 from ocf.component.model.registration import Registration, is_builder, is_resource
 from ocf.component.model.resource_options import EffectiveOptions, ResourceOptions
+from ocf.component.reconcile.prerequisites import Prerequisite
 from ocf.concepts import Resource, ResourceBuilder
 from ocf.errors import BuildError, ConfigError
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from ocf.component.reconcile.prerequisites import Prerequisite
-    from ocf.feature import Gate
-else:
-    Prerequisite = lazy_type("ocf.component.reconcile.prerequisites", "Prerequisite")
-    Gate = lazy_type("ocf.feature", "Gate")
+from ocf.feature import Gate
 
 __all__ = ["Builder"]
 

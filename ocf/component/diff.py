@@ -9,42 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from ocf.component.dry_run_cluster import DryRunCluster
+from ocf.cluster import Cluster
+from ocf.component.component import Component
+from ocf.component.dry_run_cluster import DryRunCluster, PlannedWrite
+from ocf.component.model.ownership import Owner
 from ocf.component.model.reconciling import reconciling
-from ocf.component.model.registration import find_scale_targets
+from ocf.component.model.registration import Registration, find_scale_targets
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.preview import explain_entry
 from ocf.component.reconcile.run import failing
-from ocf.concepts import ProvenanceTrace, Source, SourceKind, Why
-from ocf.errors import OcfError, ReconcileError
-from ocf.lazy_types import lazy_type
-from ocf.objects import ObjectKey, format_path, get_field, redacted
+from ocf.component.status.results import ResourceOutcome, Result
+from ocf.concepts import Clock, Provenance, ProvenanceTrace, Source, SourceKind, Why
+from ocf.errors import ConflictError, OcfError, ReconcileError
+from ocf.objects import Manifest, ObjectKey, format_path, get_field, redacted
 from ocf.objects.managed_fields import ManagedFields
-
-if TYPE_CHECKING:
-    from ocf.cluster import Cluster
-    from ocf.component.component import Component
-    from ocf.component.dry_run_cluster import PlannedWrite
-    from ocf.component.model.ownership import Owner
-    from ocf.component.model.registration import Registration
-    from ocf.component.status.results import ResourceOutcome, Result
-    from ocf.concepts import Clock, Provenance
-    from ocf.errors import ConflictError
-    from ocf.objects import Manifest
-else:
-    Cluster = lazy_type("ocf.cluster", "Cluster")
-    Component = lazy_type("ocf.component.component", "Component")
-    PlannedWrite = lazy_type("ocf.component.dry_run_cluster", "PlannedWrite")
-    Owner = lazy_type("ocf.component.model.ownership", "Owner")
-    Registration = lazy_type("ocf.component.model.registration", "Registration")
-    ResourceOutcome = lazy_type("ocf.component.status.results", "ResourceOutcome")
-    Result = lazy_type("ocf.component.status.results", "Result")
-    Clock = lazy_type("ocf.concepts", "Clock")
-    Provenance = lazy_type("ocf.concepts", "Provenance")
-    ConflictError = lazy_type("ocf.errors", "ConflictError")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "ComponentDiff",

@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from ocf.component.component import Component
 from ocf.component.deletion import (
     FINALIZER,
     SKIP_CLEANUP,
@@ -27,18 +28,11 @@ from ocf.component.deletion import (
     is_held,
 )
 from ocf.component.finalizer_patch import set_finalizers
+from ocf.component.model.context import ReconcileContext
 from ocf.concepts import Event
 from ocf.errors import failure_text
-from ocf.lazy_types import lazy_type
 from ocf.objects import ObjectKey
 from ocf.objects.conditions import ConditionStatus
-
-if TYPE_CHECKING:
-    from ocf.component.component import Component
-    from ocf.component.model.context import ReconcileContext
-else:
-    Component = lazy_type("ocf.component.component", "Component")
-    ReconcileContext = lazy_type("ocf.component.model.context", "ReconcileContext")
 
 __all__ = ["FinalizationResult", "Finalizer", "OnDelete", "finalize"]
 

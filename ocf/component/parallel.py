@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from ocf.component.component import Component
-    from ocf.component.model.context import ReconcileContext
-    from ocf.component.status.results import Result
-else:
-    Component = lazy_type("ocf.component.component", "Component")
-    ReconcileContext = lazy_type("ocf.component.model.context", "ReconcileContext")
-    Result = lazy_type("ocf.component.status.results", "Result")
+from ocf.component.component import Component
+from ocf.component.model.context import ReconcileContext
+from ocf.component.status.results import Result
 
 __all__ = ["reconcile_all", "reconcile_each"]
 

@@ -5,27 +5,16 @@ It is computed from a `Result` and its component after the reconcile, so it cost
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from ocf.component.component import Component
+from ocf.component.model.registration import Registration
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.status.reasons import Reason
-from ocf.component.status.results import Action
+from ocf.component.status.results import Action, ResourceOutcome, Result
 from ocf.concepts import Why
-from ocf.lazy_types import LazyGeneric, lazy_type
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ocf.component.component import Component
-    from ocf.component.model.registration import Registration
-    from ocf.component.status.results import ResourceOutcome, Result
-else:
-    Sequence = LazyGeneric("collections.abc", "Sequence")
-    Component = lazy_type("ocf.component.component", "Component")
-    Registration = lazy_type("ocf.component.model.registration", "Registration")
-    ResourceOutcome = lazy_type("ocf.component.status.results", "ResourceOutcome")
-    Result = lazy_type("ocf.component.status.results", "Result")
 
 __all__ = ["NOT_REACHED", "ResourceSummary", "describe", "summarize"]
 

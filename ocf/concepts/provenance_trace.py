@@ -8,18 +8,10 @@ are matched by their keys (`ocf.objects.list_alignment`): inserting an entry doe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from ocf.concepts.provenance import FieldOrigin, Setting
-from ocf.lazy_types import lazy_type
-from ocf.objects import FieldPath, aligned, entry_labels, format_path, redacted
-
-if TYPE_CHECKING:
-    from ocf.concepts.provenance import Source
-    from ocf.objects import Manifest
-else:
-    Source = lazy_type("ocf.concepts.provenance", "Source")
-    Manifest = lazy_type("ocf.objects", "Manifest")
+from ocf.concepts.provenance import FieldOrigin, Setting, Source
+from ocf.objects import FieldPath, Manifest, aligned, entry_labels, format_path, redacted
 
 __all__ = ["ProvenanceTrace"]
 

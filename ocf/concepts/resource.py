@@ -11,44 +11,23 @@ a resource converts them to models for the handlers of its author.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
-from ocf.lazy_types import LazyGeneric, lazy_type
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from typing import Self
-
-    from ocf.concepts.data import Data
-    from ocf.concepts.provenance import Provenance
-    from ocf.concepts.status import (
-        AliveStatus,
-        ApplyOperation,
-        CompletionStatus,
-        GraceStatus,
-        GuardStatus,
-        OperationalStatus,
-        StatusReport,
-        SuspensionStatus,
-    )
-    from ocf.objects import Manifest, ObjectKey
-else:
-    Collection = LazyGeneric("collections.abc", "Collection")
-    Sequence = LazyGeneric("collections.abc", "Sequence")
-    Self = lazy_type("typing", "Self")
-    Data = LazyGeneric("ocf.concepts.data", "Data")
-    Provenance = lazy_type("ocf.concepts.provenance", "Provenance")
-    AliveStatus = lazy_type("ocf.concepts.status", "AliveStatus")
-    ApplyOperation = lazy_type("ocf.concepts.status", "ApplyOperation")
-    CompletionStatus = lazy_type("ocf.concepts.status", "CompletionStatus")
-    GraceStatus = lazy_type("ocf.concepts.status", "GraceStatus")
-    GuardStatus = lazy_type("ocf.concepts.status", "GuardStatus")
-    OperationalStatus = lazy_type("ocf.concepts.status", "OperationalStatus")
-    StatusReport = LazyGeneric("ocf.concepts.status", "StatusReport")
-    SuspensionStatus = lazy_type("ocf.concepts.status", "SuspensionStatus")
-    Manifest = lazy_type("ocf.objects", "Manifest")
-    ObjectKey = lazy_type("ocf.objects", "ObjectKey")
+from ocf.concepts.data import Data
+from ocf.concepts.provenance import Provenance
+from ocf.concepts.status import (
+    AliveStatus,
+    ApplyOperation,
+    CompletionStatus,
+    GraceStatus,
+    GuardStatus,
+    OperationalStatus,
+    StatusReport,
+    SuspensionStatus,
+)
+from ocf.objects import Manifest, ObjectKey
 
 __all__ = [
     "Alive",

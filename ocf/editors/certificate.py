@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own, own_or_none, require
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from ocf.objects.third_party.cert_manager import CertificatePrivateKey, CertificateSpec, IssuerRef
-else:
-    CertificatePrivateKey = lazy_type("ocf.objects.third_party.cert_manager", "CertificatePrivateKey")
-    CertificateSpec = lazy_type("ocf.objects.third_party.cert_manager", "CertificateSpec")
-    IssuerRef = lazy_type("ocf.objects.third_party.cert_manager", "IssuerRef")
+from ocf.objects.third_party.lazy import CertificatePrivateKey, CertificateSpec, IssuerRef
 
 __all__ = ["CertificateSpecEditor"]
 
@@ -22,7 +15,7 @@ _DNS_NAMES: Final[KeyedList[CertificateSpec, str]] = KeyedList("dns_names", key=
 _USAGES: Final[KeyedList[CertificateSpec, str]] = KeyedList("usages", key=lambda usage: usage)
 
 
-class CertificateSpecEditor(Editor["CertificateSpec"]):
+class CertificateSpecEditor(Editor[CertificateSpec]):
     """Edits the spec of a Certificate.
 
     Source: https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.CertificateSpec.

@@ -13,12 +13,11 @@ from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import ensure_entry, remove_entry
 from ocf.editors.model_values import require
 from ocf.errors import ConfigError, ManifestError
+from ocf.lazy_types.kubernetes import V1ConfigMap, V1Secret
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import dump_document, load_documents
 
 if TYPE_CHECKING:
-    from kubernetes.client import V1ConfigMap, V1Secret  # noqa: F401 (named in base classes, which are evaluated)
-    from pydantic import BaseModel
-
     from ocf.objects import Manifest
 
 __all__ = ["ConfigMapDataEditor", "SecretDataEditor"]
@@ -26,7 +25,7 @@ __all__ = ["ConfigMapDataEditor", "SecretDataEditor"]
 ModelT = TypeVar("ModelT", bound="BaseModel")
 
 
-class ConfigMapDataEditor(Editor["V1ConfigMap"]):
+class ConfigMapDataEditor(Editor[V1ConfigMap]):
     """Edits the entries of a ConfigMap.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/config-map-v1/.
@@ -113,7 +112,7 @@ class ConfigMapDataEditor(Editor["V1ConfigMap"]):
         remove_entry(self._raw, "binary_data", key)
 
 
-class SecretDataEditor(Editor["V1Secret"]):
+class SecretDataEditor(Editor[V1Secret]):
     """Edits the entries of a Secret.
 
     All entries are kept in `data`. Entries written to `stringData` through `raw` are moved to `data` after the edits of

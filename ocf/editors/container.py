@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own_or_none, require
 from ocf.editors.resource_quantities import quantity_text, set_resource
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Container, V1ContainerPort, V1EnvVar, V1Probe, V1ResourceRequirements, V1VolumeMount
-else:
-    V1Container = lazy_type("kubernetes.client", "V1Container")
-    V1ContainerPort = lazy_type("kubernetes.client", "V1ContainerPort")
-    V1EnvVar = lazy_type("kubernetes.client", "V1EnvVar")
-    V1Probe = lazy_type("kubernetes.client", "V1Probe")
-    V1ResourceRequirements = lazy_type("kubernetes.client", "V1ResourceRequirements")
-    V1VolumeMount = lazy_type("kubernetes.client", "V1VolumeMount")
+from ocf.lazy_types.kubernetes import (
+    V1Container,
+    V1ContainerPort,
+    V1EnvVar,
+    V1Probe,
+    V1ResourceRequirements,
+    V1VolumeMount,
+)
 
 __all__ = ["ContainerEditor"]
 
@@ -34,7 +31,7 @@ _VOLUME_MOUNTS: Final[KeyedList[V1Container, V1VolumeMount]] = KeyedList(
 )
 
 
-class ContainerEditor(Editor["V1Container"]):
+class ContainerEditor(Editor[V1Container]):
     """Edits one container.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#Container.

@@ -6,15 +6,10 @@ the common ones.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from ocf.editors.model_values import require
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Container
-else:
-    V1Container = lazy_type("kubernetes.client", "V1Container")
+from ocf.lazy_types.kubernetes import V1Container
 
 __all__ = [
     "ContainerSelector",

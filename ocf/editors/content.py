@@ -8,18 +8,11 @@ from __future__ import annotations
 
 import math
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ocf.editors.model_values import require
 from ocf.errors import ConfigError
-from ocf.lazy_types import lazy_type
-from ocf.objects import format_path
-
-if TYPE_CHECKING:
-    from ocf.objects import FieldPath, Manifest
-else:
-    FieldPath = lazy_type("ocf.objects", "FieldPath")
-    Manifest = lazy_type("ocf.objects", "Manifest")
+from ocf.objects import FieldPath, Manifest, format_path
 
 __all__ = ["UnstructuredContentEditor", "own_json"]
 

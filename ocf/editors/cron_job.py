@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ocf.editors.editor import Editor
 from ocf.editors.model_values import require
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1CronJobSpec  # noqa: F401 (named in a base class, which is evaluated)
+from ocf.lazy_types.kubernetes import V1CronJobSpec
 
 __all__ = ["CronJobSpecEditor"]
 
 
-class CronJobSpecEditor(Editor["V1CronJobSpec"]):
+class CronJobSpecEditor(Editor[V1CronJobSpec]):
     """Edits the spec of a CronJob; the spec of its Jobs has a separate editor.
 
     `suspend` belongs to the suspension of the component and has no method.

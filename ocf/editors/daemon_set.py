@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ocf.editors.editor import Editor
 from ocf.editors.model_values import own_or_none
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1DaemonSetSpec, V1DaemonSetUpdateStrategy
-else:
-    V1DaemonSetSpec = lazy_type("kubernetes.client", "V1DaemonSetSpec")
-    V1DaemonSetUpdateStrategy = lazy_type("kubernetes.client", "V1DaemonSetUpdateStrategy")
+from ocf.lazy_types.kubernetes import V1DaemonSetSpec, V1DaemonSetUpdateStrategy
 
 __all__ = ["DaemonSetSpecEditor"]
 
 
-class DaemonSetSpecEditor(Editor["V1DaemonSetSpec"]):
+class DaemonSetSpecEditor(Editor[V1DaemonSetSpec]):
     """Edits the spec of a DaemonSet; its pod template has separate editors.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/daemon-set-v1/.

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ocf.editors.editor import Editor
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1DeploymentSpec  # noqa: F401 (named in a base class, which is evaluated)
+from ocf.lazy_types.kubernetes import V1DeploymentSpec
 
 __all__ = ["DeploymentSpecEditor"]
 
 
-class DeploymentSpecEditor(Editor["V1DeploymentSpec"]):
+class DeploymentSpecEditor(Editor[V1DeploymentSpec]):
     """Edits the spec of a Deployment; use `raw` for strategy and selector. The pod template has separate editors.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/deployment-v1/.

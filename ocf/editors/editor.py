@@ -8,10 +8,9 @@ range of numbers, which the API server does. The models check types: a value of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
+from ocf.lazy_types.pydantic import BaseModel
 
 __all__ = ["Editor"]
 

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.metric_identity import ANY, AnyValue, check_metric, metric_filter, metric_identity
 from ocf.editors.model_values import field_type, own, own_or_none, require
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import (
-        V1LabelSelector,
-        V2CrossVersionObjectReference,
-        V2HorizontalPodAutoscalerBehavior,
-        V2HorizontalPodAutoscalerSpec,
-        V2MetricSpec,
-    )
-
-    from ocf.schema.metric_sources import MetricType
-else:
-    V1LabelSelector = lazy_type("kubernetes.client", "V1LabelSelector")
-    V2CrossVersionObjectReference = lazy_type("kubernetes.client", "V2CrossVersionObjectReference")
-    V2HorizontalPodAutoscalerBehavior = lazy_type("kubernetes.client", "V2HorizontalPodAutoscalerBehavior")
-    V2HorizontalPodAutoscalerSpec = lazy_type("kubernetes.client", "V2HorizontalPodAutoscalerSpec")
-    V2MetricSpec = lazy_type("kubernetes.client", "V2MetricSpec")
-    MetricType = lazy_type("ocf.schema.metric_sources", "MetricType")
+from ocf.lazy_types.kubernetes import (
+    V1LabelSelector,
+    V2CrossVersionObjectReference,
+    V2HorizontalPodAutoscalerBehavior,
+    V2HorizontalPodAutoscalerSpec,
+    V2MetricSpec,
+)
+from ocf.schema.metric_sources import MetricType
 
 __all__ = ["HPASpecEditor"]
 
 _METRICS: Final[KeyedList[V2HorizontalPodAutoscalerSpec, V2MetricSpec]] = KeyedList("metrics", key=metric_identity)
 
 
-class HPASpecEditor(Editor["V2HorizontalPodAutoscalerSpec"]):
+class HPASpecEditor(Editor[V2HorizontalPodAutoscalerSpec]):
     """Edits the spec of a HorizontalPodAutoscaler.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/.

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own, require
 from ocf.editors.named_entries import require_name
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from ocf.objects.third_party.gateway import HTTPRouteRule, HTTPRouteSpec, ParentReference
-else:
-    HTTPRouteRule = lazy_type("ocf.objects.third_party.gateway", "HTTPRouteRule")
-    HTTPRouteSpec = lazy_type("ocf.objects.third_party.gateway", "HTTPRouteSpec")
-    ParentReference = lazy_type("ocf.objects.third_party.gateway", "ParentReference")
+from ocf.objects.third_party.lazy import HTTPRouteRule, HTTPRouteSpec, ParentReference
 
 __all__ = ["HTTPRouteSpecEditor"]
 
@@ -27,7 +20,7 @@ _HOSTNAMES: Final[KeyedList[HTTPRouteSpec, str]] = KeyedList("hostnames", key=la
 _RULES: Final[KeyedList[HTTPRouteSpec, HTTPRouteRule]] = KeyedList("rules", key=lambda rule: rule.name)
 
 
-class HTTPRouteSpecEditor(Editor["HTTPRouteSpec"]):
+class HTTPRouteSpecEditor(Editor[HTTPRouteSpec]):
     """Edits the spec of an HTTPRoute.
 
     Source: https://gateway-api.sigs.k8s.io/reference/spec/#httproutespec.

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own, own_or_none, require
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1IngressBackend, V1IngressRule, V1IngressSpec, V1IngressTLS
-else:
-    V1IngressBackend = lazy_type("kubernetes.client", "V1IngressBackend")
-    V1IngressRule = lazy_type("kubernetes.client", "V1IngressRule")
-    V1IngressSpec = lazy_type("kubernetes.client", "V1IngressSpec")
-    V1IngressTLS = lazy_type("kubernetes.client", "V1IngressTLS")
+from ocf.lazy_types.kubernetes import V1IngressBackend, V1IngressRule, V1IngressSpec, V1IngressTLS
 
 __all__ = ["IngressSpecEditor"]
 
@@ -25,7 +17,7 @@ _TLS: Final[KeyedList[V1IngressSpec, V1IngressTLS]] = KeyedList(
 )
 
 
-class IngressSpecEditor(Editor["V1IngressSpec"]):
+class IngressSpecEditor(Editor[V1IngressSpec]):
     """Edits the spec of an Ingress.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/service-resources/ingress-v1/#IngressSpec.

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ocf.editors.editor import Editor
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1JobSpec  # noqa: F401 (named in a base class, which is evaluated)
+from ocf.lazy_types.kubernetes import V1JobSpec
 
 __all__ = ["JobSpecEditor"]
 
 
-class JobSpecEditor(Editor["V1JobSpec"]):
+class JobSpecEditor(Editor[V1JobSpec]):
     """Edits the spec of a Job; its pod template has separate editors.
 
     `suspend` belongs to the suspension of the component and has no method.

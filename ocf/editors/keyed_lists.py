@@ -16,13 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from ocf.editors.model_values import api_name, field_type, own, require
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Container, V1PodSpec
-    from pydantic import BaseModel
+from ocf.lazy_types.kubernetes import V1Container, V1PodSpec
+from ocf.lazy_types.pydantic import BaseModel
 
 __all__ = ["CONTAINERS", "INIT_CONTAINERS", "KeyedList", "ensure_entry", "remove_entry"]
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import ensure_entry, remove_entry
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1ObjectMeta  # noqa: F401 (named in a base class, which is evaluated)
+from ocf.lazy_types.kubernetes import V1ObjectMeta
 
 __all__ = ["ObjectMetaEditor"]
 
 
-class ObjectMetaEditor(Editor["V1ObjectMeta"]):
+class ObjectMetaEditor(Editor[V1ObjectMeta]):
     """Edits labels and annotations.
 
     Name, namespace and owner references are accessible through `raw` but should not be changed: they identify the

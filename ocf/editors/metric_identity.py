@@ -19,16 +19,14 @@ import difflib
 from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ocf.editors.model_values import require
 from ocf.errors import ConfigError
+from ocf.lazy_types.kubernetes import V1LabelSelector, V2CrossVersionObjectReference, V2MetricSpec
 from ocf.objects import copy_model, write_model
 from ocf.objects.selectors import selector_identity
 from ocf.schema.metric_sources import METRIC_SOURCES
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1LabelSelector, V2CrossVersionObjectReference, V2MetricSpec
 
 __all__ = ["ANY", "AnyValue", "MetricIdentity", "check_metric", "metric_filter", "metric_identity"]
 

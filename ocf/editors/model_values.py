@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
+from typing import Any, Final, TypeVar, get_args
 
 from ocf.errors import ConfigError
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import copy_model
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 __all__ = ["api_name", "field_type", "own", "own_or_none", "require"]
 

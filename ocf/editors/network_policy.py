@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ocf.editors.editor import Editor
 from ocf.editors.model_values import own, own_or_none
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import (
-        V1LabelSelector,
-        V1NetworkPolicyEgressRule,
-        V1NetworkPolicyIngressRule,
-        V1NetworkPolicySpec,
-    )
-else:
-    V1LabelSelector = lazy_type("kubernetes.client", "V1LabelSelector")
-    V1NetworkPolicyEgressRule = lazy_type("kubernetes.client", "V1NetworkPolicyEgressRule")
-    V1NetworkPolicyIngressRule = lazy_type("kubernetes.client", "V1NetworkPolicyIngressRule")
-    V1NetworkPolicySpec = lazy_type("kubernetes.client", "V1NetworkPolicySpec")
+from ocf.lazy_types.kubernetes import (
+    V1LabelSelector,
+    V1NetworkPolicyEgressRule,
+    V1NetworkPolicyIngressRule,
+    V1NetworkPolicySpec,
+)
 
 __all__ = ["NetworkPolicySpecEditor"]
 
 
-class NetworkPolicySpecEditor(Editor["V1NetworkPolicySpec"]):
+class NetworkPolicySpecEditor(Editor[V1NetworkPolicySpec]):
     """Edits the spec of a NetworkPolicy.
 
     Rules do not have a name or another key, so they are appended one by one and removed all at once.

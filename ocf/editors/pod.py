@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.editors.keyed_lists import KeyedList, ensure_entry, remove_entry
 from ocf.editors.model_values import own_or_none, require
 from ocf.editors.pull_secrets import PullSecretsEditor
 from ocf.errors import ConfigError
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1PodSecurityContext, V1PodSpec, V1Toleration, V1Volume
-else:
-    V1PodSecurityContext = lazy_type("kubernetes.client", "V1PodSecurityContext")
-    V1PodSpec = lazy_type("kubernetes.client", "V1PodSpec")
-    V1Toleration = lazy_type("kubernetes.client", "V1Toleration")
-    V1Volume = lazy_type("kubernetes.client", "V1Volume")
+from ocf.lazy_types.kubernetes import V1PodSecurityContext, V1PodSpec, V1Toleration, V1Volume
 
 __all__ = ["PodSpecEditor"]
 
@@ -32,7 +24,7 @@ _VOLUMES: Final[KeyedList[V1PodSpec, V1Volume]] = KeyedList("volumes", key=lambd
 _TOLERATIONS: Final[KeyedList[V1PodSpec, V1Toleration]] = KeyedList("tolerations", key=_whole_toleration)
 
 
-class PodSpecEditor(PullSecretsEditor["V1PodSpec"]):
+class PodSpecEditor(PullSecretsEditor[V1PodSpec]):
     """Edits the spec of a pod; its containers have a separate editor.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#PodSpec.

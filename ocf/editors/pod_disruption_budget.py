@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ocf.editors.editor import Editor
 from ocf.editors.model_values import own_or_none
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1LabelSelector, V1PodDisruptionBudgetSpec
-else:
-    V1LabelSelector = lazy_type("kubernetes.client", "V1LabelSelector")
-    V1PodDisruptionBudgetSpec = lazy_type("kubernetes.client", "V1PodDisruptionBudgetSpec")
+from ocf.lazy_types.kubernetes import V1LabelSelector, V1PodDisruptionBudgetSpec
 
 __all__ = ["PodDisruptionBudgetSpecEditor"]
 
 
-class PodDisruptionBudgetSpecEditor(Editor["V1PodDisruptionBudgetSpec"]):
+class PodDisruptionBudgetSpecEditor(Editor[V1PodDisruptionBudgetSpec]):
     """Edits the spec of a PodDisruptionBudget.
 
     The API server accepts only one of the two limits: when you set one, unset the other if the baseline has it.

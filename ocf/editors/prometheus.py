@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own, own_or_none, require
 from ocf.errors import ConfigError
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1LabelSelector
-
-    from ocf.objects.third_party.prometheus import (
-        Endpoint,
-        NamespaceSelector,
-        PrometheusRuleSpec,
-        Rule,
-        RuleGroup,
-        ServiceMonitorSpec,
-    )
-else:
-    V1LabelSelector = lazy_type("kubernetes.client", "V1LabelSelector")
-    Endpoint = lazy_type("ocf.objects.third_party.prometheus", "Endpoint")
-    NamespaceSelector = lazy_type("ocf.objects.third_party.prometheus", "NamespaceSelector")
-    PrometheusRuleSpec = lazy_type("ocf.objects.third_party.prometheus", "PrometheusRuleSpec")
-    Rule = lazy_type("ocf.objects.third_party.prometheus", "Rule")
-    RuleGroup = lazy_type("ocf.objects.third_party.prometheus", "RuleGroup")
-    ServiceMonitorSpec = lazy_type("ocf.objects.third_party.prometheus", "ServiceMonitorSpec")
+from ocf.lazy_types.kubernetes import V1LabelSelector
+from ocf.objects.third_party.lazy import (
+    Endpoint,
+    NamespaceSelector,
+    PrometheusRuleSpec,
+    Rule,
+    RuleGroup,
+    ServiceMonitorSpec,
+)
 
 __all__ = ["PrometheusRuleSpecEditor", "ServiceMonitorSpecEditor"]
 
@@ -43,7 +31,7 @@ _GROUPS: Final[KeyedList[PrometheusRuleSpec, RuleGroup]] = KeyedList("groups", k
 _RULES: Final[KeyedList[RuleGroup, Rule]] = KeyedList("rules", key=lambda rule: (rule.alert or "", rule.record or ""))
 
 
-class ServiceMonitorSpecEditor(Editor["ServiceMonitorSpec"]):
+class ServiceMonitorSpecEditor(Editor[ServiceMonitorSpec]):
     """Edits the spec of a ServiceMonitor.
 
     Source: https://prometheus-operator.dev/docs/api-reference/api/#monitoring.coreos.com/v1.ServiceMonitorSpec.
@@ -138,7 +126,7 @@ class ServiceMonitorSpecEditor(Editor["ServiceMonitorSpec"]):
         _TARGET_LABELS.remove(self._raw, *(require("targetLabels", label, str) for label in labels))
 
 
-class PrometheusRuleSpecEditor(Editor["PrometheusRuleSpec"]):
+class PrometheusRuleSpecEditor(Editor[PrometheusRuleSpec]):
     """Edits the spec of a PrometheusRule.
 
     Source: https://prometheus-operator.dev/docs/api-reference/api/#monitoring.coreos.com/v1.PrometheusRuleSpec.

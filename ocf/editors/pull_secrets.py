@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import field_type, require
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1LocalObjectReference
-    from pydantic import BaseModel
+from ocf.lazy_types.kubernetes import V1LocalObjectReference
+from ocf.lazy_types.pydantic import BaseModel
 
 __all__ = ["PullSecretsEditor"]
 

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import ensure_entry, remove_entry
 from ocf.editors.model_values import own_or_none
 from ocf.editors.resource_quantities import quantity_text
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import (
-        V1PersistentVolumeSpec,
-        V1VolumeNodeAffinity,
-    )
-else:
-    V1PersistentVolumeSpec = lazy_type("kubernetes.client", "V1PersistentVolumeSpec")
-    V1VolumeNodeAffinity = lazy_type("kubernetes.client", "V1VolumeNodeAffinity")
+from ocf.lazy_types.kubernetes import V1PersistentVolumeSpec, V1VolumeNodeAffinity
 
 __all__ = ["PVSpecEditor"]
 
 
-class PVSpecEditor(Editor["V1PersistentVolumeSpec"]):
+class PVSpecEditor(Editor[V1PersistentVolumeSpec]):
     """Edits the spec of a PersistentVolume; set the source of the volume, such as `csi`, in the baseline.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/persistent-volume-v1/.

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ocf.editors.editor import Editor
 from ocf.editors.resource_quantities import set_resource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1PersistentVolumeClaimSpec  # noqa: F401 (named in a base class, which is evaluated)
+from ocf.lazy_types.kubernetes import V1PersistentVolumeClaimSpec
 
 __all__ = ["PVCSpecEditor"]
 
 
-class PVCSpecEditor(Editor["V1PersistentVolumeClaimSpec"]):
+class PVCSpecEditor(Editor[V1PersistentVolumeClaimSpec]):
     """Edits the spec of a PersistentVolumeClaim.
 
     After creation, the API server only accepts a larger storage request of a bound claim, and another

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import field_type, own, own_or_none, require
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import (
-        RbacV1Subject,
-        V1AggregationRule,
-        V1ClusterRole,
-        V1ClusterRoleBinding,
-        V1PolicyRule,
-        V1Role,
-        V1RoleBinding,
-    )
-else:
-    RbacV1Subject = lazy_type("kubernetes.client", "RbacV1Subject")
-    V1AggregationRule = lazy_type("kubernetes.client", "V1AggregationRule")
-    V1ClusterRole = lazy_type("kubernetes.client", "V1ClusterRole")
-    V1ClusterRoleBinding = lazy_type("kubernetes.client", "V1ClusterRoleBinding")
-    V1PolicyRule = lazy_type("kubernetes.client", "V1PolicyRule")
-    V1Role = lazy_type("kubernetes.client", "V1Role")
-    V1RoleBinding = lazy_type("kubernetes.client", "V1RoleBinding")
+from ocf.lazy_types.kubernetes import (
+    RbacV1Subject,
+    V1AggregationRule,
+    V1ClusterRole,
+    V1ClusterRoleBinding,
+    V1PolicyRule,
+    V1Role,
+    V1RoleBinding,
+)
 
 __all__ = ["AggregationRuleEditor", "BindingSubjectsEditor", "PolicyRulesEditor"]
 
@@ -36,7 +25,7 @@ _SUBJECTS: Final[KeyedList[Any, RbacV1Subject]] = KeyedList(
 _SERVICE_ACCOUNT: Final = "ServiceAccount"
 
 
-class PolicyRulesEditor(Editor["V1Role | V1ClusterRole"]):
+class PolicyRulesEditor(Editor[V1Role | V1ClusterRole]):
     """Edits the rules of a Role or of a ClusterRole.
 
     A rule does not have a name or another key, so rules are appended one by one, and removed by position or all at
@@ -101,7 +90,7 @@ class PolicyRulesEditor(Editor["V1Role | V1ClusterRole"]):
         self._raw.rules = None
 
 
-class AggregationRuleEditor(Editor["V1ClusterRole"]):
+class AggregationRuleEditor(Editor[V1ClusterRole]):
     """Edits which ClusterRoles the control plane aggregates into this one.
 
     Source: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles.
@@ -124,7 +113,7 @@ class AggregationRuleEditor(Editor["V1ClusterRole"]):
         self._raw.aggregation_rule = own_or_none(self._raw, "aggregation_rule", rule)
 
 
-class BindingSubjectsEditor(Editor["V1RoleBinding | V1ClusterRoleBinding"]):
+class BindingSubjectsEditor(Editor[V1RoleBinding | V1ClusterRoleBinding]):
     """Edits the subjects of a RoleBinding or of a ClusterRoleBinding, by kind, name and namespace.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/authorization-resources/role-binding-v1/.

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ocf.editors.editor import Editor
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1ReplicaSetSpec  # noqa: F401 (named in a base class, which is evaluated)
+from ocf.lazy_types.kubernetes import V1ReplicaSetSpec
 
 __all__ = ["ReplicaSetSpecEditor"]
 
 
-class ReplicaSetSpecEditor(Editor["V1ReplicaSetSpec"]):
+class ReplicaSetSpecEditor(Editor[V1ReplicaSetSpec]):
     """Edits the spec of a ReplicaSet; its pod template has separate editors, and its selector cannot be changed.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/replica-set-v1/.

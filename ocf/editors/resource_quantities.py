@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ocf.editors.keyed_lists import ensure_entry, remove_entry
 from ocf.editors.model_values import field_type
 from ocf.errors import QuantityError
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects.quantity import Quantity
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 __all__ = ["quantity_text", "set_resource"]
 

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own, require
 from ocf.editors.named_entries import require_name
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from ocf.objects.third_party.keda import ScaledObjectSpec, ScaleTargetRef, ScaleTrigger
-else:
-    ScaledObjectSpec = lazy_type("ocf.objects.third_party.keda", "ScaledObjectSpec")
-    ScaleTargetRef = lazy_type("ocf.objects.third_party.keda", "ScaleTargetRef")
-    ScaleTrigger = lazy_type("ocf.objects.third_party.keda", "ScaleTrigger")
+from ocf.objects.third_party.lazy import ScaledObjectSpec, ScaleTargetRef, ScaleTrigger
 
 __all__ = ["ScaledObjectSpecEditor"]
 
 _TRIGGERS: Final[KeyedList[ScaledObjectSpec, ScaleTrigger]] = KeyedList("triggers", key=lambda trigger: trigger.name)
 
 
-class ScaledObjectSpecEditor(Editor["ScaledObjectSpec"]):
+class ScaledObjectSpecEditor(Editor[ScaledObjectSpec]):
     """Edits the spec of a ScaledObject.
 
     Source: https://keda.sh/docs/latest/reference/scaledobject-spec/.

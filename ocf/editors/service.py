@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList, ensure_entry, remove_entry
 from ocf.editors.model_values import own, own_or_none, require
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1ServicePort, V1ServiceSpec, V1SessionAffinityConfig
-else:
-    V1ServicePort = lazy_type("kubernetes.client", "V1ServicePort")
-    V1ServiceSpec = lazy_type("kubernetes.client", "V1ServiceSpec")
-    V1SessionAffinityConfig = lazy_type("kubernetes.client", "V1SessionAffinityConfig")
+from ocf.lazy_types.kubernetes import V1ServicePort, V1ServiceSpec, V1SessionAffinityConfig
 
 __all__ = ["ServiceSpecEditor"]
 
@@ -26,7 +19,7 @@ _BY_NUMBER: Final[KeyedList[V1ServiceSpec, V1ServicePort]] = KeyedList(
 )
 
 
-class ServiceSpecEditor(Editor["V1ServiceSpec"]):
+class ServiceSpecEditor(Editor[V1ServiceSpec]):
     """Edits the spec of a Service.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/service-resources/service-v1/#ServiceSpec.

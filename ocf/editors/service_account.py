@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ocf.editors.pull_secrets import PullSecretsEditor
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1ServiceAccount  # noqa: F401 (named in a base class, which is evaluated)
+from ocf.lazy_types.kubernetes import V1ServiceAccount
 
 __all__ = ["ServiceAccountEditor"]
 
 
-class ServiceAccountEditor(PullSecretsEditor["V1ServiceAccount"]):
+class ServiceAccountEditor(PullSecretsEditor[V1ServiceAccount]):
     """Edits a service account.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/service-account-v1/.

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own_or_none
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import (
-        V1PersistentVolumeClaim,
-        V1StatefulSetPersistentVolumeClaimRetentionPolicy,
-        V1StatefulSetSpec,
-        V1StatefulSetUpdateStrategy,
-    )
-else:
-    V1PersistentVolumeClaim = lazy_type("kubernetes.client", "V1PersistentVolumeClaim")
-    V1StatefulSetPersistentVolumeClaimRetentionPolicy = lazy_type(
-        "kubernetes.client", "V1StatefulSetPersistentVolumeClaimRetentionPolicy"
-    )
-    V1StatefulSetSpec = lazy_type("kubernetes.client", "V1StatefulSetSpec")
-    V1StatefulSetUpdateStrategy = lazy_type("kubernetes.client", "V1StatefulSetUpdateStrategy")
+from ocf.lazy_types.kubernetes import (
+    V1PersistentVolumeClaim,
+    V1StatefulSetPersistentVolumeClaimRetentionPolicy,
+    V1StatefulSetSpec,
+    V1StatefulSetUpdateStrategy,
+)
 
 __all__ = ["VOLUME_CLAIM_TEMPLATES", "StatefulSetSpecEditor"]
 
@@ -32,7 +22,7 @@ VOLUME_CLAIM_TEMPLATES: Final[KeyedList[V1StatefulSetSpec, V1PersistentVolumeCla
 """The volume claim templates of a StatefulSet, by name."""
 
 
-class StatefulSetSpecEditor(Editor["V1StatefulSetSpec"]):
+class StatefulSetSpecEditor(Editor[V1StatefulSetSpec]):
     """Edits the spec of a StatefulSet; its pod template and its volume claim templates have separate editors.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/stateful-set-v1/.

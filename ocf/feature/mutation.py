@@ -10,17 +10,12 @@ import inspect
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final, Generic, SupportsInt, TypeAlias, TypeVar
+from typing import Any, Final, Generic, SupportsInt, TypeAlias, TypeVar
 
 from ocf.errors import ConfigError, FeatureGateError
 from ocf.feature.gate import Gate
 from ocf.feature.versions import shown
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-else:
-    BaseModel = lazy_type("pydantic", "BaseModel")
+from ocf.lazy_types.pydantic import BaseModel
 
 __all__ = ["Mutation", "PlainResult", "is_deferred_function", "mutation_problems", "record_edits"]
 

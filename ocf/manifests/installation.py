@@ -10,27 +10,17 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from ocf.lazy_types import LazyGeneric, lazy_type
+from ocf.component import Component
+from ocf.manifests.install_options import InstallOptions
 from ocf.objects import Manifest, load_document
 from ocf.runtime.monitoring import alert_rules, dashboard
+from ocf.runtime.operator import ManagerOptions, Operator
 from ocf.runtime.operator.environment import METRICS_PORT, WEBHOOK_PORT, environment_options, metrics_prefix
 from ocf.runtime.pod_objects import disruption_budget, network_policy, service, service_monitor, spread_over_nodes
 from ocf.runtime.pod_security import container_security, pod_security
-from ocf.runtime.rbac import ServiceAccount, kopf_rules, roles
-
-if TYPE_CHECKING:
-    from ocf.component import Component
-    from ocf.manifests.install_options import InstallOptions
-    from ocf.runtime.operator import ManagerOptions, Operator
-    from ocf.runtime.rbac import PolicyRule
-else:
-    Component = lazy_type("ocf.component", "Component")
-    InstallOptions = lazy_type("ocf.manifests.install_options", "InstallOptions")
-    ManagerOptions = lazy_type("ocf.runtime.operator", "ManagerOptions")
-    Operator = LazyGeneric("ocf.runtime.operator", "Operator")
-    PolicyRule = lazy_type("ocf.runtime.rbac", "PolicyRule")
+from ocf.runtime.rbac import PolicyRule, ServiceAccount, kopf_rules, roles
 
 __all__ = ["Installation"]
 

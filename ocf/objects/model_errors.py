@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ocf.errors import FieldProblem
+from ocf.lazy_types.pydantic import BaseModel, ErrorDetails
 from ocf.objects.field_errors import FieldError, invalid, required
 from ocf.objects.manifest import Manifest
 from ocf.objects.model_fields import field_types, place_of
 from ocf.objects.paths import FieldPath, format_path, get_field
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-    from pydantic_core import ErrorDetails
 
 __all__ = [
     "describe_invalid",

@@ -8,8 +8,9 @@ from functools import cache
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Union, get_args, get_origin
 
+from ocf.lazy_types.pydantic import BaseModel
+
 if TYPE_CHECKING:
-    from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
 __all__ = ["Place", "client_model", "field_types", "holds_quantity", "place_of"]

@@ -15,22 +15,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_origin
+from typing import Any, TypeVar, cast, get_origin
 
 from ocf.errors import FieldProblem, ManifestError
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.pydantic import BaseModel, ErrorDetails
 from ocf.objects.documents import load_document
 from ocf.objects.manifest import Manifest
 from ocf.objects.model_errors import navigable, problems_of, seen_at, unknown_field
 from ocf.objects.model_fields import holds_quantity, place_of
 from ocf.objects.paths import FieldPath, get_field
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-    from pydantic_core import ErrorDetails
-else:
-    BaseModel = lazy_type("pydantic", "BaseModel")
-    ErrorDetails = lazy_type("pydantic_core", "ErrorDetails")
 
 __all__ = ["copy_model", "quantities_as_text", "read_base", "read_live", "write_model"]
 

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Final, Generic, Never, TypeVar
+from typing import Any, Final, Generic, Never, Self, TypeVar
 
 from ocf.concepts import AliveStatus, CompletionStatus, Data, DataRead, GuardStatus, OperationalStatus, StatusReport
 from ocf.errors import BuildError, ManifestError
+from ocf.feature import Mutation, PlainResult
 from ocf.feature.mutation import is_deferred_function, mutation_problems
-from ocf.lazy_types import LazyGeneric, lazy_type
 from ocf.objects import Manifest, load_document
 from ocf.primitives.kind import (
     GraceHandler,
@@ -35,15 +35,6 @@ from ocf.primitives.resource import (
     TaskResource,
     WorkloadResource,
 )
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from ocf.feature import Mutation, PlainResult
-else:
-    Self = lazy_type("typing", "Self")
-    Mutation = LazyGeneric("ocf.feature", "Mutation")
-    PlainResult = lazy_type("ocf.feature", "PlainResult")
 
 __all__ = ["IntegrationBuilder", "StaticBuilder", "TaskBuilder", "WorkloadBuilder"]
 

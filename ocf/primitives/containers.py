@@ -7,10 +7,12 @@ mutation added, and a rename by one edit does not affect the selection of the ne
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
-from ocf.editors import ContainerEditor, ContainerSelector, ObjectMetaEditor, all_containers
-from ocf.lazy_types import LazyGeneric, lazy_type
+from ocf.editors import ContainerEditor, ContainerSelector, KeyedList, ObjectMetaEditor, all_containers
+from ocf.feature import PlainResult
+from ocf.lazy_types.kubernetes import V1Container, V1EnvVar
 from ocf.objects import copy_model
 from ocf.primitives.content_hash import DATA_HASH, combined_hash
 from ocf.primitives.list_edits import ListEdits
@@ -24,24 +26,10 @@ from ocf.primitives.mutator import (
     require_callable,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kubernetes.client import V1Container, V1EnvVar
-
-    from ocf.editors import KeyedList
-    from ocf.feature import PlainResult
-else:
-    Callable = LazyGeneric("collections.abc", "Callable")
-    V1Container = lazy_type("kubernetes.client", "V1Container")
-    V1EnvVar = lazy_type("kubernetes.client", "V1EnvVar")
-    KeyedList = LazyGeneric("ocf.editors", "KeyedList")
-    PlainResult = lazy_type("ocf.feature", "PlainResult")
-
 __all__ = ["ContainerEdits", "ContainerListEdits", "PodMutator", "PodTemplateMutator"]
 
 
-class ContainerListEdits(ListEdits["V1Container"]):
+class ContainerListEdits(ListEdits[V1Container]):
     """A category that adds and removes containers, in order of recording.
 
     Args:

@@ -11,21 +11,13 @@ import hashlib
 import json
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from ocf.lazy_types import lazy_type
-from ocf.objects import PREFIX, write_model
+from ocf.lazy_types.pydantic import BaseModel
+from ocf.objects import PREFIX, Manifest, write_model
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import ModelT, MutatorT
 from ocf.primitives.resource import StaticResource
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from ocf.objects import Manifest
-else:
-    BaseModel = lazy_type("pydantic", "BaseModel")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["DATA_HASH", "DataBuilder", "DataResource", "combined_hash", "data_hash", "encoded_texts"]
 

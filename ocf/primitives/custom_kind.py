@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Never, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from ocf.concepts import AliveStatus, CompletionStatus, OperationalStatus
 from ocf.errors import FieldProblem, ManifestError
-from ocf.feature import Mutation
-from ocf.lazy_types import lazy_type
+from ocf.feature import Gate, Mutation, PlainResult
 from ocf.objects import Manifest, copy_json, load_document, read_live, write_model
 from ocf.objects.model_errors import problems_of
 from ocf.objects.model_fields import field_types
@@ -27,15 +26,6 @@ from ocf.primitives.integration_status import IntegrationStatus
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.metadata_edits import MetadataEdits
 from ocf.primitives.mutator import BaseMutator, BoundRecorder, CategoryDescriptor, call_edit, require_callable
-
-if TYPE_CHECKING:
-    from typing import Never
-
-    from ocf.feature import Gate, PlainResult
-else:
-    Never = lazy_type("typing", "Never")
-    Gate = lazy_type("ocf.feature", "Gate")
-    PlainResult = lazy_type("ocf.feature", "PlainResult")
 
 __all__ = ["CustomKind", "CustomMutation", "CustomMutator", "custom_kind"]
 

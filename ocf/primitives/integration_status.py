@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport
+from ocf.lazy_types.pydantic import BaseModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pydantic import BaseModel
 
 __all__ = ["IntegrationStatus"]
 

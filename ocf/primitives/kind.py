@@ -7,25 +7,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from ocf.concepts import ApplyOperation, GraceStatus, StatusReport, SuspensionStatus
 from ocf.errors import FieldProblem, ManifestError
-from ocf.lazy_types import lazy_type
-from ocf.objects import client_model, read_base, read_live, write_model
+from ocf.feature import PlainResult
+from ocf.lazy_types.pydantic import BaseModel
+from ocf.objects import Manifest, client_model, read_base, read_live, write_model
+from ocf.objects.field_errors import FieldError
 from ocf.primitives.mutator import BaseMutator
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from ocf.feature import PlainResult
-    from ocf.objects import Manifest
-    from ocf.objects.field_errors import FieldError
-else:
-    BaseModel = lazy_type("pydantic", "BaseModel")
-    PlainResult = lazy_type("ocf.feature", "PlainResult")
-    Manifest = lazy_type("ocf.objects", "Manifest")
-    FieldError = lazy_type("ocf.objects.field_errors", "FieldError")
 
 __all__ = ["GraceHandler", "Handlers", "Kind", "ModelT", "MutatorT", "StatusHandler", "StatusT", "SuspensionHandler"]
 

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from ocf.lazy_types import LazyGeneric, lazy_type
+from ocf.editors import KeyedList
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import copy_model
 from ocf.primitives.mutator import BoundRecorder, CategoryDescriptor, SubObject
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from ocf.editors import KeyedList
-else:
-    BaseModel = lazy_type("pydantic", "BaseModel")
-    KeyedList = LazyGeneric("ocf.editors", "KeyedList")
 
 __all__ = ["ListEdits", "ListEditsRecorder"]
 

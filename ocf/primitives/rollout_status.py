@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from ocf.concepts import (
     AliveStatus,
@@ -20,9 +20,7 @@ from ocf.concepts import (
     SuspensionStatus,
     stale_generation_report,
 )
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
+from ocf.lazy_types.pydantic import BaseModel
 
 __all__ = ["PodCounts", "RolloutStatus", "replica_counts"]
 

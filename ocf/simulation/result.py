@@ -12,14 +12,16 @@ from datetime import datetime
 from operator import attrgetter
 from typing import NamedTuple
 
+from ocf.simulation.arrays import FloatArray, IntArray
+
 __all__ = ["Action", "Columns", "ConditionChange", "GroupColumns", "SimulationResult"]
 
 
-def _floats() -> "array[float]":
+def _floats() -> FloatArray:
     return array("d")
 
 
-def _integers() -> "array[int]":
+def _integers() -> IntArray:
     return array("q")
 
 
@@ -56,29 +58,29 @@ class Columns:
         node_memory: The same for memory.
     """
 
-    time: "array[float]" = field(default_factory=_floats)
-    load: "array[float]" = field(default_factory=_floats)
-    capacity: "array[float]" = field(default_factory=_floats)
-    served: "array[float]" = field(default_factory=_floats)
-    queue: "array[float]" = field(default_factory=_floats)
-    dropped: "array[float]" = field(default_factory=_floats)
-    demand: "array[int]" = field(default_factory=_integers)
-    replicas: "array[int]" = field(default_factory=_integers)
-    starting: "array[int]" = field(default_factory=_integers)
-    ready: "array[int]" = field(default_factory=_integers)
-    terminating: "array[int]" = field(default_factory=_integers)
-    utilization: "array[float]" = field(default_factory=_floats)
-    wanted: "array[int]" = field(default_factory=_integers)
-    stabilized: "array[int]" = field(default_factory=_integers)
-    desired: "array[int]" = field(default_factory=_integers)
-    synced: "array[int]" = field(default_factory=_integers)
-    pending: "array[int]" = field(default_factory=_integers)
-    nodes_booting: "array[int]" = field(default_factory=_integers)
-    nodes_ready: "array[int]" = field(default_factory=_integers)
-    nodes_draining: "array[int]" = field(default_factory=_integers)
-    node_price: "array[float]" = field(default_factory=_floats)
-    node_cpu: "array[float]" = field(default_factory=_floats)
-    node_memory: "array[float]" = field(default_factory=_floats)
+    time: FloatArray = field(default_factory=_floats)
+    load: FloatArray = field(default_factory=_floats)
+    capacity: FloatArray = field(default_factory=_floats)
+    served: FloatArray = field(default_factory=_floats)
+    queue: FloatArray = field(default_factory=_floats)
+    dropped: FloatArray = field(default_factory=_floats)
+    demand: IntArray = field(default_factory=_integers)
+    replicas: IntArray = field(default_factory=_integers)
+    starting: IntArray = field(default_factory=_integers)
+    ready: IntArray = field(default_factory=_integers)
+    terminating: IntArray = field(default_factory=_integers)
+    utilization: FloatArray = field(default_factory=_floats)
+    wanted: IntArray = field(default_factory=_integers)
+    stabilized: IntArray = field(default_factory=_integers)
+    desired: IntArray = field(default_factory=_integers)
+    synced: IntArray = field(default_factory=_integers)
+    pending: IntArray = field(default_factory=_integers)
+    nodes_booting: IntArray = field(default_factory=_integers)
+    nodes_ready: IntArray = field(default_factory=_integers)
+    nodes_draining: IntArray = field(default_factory=_integers)
+    node_price: FloatArray = field(default_factory=_floats)
+    node_cpu: FloatArray = field(default_factory=_floats)
+    node_memory: FloatArray = field(default_factory=_floats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +94,10 @@ class GroupColumns:
         price: Price of all nodes of the group for an hour.
     """
 
-    booting: "array[int]" = field(default_factory=_integers)
-    ready: "array[int]" = field(default_factory=_integers)
-    draining: "array[int]" = field(default_factory=_integers)
-    price: "array[float]" = field(default_factory=_floats)
+    booting: IntArray = field(default_factory=_integers)
+    ready: IntArray = field(default_factory=_integers)
+    draining: IntArray = field(default_factory=_integers)
+    price: FloatArray = field(default_factory=_floats)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from ocf.lazy_types import LazyGeneric, lazy_type
-
-if TYPE_CHECKING:
-    from ocf.cluster import Cluster
-    from ocf.runtime.admission import Webhook
-    from ocf.runtime.crds import VersionedResource
-else:
-    Cluster = lazy_type("ocf.cluster", "Cluster")
-    Webhook = LazyGeneric("ocf.runtime.admission", "Webhook")
-    VersionedResource = lazy_type("ocf.runtime.crds", "VersionedResource")
+from ocf.cluster import Cluster
+from ocf.runtime.admission import Webhook
+from ocf.runtime.crds import VersionedResource
 
 __all__ = ["serve_webhooks"]
 

@@ -14,21 +14,19 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from ocf.cluster import PatchOptions, PatchType
 from ocf.concepts import NullRecorder, Recorder
 from ocf.errors import NotFoundError
-from ocf.lazy_types import LazyGeneric, lazy_type
+from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.operator import Operator
 from ocf.runtime.operator.reconciler import reconcile_owner
+from ocf.testing.clock import VirtualClock
 from ocf.testing.fake_controllers import roll_out
 from ocf.testing.recording_cluster import RecordingCluster
 
 if TYPE_CHECKING:
     from ocf.embedded import Controllers, EmbeddedCluster
-    from ocf.runtime.operator import Operator
-    from ocf.testing.clock import VirtualClock
 else:
     Controllers = lazy_type("ocf.embedded", "Controllers")
     EmbeddedCluster = lazy_type("ocf.embedded", "EmbeddedCluster")
-    Operator = LazyGeneric("ocf.runtime.operator", "Operator")
-    VirtualClock = lazy_type("ocf.testing.clock", "VirtualClock")
 
 __all__ = ["OwnerEnv"]
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, dump_document, read_live, split_api_version
 from ocf.objects.json_changes import same_json
+from ocf.runtime.crds import VersionedResource
 from ocf.runtime.crds.conversion import ANNOTATION_PREFIX
 from ocf.runtime.crds.model_manifests import write_nullable
 from ocf.testing.diffs import unified
-
-if TYPE_CHECKING:
-    from ocf.runtime.crds import VersionedResource
-else:
-    VersionedResource = lazy_type("ocf.runtime.crds", "VersionedResource")
 
 __all__ = ["assert_round_trips"]
 

@@ -7,19 +7,16 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import ConfigError, ManifestError
-from ocf.lazy_types import LazyGeneric, lazy_type
+from ocf.lazy_types import LazyGeneric
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, read_live
+from ocf.runtime.crds import VersionedResource
 from ocf.runtime.crds.model_manifests import write_nullable
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
-    from pydantic import BaseModel
-
-    from ocf.runtime.crds import VersionedResource
 else:
     SearchStrategy = LazyGeneric("hypothesis.strategies", "SearchStrategy")
-    BaseModel = lazy_type("pydantic", "BaseModel")
-    VersionedResource = lazy_type("ocf.runtime.crds", "VersionedResource")
 
 __all__ = ["objects_of"]
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
-from kubernetes.client import V1ResourceRequirements  # noqa: TC002 (pydantic reads it)
+from kubernetes.client import V1ResourceRequirements
 from pydantic import AwareDatetime, BaseModel, Field, model_validator
 
 from ocf.embedded.apiextensions import schema_faults

@@ -10,13 +10,11 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from ocf.errors import FieldProblem, ManifestError, QuantityError
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, Quantity, copy_json
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 __all__ = [
     "METADATA",

@@ -6,17 +6,12 @@ in the API. Quantities are not changed to the API server's notation here: they a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ocf.autoscaling.api.decoders import to_manifest
 from ocf.errors import FieldProblem, ManifestError
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, copy_json
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-else:
-    BaseModel = lazy_type("pydantic", "BaseModel")
 
 __all__ = ["default", "default_decoded"]
 

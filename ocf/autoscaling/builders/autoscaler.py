@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast, overload
+from typing import Any, Final, Generic, TypeVar, cast, overload
 
 from ocf.autoscaling.api.defaulting import default
 from ocf.autoscaling.builders.arguments import check_integer
@@ -16,22 +16,11 @@ from ocf.autoscaling.targets.missing_requests import missing_requests
 from ocf.autoscaling.targets.targets import Reference, Renderable, Scalable, cannot_scale, read_target
 from ocf.autoscaling.validation.validation import validate
 from ocf.errors import ConfigError, FieldProblem, ManifestError
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V2HorizontalPodAutoscaler, V2HorizontalPodAutoscalerBehavior, V2MetricSpec
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, ObjectKey, client_model, without_field, write_model
 from ocf.schema.kubernetes import FeatureGates
 
-if TYPE_CHECKING:
-    from kubernetes.client import (
-        V2HorizontalPodAutoscaler,
-        V2HorizontalPodAutoscalerBehavior,
-        V2MetricSpec,
-    )
-    from pydantic import BaseModel
-else:
-    V2HorizontalPodAutoscaler = lazy_type("kubernetes.client", "V2HorizontalPodAutoscaler")
-    V2HorizontalPodAutoscalerBehavior = lazy_type("kubernetes.client", "V2HorizontalPodAutoscalerBehavior")
-    V2MetricSpec = lazy_type("kubernetes.client", "V2MetricSpec")
-    BaseModel = lazy_type("pydantic", "BaseModel")
 __all__ = ["Autoscaled", "autoscale"]
 
 TargetT = TypeVar("TargetT", bound="Mapping[str, Any] | BaseModel | Scalable | ObjectKey")

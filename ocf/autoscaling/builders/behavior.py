@@ -7,20 +7,13 @@ a wrong value at the call.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from ocf.autoscaling.builders.arguments import check_integer, check_quantity
 from ocf.autoscaling.validation.behavior import MAX_PERIOD, MAX_WINDOW
 from ocf.errors import ConfigError
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V2HorizontalPodAutoscalerBehavior, V2HPAScalingPolicy, V2HPAScalingRules
 from ocf.objects import Manifest, client_model, write_model
-
-if TYPE_CHECKING:
-    from kubernetes.client import V2HorizontalPodAutoscalerBehavior, V2HPAScalingPolicy, V2HPAScalingRules
-else:
-    V2HorizontalPodAutoscalerBehavior = lazy_type("kubernetes.client", "V2HorizontalPodAutoscalerBehavior")
-    V2HPAScalingPolicy = lazy_type("kubernetes.client", "V2HPAScalingPolicy")
-    V2HPAScalingRules = lazy_type("kubernetes.client", "V2HPAScalingRules")
 
 __all__ = ["Select", "behavior", "disabled", "percent", "pods", "rules"]
 

@@ -8,21 +8,15 @@ together, so that they always agree.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, overload
+from typing import Any, Final, TypeAlias, cast, overload
 
 from ocf.autoscaling.builders.arguments import check_integer, check_name, check_quantity
 from ocf.autoscaling.targets.targets import TargetSource, read_reference
 from ocf.errors import ConfigError, ManifestError
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1LabelSelector, V2MetricSpec
 from ocf.objects import LabelSelector, Manifest, client_model, write_model
 from ocf.objects.name_validation import NameRule, dns_label, path_segment, qualified_name
 from ocf.schema.metric_sources import TARGET_FIELDS, source_field
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1LabelSelector, V2MetricSpec
-else:
-    V1LabelSelector = lazy_type("kubernetes.client", "V1LabelSelector")
-    V2MetricSpec = lazy_type("kubernetes.client", "V2MetricSpec")
 
 __all__ = ["container_resource", "cpu", "external", "memory", "object", "pods"]
 

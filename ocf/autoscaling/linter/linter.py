@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.autoscaling.algorithm import Autoscaler, Settings, tolerances_of
 from ocf.autoscaling.api.decoding import decode
@@ -13,14 +13,9 @@ from ocf.autoscaling.linter.metrics import metric_findings
 from ocf.autoscaling.linter.targets import conflict_findings, target_findings
 from ocf.autoscaling.targets.targets import Scalable, TargetSource, manifest_of, read_target
 from ocf.autoscaling.validation.validation import admitted, validate
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, ObjectKey
 from ocf.schema.kubernetes import FeatureGates
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-else:
-    BaseModel = lazy_type("pydantic", "BaseModel")
 
 __all__ = ["lint"]
 

@@ -9,17 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias, cast, runtime_checkable
+from typing import Any, Final, Protocol, Self, TypeAlias, cast, runtime_checkable
 
 from ocf.autoscaling.targets.pod_resources import PodResources, read_pods
 from ocf.errors import ConfigError
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, ObjectKey, get_field, split_api_version, write_model
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-else:
-    BaseModel = lazy_type("pydantic", "BaseModel")
 
 __all__ = [
     "Reference",

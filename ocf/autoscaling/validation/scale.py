@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.autoscaling.api.decoders import METADATA, integer, read_object, struct, text
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError, invalid
 from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors
 from ocf.objects.name_validation import dns_subdomain, dns_subdomain_prefix
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-else:
-    BaseModel = lazy_type("pydantic", "BaseModel")
 
 __all__ = ["validate_scale"]
 

@@ -8,7 +8,7 @@ the API server would return. The error texts are those of Kubernetes 1.36; a few
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.api.defaulting import default_decoded
@@ -16,17 +16,12 @@ from ocf.autoscaling.validation.behavior import behavior_errors
 from ocf.autoscaling.validation.metrics import metrics_errors
 from ocf.autoscaling.validation.references import UNCHECKED, described_rule, reference_errors, target_rule
 from ocf.autoscaling.validation.stored_form import stored_form
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, get_field
 from ocf.objects.field_errors import FieldError, invalid, required
 from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors, update_errors
 from ocf.objects.name_validation import dns_subdomain, dns_subdomain_prefix, path_segment, path_segment_prefix
 from ocf.schema.kubernetes import FeatureGates
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-else:
-    BaseModel = lazy_type("pydantic", "BaseModel")
 
 __all__ = ["admitted", "validate", "validate_spec", "validate_status"]
 

@@ -7,8 +7,9 @@ copy of its status.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
+from ocf.cluster import Cluster
 from ocf.component.deletion import finalizers_of, is_ending
 from ocf.component.model.claims import Claims
 from ocf.component.model.ownership import Owner
@@ -20,15 +21,8 @@ from ocf.component.status.own_conditions import own_condition
 from ocf.component.status.reasons import Reason
 from ocf.concepts import Clock, NullRecorder, Recorder
 from ocf.errors import ConfigError
-from ocf.lazy_types import lazy_type
+from ocf.objects import Manifest
 from ocf.objects.conditions import find_condition
-
-if TYPE_CHECKING:
-    from ocf.cluster import Cluster
-    from ocf.objects import Manifest
-else:
-    Cluster = lazy_type("ocf.cluster", "Cluster")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["Conditioned", "ReconcileContext"]
 

@@ -8,26 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
+from ocf.cluster import Cluster
 from ocf.component.model.context import ReconcileContext
-from ocf.concepts import SystemClock
+from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.errors import ApiError, ConfigError
-from ocf.lazy_types import lazy_type
-from ocf.objects import write_model
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from ocf.cluster import Cluster
-    from ocf.concepts import Clock, Recorder
-    from ocf.objects import Manifest
-else:
-    BaseModel = lazy_type("pydantic", "BaseModel")
-    Cluster = lazy_type("ocf.cluster", "Cluster")
-    Clock = lazy_type("ocf.concepts", "Clock")
-    Recorder = lazy_type("ocf.concepts", "Recorder")
-    Manifest = lazy_type("ocf.objects", "Manifest")
+from ocf.lazy_types.pydantic import BaseModel
+from ocf.objects import Manifest, write_model
 
 __all__ = ["reconciling"]
 

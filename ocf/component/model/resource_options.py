@@ -13,17 +13,12 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
+from typing import Any, Final, TypedDict, TypeVar
 
 from ocf.component.model.gates import is_open
 from ocf.errors import ConfigError
-from ocf.lazy_types import lazy_type
+from ocf.feature import Gate
 from ocf.objects import parse_path
-
-if TYPE_CHECKING:
-    from ocf.feature import Gate
-else:
-    Gate = lazy_type("ocf.feature", "Gate")
 
 __all__ = ["Conflicts", "EffectiveOptions", "Lifecycle", "Participation", "ResourceOptions"]
 

@@ -6,18 +6,13 @@ import inspect
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from ocf.component.model.context import ReconcileContext
 from ocf.component.model.timeouts import call_with_timeout, wait
 from ocf.concepts import StatusReport
 from ocf.errors import HandlerError
-from ocf.lazy_types import lazy_type
 from ocf.objects.conditions import ConditionStatus, find_condition
-
-if TYPE_CHECKING:
-    from ocf.component.model.context import ReconcileContext
-else:
-    ReconcileContext = lazy_type("ocf.component.model.context", "ReconcileContext")
 
 __all__ = ["DependsOn", "Prerequisite", "PrerequisiteStatus", "check_prerequisite", "depends_on"]
 

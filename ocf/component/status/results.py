@@ -5,17 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ocf.concepts import Why
-from ocf.lazy_types import LazyGeneric, lazy_type
-
-if TYPE_CHECKING:
-    from ocf.component.status.conditions import Condition
-    from ocf.concepts import StatusReport
-else:
-    Condition = lazy_type("ocf.component.status.conditions", "Condition")
-    StatusReport = LazyGeneric("ocf.concepts", "StatusReport")
+from ocf.component.status.conditions import Condition
+from ocf.concepts import StatusReport, Why
 
 __all__ = ["Action", "Drift", "ResourceOutcome", "Result"]
 

@@ -10,21 +10,15 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ocf.cluster.protocol import Cluster
 from ocf.embedded.api.users import ADMINISTRATOR_TOKEN
 from ocf.embedded.cluster import EmbeddedCluster
+from ocf.embedded.http.backend import Backend, Wrap
 from ocf.embedded.http.control import Control
 from ocf.embedded.http.tls import ServingTls
 from ocf.errors import ConfigError
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from ocf.embedded.http.backend import Backend, Wrap
-else:
-    Backend = lazy_type("ocf.embedded.http.backend", "Backend")
-    Wrap = lazy_type("ocf.embedded.http.backend", "Wrap")
 
 __all__ = ["Control", "HttpServer", "serving", "write_kubeconfig"]
 

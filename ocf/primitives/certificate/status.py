@@ -8,15 +8,13 @@ Source: https://cert-manager.io/docs/reference/api-docs/#cert-manager.io/v1.Cert
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.concepts import OperationalStatus, StatusReport
+from ocf.objects.third_party.lazy import Certificate
 from ocf.primitives.condition_status import ConditionStatus, conditions_of
 from ocf.primitives.integration_status import IntegrationStatus
 from ocf.primitives.suspension import always_suspended
-
-if TYPE_CHECKING:
-    from ocf.objects.third_party.cert_manager import Certificate
 
 __all__ = [
     "default_grace_status_handler",

@@ -7,32 +7,18 @@ must not have rules of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.editors import AggregationRuleEditor, ObjectMetaEditor, PolicyRulesEditor
-from ocf.lazy_types import LazyGeneric, lazy_type
-from ocf.objects import copy_model
-from ocf.objects.field_errors import forbidden
+from ocf.lazy_types.kubernetes import V1AggregationRule, V1ClusterRole, V1PolicyRule
+from ocf.objects import Manifest, copy_model
+from ocf.objects.field_errors import FieldError, forbidden
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubernetes.client import V1AggregationRule, V1ClusterRole, V1PolicyRule
-
-    from ocf.objects import Manifest
-    from ocf.objects.field_errors import FieldError
-else:
-    Iterator = LazyGeneric("collections.abc", "Iterator")
-    V1AggregationRule = lazy_type("kubernetes.client", "V1AggregationRule")
-    V1ClusterRole = lazy_type("kubernetes.client", "V1ClusterRole")
-    V1PolicyRule = lazy_type("kubernetes.client", "V1PolicyRule")
-    Manifest = lazy_type("ocf.objects", "Manifest")
-    FieldError = lazy_type("ocf.objects.field_errors", "FieldError")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 
@@ -80,7 +66,7 @@ _KIND: Kind[V1ClusterRole, Mutator] = Kind(
 )
 
 
-class Builder(StaticBuilder["V1ClusterRole", Mutator]):
+class Builder(StaticBuilder[V1ClusterRole, Mutator]):
     """Builds a ClusterRole.
 
     Args:

@@ -6,23 +6,16 @@ with privileges that its author does not have: the operator needs them too, or t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.editors import BindingSubjectsEditor, ObjectMetaEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1ClusterRoleBinding
+from ocf.objects import Manifest
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1ClusterRoleBinding
-
-    from ocf.objects import Manifest
-else:
-    V1ClusterRoleBinding = lazy_type("kubernetes.client", "V1ClusterRoleBinding")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 
@@ -45,7 +38,7 @@ _KIND: Kind[V1ClusterRoleBinding, Mutator] = Kind(
 )
 
 
-class Builder(StaticBuilder["V1ClusterRoleBinding", Mutator]):
+class Builder(StaticBuilder[V1ClusterRoleBinding, Mutator]):
     """Builds a ClusterRoleBinding.
 
     Args:

@@ -6,28 +6,18 @@ Pods read parts of their configuration only when they start. `roll_on_change` of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.editors import ConfigMapDataEditor, ObjectMetaEditor
-from ocf.lazy_types import LazyGeneric, lazy_type
+from ocf.lazy_types.kubernetes import V1ConfigMap
+from ocf.objects import Manifest
 from ocf.objects.data_validation import base64_errors, config_map_errors
+from ocf.objects.field_errors import FieldError
 from ocf.primitives.content_hash import DataBuilder, DataResource
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kubernetes.client import V1ConfigMap
-
-    from ocf.objects import Manifest
-    from ocf.objects.field_errors import FieldError
-else:
-    Iterator = LazyGeneric("collections.abc", "Iterator")
-    V1ConfigMap = lazy_type("kubernetes.client", "V1ConfigMap")
-    Manifest = lazy_type("ocf.objects", "Manifest")
-    FieldError = lazy_type("ocf.objects.field_errors", "FieldError")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 
@@ -66,7 +56,7 @@ def _errors(manifest: Manifest) -> Iterator[FieldError]:
 _KIND: Kind[V1ConfigMap, Mutator] = Kind("v1", "ConfigMap", "V1ConfigMap", Mutator, validate=_errors)
 
 
-class Builder(DataBuilder["V1ConfigMap", Mutator]):
+class Builder(DataBuilder[V1ConfigMap, Mutator]):
     """Builds a ConfigMap.
 
     Args:

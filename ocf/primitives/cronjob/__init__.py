@@ -5,12 +5,13 @@ Suspending stops it from creating Jobs and waits for the active ones; it is kept
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import CONTAINERS, INIT_CONTAINERS, CronJobSpecEditor, JobSpecEditor, ObjectMetaEditor, PodSpecEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1CronJob
+from ocf.objects import Manifest
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator
 from ocf.primitives.cronjob.status import (
@@ -21,14 +22,6 @@ from ocf.primitives.cronjob.status import (
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import Edits
 from ocf.primitives.resource import IntegrationResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1CronJob
-
-    from ocf.objects import Manifest
-else:
-    V1CronJob = lazy_type("kubernetes.client", "V1CronJob")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",
@@ -79,7 +72,7 @@ _HANDLERS: Handlers[V1CronJob, Mutator, OperationalStatus] = Handlers(
 )
 
 
-class Builder(IntegrationBuilder["V1CronJob", Mutator]):
+class Builder(IntegrationBuilder[V1CronJob, Mutator]):
     """Builds a CronJob.
 
     Args:

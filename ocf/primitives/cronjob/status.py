@@ -6,15 +6,8 @@ be later than the end of any grace period.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport, SuspensionStatus
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1CronJob
-else:
-    V1CronJob = lazy_type("kubernetes.client", "V1CronJob")
+from ocf.lazy_types.kubernetes import V1CronJob
 
 __all__ = [
     "default_grace_status_handler",

@@ -5,12 +5,13 @@ It has no replica count that could be set to zero, so suspending deletes it and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.concepts import AliveStatus
 from ocf.editors import CONTAINERS, INIT_CONTAINERS, DaemonSetSpecEditor, ObjectMetaEditor, PodSpecEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1DaemonSet
+from ocf.objects import Manifest
 from ocf.primitives.builder import WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodTemplateMutator
 from ocf.primitives.daemonset.status import (
@@ -21,14 +22,6 @@ from ocf.primitives.daemonset.status import (
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import Edits
 from ocf.primitives.resource import WorkloadResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1DaemonSet
-
-    from ocf.objects import Manifest
-else:
-    V1DaemonSet = lazy_type("kubernetes.client", "V1DaemonSet")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",
@@ -69,7 +62,7 @@ _HANDLERS: Handlers[V1DaemonSet, Mutator, AliveStatus] = Handlers(
 )
 
 
-class Builder(WorkloadBuilder["V1DaemonSet", Mutator]):
+class Builder(WorkloadBuilder[V1DaemonSet, Mutator]):
     """Builds a DaemonSet.
 
     Args:

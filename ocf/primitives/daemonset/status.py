@@ -5,13 +5,11 @@ The desired number of pods is not in the spec: the DaemonSet controller counts o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from ocf.lazy_types.kubernetes import V1DaemonSet
 from ocf.primitives.rollout_status import PodCounts, RolloutStatus
 from ocf.primitives.suspension import always_suspended
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1DaemonSet
 
 __all__ = [
     "default_converging_status_handler",

@@ -6,12 +6,13 @@ the live count from before the suspension.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.concepts import AliveStatus
 from ocf.editors import CONTAINERS, INIT_CONTAINERS, DeploymentSpecEditor, ObjectMetaEditor, PodSpecEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1Deployment
+from ocf.objects import Manifest
 from ocf.primitives.builder import WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodTemplateMutator
 from ocf.primitives.deployment.status import (
@@ -22,14 +23,6 @@ from ocf.primitives.deployment.status import (
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import Edits
 from ocf.primitives.resource import WorkloadResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Deployment
-
-    from ocf.objects import Manifest
-else:
-    V1Deployment = lazy_type("kubernetes.client", "V1Deployment")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",
@@ -75,7 +68,7 @@ _HANDLERS: Handlers[V1Deployment, Mutator, AliveStatus] = Handlers(
 )
 
 
-class Builder(WorkloadBuilder["V1Deployment", Mutator]):
+class Builder(WorkloadBuilder[V1Deployment, Mutator]):
     """Builds a Deployment.
 
     Args:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from ocf.lazy_types.kubernetes import V1Deployment
 from ocf.primitives.rollout_status import RolloutStatus, replica_counts
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Deployment
 
 __all__ = [
     "default_converging_status_handler",

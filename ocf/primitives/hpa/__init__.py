@@ -6,12 +6,13 @@ before its target is scaled up.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import HPASpecEditor, ObjectMetaEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V2HorizontalPodAutoscaler
+from ocf.objects import Manifest
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.hpa.status import (
     default_grace_status_handler,
@@ -23,14 +24,6 @@ from ocf.primitives.hpa.status import (
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.scaler import ScalerResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V2HorizontalPodAutoscaler
-
-    from ocf.objects import Manifest
-else:
-    V2HorizontalPodAutoscaler = lazy_type("kubernetes.client", "V2HorizontalPodAutoscaler")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",
@@ -66,11 +59,11 @@ _HANDLERS: Handlers[V2HorizontalPodAutoscaler, Mutator, OperationalStatus] = Han
 )
 
 
-class Resource(ScalerResource["V2HorizontalPodAutoscaler", Mutator]):
+class Resource(ScalerResource[V2HorizontalPodAutoscaler, Mutator]):
     """An autoscaler as a resource of a component; only it sets the replica count of its target."""
 
 
-class Builder(IntegrationBuilder["V2HorizontalPodAutoscaler", Mutator]):
+class Builder(IntegrationBuilder[V2HorizontalPodAutoscaler, Mutator]):
     """Builds an autoscaler.
 
     Args:

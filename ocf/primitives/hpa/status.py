@@ -7,17 +7,11 @@ An autoscaler that cannot scale is unhealthy regardless of its other conditions,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V2HorizontalPodAutoscaler, V2HorizontalPodAutoscalerCondition
 from ocf.primitives.suspension import always_suspended
-
-if TYPE_CHECKING:
-    from kubernetes.client import V2HorizontalPodAutoscaler, V2HorizontalPodAutoscalerCondition
-else:
-    V2HorizontalPodAutoscaler = lazy_type("kubernetes.client", "V2HorizontalPodAutoscaler")
-    V2HorizontalPodAutoscalerCondition = lazy_type("kubernetes.client", "V2HorizontalPodAutoscalerCondition")
 
 __all__ = [
     "default_grace_status_handler",

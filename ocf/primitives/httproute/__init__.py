@@ -8,12 +8,13 @@ The models for its baseline and its editors are in `ocf.objects.third_party.gate
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import HTTPRouteSpecEditor, ObjectMetaEditor
-from ocf.lazy_types import lazy_type
+from ocf.objects import Manifest
+from ocf.objects.third_party.lazy import HTTPRoute
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.httproute.status import (
     default_grace_status_handler,
@@ -23,13 +24,6 @@ from ocf.primitives.httproute.status import (
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import IntegrationResource
-
-if TYPE_CHECKING:
-    from ocf.objects import Manifest
-    from ocf.objects.third_party.gateway import HTTPRoute
-else:
-    Manifest = lazy_type("ocf.objects", "Manifest")
-    HTTPRoute = lazy_type("ocf.objects.third_party.gateway", "HTTPRoute")
 
 __all__ = [
     "Builder",
@@ -65,7 +59,7 @@ _HANDLERS: Handlers[HTTPRoute, Mutator, OperationalStatus] = Handlers(
 )
 
 
-class Builder(IntegrationBuilder["HTTPRoute", Mutator]):
+class Builder(IntegrationBuilder[HTTPRoute, Mutator]):
     """Builds an HTTPRoute.
 
     Args:

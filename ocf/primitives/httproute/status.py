@@ -9,15 +9,13 @@ Source: https://gateway-api.sigs.k8s.io/reference/spec/#routeparentstatus.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.concepts import OperationalStatus, StatusReport
+from ocf.objects.third_party.lazy import HTTPRoute, ParentReference, RouteParentStatus
 from ocf.primitives.condition_status import conditions_of, is_stale
 from ocf.primitives.integration_status import IntegrationStatus
 from ocf.primitives.suspension import always_suspended
-
-if TYPE_CHECKING:
-    from ocf.objects.third_party.gateway import HTTPRoute, ParentReference, RouteParentStatus
 
 __all__ = [
     "default_grace_status_handler",

@@ -6,12 +6,13 @@ certificates stay, and requests get an error of the controller while its backend
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import IngressSpecEditor, ObjectMetaEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1Ingress
+from ocf.objects import Manifest
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.ingress.status import (
     default_grace_status_handler,
@@ -21,14 +22,6 @@ from ocf.primitives.ingress.status import (
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import IntegrationResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Ingress
-
-    from ocf.objects import Manifest
-else:
-    V1Ingress = lazy_type("kubernetes.client", "V1Ingress")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",
@@ -62,7 +55,7 @@ _HANDLERS: Handlers[V1Ingress, Mutator, OperationalStatus] = Handlers(
 )
 
 
-class Builder(IntegrationBuilder["V1Ingress", Mutator]):
+class Builder(IntegrationBuilder[V1Ingress, Mutator]):
     """Builds an Ingress.
 
     Args:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.concepts import OperationalStatus, StatusReport
+from ocf.lazy_types.kubernetes import V1Ingress
 from ocf.primitives.integration_status import IntegrationStatus
 from ocf.primitives.suspension import always_suspended
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Ingress
 
 __all__ = [
     "default_grace_status_handler",

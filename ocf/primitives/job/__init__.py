@@ -5,26 +5,19 @@ Suspending stops its pods and then deletes it; resuming creates it again, so it 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.concepts import CompletionStatus
 from ocf.editors import CONTAINERS, INIT_CONTAINERS, JobSpecEditor, ObjectMetaEditor, PodSpecEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1Job
+from ocf.objects import Manifest
 from ocf.primitives.builder import TaskBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator
 from ocf.primitives.job.status import default_converging_status_handler, default_suspension_status_handler
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import Edits
 from ocf.primitives.resource import TaskResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Job
-
-    from ocf.objects import Manifest
-else:
-    V1Job = lazy_type("kubernetes.client", "V1Job")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",
@@ -71,7 +64,7 @@ _HANDLERS: Handlers[V1Job, Mutator, CompletionStatus] = Handlers(
 )
 
 
-class Builder(TaskBuilder["V1Job", Mutator]):
+class Builder(TaskBuilder[V1Job, Mutator]):
     """Builds a Job.
 
     Args:

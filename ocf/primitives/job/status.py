@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ocf.concepts import ApplyOperation, CompletionStatus, StatusReport, SuspensionStatus
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Job
-else:
-    V1Job = lazy_type("kubernetes.client", "V1Job")
+from ocf.lazy_types.kubernetes import V1Job
 
 __all__ = ["default_converging_status_handler", "default_suspension_status_handler"]
 

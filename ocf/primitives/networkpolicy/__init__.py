@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.editors import NetworkPolicySpecEditor, ObjectMetaEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1NetworkPolicy
+from ocf.objects import Manifest
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1NetworkPolicy
-
-    from ocf.objects import Manifest
-else:
-    V1NetworkPolicy = lazy_type("kubernetes.client", "V1NetworkPolicy")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 
@@ -39,7 +32,7 @@ Resource: TypeAlias = StaticResource["V1NetworkPolicy", Mutator]
 _KIND: Kind[V1NetworkPolicy, Mutator] = Kind("networking.k8s.io/v1", "NetworkPolicy", "V1NetworkPolicy", Mutator)
 
 
-class Builder(StaticBuilder["V1NetworkPolicy", Mutator]):
+class Builder(StaticBuilder[V1NetworkPolicy, Mutator]):
     """Builds a network policy.
 
     Args:

@@ -6,23 +6,16 @@ has no effect.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.editors import ObjectMetaEditor, PodDisruptionBudgetSpecEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1PodDisruptionBudget
+from ocf.objects import Manifest
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1PodDisruptionBudget
-
-    from ocf.objects import Manifest
-else:
-    V1PodDisruptionBudget = lazy_type("kubernetes.client", "V1PodDisruptionBudget")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 
@@ -43,7 +36,7 @@ Resource: TypeAlias = StaticResource["V1PodDisruptionBudget", Mutator]
 _KIND: Kind[V1PodDisruptionBudget, Mutator] = Kind("policy/v1", "PodDisruptionBudget", "V1PodDisruptionBudget", Mutator)
 
 
-class Builder(StaticBuilder["V1PodDisruptionBudget", Mutator]):
+class Builder(StaticBuilder[V1PodDisruptionBudget, Mutator]):
     """Builds a disruption budget.
 
     Args:

@@ -6,12 +6,13 @@ the spec of an existing Pod; a Deployment replaces its pods instead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.concepts import AliveStatus
 from ocf.editors import CONTAINERS, INIT_CONTAINERS, ObjectMetaEditor, PodSpecEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1Pod
+from ocf.objects import Manifest
 from ocf.primitives.builder import WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator
 from ocf.primitives.kind import Handlers, Kind
@@ -22,14 +23,6 @@ from ocf.primitives.pod.status import (
     default_suspension_status_handler,
 )
 from ocf.primitives.resource import WorkloadResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Pod
-
-    from ocf.objects import Manifest
-else:
-    V1Pod = lazy_type("kubernetes.client", "V1Pod")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",
@@ -68,7 +61,7 @@ _HANDLERS: Handlers[V1Pod, Mutator, AliveStatus] = Handlers(
 )
 
 
-class Builder(WorkloadBuilder["V1Pod", Mutator]):
+class Builder(WorkloadBuilder[V1Pod, Mutator]):
     """Builds a Pod.
 
     Args:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus, StatusReport
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1Pod, V1PodStatus
 from ocf.primitives.suspension import always_suspended
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Pod, V1PodStatus
-else:
-    V1Pod = lazy_type("kubernetes.client", "V1Pod")
-    V1PodStatus = lazy_type("kubernetes.client", "V1PodStatus")
 
 __all__ = [
     "default_converging_status_handler",

@@ -8,12 +8,13 @@ The source of the volume is immutable after creation.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import ObjectMetaEditor, PVSpecEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1PersistentVolume
+from ocf.objects import Manifest
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
@@ -22,14 +23,6 @@ from ocf.primitives.pv.status import (
     default_operational_status_handler,
 )
 from ocf.primitives.resource import IntegrationResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1PersistentVolume
-
-    from ocf.objects import Manifest
-else:
-    V1PersistentVolume = lazy_type("kubernetes.client", "V1PersistentVolume")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",
@@ -75,7 +68,7 @@ _HANDLERS: Handlers[V1PersistentVolume, Mutator, OperationalStatus] = Handlers(
 )
 
 
-class Builder(IntegrationBuilder["V1PersistentVolume", Mutator]):
+class Builder(IntegrationBuilder[V1PersistentVolume, Mutator]):
     """Builds a volume.
 
     Args:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ocf.concepts import OperationalStatus, StatusReport
+from ocf.lazy_types.kubernetes import V1PersistentVolume
 from ocf.primitives.integration_status import IntegrationStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kubernetes.client import V1PersistentVolume
 
 __all__ = ["default_grace_status_handler", "default_operational_status_handler"]
 

@@ -9,12 +9,13 @@ The spec is immutable after creation, except for a larger storage request of a b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import ObjectMetaEditor, PVCSpecEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1PersistentVolumeClaim
+from ocf.objects import Manifest
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
@@ -24,14 +25,6 @@ from ocf.primitives.pvc.status import (
     default_suspension_status_handler,
 )
 from ocf.primitives.resource import IntegrationResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1PersistentVolumeClaim
-
-    from ocf.objects import Manifest
-else:
-    V1PersistentVolumeClaim = lazy_type("kubernetes.client", "V1PersistentVolumeClaim")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",
@@ -69,7 +62,7 @@ _HANDLERS: Handlers[V1PersistentVolumeClaim, Mutator, OperationalStatus] = Handl
 )
 
 
-class Builder(IntegrationBuilder["V1PersistentVolumeClaim", Mutator]):
+class Builder(IntegrationBuilder[V1PersistentVolumeClaim, Mutator]):
     """Builds a volume claim.
 
     Args:

@@ -6,12 +6,13 @@ to new pods only, so existing pods keep the old one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.concepts import AliveStatus
 from ocf.editors import CONTAINERS, INIT_CONTAINERS, ObjectMetaEditor, PodSpecEditor, ReplicaSetSpecEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1ReplicaSet
+from ocf.objects import Manifest
 from ocf.primitives.builder import WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator
 from ocf.primitives.kind import Handlers, Kind
@@ -22,14 +23,6 @@ from ocf.primitives.replicaset.status import (
     default_suspension_status_handler,
 )
 from ocf.primitives.resource import WorkloadResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1ReplicaSet
-
-    from ocf.objects import Manifest
-else:
-    V1ReplicaSet = lazy_type("kubernetes.client", "V1ReplicaSet")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",
@@ -74,7 +67,7 @@ _HANDLERS: Handlers[V1ReplicaSet, Mutator, AliveStatus] = Handlers(
 )
 
 
-class Builder(WorkloadBuilder["V1ReplicaSet", Mutator]):
+class Builder(WorkloadBuilder[V1ReplicaSet, Mutator]):
     """Builds a ReplicaSet.
 
     Args:

@@ -5,12 +5,10 @@ A ReplicaSet has no rollout: a changed pod template applies to new pods only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from ocf.lazy_types.kubernetes import V1ReplicaSet
 from ocf.primitives.rollout_status import RolloutStatus, replica_counts
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1ReplicaSet
 
 __all__ = [
     "default_converging_status_handler",

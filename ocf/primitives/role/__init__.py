@@ -6,23 +6,16 @@ The API server rejects a Role with privileges that its author does not have: the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.editors import ObjectMetaEditor, PolicyRulesEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1Role
+from ocf.objects import Manifest
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Role
-
-    from ocf.objects import Manifest
-else:
-    V1Role = lazy_type("kubernetes.client", "V1Role")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 
@@ -43,7 +36,7 @@ Resource: TypeAlias = StaticResource["V1Role", Mutator]
 _KIND: Kind[V1Role, Mutator] = Kind("rbac.authorization.k8s.io/v1", "Role", "V1Role", Mutator)
 
 
-class Builder(StaticBuilder["V1Role", Mutator]):
+class Builder(StaticBuilder[V1Role, Mutator]):
     """Builds a Role.
 
     Args:

@@ -6,23 +6,16 @@ with privileges that its author does not have: the operator needs them too, or t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.editors import BindingSubjectsEditor, ObjectMetaEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1RoleBinding
+from ocf.objects import Manifest
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1RoleBinding
-
-    from ocf.objects import Manifest
-else:
-    V1RoleBinding = lazy_type("kubernetes.client", "V1RoleBinding")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 
@@ -43,7 +36,7 @@ Resource: TypeAlias = StaticResource["V1RoleBinding", Mutator]
 _KIND: Kind[V1RoleBinding, Mutator] = Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "V1RoleBinding", Mutator)
 
 
-class Builder(StaticBuilder["V1RoleBinding", Mutator]):
+class Builder(StaticBuilder[V1RoleBinding, Mutator]):
     """Builds a RoleBinding.
 
     Args:

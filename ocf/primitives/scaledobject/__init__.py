@@ -9,12 +9,13 @@ The models for its baseline and its editors are in `ocf.objects.third_party.keda
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import ObjectMetaEditor, ScaledObjectSpecEditor
-from ocf.lazy_types import lazy_type
+from ocf.objects import Manifest
+from ocf.objects.third_party.lazy import ScaledObject
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
@@ -25,13 +26,6 @@ from ocf.primitives.scaledobject.status import (
     default_suspension_status_handler,
 )
 from ocf.primitives.scaler import ScalerResource
-
-if TYPE_CHECKING:
-    from ocf.objects import Manifest
-    from ocf.objects.third_party.keda import ScaledObject
-else:
-    Manifest = lazy_type("ocf.objects", "Manifest")
-    ScaledObject = lazy_type("ocf.objects.third_party.keda", "ScaledObject")
 
 __all__ = [
     "Builder",
@@ -70,13 +64,13 @@ _HANDLERS: Handlers[ScaledObject, Mutator, OperationalStatus] = Handlers(
 )
 
 
-class Resource(ScalerResource["ScaledObject", Mutator]):
+class Resource(ScalerResource[ScaledObject, Mutator]):
     """A ScaledObject as a resource of a component; only it sets the replica count of its target."""
 
     default_target = ("apps/v1", "Deployment")
 
 
-class Builder(IntegrationBuilder["ScaledObject", Mutator]):
+class Builder(IntegrationBuilder[ScaledObject, Mutator]):
     """Builds a ScaledObject.
 
     Args:

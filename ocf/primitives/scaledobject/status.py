@@ -7,17 +7,12 @@ Source: https://keda.sh/docs/latest/reference/scaledobject-spec/ and `controller
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.concepts import OperationalStatus, StatusReport, SuspensionStatus
-from ocf.lazy_types import lazy_type
+from ocf.objects.third_party.lazy import ScaledObject
 from ocf.primitives.condition_status import SeenCondition, conditions_of
 from ocf.primitives.integration_status import IntegrationStatus
-
-if TYPE_CHECKING:
-    from ocf.objects.third_party.keda import ScaledObject
-else:
-    ScaledObject = lazy_type("ocf.objects.third_party.keda", "ScaledObject")
 
 __all__ = [
     "PAUSED_ANNOTATION",

@@ -7,25 +7,17 @@ change could not be detected from the stored object.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from ocf import feature
 from ocf.editors import ObjectMetaEditor, SecretDataEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1Secret
+from ocf.objects import Manifest
 from ocf.objects.data_validation import base64_errors, secret_errors
+from ocf.objects.field_errors import FieldError
 from ocf.primitives.content_hash import DataBuilder, DataResource, encoded_texts
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Secret
-
-    from ocf.objects import Manifest
-    from ocf.objects.field_errors import FieldError
-else:
-    V1Secret = lazy_type("kubernetes.client", "V1Secret")
-    Manifest = lazy_type("ocf.objects", "Manifest")
-    FieldError = lazy_type("ocf.objects.field_errors", "FieldError")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 
@@ -81,7 +73,7 @@ def _with_encoded_texts(manifest: Manifest) -> Manifest:
 _KIND: Kind[V1Secret, Mutator] = Kind("v1", "Secret", "V1Secret", Mutator, validate=_errors)
 
 
-class Builder(DataBuilder["V1Secret", Mutator]):
+class Builder(DataBuilder[V1Secret, Mutator]):
     """Builds a Secret.
 
     Args:

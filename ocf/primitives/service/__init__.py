@@ -6,12 +6,13 @@ not change it: without pods it needs no resources, and deleting it would release
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.concepts import OperationalStatus
 from ocf.editors import ObjectMetaEditor, ServiceSpecEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1Service
+from ocf.objects import Manifest
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
@@ -21,14 +22,6 @@ from ocf.primitives.service.status import (
     default_operational_status_handler,
     default_suspension_status_handler,
 )
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Service
-
-    from ocf.objects import Manifest
-else:
-    V1Service = lazy_type("kubernetes.client", "V1Service")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",
@@ -62,7 +55,7 @@ _HANDLERS: Handlers[V1Service, Mutator, OperationalStatus] = Handlers(
 )
 
 
-class Builder(IntegrationBuilder["V1Service", Mutator]):
+class Builder(IntegrationBuilder[V1Service, Mutator]):
     """Builds a Service.
 
     Args:

@@ -5,16 +5,11 @@ Only a load balancer has to be waited for: its addresses are reported once the c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1Service
 from ocf.primitives.suspension import always_suspended
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1Service
-else:
-    V1Service = lazy_type("kubernetes.client", "V1Service")
 
 __all__ = [
     "default_grace_status_handler",

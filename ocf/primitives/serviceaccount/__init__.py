@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.editors import ObjectMetaEditor, ServiceAccountEditor
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1ServiceAccount
+from ocf.objects import Manifest
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1ServiceAccount
-
-    from ocf.objects import Manifest
-else:
-    V1ServiceAccount = lazy_type("kubernetes.client", "V1ServiceAccount")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 
@@ -52,7 +45,7 @@ Resource: TypeAlias = StaticResource["V1ServiceAccount", Mutator]
 _KIND: Kind[V1ServiceAccount, Mutator] = Kind("v1", "ServiceAccount", "V1ServiceAccount", Mutator)
 
 
-class Builder(StaticBuilder["V1ServiceAccount", Mutator]):
+class Builder(StaticBuilder[V1ServiceAccount, Mutator]):
     """Builds a service account.
 
     Args:

@@ -5,22 +5,16 @@ The models for its baseline and its editors are in `ocf.objects.third_party.prom
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.editors import ObjectMetaEditor, ServiceMonitorSpecEditor
-from ocf.lazy_types import lazy_type
+from ocf.objects import Manifest
+from ocf.objects.third_party.lazy import ServiceMonitor
 from ocf.primitives.builder import StaticBuilder
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
-
-if TYPE_CHECKING:
-    from ocf.objects import Manifest
-    from ocf.objects.third_party.prometheus import ServiceMonitor
-else:
-    Manifest = lazy_type("ocf.objects", "Manifest")
-    ServiceMonitor = lazy_type("ocf.objects.third_party.prometheus", "ServiceMonitor")
 
 __all__ = [
     "Builder",
@@ -48,7 +42,7 @@ _KIND: Kind[ServiceMonitor, Mutator] = Kind(
 )
 
 
-class Builder(StaticBuilder["ServiceMonitor", Mutator]):
+class Builder(StaticBuilder[ServiceMonitor, Mutator]):
     """Builds a ServiceMonitor.
 
     Args:

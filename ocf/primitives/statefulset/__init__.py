@@ -5,7 +5,7 @@ Suspending scales it to zero and keeps the volume claims of its pods, so no data
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ocf import feature
 from ocf.concepts import AliveStatus
@@ -17,7 +17,8 @@ from ocf.editors import (
     PodSpecEditor,
     StatefulSetSpecEditor,
 )
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.kubernetes import V1PersistentVolumeClaim, V1StatefulSet
+from ocf.objects import Manifest
 from ocf.primitives.builder import WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodTemplateMutator
 from ocf.primitives.kind import Handlers, Kind
@@ -29,15 +30,6 @@ from ocf.primitives.statefulset.status import (
     default_grace_status_handler,
     default_suspension_status_handler,
 )
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1PersistentVolumeClaim, V1StatefulSet
-
-    from ocf.objects import Manifest
-else:
-    V1PersistentVolumeClaim = lazy_type("kubernetes.client", "V1PersistentVolumeClaim")
-    V1StatefulSet = lazy_type("kubernetes.client", "V1StatefulSet")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = [
     "Builder",
@@ -96,7 +88,7 @@ _HANDLERS: Handlers[V1StatefulSet, Mutator, AliveStatus] = Handlers(
 )
 
 
-class Builder(WorkloadBuilder["V1StatefulSet", Mutator]):
+class Builder(WorkloadBuilder[V1StatefulSet, Mutator]):
     """Builds a StatefulSet.
 
     Args:

@@ -6,12 +6,10 @@ replaces no pods at all until the user deletes them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from ocf.lazy_types.kubernetes import V1StatefulSet
 from ocf.primitives.rollout_status import RolloutStatus, replica_counts
-
-if TYPE_CHECKING:
-    from kubernetes.client import V1StatefulSet
 
 __all__ = [
     "default_converging_status_handler",

@@ -8,16 +8,11 @@ A response has either all objects or none: the API server does not accept fewer 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ocf.errors import ConfigError
-from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, split_api_version
-
-if TYPE_CHECKING:
-    from ocf.runtime.crds import VersionedResource
-else:
-    VersionedResource = lazy_type("ocf.runtime.crds", "VersionedResource")
+from ocf.runtime.crds import VersionedResource
 
 __all__ = ["conversion_failure", "conversion_review"]
 

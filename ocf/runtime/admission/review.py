@@ -13,18 +13,16 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from ocf.errors import ManifestError
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, copy_json, read_live, write_model
 from ocf.objects.field_errors import FieldError, invalid_message
 from ocf.objects.json_changes import merge_changes
 from ocf.objects.model_errors import field_errors_of
 from ocf.runtime.admission.json_patch import json_patch
 from ocf.runtime.admission.webhooks import Operation, Step, Warn, Webhook
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 __all__ = ["rejection", "review"]
 

@@ -15,6 +15,8 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
+from prometheus_client import CollectorRegistry
+
 from ocf.concepts import Clock, SystemClock
 from ocf.errors import ConfigError, OcfError
 from ocf.lazy_types import lazy_type
@@ -32,13 +34,11 @@ if TYPE_CHECKING:
     import ssl
 
     from aiohttp import web
-    from prometheus_client import CollectorRegistry
 else:
     web = SimpleNamespace(
         Request=lazy_type("aiohttp.web", "Request"),
         Response=lazy_type("aiohttp.web", "Response"),
     )
-    CollectorRegistry = lazy_type("prometheus_client", "CollectorRegistry")
 
 __all__ = ["WebhookServer", "serving"]
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission.webhooks import Operation, Step, Webhook, Webhooks
-
-if TYPE_CHECKING:
-    from ocf.runtime.crds import VersionedResource
-else:
-    VersionedResource = lazy_type("ocf.runtime.crds", "VersionedResource")
+from ocf.runtime.crds import VersionedResource
 
 __all__ = ["Service", "Url", "configurations", "conversion_of", "conversion_path", "definition_key", "with_conversion"]
 

@@ -7,21 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from ocf.errors import BuildError
-from ocf.lazy_types import lazy_type
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError
+from ocf.runtime.crds import VersionedResource
 from ocf.runtime.crds.versions import resource_version
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from ocf.runtime.crds import VersionedResource
-else:
-    BaseModel = lazy_type("pydantic", "BaseModel")
-    VersionedResource = lazy_type("ocf.runtime.crds", "VersionedResource")
 
 __all__ = ["Defaulter", "Operation", "Step", "Validator", "Warn", "Webhook", "Webhooks"]
 

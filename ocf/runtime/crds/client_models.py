@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects.model_fields import holds_quantity
 from ocf.runtime.crds.markers import QUANTITY_PATTERN, UNSUPPORTED
 from ocf.schema.builtin import MISSING, ListType, StructType, struct
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
     from pydantic.json_schema import JsonSchemaValue
 
 __all__ = ["is_client_model", "with_api_semantics"]

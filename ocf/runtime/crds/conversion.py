@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import FieldProblem, ManifestError
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import PREFIX, Manifest, describe_invalid, get_field, read_live
 from ocf.objects.json_changes import merge_changes, same_json
 from ocf.runtime.crds.model_manifests import write_nullable
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from ocf.runtime.crds.crd import CRDVersion
 
 __all__ = ["ANNOTATION_PREFIX", "ConversionStep", "convert_step"]

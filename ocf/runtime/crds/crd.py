@@ -6,18 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ocf.errors import FieldProblem, ManifestError
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from ocf.objects import Manifest
-else:
-    BaseModel = lazy_type("pydantic", "BaseModel")
-    Manifest = lazy_type("ocf.objects", "Manifest")
+from ocf.lazy_types.pydantic import BaseModel
+from ocf.objects import Manifest
 
 __all__ = [
     "AGE",

@@ -16,9 +16,9 @@ from pydantic import BaseModel, BeforeValidator, WithJsonSchema
 from pydantic_core import core_schema
 
 from ocf.errors import ConfigError
+from ocf.lazy_types.pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
 
 __all__ = [

@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ocf.errors import FieldProblem, ManifestError
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
 __all__ = ["write_nullable"]

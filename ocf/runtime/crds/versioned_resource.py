@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ocf.errors import BuildError
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, split_api_version
 from ocf.runtime.crds.crd import CRDVersion, Scope, crd, resource_names, version_problems
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 __all__ = ["Conversion", "VersionedResource"]
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ocf.errors import BuildError
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest
 from ocf.runtime.crds.versioned_resource import VersionedResource
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 __all__ = ["ResourceVersion", "resource_version", "version_of"]
 

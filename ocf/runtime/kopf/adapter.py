@@ -20,19 +20,15 @@ try:
 except ImportError as error:  # pragma: no cover (the development environment has it)
     raise ImportError("ocf.runtime.kopf needs kopf: install ocf[kopf]", name="kopf") from error
 
-from ocf.cluster import EventType, WatchEvent
-from ocf.lazy_types import LazyGeneric, lazy_type
+from ocf.cluster import Cluster, EventType, WatchEvent
+from ocf.lazy_types import lazy_type
 from ocf.objects import split_api_version
-from ocf.runtime.operator import Manager, ManagerOptions
+from ocf.runtime.operator import Manager, ManagerOptions, Operator
 
 if TYPE_CHECKING:
-    from ocf.cluster import Cluster
     from ocf.cluster.client import ApiServerCluster
-    from ocf.runtime.operator import Operator
 else:
-    Cluster = lazy_type("ocf.cluster", "Cluster")
     ApiServerCluster = lazy_type("ocf.cluster.client", "ApiServerCluster")
-    Operator = LazyGeneric("ocf.runtime.operator", "Operator")
 
 __all__ = ["attach"]
 

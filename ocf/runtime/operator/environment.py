@@ -9,16 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from prometheus_client import CollectorRegistry
+
 from ocf.errors import ConfigError
 from ocf.lazy_types import lazy_type
 from ocf.runtime.operator.options import Lease, Listen, ManagerOptions
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
     from ocf.runtime.operator.webhook_options import WebhookOptions
 else:
-    CollectorRegistry = lazy_type("prometheus_client", "CollectorRegistry")
     WebhookOptions = lazy_type("ocf.runtime.operator.webhook_options", "WebhookOptions")
 
 __all__ = ["METRICS_PORT", "WEBHOOK_PORT", "environment_options", "environment_switch", "metrics_prefix"]

@@ -11,21 +11,13 @@ import logging
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
-from ocf.concepts import SystemClock
+from ocf.cluster import Cluster
+from ocf.concepts import Clock, SystemClock
 from ocf.errors import LeaseLostError
-from ocf.lazy_types import lazy_type
 from ocf.runtime.leader import lead
-
-if TYPE_CHECKING:
-    from ocf.cluster import Cluster
-    from ocf.concepts import Clock
-    from ocf.runtime.operator.options import Lease
-else:
-    Cluster = lazy_type("ocf.cluster", "Cluster")
-    Clock = lazy_type("ocf.concepts", "Clock")
-    Lease = lazy_type("ocf.runtime.operator.options", "Lease")
+from ocf.runtime.operator.options import Lease
 
 __all__ = ["LeaderRunner", "OpenTerm", "Runnable"]
 

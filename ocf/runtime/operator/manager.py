@@ -14,9 +14,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from prometheus_client import CollectorRegistry
+
+from ocf.cluster import Cluster, WatchEvent
 from ocf.cluster.cache import CachedCluster
 from ocf.errors import ApiError, BuildError
-from ocf.lazy_types import LazyGeneric, lazy_type
+from ocf.lazy_types import lazy_type
 from ocf.objects import ObjectKey
 from ocf.runtime.events.poster import broadcasting_events
 from ocf.runtime.events.recorders import multi_recorder, rewrite_events
@@ -25,23 +28,16 @@ from ocf.runtime.monitoring.metrics import PrometheusRecorder
 from ocf.runtime.operator.controller import Controller, ControllerDeps
 from ocf.runtime.operator.health import Health
 from ocf.runtime.operator.leader_runner import LeaderRunner
+from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.options import ManagerOptions
 from ocf.runtime.operator.state_metrics import StateMetrics
 from ocf.runtime.operator.supervised_tasks import supervised_tasks
 from ocf.runtime.workqueue import QueueMetrics
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-    from ocf.cluster import Cluster, WatchEvent
     from ocf.runtime.admission import WebhookServer
-    from ocf.runtime.operator.operator import Operator
 else:
-    CollectorRegistry = lazy_type("prometheus_client", "CollectorRegistry")
-    Cluster = lazy_type("ocf.cluster", "Cluster")
-    WatchEvent = lazy_type("ocf.cluster", "WatchEvent")
     WebhookServer = lazy_type("ocf.runtime.admission", "WebhookServer")
-    Operator = LazyGeneric("ocf.runtime.operator.operator", "Operator")
 
 __all__ = ["Manager"]
 

@@ -11,13 +11,16 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
-from ocf.component import FINALIZER, DeletionOrder
+from ocf.component import FINALIZER, Component, DeletionOrder
 from ocf.component.deletion import external_finalizer
+from ocf.concepts import Recorder
 from ocf.errors import BuildError
-from ocf.lazy_types import LazyGeneric, lazy_type
+from ocf.lazy_types import LazyGeneric
 from ocf.objects import Manifest, ObjectKey, split_api_version
 from ocf.objects.conditions import condition_type_problem
 from ocf.objects.name_validation import qualified_name
+from ocf.runtime.crds import VersionedResource
+from ocf.runtime.events.recorders import EventFormatter
 from ocf.runtime.operator.callbacks import Callbacks
 from ocf.runtime.operator.owner_type import OwnerType
 from ocf.runtime.operator.types import Cleanup, Components, Report
@@ -27,17 +30,9 @@ from ocf.runtime.workqueue import ExponentialBackoff, RateLimiter
 from ocf.schema.rest_mapping import rest_mapping
 
 if TYPE_CHECKING:
-    from ocf.component import Component
-    from ocf.concepts import Recorder
     from ocf.runtime.admission import Webhook
-    from ocf.runtime.crds import VersionedResource
-    from ocf.runtime.events.recorders import EventFormatter
 else:
-    Component = lazy_type("ocf.component", "Component")
-    Recorder = lazy_type("ocf.concepts", "Recorder")
     Webhook = LazyGeneric("ocf.runtime.admission", "Webhook")
-    VersionedResource = lazy_type("ocf.runtime.crds", "VersionedResource")
-    EventFormatter = lazy_type("ocf.runtime.events.recorders", "EventFormatter")
 
 __all__ = ["Kind", "Operator", "Watch"]
 

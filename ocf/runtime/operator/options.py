@@ -8,24 +8,20 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from prometheus_client import CollectorRegistry
+
+from ocf.cluster.cache import CacheTiming
 from ocf.concepts import Clock, SystemClock
-from ocf.lazy_types import LazyGeneric, lazy_type
+from ocf.lazy_types import lazy_type
 from ocf.runtime.leader import Timing
+from ocf.runtime.operator.operator import Operator
+from ocf.runtime.rbac import PolicyRule
 from ocf.runtime.rbac.rules import lease_rules
 
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-    from ocf.cluster.cache import CacheTiming
-    from ocf.runtime.operator.operator import Operator
     from ocf.runtime.operator.webhook_options import WebhookOptions
-    from ocf.runtime.rbac import PolicyRule
 else:
-    CollectorRegistry = lazy_type("prometheus_client", "CollectorRegistry")
-    CacheTiming = lazy_type("ocf.cluster.cache", "CacheTiming")
-    Operator = LazyGeneric("ocf.runtime.operator.operator", "Operator")
     WebhookOptions = lazy_type("ocf.runtime.operator.webhook_options", "WebhookOptions")
-    PolicyRule = lazy_type("ocf.runtime.rbac", "PolicyRule")
 
 __all__ = ["Lease", "Listen", "ManagerOptions"]
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from ocf.errors import FieldProblem, ManifestError
+from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, ObjectKey, describe_invalid
 from ocf.objects.models import quantities_as_text
 from ocf.runtime.crds.versioned_resource import VersionedResource
 from ocf.runtime.crds.versions import resource_version
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
 
 __all__ = ["OwnerType"]
 

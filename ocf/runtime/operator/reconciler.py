@@ -7,29 +7,16 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
-from ocf.component import Finalizer, reconcile_each, reconciling
+from ocf.cluster import Cluster
+from ocf.component import CleanupPending, Component, Finalizer, ReconcileContext, Result, reconcile_each, reconciling
+from ocf.concepts import Clock, Recorder
 from ocf.errors import ReconcileError, failure_text
-from ocf.lazy_types import lazy_type
+from ocf.objects import Manifest
 from ocf.runtime.operator.failures import show_failure, show_hidden_failures
 from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.types import ReconcileOutcome
-
-if TYPE_CHECKING:
-    from ocf.cluster import Cluster
-    from ocf.component import CleanupPending, Component, ReconcileContext, Result
-    from ocf.concepts import Clock, Recorder
-    from ocf.objects import Manifest
-else:
-    Cluster = lazy_type("ocf.cluster", "Cluster")
-    CleanupPending = lazy_type("ocf.component", "CleanupPending")
-    Component = lazy_type("ocf.component", "Component")
-    ReconcileContext = lazy_type("ocf.component", "ReconcileContext")
-    Result = lazy_type("ocf.component", "Result")
-    Clock = lazy_type("ocf.concepts", "Clock")
-    Recorder = lazy_type("ocf.concepts", "Recorder")
-    Manifest = lazy_type("ocf.objects", "Manifest")
 
 __all__ = ["reconcile_owner"]
 

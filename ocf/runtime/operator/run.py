@@ -7,22 +7,16 @@ import logging
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from ocf.cluster import Cluster
 from ocf.errors import ApiError, ConfigError
-from ocf.lazy_types import LazyGeneric, lazy_type
 from ocf.runtime.monitoring.json_logs import JsonFormatter
 from ocf.runtime.operator.collector import seldom_collecting
 from ocf.runtime.operator.manager import Manager
+from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.options import ManagerOptions
 from ocf.runtime.operator.supervised_tasks import supervised_tasks
-
-if TYPE_CHECKING:
-    from ocf.cluster import Cluster
-    from ocf.runtime.operator.operator import Operator
-else:
-    Cluster = lazy_type("ocf.cluster", "Cluster")
-    Operator = LazyGeneric("ocf.runtime.operator.operator", "Operator")
 
 __all__ = ["main", "run", "running"]
 

@@ -5,20 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from ocf.cluster import Cluster
-    from ocf.component import CleanupPending, Component, FinalizationResult, ReconcileContext, Result
-else:
-    Cluster = lazy_type("ocf.cluster", "Cluster")
-    CleanupPending = lazy_type("ocf.component", "CleanupPending")
-    Component = lazy_type("ocf.component", "Component")
-    FinalizationResult = lazy_type("ocf.component", "FinalizationResult")
-    ReconcileContext = lazy_type("ocf.component", "ReconcileContext")
-    Result = lazy_type("ocf.component", "Result")
+from ocf.cluster import Cluster
+from ocf.component import CleanupPending, Component, FinalizationResult, ReconcileContext, Result
 
 __all__ = ["Cleanup", "Components", "ReconcileOutcome", "Report"]
 

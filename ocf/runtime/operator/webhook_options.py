@@ -7,13 +7,16 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
+from prometheus_client import CollectorRegistry
+
+from ocf.cluster import Cluster
 from ocf.errors import ApiError, BuildError
-from ocf.lazy_types import LazyGeneric, lazy_type
-from ocf.objects import ObjectKey
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import field_manager
+from ocf.runtime.admission import CertificateSource, Webhooks
 from ocf.runtime.admission.secret_certificates import SecretCertificates, certificate_rules
 from ocf.runtime.admission.server import WebhookServer, serving
 from ocf.runtime.admission.webhook_configurations import (
@@ -24,23 +27,9 @@ from ocf.runtime.admission.webhook_configurations import (
     definition_key,
     with_conversion,
 )
+from ocf.runtime.operator.operator import Operator
 from ocf.runtime.rbac.policy_rule import PolicyRule
 from ocf.schema.rest_mapping import rest_mapping
-
-if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
-
-    from ocf.cluster import Cluster
-    from ocf.objects import Manifest
-    from ocf.runtime.admission import CertificateSource, Webhooks
-    from ocf.runtime.operator.operator import Operator
-else:
-    CollectorRegistry = lazy_type("prometheus_client", "CollectorRegistry")
-    Cluster = lazy_type("ocf.cluster", "Cluster")
-    Manifest = lazy_type("ocf.objects", "Manifest")
-    CertificateSource = lazy_type("ocf.runtime.admission", "CertificateSource")
-    Webhooks = lazy_type("ocf.runtime.admission", "Webhooks")
-    Operator = LazyGeneric("ocf.runtime.operator.operator", "Operator")
 
 __all__ = ["WebhookOptions"]
 

@@ -13,22 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from ocf.component import DeletionOrder
+from ocf.component import Component, DeletionOrder
+from ocf.component.model.registration import Registration
 from ocf.component.model.resource_options import Lifecycle
-from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.rbac.escalation import escalation_rules
 from ocf.runtime.rbac.policy_rule import PolicyRule
 from ocf.schema.rest_mapping import RESTMapping, rest_mapping
-
-if TYPE_CHECKING:
-    from ocf.component import Component
-    from ocf.component.model.registration import Registration
-else:
-    Component = lazy_type("ocf.component", "Component")
-    Registration = lazy_type("ocf.component.model.registration", "Registration")
 
 __all__ = ["EVENTS", "kopf_rules", "lease_rules", "policy_rules"]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from ocf.autoscaling.algorithm.arithmetic import INT64_MAX
+from ocf.simulation.arrays import IntArray
 from ocf.simulation.engine.averages import Gauge
 from ocf.simulation.engine.load_steps import LoadSteps
 from ocf.simulation.engine.meters import Meter, amount
@@ -20,7 +21,7 @@ TOO_MUCH: Final = INT64_MAX
 """The largest value that is kept; it stands for larger ones, too."""
 _MOST_PAGES: Final = 1 << 14
 
-Values: TypeAlias = "tuple[array[int], ...]"
+Values: TypeAlias = tuple[IntArray, ...]
 """The values of each meter at some syncs."""
 
 
@@ -140,7 +141,7 @@ class CalmSamples:
         numbers = [self._times.readable(now) for now in syncs]
         first, last, period = numbers[0], numbers[-1], self._times.period
         times = range(first * period, last * period + 1, period)
-        found: list[array[int]] = []
+        found: list[IntArray] = []
         for meter in self._meters:
             values = self._values(meter, times, calm)
             # Usually there is a measurement for each sync.

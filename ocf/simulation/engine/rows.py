@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import Any, Final, TypeAlias
 
+from ocf.simulation.arrays import FloatArray, IntArray
 from ocf.simulation.result import Columns, GroupColumns
 
 __all__ = ["Row", "Table", "arrays_of", "demand_of"]
 
 Row = tuple[float, ...]
 """The values of a row, in the order of the columns; those of nodes, in all and by group, only where there are some."""
-Column: TypeAlias = "array[int] | array[float]"
+Column: TypeAlias = IntArray | FloatArray
 _NAMES: Final = tuple(each.name for each in fields(Columns))
 _FIRST_OF_NODES: Final = _NAMES.index("pending")
 

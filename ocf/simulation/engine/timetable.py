@@ -4,6 +4,7 @@ from array import array
 from bisect import bisect_left
 from typing import Final, NamedTuple
 
+from ocf.simulation.arrays import FloatArray, IntArray
 from ocf.simulation.engine.clock import SECOND
 from ocf.simulation.engine.load_steps import LoadSteps
 from ocf.simulation.engine.rows import demand_of
@@ -34,12 +35,12 @@ class Page(NamedTuple):
     number: int
     begin: int
     end: int
-    times: "array[int]"
-    seconds: "array[float]"
-    loads: "array[float]"
-    demands: "array[int]"
-    synced: "array[int]"
-    syncs: "array[int]"
+    times: IntArray
+    seconds: FloatArray
+    loads: FloatArray
+    demands: IntArray
+    synced: IntArray
+    syncs: IntArray
     highest: float
 
 

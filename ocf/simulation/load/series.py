@@ -10,6 +10,7 @@ from operator import lt
 from typing import Final
 
 from ocf.errors import ConfigError
+from ocf.simulation.arrays import FloatArray
 
 __all__ = ["LoadSeries", "total"]
 
@@ -32,8 +33,8 @@ class LoadSeries:
         (5.0, 8.0)
     """
 
-    times: "array[float]"
-    rates: "array[float]"
+    times: FloatArray
+    rates: FloatArray
     end: float | None = None
 
     @classmethod
@@ -55,7 +56,7 @@ class LoadSeries:
         return cls.checked(times, rates, end)
 
     @classmethod
-    def checked(cls, times: "array[float]", rates: "array[float]", end: float | None) -> "LoadSeries":
+    def checked(cls, times: FloatArray, rates: FloatArray, end: float | None) -> "LoadSeries":
         """Return a series, see `of`.
 
         Args:
@@ -120,7 +121,7 @@ def _placed(at: float, series: LoadSeries, end: float) -> LoadSeries:
     return LoadSeries(times, rates)
 
 
-def _check(times: "array[float]", rates: "array[float]", end: float | None) -> None:
+def _check(times: FloatArray, rates: FloatArray, end: float | None) -> None:
     if not times:
         raise ConfigError("the load is empty: give at least one step")
     if times[0] != 0:

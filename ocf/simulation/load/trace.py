@@ -9,6 +9,7 @@ from operator import sub
 from pathlib import Path
 from typing import Final
 
+from ocf.simulation.arrays import FloatArray, IntArray
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.files import FileLoad, Gaps, Unit
 from ocf.simulation.load.rows import line_of_row, rows_of
@@ -24,7 +25,7 @@ _SECONDS: Final = {Unit.PER_SECOND: 1.0, Unit.PER_MINUTE: 60.0, Unit.PER_HOUR: 3
 _DIGITS: Final = 6
 
 
-def _floats() -> "array[float]":
+def _floats() -> FloatArray:
     return array("d")
 
 
@@ -43,9 +44,9 @@ class _Rows:
     """
 
     load: FileLoad
-    lines: "array[int]" = field(default_factory=lambda: array("q"))
-    times: "array[float]" = field(default_factory=_floats)
-    values: "array[float]" = field(default_factory=_floats)
+    lines: IntArray = field(default_factory=lambda: array("q"))
+    times: FloatArray = field(default_factory=_floats)
+    values: FloatArray = field(default_factory=_floats)
     begin: float = 0.0
     end: float | None = None
     column: str = ""
@@ -185,7 +186,7 @@ def _reject_gaps(found: _Rows, step: float, file: Path, load: FileLoad) -> None:
             )
 
 
-def _rates(found: _Rows, load: FileLoad, step: float) -> "array[float]":
+def _rates(found: _Rows, load: FileLoad, step: float) -> FloatArray:
     """Return the values in load units per second."""
     unit = load.unit or Unit.PER_SECOND
     if unit is Unit.PER_SECOND:
@@ -198,7 +199,7 @@ def _rates(found: _Rows, load: FileLoad, step: float) -> "array[float]":
     return array("d", (value / length for value, length in zip(found.values, counted, strict=True)))
 
 
-def _filled(found: _Rows, rates: "array[float]", step: float, gaps: Gaps) -> tuple["array[float]", "array[float]"]:
+def _filled(found: _Rows, rates: FloatArray, step: float, gaps: Gaps) -> tuple[FloatArray, FloatArray]:
     """Return times and rates with the steps that fill gaps."""
     if gaps in {Gaps.REJECT, Gaps.HOLD}:
         return found.times, rates

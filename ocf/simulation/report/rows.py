@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from ocf.simulation.arrays import FloatArray, IntArray
 from ocf.simulation.report.reported import Reported
 from ocf.simulation.result import Columns, GroupColumns, SimulationResult
-
-if TYPE_CHECKING:
-    from array import array
 
 __all__ = ["COLUMN_NAMES", "NODE_COLUMN_NAMES", "columns_of", "csv_lines", "run_values", "table_names", "text_rows"]
 
@@ -20,7 +18,7 @@ NODE_COLUMN_NAMES: Final = _NAMES[_FIRST_OF_NODES:]
 """The names of the columns of runs with node groups; those of each group follow."""
 
 
-def columns_of(result: SimulationResult) -> "dict[str, array[int] | array[float]]":
+def columns_of(result: SimulationResult) -> dict[str, IntArray | FloatArray]:
     """Return the columns of a run by name; the one of the ready nodes of a group is `nodes_ready.workers`.
 
     Args:

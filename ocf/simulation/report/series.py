@@ -1,6 +1,5 @@
 """Columns of a run as the data of charts, with a bounded number of rows."""
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from itertools import accumulate, pairwise
 from math import fsum, isnan
 from operator import mul, sub
 
+from ocf.simulation.arrays import FloatArray, IntArray
 from ocf.simulation.result import Columns, GroupColumns
 
 __all__ = ["MOST_ROWS", "Sampled", "part_means", "sampled"]
@@ -86,7 +86,7 @@ def sampled(
     spans = list(pairwise((*begins, len(time))))
     low: dict[str, tuple[Value, ...]] = {}
     high: dict[str, tuple[Value, ...]] = {}
-    known: dict[str, array[int] | array[float]] = {name: getattr(columns, name) for name in _NAMES}
+    known: dict[str, IntArray | FloatArray] = {name: getattr(columns, name) for name in _NAMES}
     for name, column in (known | {f"nodes_ready.{name}": each.ready for name, each in (groups or {}).items()}).items():
         if not len(column):
             continue
@@ -127,7 +127,7 @@ def part_means(times: Sequence[float], values: Sequence[float], begin: float, en
     return [(after - before) / part for before, after in pairwise(ends)]
 
 
-def _parts(column: "array[int] | array[float]", spans: Iterable[tuple[int, int]]) -> list[Sequence[float]]:
+def _parts(column: IntArray | FloatArray, spans: Iterable[tuple[int, int]]) -> list[Sequence[float]]:
     """Return the values of each span, without those that stand for none."""
     parts = [column[begin:end] for begin, end in spans]
     if column.typecode == "q":

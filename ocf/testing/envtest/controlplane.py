@@ -17,6 +17,7 @@ from ocf.objects import Manifest
 from ocf.testing.envtest import flags
 from ocf.testing.envtest.binaries import ASSETS, REMEDY, Program, Programs, find_programs
 from ocf.testing.envtest.bootstrap import ControlPlaneProcess, boot
+from ocf.testing.envtest.certificates import CertificateFiles
 from ocf.testing.envtest.companions import run_controllers, run_kwok, run_scheduler
 from ocf.testing.envtest.crds import install_crds
 from ocf.testing.envtest.kubectl import kubectl
@@ -24,10 +25,8 @@ from ocf.testing.envtest.startup import Ports, free_port
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
-    from ocf.testing.envtest.certificates import CertificateFiles
 else:
     ApiServerCluster = lazy_type("ocf.cluster.client", "ApiServerCluster")
-    CertificateFiles = lazy_type("ocf.testing.envtest.certificates", "CertificateFiles")
 
 __all__ = ["ControlPlane"]
 

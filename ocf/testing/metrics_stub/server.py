@@ -10,12 +10,13 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+from ocf.cluster.client import ApiServerCluster
 from ocf.concepts import Clock, SystemClock
 from ocf.controllers.metrics_client import RESTMapper
 from ocf.errors import ApiError, ConfigError, NotFoundError
-from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.conditions import is_condition_true
+from ocf.testing.envtest import ControlPlane
 from ocf.testing.envtest.certificates import Authority
 from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.metrics_stub.api_service import HOST, api_services, service
@@ -23,12 +24,6 @@ from ocf.testing.metrics_stub.handlers import MetricsHandlers, MetricsQuery, mak
 
 if TYPE_CHECKING:
     from aiohttp import web
-
-    from ocf.cluster.client import ApiServerCluster
-    from ocf.testing.envtest import ControlPlane
-else:
-    ApiServerCluster = lazy_type("ocf.cluster.client", "ApiServerCluster")
-    ControlPlane = lazy_type("ocf.testing.envtest", "ControlPlane")
 
 __all__ = ["MetricsStub"]
 

@@ -10,7 +10,7 @@ from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import pytest
-from kubernetes.client import (  # noqa: TC002 (pydantic reads the annotations)
+from kubernetes.client import (
     V1Affinity,
     V1Container,
     V1NetworkPolicyPeer,
