@@ -7,9 +7,12 @@ from types import ModuleType
 from typing import Final
 
 import ocf.primitives
+from scripts.site import kinds
 
-__all__ = ["MODULES", "navigation", "page", "pages", "place_of"]
+__all__ = ["MODULES", "kinds_navigation", "navigation", "page", "pages", "place_of"]
 
+_API: Final = "reference/api/"
+_ANY_KIND: Final = "ocf.primitives.unstructured"
 _KINDS: Final = tuple(
     sorted(found.name for found in pkgutil.iter_modules(ocf.primitives.__path__, "ocf.primitives.") if found.ispkg)
 )
@@ -84,7 +87,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def page(name: str) -> str:
-    """Return the page of a module: an instruction for mkdocstrings.
+    """Return the page of a module: that of a kind from its declaration, any other as an instruction for mkdocstrings.
 
     Args:
         name: The module.
@@ -97,9 +100,14 @@ def page(name: str) -> str:
               members: [attach]
         <BLANKLINE>
     """
+    kind = _typed_kind(name)
+    return kinds.page(kind, _documentation(name, level=3)) if kind else _documentation(name, level=1)
+
+
+def _documentation(name: str, *, level: int) -> str:
     module = import_module(name)
     exported = [each for each in module.__all__ if not isinstance(getattr(module, each), ModuleType)]
-    return f"::: {name}\n    options:\n      heading_level: 1\n      members: [{', '.join(exported)}]\n"
+    return f"::: {name}\n    options:\n      heading_level: {level}\n      members: [{', '.join(exported)}]\n"
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -110,10 +118,21 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def navigation() -> list[dict[str, list[str]]]:
-    """Return the entries of the navigation: for each area its pages."""
-    return [{area: [place_of(name) for name in names]} for area, names in MODULES.items()]
+    """Return the entries of the navigation: for each area its pages, without those of the kinds."""
+    return [{area: [place_of(name) for name in names if not _typed_kind(name)]} for area, names in MODULES.items()]
+
+
+def kinds_navigation() -> list[str]:
+    """Return the entries of the navigation for the kinds."""
+    return [place_of(name) for name in _KINDS if _typed_kind(name)]
 
 
 def place_of(name: str) -> str:
     """Return the place of the page of a module in the site."""
-    return f"reference/api/{name}.md"
+    kind = _typed_kind(name)
+    return kinds.place_of(kind) if kind else f"{_API}{name}.md"
+
+
+def _typed_kind(name: str) -> str:
+    """Return the package of a kind with a declaration; empty for any other module."""
+    return name.rpartition(".")[2] if name in _KINDS and name != _ANY_KIND else ""

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import yaml
 
-from scripts.site import api, commands, metrics
+from scripts.site import api, commands, metrics, reasons, settings
 from scripts.site.links import place_of, rewritten
 
 __all__ = ["HTML", "ROOT", "Assembly", "assemble", "build", "digest", "is_current"]
@@ -31,13 +31,17 @@ ENVIRONMENT: Final = ROOT / ".venv-site"
 MERMAID: Final = "mermaid.min.js"
 GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "reference/commands.md": commands.page,
+    "reference/settings.md": settings.page,
     "reference/metrics.md": metrics.page,
+    "reference/events.md": reasons.events_page,
+    "reference/conditions.md": reasons.conditions_page,
+    "reference/errors.md": reasons.errors_page,
 }
 _PAGES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
 _SOURCES: Final = ("docs", "ocf", "scripts/site", "requirements/docs.lock", *_PAGES)
 _SECONDARY: Final = 0.2
 _STAMP: Final = BUILT / "sources"
-_API: Final = re.compile(r"^(?P<indent> *)- api$", re.MULTILINE)
+_ENTRY: Final = re.compile(r"^(?P<indent> *)- (?P<name>api|kinds)$", re.MULTILINE)
 
 
 @dataclass
@@ -90,7 +94,7 @@ def _with_search(place: str, text: str) -> str:
     settings: dict[str, Any] = {}
     if place.startswith("source/"):
         settings = {"search": {"exclude": True}}
-    elif place.startswith("reference/api/") or place == "changelog.md":
+    elif place.startswith(("reference/api/", "reference/kinds/")) or place == "changelog.md":
         settings = {"search": {"boost": _SECONDARY}}
     elif place in _keywords():
         settings = {"tags": _keywords()[place]}
@@ -104,14 +108,17 @@ def _keywords() -> Mapping[str, list[str]]:
 
 
 def configuration() -> str:
-    """Return the configuration of MkDocs, with the pages of the API in its navigation."""
+    """Return the configuration of MkDocs, with the pages of the API and of the kinds in its navigation."""
     text = (SETTINGS / "mkdocs.yml").read_text(encoding="utf-8")
 
     def expanded(found: re.Match[str]) -> str:
-        entry = yaml.safe_dump([{"API": api.navigation()}], sort_keys=False, width=200)
+        listed = (
+            {"API": api.navigation()} if found["name"] == "api" else {"Kinds": ["kinds.md", *api.kinds_navigation()]}
+        )
+        entry = yaml.safe_dump([listed], sort_keys=False, width=200)
         return "\n".join(found["indent"] + line for line in entry.splitlines())
 
-    return _API.sub(expanded, text)
+    return _ENTRY.sub(expanded, text)
 
 
 def _files() -> Iterator[Path]:

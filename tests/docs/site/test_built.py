@@ -32,8 +32,9 @@ def address(place: str) -> str:
 
 
 def looked_at(pages: dict[str, str]) -> list[str]:
-    """Return the addresses of all pages. Of the API, which one template makes, the longest of each area is enough."""
-    chosen = [place for place in pages if place.endswith(".md") and not place.startswith("reference/api/")]
+    """Return the addresses of all pages. Of those that one template makes, the longest of each area is enough."""
+    templates = ("reference/api/", "reference/kinds/")
+    chosen = [place for place in pages if place.endswith(".md") and not place.startswith(templates)]
     longest = [max(map(api.place_of, names), key=lambda place: len(pages[place])) for names in api.MODULES.values()]
     return [address(place) for place in (*chosen, *longest)]
 
