@@ -20,7 +20,7 @@ from scripts.site.docstrings import plain, summary
 __all__ = ["example", "page", "place_of"]
 
 _DOCS: Final = Path(__file__).parents[2] / "docs"
-_ROW: Final = re.compile(r"^\| `(\w+)` \| (.+) \|$", re.MULTILINE)
+_ROW: Final = re.compile(r"^\| `(\w+)` \| (.+ \| .+ \| .+ \| .+) \|$", re.MULTILINE)
 _INTRODUCTION: Final = """\
 The kind {name} as a resource of a component: `from ocf.primitives import {package}`. [Kinds](../../kinds.md) compares
 it with the others."""
@@ -52,7 +52,7 @@ def page(package: str, api: str) -> str:
         api: The instruction for mkdocstrings that documents its names.
     """
     module = import_module(f"ocf.primitives.{package}")
-    name, category, _, reports, suspended = _row(package)
+    name, category, reports, suspended = _row(package)
     parts = [
         f"# {name.strip('`').rpartition(' ')[2]}",
         _INTRODUCTION.format(name=name, package=package),
