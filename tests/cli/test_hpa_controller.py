@@ -109,10 +109,10 @@ class TestOptions:
 
 
 def test_the_image_runs_as_the_user_and_with_the_command_of_the_deployment() -> None:
-    lines = (Path(__file__).parents[2] / "images/hpa-controller/Dockerfile").read_text(encoding="utf-8").splitlines()
+    lines = (Path(__file__).parents[2] / "images/Dockerfile").read_text(encoding="utf-8").splitlines()
     (deployment,) = (one for one in manifests() if one["kind"] == "Deployment")
     security = deployment["spec"]["template"]["spec"]["securityContext"]
-    assert f"USER {security['runAsUser']}" in lines
+    assert f"USER {security['runAsUser']}:{security['runAsGroup']}" in lines
     assert f"ENTRYPOINT {json.dumps(container()['command'])}" in lines
 
 
