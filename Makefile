@@ -14,6 +14,7 @@ TESTS   ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test properties test-lowest test-wheel test-pythons envtest clients playground site site-version dist release kubernetes check \
+	charts chart-lint chart-version chart-push \
 	bench format lock lock-lowest clean
 
 help:  ## show this list
@@ -82,6 +83,26 @@ check: $(VENV)/.ready-check  ## lint, format, types (mypy and pyright), import c
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
+charts: $(VENV)/.ready  ## generate the chart and the kustomization of the controllers; CHECK=1 only compares
+	@$(BIN)/python -m scripts.charts $(if $(CHECK),--check)
+
+# Needs helm and kubectl in the path. Each file in ci/ has values that lint and render the chart.
+chart-lint: charts  ## lint and render the chart with helm, and the kustomization with kubectl
+	@for values in charts/ocf-controllers/ci/*.yaml; do \
+		helm lint --strict charts/ocf-controllers --values $$values && \
+		helm template ocf charts/ocf-controllers --values $$values >/dev/null || exit 1; done
+	@for base in namespace hpa-controller nodegroup-controller; do \
+		kubectl kustomize charts/kustomize/$$base >/dev/null || exit 1; done
+
+# The version is that of the chart, which names the images by it; as a line for the output of a step of CI.
+chart-version:  ## print the version of the chart and of the images
+	@sed -n 's/^version: /version=/p' charts/ocf-controllers/Chart.yaml
+
+chart-push:  ## package the chart with helm, and push it to REGISTRY=oci://...
+	@test -n "$(REGISTRY)" || { echo "name the registry with REGISTRY=oci://registry.example.com/charts" >&2; exit 1; }
+	@helm package charts/ocf-controllers --destination dist
+	@helm push dist/ocf-controllers-*.tgz $(REGISTRY)
+
 bench: $(VENV)/.ready  ## run the benchmarks and print their medians
 	@$(BIN)/python -m benchmarks
 
@@ -93,6 +114,10 @@ lock: lock-lowest  ## update the locked development versions
 	for set in test check; do $(COMPILE) --generate-hashes pyproject.toml requirements/$$set.in -o requirements/$$set.lock || exit 1; done
 	$(COMPILE) --generate-hashes --constraint requirements/test.lock --extra admission --extra kopf pyproject.toml \
 		-o requirements/operator.lock
+	$(COMPILE) --generate-hashes --constraint requirements/test.lock pyproject.toml -o requirements/controllers.lock
+	$(COMPILE) --generate-hashes --constraint requirements/test.lock --extra cel pyproject.toml requirements/serve.in \
+		-o requirements/serve.lock
+	$(COMPILE) --generate-hashes --constraint requirements/test.lock requirements/build.in -o requirements/build.lock
 	for set in clients docs; do $(COMPILE) --generate-hashes requirements/$$set.in -o requirements/$$set.lock || exit 1; done
 
 # First the lowest versions, then the newest of all other packages that fit them. Wheels only: what was published as

@@ -1,4 +1,4 @@
-"""Check a release, and with --tag make it: version, changelog, commit and tag. Nothing is pushed.
+"""Check a release, and with --tag make it: version, changelog, chart, commit and tag. Nothing is pushed.
 
 make release VERSION=0.1.0          # checks and builds, and changes nothing
 make release VERSION=0.1.0 TAG=1
@@ -13,12 +13,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from scripts.charts import __main__ as charts
 from scripts.release import address
 from scripts.release.archives import archive_problems
 from scripts.release.checks import Checkout, problems, released_changelog, released_project
 
 ROOT: Final = Path(__file__).parents[2]
-_CHANGED: Final = ("pyproject.toml", "CHANGELOG.md")
+_PROJECT: Final = "pyproject.toml"
+_CHANGELOG: Final = "CHANGELOG.md"
+_CHARTS: Final = "charts"
 
 
 def main(words: list[str], root: Path = ROOT) -> int:
@@ -40,7 +43,8 @@ def main(words: list[str], root: Path = ROOT) -> int:
         print(f"ocf {version} can be released: run the same with TAG=1")
         return 0
     _write(root, version)
-    _git(root, "commit", "--quiet", "--message", f"release: {version}", "--", *_CHANGED)
+    _git(root, "add", "--", _CHARTS)
+    _git(root, "commit", "--quiet", "--message", f"release: {version}", "--", _PROJECT, _CHANGELOG, _CHARTS)
     _git(root, "tag", "--annotate", f"v{version}", "--message", f"ocf {version}")
     print(f"tagged v{version}; publish it with: git push origin main v{version}")
     return 0
@@ -70,10 +74,11 @@ def _build_problems(root: Path, folder: Path, version: str) -> Iterator[str]:
 
 
 def _write(root: Path, version: str) -> None:
-    project, changelog = (root / name for name in _CHANGED)
+    project, changelog = root / _PROJECT, root / _CHANGELOG
     project.write_text(released_project(project.read_text(encoding="utf-8"), version), encoding="utf-8")
     day = datetime.now(UTC).date()
     changelog.write_text(released_changelog(changelog.read_text(encoding="utf-8"), version, day), encoding="utf-8")
+    charts.write(root)
 
 
 def _git(root: Path, *words: str) -> str:

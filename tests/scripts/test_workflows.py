@@ -56,4 +56,23 @@ def test_only_what_was_tested_is_attested_and_published() -> None:
     assert jobs["publish"]["needs"] == "test"
     assert used == ["actions/download-artifact", "actions/attest-build-provenance", "pypa/gh-action-pypi-publish"]
     assert jobs["publish"]["permissions"] == {"id-token": "write", "attestations": "write"}
-    assert [name for name, job in jobs.items() if "permissions" in job] == ["publish"]
+    assert [name for name, job in jobs.items() if "permissions" in job] == ["publish", "images", "chart"]
+
+
+def test_images_are_built_in_ci_and_published_after_the_tests_with_their_origin() -> None:
+    targets = re.findall(r"^FROM \S+ AS (\S+)$", (ROOT / "images/Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    released = read(ROOT / ".github/workflows/release.yml")["jobs"]
+    for job in (read(ROOT / ".github/workflows/ci.yml")["jobs"]["images"], released["images"]):
+        build = steps(job)[-1]
+        assert set(job["strategy"]["matrix"]["target"]) < set(targets)
+        assert (build["uses"].partition("@")[0], build["with"]["file"]) == (
+            "docker/build-push-action",
+            "images/Dockerfile",
+        )
+    assert (released["images"]["needs"], released["chart"]["needs"]) == ("test", "images")
+    assert (build["with"]["sbom"], build["with"]["provenance"]) == (True, "mode=max")
+    assert {"PYTHON_DIGEST", "VERSION", "REVISION", "SOURCE"} == set(
+        re.findall(r"^(\w+)=", build["with"]["build-args"], re.MULTILINE)
+    )
+    for name in ("images", "chart"):
+        assert released[name]["permissions"] == {"contents": "read", "packages": "write"}

@@ -72,6 +72,7 @@ def test_it_commits_and_tags_the_version(root: Path, capsys: pytest.CaptureFixtu
     assert git(root, "log", "-1", "--format=%s %D") == "release: 0.1.0 HEAD -> main, tag: v0.1.0"
     assert 'version = "0.1.0"\n' in (root / "pyproject.toml").read_text()
     assert "\n## Unreleased\n\n## 0.1.0 - 2" in (root / "CHANGELOG.md").read_text()
+    assert "\nappVersion: 0.1.0\n" in (root / "charts/ocf-controllers/Chart.yaml").read_text()
 
 
 def test_it_names_what_is_in_the_way(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
