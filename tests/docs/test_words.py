@@ -11,7 +11,7 @@ from ocf.component import Reason
 
 ROOT: Final = Path(__file__).parents[2]
 ROW: Final = re.compile(r"^\| (.+) \|$", re.MULTILINE)
-COMMAND: Final = re.compile(r"\bmake ([a-z]+)")
+COMMAND: Final = re.compile(r"\bmake ([a-z-]+)")
 
 
 def rows(page: str, heading: str) -> list[list[str]]:
@@ -47,7 +47,7 @@ def test_every_method_of_an_editor_is_in_the_table() -> None:
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
 def test_every_command_is_a_target(page: str) -> None:
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     named = set(COMMAND.findall(re.sub(r"^[^`]*$", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE)))
 
     assert named <= targets
