@@ -9,17 +9,17 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from ocf.concepts import Clock, SystemClock
 from ocf.errors import ConfigError, OcfError
-from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest
 from ocf.objects.timestamps import format_time
 from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
@@ -29,16 +29,6 @@ from ocf.runtime.admission.tls_context import ReloadableTLSContext
 from ocf.runtime.admission.webhook_metrics import WebhookMetrics
 from ocf.runtime.admission.webhooks import Webhooks
 from ocf.runtime.admission.worker_threads import WorkerThreads
-
-if TYPE_CHECKING:
-    import ssl
-
-    from aiohttp import web
-else:
-    web = SimpleNamespace(
-        Request=lazy_type("aiohttp.web", "Request"),
-        Response=lazy_type("aiohttp.web", "Response"),
-    )
 
 __all__ = ["WebhookServer", "serving"]
 
@@ -117,8 +107,6 @@ class WebhookServer:
 
     async def answer(self, request: web.Request) -> web.Response:
         """Respond to a review."""
-        from aiohttp import web
-
         route = self._routes.get(request.path)
         if route is None:
             raise web.HTTPNotFound(text=f"there is no webhook at {request.path}\n")
@@ -143,8 +131,6 @@ class WebhookServer:
 
     async def readiness(self, _: web.Request) -> web.Response:
         """Respond whether API servers can call the webhooks."""
-        from aiohttp import web
-
         problem = self.problem()
         return web.Response(status=500, text=f"{problem}\n") if problem else web.Response(text="ok")
 
@@ -179,8 +165,6 @@ async def serving(
         ConfigError: If there is no certificate, or the server cannot listen on the address.
         ApiError: If the certificate is stored in a cluster that cannot be reached.
     """
-    from aiohttp import web
-
     clock = clock or SystemClock()
     metrics = WebhookMetrics(registry, clock) if registry is not None else None
     server = WebhookServer(webhooks, certificates, clock, await certificates.refresh(), metrics)
@@ -207,8 +191,6 @@ async def serving(
 
 
 async def _listen(runner: web.AppRunner, context: ssl.SSLContext, host: str, port: int) -> str:
-    from aiohttp import web
-
     try:
         await web.TCPSite(runner, host, port, ssl_context=context).start()
     except (OSError, OverflowError) as error:  # the latter for invalid ports
@@ -229,8 +211,6 @@ async def _close(runner: web.AppRunner) -> None:
 
 
 def _question(body: bytes, route: Route) -> dict[str, Any]:
-    from aiohttp import web
-
     try:
         question = json.loads(body)
     except (ValueError, RecursionError):

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from ocf.component import FINALIZER, Component, DeletionOrder
 from ocf.component.deletion import external_finalizer
 from ocf.concepts import Recorder
 from ocf.errors import BuildError
-from ocf.lazy_types import LazyGeneric
 from ocf.objects import Manifest, ObjectKey, split_api_version
 from ocf.objects.conditions import condition_type_problem
 from ocf.objects.name_validation import qualified_name
+from ocf.runtime.admission.webhooks import Webhook
 from ocf.runtime.crds import VersionedResource
 from ocf.runtime.events.recorders import EventFormatter
 from ocf.runtime.operator.callbacks import Callbacks
@@ -28,11 +28,6 @@ from ocf.runtime.rbac.policy_rule import PolicyRule
 from ocf.runtime.rbac.rules import EVENTS, policy_rules
 from ocf.runtime.workqueue import ExponentialBackoff, RateLimiter
 from ocf.schema.rest_mapping import rest_mapping
-
-if TYPE_CHECKING:
-    from ocf.runtime.admission import Webhook
-else:
-    Webhook = LazyGeneric("ocf.runtime.admission", "Webhook")
 
 __all__ = ["Kind", "Operator", "Watch"]
 

@@ -7,18 +7,18 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry
 
 from ocf.cluster import Cluster
 from ocf.errors import ApiError, BuildError
+from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission import CertificateSource, Webhooks
 from ocf.runtime.admission.secret_certificates import SecretCertificates, certificate_rules
-from ocf.runtime.admission.server import WebhookServer, serving
 from ocf.runtime.admission.webhook_configurations import (
     Service,
     Url,
@@ -30,6 +30,11 @@ from ocf.runtime.admission.webhook_configurations import (
 from ocf.runtime.operator.operator import Operator
 from ocf.runtime.rbac.policy_rule import PolicyRule
 from ocf.schema.rest_mapping import rest_mapping
+
+if TYPE_CHECKING:
+    from ocf.runtime.admission import WebhookServer
+else:
+    WebhookServer = lazy_type("ocf.runtime.admission", "WebhookServer")
 
 __all__ = ["WebhookOptions"]
 
@@ -158,6 +163,8 @@ class WebhookOptions:
         Yields:
             The server; `ocf.runtime.admission.serving` lists the errors.
         """
+        from ocf.runtime.admission import serving
+
         certificates = self.certificates or SecretCertificates(
             cluster, webhooks, self.address, namespace=self._namespace, secret=self.secret
         )
