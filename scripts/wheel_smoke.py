@@ -1,17 +1,20 @@
 """Try an installed wheel: run by the Python that has it, in an empty folder, without a checkout in sight.
 
 python -P wheel_smoke.py core        # without extras: what needs one names it
-python -P wheel_smoke.py extras      # with all extras of operators: every module can be imported
+python -P wheel_smoke.py extras      # with all extras of operators: modules can be imported, type hints resolve
 """
 
 import importlib
+import inspect
 import json
 import pkgutil
 import shlex
 import signal
 import subprocess
 import sys
+import typing
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 import ocf
@@ -120,11 +123,23 @@ def _extras() -> list[str]:
     failed = []
     for module in pkgutil.walk_packages(ocf.__path__, "ocf."):
         try:
-            importlib.import_module(module.name)
+            imported = importlib.import_module(module.name)
+            if module.ispkg:
+                _resolve_hints(imported)
         except Exception as error:  # noqa: BLE001 (any error is a failure of the wheel)
             failed.append(f"import {module.name}: {type(error).__name__}: {error}")
     made = _error("new operator shop-operator", 0)
     return [*failed, *([f"ocf new operator: {made}"] if made else []), *_tested("shop-operator")]
+
+
+def _resolve_hints(module: ModuleType) -> None:
+    """Evaluate the annotations of what a package exports; raise the error of one that does not resolve."""
+    for found in (getattr(module, name) for name in getattr(module, "__all__", ())):
+        members = vars(found).values() if inspect.isclass(found) and found.__module__.startswith("ocf.") else ()
+        for each in (found, *members):
+            value = each.fget if isinstance(each, property) else getattr(each, "__func__", each)
+            if inspect.isfunction(value) or inspect.isclass(value):
+                typing.get_type_hints(value)
 
 
 def _tested(project: str) -> list[str]:

@@ -1,13 +1,15 @@
 """`typing.get_type_hints` works on everything that the reference of the site documents."""
 
 import inspect
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, Final, get_type_hints
 
 import pytest
 
-from ocf.lazy_types import LazyGeneric, lazy_type
+from ocf.lazy_types import LazyGeneric, lazy_type, lazy_types
 from scripts.site import api
 
 MODULES: Final = [name for names in api.MODULES.values() for name in names]
@@ -47,6 +49,20 @@ def test_every_exported_class_and_function_has_a_docstring(module: str) -> None:
     tests = {name for name, _ in annotated(module) if ".test_" in name}
 
     assert [name for name, found in annotated(module) if not inspect.getdoc(found) and name not in tests] == []
+
+
+@pytest.mark.parametrize(
+    "module", ["ocf.lazy_types.kubernetes", "ocf.lazy_types.pydantic", "ocf.objects.third_party.lazy"]
+)
+def test_types_of_a_library_are_imported_without_it(module: str) -> None:
+    program = f"import sys; from {module} import V1Pod; print({{'kubernetes', 'pydantic'}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603 (ours)
+    assert done.stdout.strip() == "set()"
+
+
+def test_only_types_are_exported_lazily() -> None:
+    with pytest.raises(AttributeError, match="'__path__' is not the name of a type"):
+        lazy_types("kubernetes.client")("__path__")
 
 
 def test_a_generic_keeps_its_arguments() -> None:

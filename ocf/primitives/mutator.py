@@ -20,15 +20,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, get_args, overload
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar, get_args, overload
 
 from ocf.editors.model_values import api_name
 from ocf.errors import ConfigError
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from ocf.feature import PlainResult
+from ocf.feature import PlainResult
 
 __all__ = [
     "BaseMutator",

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from pydantic.json_schema import JsonSchemaValue
 
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects.model_fields import holds_quantity
 from ocf.runtime.crds.markers import QUANTITY_PATTERN, UNSUPPORTED
 from ocf.schema.builtin import MISSING, ListType, StructType, struct
-
-if TYPE_CHECKING:
-    from pydantic.json_schema import JsonSchemaValue
 
 __all__ = ["is_client_model", "with_api_semantics"]
 

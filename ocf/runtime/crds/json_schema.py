@@ -7,17 +7,14 @@ first type without a schema it marks unsupported types, so that all of them are 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import PydanticSerializationError, SchemaSerializer, core_schema, to_jsonable_python
 
 from ocf.runtime.crds.client_models import is_client_model, with_api_semantics
 from ocf.runtime.crds.markers import DECIMAL_PATTERN, DURATION_PATTERN, UNSUPPORTED, rules_of
-
-if TYPE_CHECKING:
-    from pydantic.json_schema import JsonSchemaValue
 
 __all__ = ["json_schema"]
 

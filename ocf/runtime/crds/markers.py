@@ -10,16 +10,13 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
 from ocf.errors import ConfigError
-from ocf.lazy_types.pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-
-if TYPE_CHECKING:
-    from pydantic.json_schema import JsonSchemaValue
 
 __all__ = [
     "DECIMAL_PATTERN",
