@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ocf.editors.editor import Editor
 from ocf.editors.model_values import own_or_none
+from ocf.editors.pod_sets import PodSetEditor, RevisionsEditor
 from ocf.lazy_types.kubernetes import V1DaemonSetSpec, V1DaemonSetUpdateStrategy
 
 __all__ = ["DaemonSetSpecEditor"]
 
 
-class DaemonSetSpecEditor(Editor[V1DaemonSetSpec]):
+class DaemonSetSpecEditor(PodSetEditor[V1DaemonSetSpec], RevisionsEditor[V1DaemonSetSpec]):
     """Edits the spec of a DaemonSet; its pod template has separate editors.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/daemon-set-v1/.
@@ -38,19 +38,3 @@ class DaemonSetSpecEditor(Editor[V1DaemonSetSpec]):
             ConfigError: If the argument is not an update strategy of a DaemonSet.
         """
         self._raw.update_strategy = own_or_none(self._raw, "update_strategy", strategy)
-
-    def set_min_ready_seconds(self, seconds: int | None) -> None:
-        """Set how long a pod must be ready before it counts as available.
-
-        Args:
-            seconds: Time in seconds. None unsets the field; the API server then uses 0.
-        """
-        self._raw.min_ready_seconds = seconds
-
-    def set_revision_history_limit(self, limit: int | None) -> None:
-        """Set how many old revisions are kept for a rollback.
-
-        Args:
-            limit: Number of revisions. None unsets the field; the API server then uses 10.
-        """
-        self._raw.revision_history_limit = limit

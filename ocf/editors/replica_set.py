@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ocf.editors.editor import Editor
+from ocf.editors.pod_sets import ReplicasEditor
 from ocf.lazy_types.kubernetes import V1ReplicaSetSpec
 
 __all__ = ["ReplicaSetSpecEditor"]
 
 
-class ReplicaSetSpecEditor(Editor[V1ReplicaSetSpec]):
+class ReplicaSetSpecEditor(ReplicasEditor[V1ReplicaSetSpec]):
     """Edits the spec of a ReplicaSet; its pod template has separate editors, and its selector cannot be changed.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/replica-set-v1/.
@@ -25,20 +25,3 @@ class ReplicaSetSpecEditor(Editor[V1ReplicaSetSpec]):
     """
 
     __slots__ = ()
-
-    def set_replicas(self, replicas: int | None) -> None:
-        """Set the number of pods.
-
-        Args:
-            replicas: Number of pods. None unsets the field, for an autoscaler to set; without an autoscaler the API
-                server uses 1.
-        """
-        self._raw.replicas = replicas
-
-    def set_min_ready_seconds(self, seconds: int | None) -> None:
-        """Set how long a pod must be ready before it counts as available.
-
-        Args:
-            seconds: Time in seconds. None unsets the field; the API server then uses 0.
-        """
-        self._raw.min_ready_seconds = seconds

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ocf.editors.editor import Editor
 from ocf.editors.keyed_lists import KeyedList
 from ocf.editors.model_values import own_or_none
+from ocf.editors.pod_sets import ReplicasEditor, RevisionsEditor
 from ocf.lazy_types.kubernetes import (
     V1PersistentVolumeClaim,
     V1StatefulSetPersistentVolumeClaimRetentionPolicy,
@@ -22,7 +22,7 @@ VOLUME_CLAIM_TEMPLATES: Final[KeyedList[V1StatefulSetSpec, V1PersistentVolumeCla
 """The volume claim templates of a StatefulSet, by name."""
 
 
-class StatefulSetSpecEditor(Editor[V1StatefulSetSpec]):
+class StatefulSetSpecEditor(ReplicasEditor[V1StatefulSetSpec], RevisionsEditor[V1StatefulSetSpec]):
     """Edits the spec of a StatefulSet; its pod template and its volume claim templates have separate editors.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/stateful-set-v1/.
@@ -39,15 +39,6 @@ class StatefulSetSpecEditor(Editor[V1StatefulSetSpec]):
     """
 
     __slots__ = ()
-
-    def set_replicas(self, replicas: int | None) -> None:
-        """Set the number of pods.
-
-        Args:
-            replicas: Number of pods. None unsets the field, for an autoscaler to set; without an autoscaler the API
-                server uses 1.
-        """
-        self._raw.replicas = replicas
 
     def set_service_name(self, name: str | None) -> None:
         """Set the Service that provides the DNS names of the pods; it cannot be changed after creation.
@@ -76,22 +67,6 @@ class StatefulSetSpecEditor(Editor[V1StatefulSetSpec]):
             ConfigError: If the argument is not an update strategy of a StatefulSet.
         """
         self._raw.update_strategy = own_or_none(self._raw, "update_strategy", strategy)
-
-    def set_revision_history_limit(self, limit: int | None) -> None:
-        """Set how many old revisions are kept for a rollback.
-
-        Args:
-            limit: Number of revisions. None unsets the field; the API server then uses 10.
-        """
-        self._raw.revision_history_limit = limit
-
-    def set_min_ready_seconds(self, seconds: int | None) -> None:
-        """Set how long a pod must be ready before it counts as available.
-
-        Args:
-            seconds: Time in seconds. None unsets the field; the API server then uses 0.
-        """
-        self._raw.min_ready_seconds = seconds
 
     def set_persistent_volume_claim_retention_policy(
         self, policy: V1StatefulSetPersistentVolumeClaimRetentionPolicy | None
