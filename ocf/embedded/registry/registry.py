@@ -85,6 +85,7 @@ class Registry:
     _empty: dict[Served, Manifest] = field(default_factory=dict, init=False, repr=False)
     _known: dict[tuple[str, str], ApiResource] = field(default_factory=dict, init=False, repr=False)
     _defined: dict[Served, ApiResource] = field(default_factory=dict, init=False, repr=False)
+    _established: dict[Place, tuple[str, list[ApiResource]]] = field(default_factory=dict, init=False, repr=False)
     conversions: ConversionCache = field(default_factory=ConversionCache, init=False, repr=False)
     _varied: set[Kind] = field(default_factory=set, init=False, repr=False)
     _converters: dict[Kind, Mapping[str, Any]] = field(default_factory=dict, init=False, repr=False)
@@ -136,14 +137,16 @@ class Registry:
         self._known.clear()
         self._empty.clear()
         self.store.unpack()
+        definitions = self.store.objects(DEFINITION)
+        self._established = {place: self._of_definition(place, definition) for place, definition in definitions}
         self._defined = {
             (resource.group, resource.version, resource.kind): resource
-            for _, definition in self.store.objects(DEFINITION)
-            for resource in established(definition)
+            for _, resources in self._established.values()
+            for resource in resources
         }
         self._converters = {
             (spec["group"], spec["names"]["kind"]): spec["conversion"]["webhook"]
-            for spec in (definition["spec"] for _, definition in self.store.objects(DEFINITION))
+            for spec in (definition["spec"] for _, definition in definitions)
             if spec["conversion"]["strategy"] == "Webhook"
         }
         self.conversions.clear()
@@ -152,6 +155,12 @@ class Registry:
             schemas.setdefault((found.group, found.kind), []).append(found.schema)
         self._varied = {kind for kind, found in schemas.items() if any(schema != found[0] for schema in found)}
         self._varied |= self._converters.keys()
+
+    def _of_definition(self, place: Place, definition: Manifest) -> tuple[str, list[ApiResource]]:
+        """Return the version of a definition with its resources, which are built anew only after a change."""
+        version = str(definition["metadata"]["resourceVersion"])
+        known = self._established.get(place)
+        return known if known is not None and known[0] == version else (version, established(definition))
 
     def custom_kinds(self) -> list[ApiResource]:
         """Return the served custom kinds, one entry for each version."""
