@@ -20,7 +20,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 PYTHONS: Final = ("3.11", "3.12", "3.13", "3.14")
-EXTRAS: Final = "admission,cel,kopf,new,testing"
+EXTRAS: Final = "admission,cel,kopf,new,otel,testing"
 SMOKE: Final = ROOT / "scripts" / "wheel_smoke.py"
 _PINNED: Final = re.compile(r"^([\w.-]+==[^ \\;]+)", re.MULTILINE)
 

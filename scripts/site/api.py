@@ -23,6 +23,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "ocf.feature",
         "ocf.editors",
         "ocf.concepts",
+        "ocf.concepts.tracing",
         "ocf.objects",
         "ocf.objects.third_party.keda",
         "ocf.errors",
@@ -39,6 +40,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "ocf.runtime.leader",
         "ocf.runtime.events",
         "ocf.runtime.monitoring",
+        "ocf.runtime.tracing",
         "ocf.runtime.kopf",
     ),
     "Clusters": (

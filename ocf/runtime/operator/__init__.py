@@ -8,7 +8,7 @@ The modules: `operator` declares an operator; `controller` enqueues owners for e
 from typing import TYPE_CHECKING
 
 from ocf.lazy_exports import lazy_exports
-from ocf.runtime.operator.environment import environment_options, environment_switch
+from ocf.runtime.operator.environment import environment_options, environment_switch, environment_tracer
 from ocf.runtime.operator.leader_runner import LeaderRunner, Runnable
 from ocf.runtime.operator.manager import Manager
 from ocf.runtime.operator.operator import Kind, Operator, Watch
@@ -36,6 +36,7 @@ __all__ = [
     "WebhookOptions",
     "environment_options",
     "environment_switch",
+    "environment_tracer",
     "main",
     "reconcile_owner",
     "run",

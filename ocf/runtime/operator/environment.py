@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry
 
+from ocf.concepts.tracing import Tracer
 from ocf.errors import ConfigError
 from ocf.lazy_types import lazy_type
 from ocf.runtime.operator.options import Lease, Listen, ManagerOptions
@@ -20,7 +21,14 @@ if TYPE_CHECKING:
 else:
     WebhookOptions = lazy_type("ocf.runtime.operator.webhook_options", "WebhookOptions")
 
-__all__ = ["METRICS_PORT", "WEBHOOK_PORT", "environment_options", "environment_switch", "metrics_prefix"]
+__all__ = [
+    "METRICS_PORT",
+    "WEBHOOK_PORT",
+    "environment_options",
+    "environment_switch",
+    "environment_tracer",
+    "metrics_prefix",
+]
 
 METRICS_PORT: Final = 8080
 """Default port of metrics and probes."""
@@ -44,6 +52,7 @@ def environment_options(
     | `WEBHOOK_SERVICE` | name of the Service of the webhooks, in `POD_NAMESPACE` | no webhooks are served |
     | `WEBHOOK_PORT` | port of the webhooks | 9443 |
     | `WEBHOOK_CERTIFICATES` | folder with `tls.crt` and `tls.key` that another program renews | a Secret of its own |
+    | `TRACING` | whether spans are recorded with OpenTelemetry: `true` or `false` | `false` |
 
     Args:
         name: Name of the operator: of its lease, and the prefix of its metrics with `_` for `-`.
@@ -73,7 +82,26 @@ def environment_options(
         admission=_admission(environment, namespace),
         metrics_prefix=metrics_prefix(name),
         registry=registry,
+        tracer=environment_tracer(environment),
     )
+
+
+def environment_tracer(environment: Mapping[str, str]) -> Tracer | None:
+    """Return the tracer that `TRACING` asks for: the global one of OpenTelemetry.
+
+    Args:
+        environment: The variables.
+
+    Raises:
+        ConfigError: If it is neither `true` nor `false`, or OpenTelemetry is not installed.
+    """
+    if not environment_switch(environment, "TRACING"):
+        return None
+    try:
+        from ocf.runtime.tracing import OpenTelemetryTracer
+    except ImportError as error:
+        raise ConfigError(f"TRACING=true: {error}") from error
+    return OpenTelemetryTracer()
 
 
 def environment_switch(environment: Mapping[str, str], name: str, *, default: bool = False) -> bool:

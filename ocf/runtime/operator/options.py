@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from ocf.cluster.cache import CacheTiming
 from ocf.concepts import Clock, SystemClock
+from ocf.concepts.tracing import Tracer
 from ocf.lazy_types import lazy_type
 from ocf.runtime.leader import Timing
 from ocf.runtime.operator.operator import Operator
@@ -80,6 +81,8 @@ class ManagerOptions:
         cache_timing: Clock, retries and relist interval of the cache; None for the defaults.
         clock: The clock of reconciles, events and leader election.
         random: Returns a random number in [0, 1), for jitter.
+        tracer: Records the spans of reconciles, requests and webhooks, `ocf.runtime.tracing.OpenTelemetryTracer`; None
+            records none.
     """
 
     namespaces: Sequence[str] = ()
@@ -96,6 +99,7 @@ class ManagerOptions:
     cache_timing: CacheTiming | None = None
     clock: Clock = field(default_factory=SystemClock)
     random: Callable[[], float] = random.random
+    tracer: Tracer | None = None
 
     def policy_rules(self, *operators: Operator[Any]) -> frozenset[PolicyRule]:
         """Return the RBAC rules of the process itself: its lease, and the certificates of its webhooks.
