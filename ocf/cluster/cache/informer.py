@@ -24,6 +24,7 @@ from ocf.cluster.cache.subscriptions import Subscription
 from ocf.cluster.cache.timing import CacheTiming
 from ocf.cluster.cache.transform import Reduction
 from ocf.cluster.protocol import Cluster, ListOptions, ObjectList, WatchOptions
+from ocf.concepts.tracing import background_context
 from ocf.errors import ApiError, ConfigError, ExpiredError, NotFoundError, OcfError, ServerError
 from ocf.objects import Manifest
 
@@ -139,7 +140,9 @@ class Informer:
     def start(self) -> None:
         """Start the task unless it is running; a task that was ended from outside is replaced."""
         if not self._ended and (self._task is None or self._task.done()):
-            self._task = asyncio.create_task(self._run(), name=f"cache of {self.scope}")
+            name = f"cache of {self.scope}"
+            # It outlives the reconcile that reads the kind first.
+            self._task = asyncio.create_task(self._run(), name=name, context=background_context())
             self._task.add_done_callback(self._on_task_done)
 
     async def ready(self) -> bool:

@@ -28,7 +28,9 @@ from ocf.cluster.client.proxy import environment_proxy
 from ocf.cluster.client.requests import HttpRequest
 from ocf.cluster.client.responses import answer_error, read_object
 from ocf.cluster.client.rest_config import RestConfig
+from ocf.cluster.client.spans import request_span, response_attributes
 from ocf.cluster.client.tls import TlsContexts
+from ocf.concepts.tracing import SpanStart, annotate_span, trace_headers, traced
 from ocf.errors import ConfigError, ServerError
 from ocf.objects import Manifest
 
@@ -90,6 +92,10 @@ class Connection:
         if self._tls is not None:
             self._tls.current(credential.pair)
 
+    def _span(self, request: HttpRequest, **_: object) -> SpanStart:
+        return request_span(self._host, request)
+
+    @traced(_span)
     async def send(self, request: HttpRequest, *, most_bytes: int | None = None) -> Manifest:
         """Send a request and return the object in the answer.
 
@@ -110,6 +116,7 @@ class Connection:
             raise _unanswered(request, error) from error
         return read_object(body, code=answer.status, request_line=str(request))
 
+    @traced(_span)
     async def stream(self, request: HttpRequest) -> "Stream":
         """Send a request whose answer is a stream.
 
@@ -157,6 +164,7 @@ class Connection:
             # The manifest is not valid JSON, or the credentials are not a valid header. An invalid address is a
             # ValueError of the library, and is caught before.
             raise bad_request(f"{request}: cannot be sent: {error}") from error
+        annotate_span(response_attributes, answer.status)
         if answer.status in _OK:
             return answer
         if answer.status == _UNAUTHORIZED:
@@ -180,6 +188,7 @@ class Connection:
             headers.append(("Content-Type", request.content_type))
         if credential.authorization:
             headers.append(("Authorization", credential.authorization))
+        headers.extend(trace_headers().items())
         return headers
 
     def _route(self, request: HttpRequest, credential: Credential) -> dict[str, Any]:
