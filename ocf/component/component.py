@@ -25,6 +25,7 @@ from ocf.component.reconcile.loop import converge
 from ocf.component.reconcile.prerequisites import DependsOn, Prerequisite, PrerequisiteStatus, check_prerequisite
 from ocf.component.reconcile.prune import DeletionReason, Pruner
 from ocf.component.reconcile.run import ReconcileRun, Reporter, failing
+from ocf.component.reconcile.spans import component_outcome, component_span
 from ocf.component.reconcile.suspend import suspend
 from ocf.component.status.conditions import (
     Condition,
@@ -38,6 +39,7 @@ from ocf.component.status.conditions import (
 from ocf.component.status.reasons import SUSPENSION_REASONS, Reason
 from ocf.component.status.results import Action, ResourceOutcome, Result
 from ocf.concepts import Provenance, Resource, data_scope
+from ocf.concepts.tracing import traced
 from ocf.errors import OcfError, ReconcileError, failure_text
 from ocf.feature import Gate
 from ocf.objects import Manifest, ObjectKey
@@ -264,6 +266,7 @@ class Component:
         """The resources that fill and read each data cell."""
         return data_flows(self.entries)
 
+    @traced(lambda self, *_: component_span(self.name), component_outcome)
     async def _work(
         self, context: ReconcileContext, before: ConditionContext
     ) -> tuple[Condition, list[ResourceOutcome]]:

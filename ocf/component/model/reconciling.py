@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from ocf.cluster import Cluster
 from ocf.component.model.context import ReconcileContext
 from ocf.concepts import Clock, Recorder, SystemClock
+from ocf.concepts.tracing import SpanStart, object_attributes, spanning
 from ocf.errors import ApiError, ConfigError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, write_model
@@ -42,20 +43,33 @@ async def reconciling(
     _require_arguments(owner, cluster)
     manifest = owner if isinstance(owner, dict) else write_model(owner)
     context = ReconcileContext(manifest, cluster, clock or SystemClock(), recorder)
-    try:
-        yield context
-    except (asyncio.CancelledError, GeneratorExit):
-        raise
-    except BaseException as error:
+    with spanning(_span, context):
         try:
+            yield context
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:
+            try:
+                await context.write_status()
+            except ApiError as unwritten:
+                error.add_note(f"the status of {context.owned_by.key} could not be written either: {unwritten}")
+            raise
+        else:
             await context.write_status()
-        except ApiError as unwritten:
-            error.add_note(f"the status of {context.owned_by.key} could not be written either: {unwritten}")
-        raise
-    else:
-        await context.write_status()
-    finally:
-        context.end()
+        finally:
+            context.end()
+
+
+def _span(context: ReconcileContext) -> SpanStart:
+    owner = context.owned_by
+    return SpanStart(
+        name=f"reconcile {owner.key.kind}",
+        attributes={
+            **object_attributes("ocf.owner", owner.key),
+            "ocf.owner.uid": owner.uid,
+            "ocf.owner.generation": owner.generation,
+        },
+    )
 
 
 def _require_arguments(owner: object, cluster: object) -> None:

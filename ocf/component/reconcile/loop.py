@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from ocf.component.model.resource_options import Lifecycle, Participation
 from ocf.component.reconcile.run import RECREATED, ReconcileRun, raise_all
+from ocf.component.reconcile.spans import resource_outcome, resource_span
 from ocf.component.status.conditions import ResourceObservation
 from ocf.component.status.results import Action, ResourceOutcome
 from ocf.concepts import ApplyOperation, GraceStatus, GuardStatus, StatusReport, Why
+from ocf.concepts.tracing import traced
 from ocf.errors import ReconcileError
 
 if TYPE_CHECKING:
@@ -95,6 +97,7 @@ def _counts(entry: Registration, report: StatusReport[Any]) -> bool:
     return report.status == GuardStatus.BLOCKED or entry.options.participation is Participation.REQUIRED
 
 
+@traced(resource_span, lambda reached: resource_outcome(reached[0]))
 async def _reconcile_one(entry: Registration, run: ReconcileRun) -> tuple[ResourceOutcome, Manifest | None]:
     if entry.guardable is not None:
         guard = await run.ask("evaluate guard for", entry, entry.guardable.guard_status)

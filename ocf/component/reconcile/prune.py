@@ -18,7 +18,9 @@ from ocf.cluster import ListOptions, Propagation
 from ocf.component.apply.deleter import OwnedObjectDeleter
 from ocf.component.apply.takeover import applying_component
 from ocf.component.reconcile.run import ReconcileRun, raise_all
+from ocf.component.reconcile.spans import object_span, resource_outcome
 from ocf.component.status.results import Action, ResourceOutcome
+from ocf.concepts.tracing import traced
 from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, get_field
 
@@ -179,6 +181,7 @@ class Pruner:
             return None
         return self._outcomes[-1].action
 
+    @traced(lambda _self, _identity, _detail, _reason, live, *_: object_span(live), resource_outcome)
     async def _delete(
         self, identity: str, detail: str, reason: str, live: Manifest, propagation: Propagation = Propagation.BACKGROUND
     ) -> ResourceOutcome:
@@ -218,6 +221,7 @@ class Pruner:
         self._run.reporter.deleted(ObjectKey.of(live), reason)
         return ResourceOutcome(resource=identity, action=Action.DELETED, writes=1, detail=detail)
 
+    @traced(lambda _self, _identity, live: object_span(live), resource_outcome)
     async def _orphan(self, identity: str, live: Manifest) -> ResourceOutcome:
         other = applying_component(live, self._run.component, self._run.context)
         if other:

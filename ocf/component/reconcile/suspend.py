@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ocf.component.apply.deleter import OwnedObjectDeleter
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.reconcile.run import RECREATED, ReconcileRun, raise_all
+from ocf.component.reconcile.spans import resource_outcome, resource_span
 from ocf.component.status.results import Action, ResourceOutcome
 from ocf.concepts import Data, StatusReport, SuspensionStatus, Why
+from ocf.concepts.tracing import traced
 from ocf.errors import NotReadyError, ReconcileError
 from ocf.objects import get_field
 
@@ -65,6 +67,7 @@ async def _read(entry: Registration, run: ReconcileRun) -> None:
         await run.extract(entry, live)
 
 
+@traced(resource_span, resource_outcome)
 async def _suspend_one(entry: Registration, suspendable: Suspendable, run: ReconcileRun) -> ResourceOutcome:
     """Apply the suspended form of a resource, or delete its object if it is deleted on suspension."""
     managed = run.object_of(entry)
