@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeAlias
 
 from ocf.cluster import Cluster
 from ocf.concepts import Clock, SystemClock
+from ocf.concepts.tracing import background_context
 from ocf.errors import LeaseLostError
 from ocf.runtime.leader import lead
 from ocf.runtime.operator.options import Lease
@@ -123,7 +124,7 @@ class LeaderRunner:
             Exception: What ended the runnable, or kept it from starting.
             asyncio.CancelledError: If cancelled; running reconciles are cancelled, too.
         """
-        terms = asyncio.create_task(self._run_terms(), name="terms")
+        terms = asyncio.create_task(self._run_terms(), name="terms", context=background_context())
         stopping = asyncio.create_task(self._stop.wait(), name="stop")
         try:
             await asyncio.wait({terms, stopping}, return_when=asyncio.FIRST_COMPLETED)

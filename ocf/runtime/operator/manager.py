@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry
 
 from ocf.cluster import Cluster, WatchEvent
 from ocf.cluster.cache import CachedCluster
+from ocf.concepts.tracing import tracing_with
 from ocf.errors import ApiError, BuildError
 from ocf.lazy_types import lazy_type
 from ocf.objects import ObjectKey
@@ -130,6 +131,7 @@ class Manager:
             asyncio.CancelledError: If cancelled; running reconciles are cancelled, too.
         """
         async with AsyncExitStack() as stack:
+            stack.enter_context(tracing_with(self._options.tracer))
             await self._serve_webhooks(stack)
             listen = self._options.listen
             if listen is not None:

@@ -12,6 +12,7 @@ from typing import Final, Generic, TypeVar
 from ocf.cluster import Cluster
 from ocf.component import CleanupPending, Component, Finalizer, ReconcileContext, Result, reconcile_each, reconciling
 from ocf.concepts import Clock, Recorder
+from ocf.concepts.tracing import annotate_span, requeue_attributes
 from ocf.errors import ReconcileError, failure_text
 from ocf.objects import Manifest
 from ocf.runtime.operator.failures import show_failure, show_hidden_failures
@@ -48,7 +49,10 @@ async def reconcile_owner(
         Exception: The error that the reconcile failed with, after the status was written.
     """
     async with reconciling(manifest, cluster, clock=clock, recorder=recorder) as context:
-        return await _OwnerReconcile(operator, context).run()
+        annotate_span(lambda: {"ocf.controller": operator.name})
+        delay = await _OwnerReconcile(operator, context).run()
+        annotate_span(requeue_attributes, delay)
+        return delay
 
 
 class _OwnerReconcile(Generic[O]):

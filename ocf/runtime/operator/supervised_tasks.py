@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
+from ocf.concepts.tracing import background_context
 from ocf.errors import OcfError
 
 __all__ = ["StartTask", "supervised_tasks"]
@@ -54,7 +55,7 @@ async def supervised_tasks() -> AsyncIterator[StartTask]:
     async with asyncio.TaskGroup() as tasks:
 
         def start(work: Coroutine[Any, Any, None], name: str) -> None:
-            task = tasks.create_task(work, name=name)
+            task = tasks.create_task(work, name=name, context=background_context())
             task.add_done_callback(note)
             started.append(task)
 
