@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ocf.embedded.admission.errors import UnansweredError
+from ocf.embedded.api.trace_context import handed_on
 from ocf.objects import Manifest
 
 __all__ = ["HttpAdmissionClient", "tls_context"]
@@ -104,7 +105,7 @@ class HttpAdmissionClient:
         timeout = aiohttp.ClientTimeout(total=seconds)
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
-            session.post(url, json=review, ssl=context, allow_redirects=False) as response,
+            session.post(url, json=review, headers=handed_on(), ssl=context, allow_redirects=False) as response,
         ):
             body = await response.read()
             if response.status in _REDIRECTS:

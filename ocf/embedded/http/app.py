@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from ocf.embedded.api.status_errors import bad_request, forbidden, method_not_allowed, no_such_resource
+from ocf.embedded.api.trace_context import receive
 from ocf.embedded.api.users import ADMINISTRATOR, User
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import media_of_errors, negotiate
@@ -197,6 +198,7 @@ class _RequestHandler:
             warn=warnings.append,
             user=_user(self._backend, request.headers.get("Authorization", "")),
         )
+        receive(request.headers, context.user)
         if kind.warning:
             context.warn(kind.warning)
         if watch and "watch" in kind.verbs:

@@ -19,12 +19,14 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from ocf.concepts import Clock, SystemClock
+from ocf.concepts.tracing import traced
 from ocf.errors import ConfigError, OcfError
 from ocf.objects import Manifest
 from ocf.objects.timestamps import format_time
 from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
 from ocf.runtime.admission.key_pairs import KeyPair
 from ocf.runtime.admission.routes import Route, routes
+from ocf.runtime.admission.spans import webhook_outcome, webhook_span
 from ocf.runtime.admission.tls_context import ReloadableTLSContext
 from ocf.runtime.admission.webhook_metrics import WebhookMetrics
 from ocf.runtime.admission.webhooks import Webhooks
@@ -116,6 +118,7 @@ class WebhookServer:
                 measured.failed()
         return web.json_response(answer)
 
+    @traced(lambda _self, route, request: webhook_span(route.name, request), webhook_outcome)
     async def _answered(self, route: Route, request: web.Request) -> Manifest:
         seconds = route.timeout.total_seconds() * _TIMEOUT_FRACTION
         uid = ""

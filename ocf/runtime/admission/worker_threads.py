@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import copy_context
 from typing import Final, TypeVar
 
 __all__ = ["WorkerThreads"]
@@ -54,7 +55,8 @@ class WorkerThreads:
             _answer(answer, function)
             _call_in_loop(loop, self._free.release)
 
-        threading.Thread(target=work, name=self._name, daemon=True).start()
+        # The function sees the context of the request, for instance the active span.
+        threading.Thread(target=copy_context().run, args=(work,), name=self._name, daemon=True).start()
         try:
             return await asyncio.wrap_future(answer)
         finally:
