@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -307,10 +308,11 @@ def _process(
     from ocf.controllers.hpa import NAME
     from ocf.controllers.hpa.manager import ProcessOptions
     from ocf.controllers.process import pod_namespace
-    from ocf.runtime.operator import Lease, Listen
+    from ocf.runtime.operator import Lease, Listen, environment_tracer
 
     lease = Lease(NAME, lease_namespace or pod_namespace()) if elected else None
-    return ProcessOptions(controller=options, lease=lease, listen=Listen(port, host))
+    tracer = environment_tracer(os.environ)
+    return ProcessOptions(controller=options, lease=lease, listen=Listen(port, host), tracer=tracer)
 
 
 async def _run(process: ProcessOptions, kubeconfig: str | None, context: str | None, output: LogOutput) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from enum import StrEnum
@@ -219,7 +220,7 @@ async def _run(
     from ocf.controllers.nodegroup.controller import ControllerOptions
     from ocf.controllers.nodegroup.manifests import NAME
     from ocf.controllers.nodegroup.process import ProcessOptions, run_process
-    from ocf.runtime.operator import Lease, Listen
+    from ocf.runtime.operator import Lease, Listen, environment_tracer
 
     stop = stopped_by_signals()
     async with (
@@ -230,6 +231,7 @@ async def _run(
             controller=ControllerOptions(dry_run=dry_run, metrics=RESTMetricsClient(cluster)),
             lease=Lease(NAME, lease) if lease else None,
             listen=Listen(port, host),
+            tracer=environment_tracer(os.environ),
         )
         await run_process(
             cluster,

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 from ocf.cluster import Cluster
 from ocf.cluster.client import ApiServerCluster
 from ocf.concepts import Clock, Recorder
+from ocf.concepts.tracing import Tracer, tracing_with
 from ocf.controllers.hpa.controller import ControllerOptions, HpaController
 from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.reporter import COMPONENT
@@ -29,11 +30,13 @@ class ProcessOptions:
         controller: The settings of the controller.
         lease: The lease that a leader holds; None runs without leader election, as a dry run always does.
         listen: The address of metrics and probes.
+        tracer: Records the spans of syncs and requests; None records none.
     """
 
     controller: ControllerOptions
     lease: Lease | None = None
     listen: Listen = field(default_factory=Listen)
+    tracer: Tracer | None = None
 
 
 async def run_process(
@@ -80,4 +83,5 @@ async def run_process(
         clock=clock,
         stopped=stopped,
     )
-    await run_serving(runner, registry, options.listen, on_serving=on_serving)
+    with tracing_with(options.tracer):
+        await run_serving(runner, registry, options.listen, on_serving=on_serving)

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from ocf.autoscaling.algorithm import Decision, History, Settings, Status
 from ocf.cluster import Cluster
 from ocf.concepts import Clock, Recorder
+from ocf.concepts.tracing import annotate_span, requeue_attributes, traced
 from ocf.controllers.hpa.claim_keeper import ClaimKeeper
 from ocf.controllers.hpa.dry_run import DryRunResult, ScaleObservation, dry_run, with_foreign_change
 from ocf.controllers.hpa.metrics import Monitor
@@ -20,6 +21,7 @@ from ocf.controllers.hpa.parsed_autoscaler import to_autoscaling_v2
 from ocf.controllers.hpa.plan import AutoscalerPhase, Plan, plan, reject
 from ocf.controllers.hpa.reporter import HpaReporter
 from ocf.controllers.hpa.snapshot import HpaSnapshot, SnapshotReader
+from ocf.controllers.hpa.spans import sync_attributes, sync_span
 from ocf.controllers.hpa.state import AutoscalerState, StateStore
 from ocf.controllers.hpa.status_writer import write_scale, write_status
 from ocf.controllers.hpa.sync_slots import SyncSlots
@@ -112,6 +114,7 @@ class Reconciler:
             self._deps.monitor.set_state(key.namespace, key.name, AutoscalerPhase.WAITING)
         return state.parsed.settings.sync_period
 
+    @traced(lambda _self, key: sync_span(key), requeue_attributes)
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         """Reconcile an autoscaler.
 
@@ -139,6 +142,7 @@ class Reconciler:
         if self.states.is_current(key, state):
             took = self._deps.clock.elapsed() - began
             self._reporter.report(state, planned, problem, seconds=took.total_seconds())
+            annotate_span(sync_attributes, planned)
         else:  # it was deleted meanwhile; drop what this reconcile has recorded since
             self.forget(key)
             return planned.delay

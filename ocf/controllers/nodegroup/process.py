@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from ocf.cluster import Cluster
 from ocf.concepts import Clock, Recorder
+from ocf.concepts.tracing import Tracer, tracing_with
 from ocf.controllers.nodegroup.controller import NodeGroupController
 from ocf.controllers.nodegroup.metrics import Monitor
 from ocf.controllers.nodegroup.options import ControllerOptions
@@ -32,11 +33,13 @@ class ProcessOptions:
         controller: The settings of the controller.
         lease: The lease that a leader holds; None runs without leader election, as a dry run always does.
         listen: The address of metrics and probes.
+        tracer: Records the spans of syncs and requests; None records none.
     """
 
     controller: ControllerOptions = field(default_factory=ControllerOptions)
     lease: Lease | None = None
     listen: Listen = field(default_factory=Listen)
+    tracer: Tracer | None = None
 
 
 def controller_runner(
@@ -99,4 +102,5 @@ async def run_process(
     """
     registry = CollectorRegistry()
     runner = controller_runner(cluster, make_provider, options, monitor=Monitor(registry), clock=clock, stopped=stopped)
-    await run_serving(runner, registry, options.listen, on_serving=on_serving)
+    with tracing_with(options.tracer):
+        await run_serving(runner, registry, options.listen, on_serving=on_serving)

@@ -6,12 +6,13 @@ object that shows it is deleted.
 """
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
 from ocf.cluster import Cluster
 from ocf.concepts import Clock
+from ocf.concepts.tracing import SpanAttributes, SpanStart, annotate_span, requeue_attributes, traced
 from ocf.controllers.nodegroup.carry_out import GroupWriter
 from ocf.controllers.nodegroup.drains import DrainSteps, has_to_drain
 from ocf.controllers.nodegroup.group_status import failed_status, invalid_status
@@ -61,6 +62,7 @@ class Reconciler:
         self._catalog = Catalog()
         self._catalog_at: datetime | None = None
 
+    @traced(lambda _self: SpanStart(name="sync NodeGroups"), requeue_attributes)
     async def reconcile(self) -> timedelta:
         """Reconcile all node groups once.
 
@@ -189,9 +191,18 @@ class Reconciler:
                 max=spec.max_nodes,
             )
         self._reporter.monitor.set_sizes(sizes)
+        annotate_span(_total, sizes)
 
     def _delay(self, asked: float | None) -> timedelta:
         return max(self._options.busy_period, timedelta(seconds=asked or 0))
+
+
+def _total(sizes: Mapping[str, GroupSize]) -> SpanAttributes:
+    return {
+        "ocf.nodegroups.groups": len(sizes),
+        "ocf.nodegroups.current": sum(size.current for size in sizes.values()),
+        "ocf.nodegroups.desired": sum(size.desired for size in sizes.values()),
+    }
 
 
 def _is_unready(node: NodeObject) -> bool:
