@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pythonjsonlogger.json import JsonFormatter as BaseFormatter
 
+from ocf.concepts.tracing import trace_fields
 from ocf.objects.timestamps import Fraction, format_time
 
 __all__ = ["JsonFormatter"]
@@ -27,6 +28,8 @@ _ENCODER: Final = json.JSONEncoder(default=str, ensure_ascii=False, skipkeys=Tru
 
 class JsonFormatter(BaseFormatter):
     """Formats a record as one line of JSON: `time`, `level`, `logger`, `message`, its extras, and `error`.
+
+    While a span is active, `trace_id` and `span_id` name it.
 
     An extra that has the name of one of these fields gets an underscore appended. Values that JSON cannot express are
     written as text.
@@ -64,6 +67,7 @@ class JsonFormatter(BaseFormatter):
         }
         if record.exc_info and record.exc_info[1] is not None:
             log_data["error"] = _described(record.exc_info[1])
+        log_data |= trace_fields()
         for name, value in vars(record).items():
             if name not in self.reserved_attrs:
                 log_data[f"{name}_" if name in log_data or name == "error" else name] = value

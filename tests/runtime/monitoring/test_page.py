@@ -18,6 +18,9 @@ from ocf.runtime.events import Drop
 from ocf.runtime.monitoring import PrometheusRecorder, alert_rules
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "observability.md"
+SOURCES: Final = [*(Path(__file__).parents[3] / "ocf").rglob("*.py")]
+ATTRIBUTE: Final = re.compile(r'"(ocf\.[a-z_.]+)": ')
+ROLE: Final = re.compile(r'object_attributes\("(ocf\.[a-z]+)", [a-z.]*key\)')
 ROW: Final = re.compile(r"^\| (.+) \|$", re.MULTILINE)
 
 
@@ -70,6 +73,13 @@ def test_the_table_of_alerts_is_the_rule_file() -> None:
     groups = yaml.safe_load(alert_rules())["groups"]
 
     assert [name for name, _ in rows("alert")] == [rule["alert"] for group in groups for rule in group["rules"]]
+
+
+def test_the_table_of_attributes_is_the_code() -> None:
+    listed = {name.strip(" `") for names, *_ in rows("attribute") for name in names.split(",")}
+    quoted = {name for path in SOURCES for name in ATTRIBUTE.findall(path.read_text(encoding="utf-8"))}
+    roles = {name for path in SOURCES for name in ROLE.findall(path.read_text(encoding="utf-8"))}
+    assert listed == quoted | {f"{role}.{part}" for role in roles for part in ("api_version", "kind", "name")}
 
 
 def test_the_table_of_fields_is_what_passes_log() -> None:
