@@ -17,14 +17,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from ocf.lazy_types import lazy_type
-
-if TYPE_CHECKING:
-    from ocf.objects import ObjectKey
-else:
-    ObjectKey = lazy_type("ocf.objects", "ObjectKey")
+from ocf.objects import ObjectKey
 
 __all__ = [
     "SpanAttributes",

@@ -9,25 +9,18 @@ from __future__ import annotations
 from asyncio import CancelledError
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 try:
     from opentelemetry import context as otel_context
     from opentelemetry import propagate, trace
+    from opentelemetry.trace import Span, TracerProvider
 except ImportError as error:
     raise ImportError("ocf.runtime.tracing needs opentelemetry-api: install ocf[otel]", name="opentelemetry") from error
 
 import ocf
 from ocf.concepts.tracing import SpanAttributes, SpanKind, SpanStart, tracing_with
 from ocf.errors import ApiError, failure_text
-
-if TYPE_CHECKING:
-    from opentelemetry.trace import Span, TracerProvider
-else:
-    from ocf.lazy_types import lazy_type
-
-    Span = lazy_type("opentelemetry.trace", "Span")
-    TracerProvider = lazy_type("opentelemetry.trace", "TracerProvider")
 
 __all__ = ["OpenTelemetryTracer", "tracing_with"]
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ocf.component.model.registration import Registration
+from ocf.component.status.conditions import Condition
+from ocf.component.status.results import ResourceOutcome
 from ocf.concepts.tracing import SpanAttributes, SpanStart, object_attributes
-from ocf.objects import ObjectKey
-
-if TYPE_CHECKING:
-    from ocf.component.model.registration import Registration
-    from ocf.component.status.conditions import Condition
-    from ocf.component.status.results import ResourceOutcome
-    from ocf.objects import Manifest
+from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["component_outcome", "component_span", "object_span", "resource_outcome", "resource_span"]
 
