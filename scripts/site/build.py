@@ -18,10 +18,11 @@ from typing import Any, Final
 
 import yaml
 
+from scripts.build_playground import built_folder
 from scripts.site import api, commands, metrics, reasons, settings
 from scripts.site.links import place_of, rewritten
 
-__all__ = ["HTML", "ROOT", "Assembly", "assemble", "build", "digest", "is_current"]
+__all__ = ["HTML", "ROOT", "Assembly", "assemble", "build", "digest", "is_current", "playground"]
 
 ROOT: Final = Path(__file__).parents[2]
 SETTINGS: Final = ROOT / "docs" / "site"
@@ -39,6 +40,11 @@ GENERATED: Final[Mapping[str, Callable[[], str]]] = {
 }
 _PAGES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
 _SOURCES: Final = ("docs", "ocf", "scripts/site", "requirements/docs.lock", *_PAGES)
+_OPEN: Final = "[Open the playground](playground/index.html){ .md-button .md-button--primary }\n"
+_NOT_BUILT: Final = """\
+!!! note "Not part of this site"
+    This site was built without the playground. To have it here, run `make playground` before `make site`.
+"""
 _SECONDARY: Final = 0.2
 _STAMP: Final = BUILT / "sources"
 _ENTRY: Final = re.compile(r"^(?P<indent> *)- (?P<name>api|kinds)$", re.MULTILINE)
@@ -80,11 +86,24 @@ def _shown(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def assemble() -> dict[str, str]:
-    """Return the pages of the site by their places: those of the repository, and those made from the code."""
+def playground() -> Path | None:
+    """Return the folder of the playground; None if it is not built from the present sources."""
+    folder = built_folder()
+    return folder if folder.is_dir() else None
+
+
+def assemble(*, with_playground: bool = False) -> dict[str, str]:
+    """Return the pages of the site by their places: those of the repository, and those made from the code.
+
+    Args:
+        with_playground: Whether the playground is part of the site, at `playground/`.
+    """
     assembly = Assembly()
     for path in (*_PAGES, *sorted(each.relative_to(ROOT).as_posix() for each in ROOT.glob("docs/*.md"))):
         assembly.add(path)
+    guide = place_of("docs/playground.md")
+    title, _, rest = assembly.pages[guide].partition("\n")
+    assembly.pages[guide] = f"{title}\n\n{_OPEN if with_playground else _NOT_BUILT}\n{rest}"
     made = {place: page() for place, page in GENERATED.items()} | dict(api.pages())
     return {place: _with_search(place, text) for place, text in (assembly.pages | made).items()}
 
@@ -128,11 +147,12 @@ def _files() -> Iterator[Path]:
 
 
 def digest() -> str:
-    """Return a digest of all files from which the site is made."""
+    """Return a digest of all files from which the site is made, and of the folder of the playground."""
     found = sha256()
     for path in _files():
         if path.is_file() and path.suffix != ".pyc":
             found.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    found.update(str(playground()).encode())
     return found.hexdigest()
 
 
@@ -149,9 +169,12 @@ def build() -> int:
     """
     shutil.rmtree(BUILT, ignore_errors=True)
     pages = BUILT / "docs"
-    for place, text in assemble().items():
+    page = playground()
+    for place, text in assemble(with_playground=page is not None).items():
         (pages / place).parent.mkdir(parents=True, exist_ok=True)
         (pages / place).write_text(text, encoding="utf-8")
+    if page is not None:
+        shutil.copytree(page, pages / "playground")
     shutil.copytree(ROOT / "docs" / "pictures", pages / "pictures")
     shutil.copy(ROOT / "docs" / "scenario.schema.json", pages)
     for name in ("site.css", "search.js"):

@@ -18,6 +18,8 @@ _NAMED: Final = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CODE_OF_CONDUCT.md": "conduct.md",
+    # The playground itself is at `playground/`.
+    "docs/playground.md": "using-the-playground.md",
 }
 _LINK: Final = re.compile(r"(?P<start>\]\()(?P<target>[^)\s]+)(?P<end>\))")
 _FENCE: Final = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from scripts.site import api
-from scripts.site.build import HTML, assemble, is_current
+from scripts.site.build import HTML, assemble, is_current, playground
 from tests.browser import SUFFICIENT_CONTRAST, contrast, luminance
-from tests.docs.site.visit import PHONE, Visit, visited
+from tests.docs.site.visit import PHONE, Visit, opened_playground, visited
 from tests.requirements import leave_out
 
 READABLE: Final = 9
@@ -41,15 +41,20 @@ def looked_at(pages: dict[str, str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:
-    return assemble()
+    return assemble(with_playground=playground() is not None)
 
 
 @pytest.fixture(scope="module")
-def visit(chromium: str, tmp_path_factory: pytest.TempPathFactory, pages: dict[str, str]) -> Visit:
+def site() -> Path:
     if not is_current():
         leave_out("site", "the documentation site is not built from the present sources: `make site` builds it")
+    return HTML
+
+
+@pytest.fixture(scope="module")
+def visit(chromium: str, site: Path, tmp_path_factory: pytest.TempPathFactory, pages: dict[str, str]) -> Visit:
     folder = tmp_path_factory.mktemp("browser")
-    return asyncio.run(visited(chromium, HTML, folder, looked_at(pages), list(QUESTIONS)))
+    return asyncio.run(visited(chromium, site, folder, looked_at(pages), list(QUESTIONS)))
 
 
 def test_no_page_writes_to_the_console(visit: Visit) -> None:
@@ -103,3 +108,18 @@ def test_the_first_hit_of_the_search_answers_each_question(visit: Visit) -> None
             wrong[question] = best[0]
 
     assert wrong == {}
+
+
+def test_the_playground_opens_in_the_site_and_is_usable_on_a_phone(chromium: str, site: Path, tmp_path: Path) -> None:
+    if not (site / "playground").is_dir():
+        leave_out("playground", "the site is built without the playground: `make playground site` builds both")
+
+    seen = asyncio.run(opened_playground(chromium, site, tmp_path))
+
+    assert seen.entries == {"Open the playground": seen.address}
+    assert seen.state == "done"
+    assert seen.shown["actions"]
+    assert seen.shown["scrolled"] <= seen.shown["width"] <= PHONE
+    assert seen.shown["outside"] == []
+    assert seen.complaints == []
+    assert {each for each in seen.requests if not each.startswith((seen.origin, "data:", "blob:"))} == set()

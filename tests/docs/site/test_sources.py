@@ -76,6 +76,15 @@ def test_every_module_that_a_page_imports_from_is_in_the_reference(page: Path) -
     assert set(imported(page)) <= {name for names in api.MODULES.values() for name in names}
 
 
+def test_the_guide_of_the_playground_opens_it_if_it_is_part_of_the_site() -> None:
+    guide = "using-the-playground.md"
+
+    assert assemble(with_playground=True)[guide].startswith(
+        "# The playground\n\n[Open the playground](playground/index"
+    )
+    assert "run `make playground` before `make site`" in assemble(with_playground=False)[guide]
+
+
 def test_a_page_of_the_api_has_the_exported_names() -> None:
     assert "members: [Exposition, JsonFormatter, " in api.page("ocf.runtime.monitoring")
 

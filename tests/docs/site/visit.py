@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.devtools import Tab, opened_tab, served
+from tests.simulation.playground.visit import SHOWN, STATE
 
-__all__ = ["PHONE", "Seen", "Visit", "search", "visited"]
+__all__ = ["PHONE", "Opened", "Seen", "Visit", "opened_playground", "search", "visited"]
 
 PHONE: Final = 390
 """Width of the pages, in pixels."""
@@ -41,6 +42,8 @@ SEEN: Final = """(() => {
       .filter((each) => each.getBoundingClientRect().right > wide).map((each) => each.outerHTML.slice(0, 120)),
   };
 })()"""
+ENTRIES: Final = """Object.fromEntries([...document.querySelectorAll(".md-nav--primary a")]
+  .map((each) => [each.textContent.trim(), each.href]).filter(([text]) => /open the playground/i.test(text)))"""
 FOUND: Final = """((questions) => new Promise((done, fail) => {
   const config = JSON.parse(document.getElementById("__config").textContent);
   const worker = new Worker(new URL(config.search, location)), found = [];
@@ -86,6 +89,47 @@ class Visit:
     light: dict[str, Seen] = field(default_factory=dict)
     answers: dict[str, Sequence[Sequence[str]]] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The playground, opened from the navigation of the site.
+
+    Attributes:
+        origin: The address of the site.
+        address: The address of the playground.
+        entries: The addresses of its entries in the navigation, by their texts.
+        state: The state of the page: `done` after a simulation.
+        shown: What it shows.
+        complaints: What it wrote to the console.
+        requests: All addresses that were requested.
+    """
+
+    origin: str
+    address: str
+    entries: Any
+    state: str
+    shown: Any
+    complaints: Sequence[str]
+    requests: Sequence[str]
+
+
+async def opened_playground(chromium: str, site: Path, folder: Path) -> Opened:
+    """Open the playground on a phone.
+
+    Args:
+        chromium: The program of the browser.
+        site: The folder of the site.
+        folder: Folder for the profile of the browser.
+    """
+    async with opened_tab(chromium, folder) as tab:
+        with served(site) as origin:
+            await tab.open(f"{origin}using-the-playground/", width=PHONE)
+            entries = await tab.evaluate(ENTRIES)
+            await tab.go(f"{origin}playground/")
+            state = await tab.evaluate(STATE)
+            shown = await tab.evaluate(SHOWN)
+            return Opened(origin, f"{origin}playground/", entries, state, shown, tab.complaints, tab.requests)
 
 
 def without_index(site: Path, folder: Path) -> Path:

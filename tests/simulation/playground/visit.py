@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tests.devtools import Tab, opened_tab, served
 
-__all__ = ["Visit", "visited"]
+__all__ = ["SHOWN", "STATE", "Visit", "visited"]
 
 GIVEN: Final = {"hpa": "kind: HorizontalPodAutoscaler\n", "scenario": "duration: 1h\n", "load": "# ü€\n"}
 STATE: Final = """new Promise((done) => {
