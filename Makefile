@@ -60,10 +60,8 @@ site: $(VENV)/.ready $(SITE)/.ready  ## build the documentation site in .site/ht
 	@$(BIN)/python -m scripts.site.build
 
 # Of `mike`, which keeps one folder per version in a branch; pushing the branch is left to the caller.
-site-version: site  ## commit the built site as VERSION to the branch gh-pages, as the latest version
-	@test -n "$(VERSION)" || { echo "name the version with VERSION=0.1" >&2; exit 1; }
-	@SITE_VERSIONS=mike $(SITE)/bin/mike deploy --config-file .site/mkdocs.yml --update-aliases $(VERSION) latest
-	@$(SITE)/bin/mike set-default --config-file .site/mkdocs.yml latest
+site-version: $(VENV)/.ready $(SITE)/.ready  ## build the site and commit it as VERSION to the branch gh-pages, as the latest version
+	@$(BIN)/python -m scripts.site.versions $(VERSION)
 
 dist: $(VENV)/.ready  ## build the wheel and the sdist into dist/
 	@rm -rf dist

@@ -22,7 +22,21 @@ from scripts.build_playground import built_folder
 from scripts.site import api, commands, metrics, reasons, settings
 from scripts.site.links import place_of, rewritten
 
-__all__ = ["HTML", "ROOT", "Assembly", "assemble", "build", "digest", "is_current", "playground"]
+__all__ = [
+    "ENVIRONMENT",
+    "HTML",
+    "ROOT",
+    "SETTINGS",
+    "Assembly",
+    "assemble",
+    "assemble_folder",
+    "build",
+    "configuration",
+    "copy_assets",
+    "digest",
+    "is_current",
+    "playground",
+]
 
 ROOT: Final = Path(__file__).parents[2]
 SETTINGS: Final = ROOT / "docs" / "site"
@@ -161,11 +175,11 @@ def is_current() -> bool:
     return _STAMP.is_file() and _STAMP.read_text(encoding="utf-8") == digest()
 
 
-def build() -> int:
-    """Assemble the pages and run MkDocs in the environment of the site.
+def assemble_folder() -> Path:
+    """Assemble the pages in a new folder `.site`.
 
     Returns:
-        The exit status of MkDocs.
+        The configuration of MkDocs for them.
     """
     shutil.rmtree(BUILT, ignore_errors=True)
     pages = BUILT / "docs"
@@ -177,10 +191,30 @@ def build() -> int:
         shutil.copytree(page, pages / "playground")
     shutil.copytree(ROOT / "docs" / "pictures", pages / "pictures")
     shutil.copy(ROOT / "docs" / "scenario.schema.json", pages)
+    copy_assets(pages)
+    found = BUILT / "mkdocs.yml"
+    found.write_text(configuration(), encoding="utf-8")
+    return found
+
+
+def copy_assets(pages: Path) -> None:
+    """Copy the styles and scripts that every page loads.
+
+    Args:
+        pages: The folder of the pages.
+    """
     for name in ("site.css", "search.js"):
         shutil.copy(SETTINGS / name, pages)
     shutil.copy(ENVIRONMENT / MERMAID, pages)
-    (BUILT / "mkdocs.yml").write_text(configuration(), encoding="utf-8")
+
+
+def build() -> int:
+    """Assemble the pages and run MkDocs in the environment of the site.
+
+    Returns:
+        The exit status of MkDocs.
+    """
+    assemble_folder()
     program: Any = ENVIRONMENT / "bin" / "mkdocs"
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run([program, "build"], cwd=BUILT, check=False, env=environment)  # noqa: S603 (ours)
