@@ -15,9 +15,11 @@ from ocf.controllers.hpa import TARGETS, Mode, ScalableResource
 from ocf.controllers.hpa import cluster_role as hpa_rules
 from ocf.controllers.nodegroup.manifests import NAME as NODE_GROUPS
 from ocf.controllers.nodegroup.manifests import cluster_role as node_group_rules
+from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, load_documents
 from ocf.runtime.rbac import PolicyRule
 from tests.charts.support import CHART, VALUES, Chart, container, find, granted
+from tests.primitives.third_party_definitions import third_party_definitions
 
 ROLLOUTS: Final = ScalableResource.parse("rollouts.argoproj.io")
 TYPES: Final = [{"name": "small", "allocatable": {"cpu": "2"}, "offerings": [{"zone": "fra", "price": 0.02}]}]
@@ -234,6 +236,23 @@ async def test_what_is_around_the_pods_is_optional(chart: Chart) -> None:
     one = await chart.render({"hpaController": {"replicas": 1}})
     assert "PodDisruptionBudget" not in kinds(one)
     assert await chart.render({"hpaController": {"enabled": False}}) == []
+
+
+async def test_the_objects_of_the_prometheus_operator_are_valid(chart: Chart) -> None:
+    """An unknown field would be dropped from what is stored."""
+    cluster = EmbeddedCluster(namespaces=["ops"])
+    for definition in third_party_definitions():
+        await cluster.create(definition, field_manager="admin")
+    labelled = {"enabled": True, "labels": {"release": "prometheus"}}
+    rendered = await chart.render({"serviceMonitor": labelled, "alerts": labelled, **nodegroups("cluster-api")})
+
+    found = [each for each in rendered if each["kind"] in ("ServiceMonitor", "PrometheusRule")]
+
+    assert len(found) == 4
+    for each in found:
+        stored = await cluster.create(each, field_manager="helm")
+        assert stored["spec"] == each["spec"]
+        assert stored["metadata"]["labels"]["release"] == "prometheus"
 
 
 async def test_values_change_the_pods(chart: Chart) -> None:
