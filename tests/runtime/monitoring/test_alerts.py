@@ -4,6 +4,7 @@ What the rules say of histories of the metrics is in `alerts_test.yaml`, for Pro
 `promtool test rules`; run it after a change of a threshold.
 """
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,13 +21,8 @@ from ocf.errors import ConfigError
 from ocf.runtime.monitoring import PrometheusRecorder, alert_rules, dashboard
 from ocf.runtime.operator.state_metrics import StateMetrics
 from ocf.runtime.workqueue import QueueMetrics
-
-RULES: Final = [rule for group in yaml.safe_load(alert_rules())["groups"] for rule in group["rules"]]
-PANELS: Final = dashboard()["panels"]
-QUERIES: Final = [
-    *(pytest.param(rule["expr"], id=rule["alert"]) for rule in RULES),
-    *(pytest.param(panel["targets"][0]["expr"], id=panel["title"]) for panel in PANELS),
-]
+from tests.json_schema import problems
+from tests.runtime.monitoring.queries import PANELS, QUERIES, RECORDED, RULES, SCHEMA, sent
 
 # What Prometheus knows of a target, and puts on its series.
 TARGET: Final = {"job", "namespace"}
@@ -95,8 +91,15 @@ def exported(attempt: Callable[..., Attempt]) -> dict[str, set[str]]:
     return {each.name: set(each.labels) for family in families for each in family.samples}
 
 
-@pytest.mark.parametrize("expression", QUERIES)
+@pytest.mark.parametrize("expression", [pytest.param(text, id=name) for name, text in QUERIES.items()])
 class TestQueries:
+    def test_prometheus_reads_what_we_read(self, expression: str) -> None:
+        verdict = json.loads(RECORDED.read_text(encoding="utf-8")).get(sent(expression))
+
+        assert verdict is not None, "the expression is new: run `python -m scripts.record_dashboard`"
+        assert "error" not in verdict
+        assert verdict["metrics"] == sorted(read(expression).metrics)
+
     def test_every_metric_is_exported(self, expression: str, exported: dict[str, set[str]]) -> None:
         metrics = read(expression).metrics
 
@@ -166,7 +169,51 @@ class TestRules:
             alert_rules("my-shops")
 
 
+def set_in(path: tuple[str | int, ...], value: object) -> Callable[[dict[str, Any]], None]:
+    """Return a function that sets a field of a dashboard."""
+
+    def change(board: Any) -> None:
+        for part in path[:-1]:
+            board = board[part]
+        board[path[-1]] = value
+
+    return change
+
+
 class TestDashboard:
+    @pytest.mark.parametrize("namespace", ["ocf", "shops"])
+    def test_it_has_the_schema_of_grafana(self, namespace: str) -> None:
+        assert problems(json.loads(SCHEMA.read_text(encoding="utf-8")), dashboard(namespace)) == []
+
+    @pytest.mark.parametrize(
+        ("change", "problem"),
+        [
+            pytest.param(lambda board: board.pop("schemaVersion"), "$.schemaVersion: required", id="without a version"),
+            pytest.param(set_in(("titel",), "shops"), "$.titel: not allowed", id="an unknown property"),
+            pytest.param(set_in(("refresh",), 60), "$.refresh: 60 is not of type string", id="another type"),
+            pytest.param(set_in(("panels", 0, "gridPos", "w"), "12"), ".gridPos.w: '12' is not of type", id="a text"),
+            pytest.param(
+                set_in(("panels", 1, "gridPos", "w"), True), ".gridPos.w: True is not of type", id="a boolean"
+            ),
+            pytest.param(
+                set_in(("templating", "list", 1, "type"), "querry"), "list[1].type: 'querry' is none of", id="a kind"
+            ),
+            pytest.param(
+                set_in(("panels", 0, "fieldConfig", "default"), {}),
+                "fieldConfig.default: not allowed",
+                id="deep inside",
+            ),
+            pytest.param(
+                set_in(("panels", 0, "fieldConfig", "defaults", "unit"), None), "None is not of type", id="a null"
+            ),
+        ],
+    )
+    def test_a_spoilt_one_has_not(self, change: Callable[[dict[str, Any]], object], problem: str) -> None:
+        board = dashboard()
+        change(board)
+
+        assert problem in "\n".join(problems(json.loads(SCHEMA.read_text(encoding="utf-8")), board))
+
     def test_panels_lie_beside_each_other_and_not_on_top(self) -> None:
         places = [panel["gridPos"] for panel in PANELS]
 
