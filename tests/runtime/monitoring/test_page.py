@@ -1,7 +1,5 @@
 """The tables of the page about observability say what the code says."""
 
-import ast
-import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +9,11 @@ import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from ocf.component.reconcile.run import Reporter
 from ocf.concepts import ApplyOperation, Attempt, SystemClock, Why
 from ocf.runtime.admission.webhook_metrics import WebhookMetrics
 from ocf.runtime.events import Drop
 from ocf.runtime.monitoring import PrometheusRecorder, alert_rules
+from tests.runtime.monitoring.log_calls import LEVELS, loggers
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "observability.md"
 SOURCES: Final = [*(Path(__file__).parents[3] / "ocf").rglob("*.py")]
@@ -82,12 +80,23 @@ def test_the_table_of_attributes_is_the_code() -> None:
     assert listed == quoted | {f"{role}.{part}" for role in roles for part in ("api_version", "kind", "name")}
 
 
-def test_the_table_of_fields_is_what_passes_log() -> None:
-    """Read from the one place of the component room that logs: keywords of its calls, and keys of what it adds."""
-    tree = ast.parse(inspect.getsource(Reporter))
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and "_emit" in ast.unparse(node.func)]
-    dicts = [node for node in ast.walk(tree) if isinstance(node, ast.Dict)]
-    fields = {word.arg for call in calls for word in call.keywords if word.arg}
-    fields |= {str(key.value) for each in dicts for key in each.keys if isinstance(key, ast.Constant)}
+def test_the_table_of_fields_is_what_is_logged() -> None:
+    assert {(name, logger) for name, logger, _ in rows("field")} == {
+        (field, name) for name, logger in loggers().items() for field in logger.fields
+    }
 
-    assert {field for field, _ in rows("field")} == fields
+
+def test_the_table_of_loggers_is_what_is_logged() -> None:
+    columns = LEVELS[:4]
+    listed = {
+        name: {level for level, cell in zip(columns, cells, strict=True) if cell} for name, *cells in rows("logger")
+    }
+    logged = {
+        name: {"ERROR" if level == "CRITICAL" else level for level in one.levels} for name, one in loggers().items()
+    }
+
+    assert listed == logged
+
+
+def test_the_table_of_levels_is_complete() -> None:
+    assert [level for level, _ in rows("level")] == [*reversed(LEVELS[:4])]
