@@ -1,8 +1,9 @@
 """Run the examples of the documentation as a reader of the wheel does: in fresh environments, with only what pages say.
 
 The wheel is built and installed into an empty virtual environment, without a checkout in sight. A page that names an
-extra, such as `ocf[cel]`, gets it; the others get nothing but the wheel and its dependencies. Every page runs in a
-folder of its own; tests run with pytest, set up as the page about testing says.
+extra, such as `ocf[cel]`, gets it, and the packages beside it in a command such as `pip install 'ocf[otel]' other`; the
+others get nothing but the wheel and its dependencies. Every page runs in a folder of its own; tests run with pytest,
+set up as the page about testing says.
 """
 
 import re
@@ -21,6 +22,7 @@ ROOT: Final = Path(__file__).parents[1]
 # The files of the tutorial import each other; tests/docs/test_tutorial.py runs them.
 PAGES: Final = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {ROOT / "docs" / "tutorial.md"})]
 EXTRAS: Final = re.compile(r"ocf\[([a-z]+(?:,[a-z]+)*)\]")
+BESIDE: Final = re.compile(r"`pip install 'ocf\[[a-z,]+\]'((?: [a-z][a-z0-9-]+)+)`")
 SETTINGS: Final = re.compile(r"^```toml\n(\[tool\.pytest\.ini_options\]\n.*?)^```$", re.MULTILINE | re.DOTALL)
 TEST: Final = re.compile(r"^(?:(?:async )?def test_|class Test)", re.MULTILINE)
 EXAMPLES: Final = re.compile(r"^(?:from|import) examples\b", re.MULTILINE)
@@ -36,11 +38,13 @@ class Page:
         path: The file.
         code: Its Python blocks, in order.
         extras: The extras that it names.
+        packages: The packages that it installs beside them.
     """
 
     path: Path
     code: str
     extras: frozenset[str]
+    packages: frozenset[str]
 
     @classmethod
     def read(cls, path: Path) -> "Page":
@@ -49,7 +53,8 @@ class Page:
         blocks = Sybil(parsers=[PythonCodeBlockParser()]).parse(path).examples()
         code = "\n\n".join(str(block.parsed) for block in blocks)
         extras = frozenset(extra for names in EXTRAS.findall(text) for extra in names.split(","))
-        return cls(path, code, extras)
+        packages = frozenset(package for names in BESIDE.findall(text) for package in names.split())
+        return cls(path, code, extras, packages)
 
 
 def main() -> int:
@@ -58,25 +63,26 @@ def main() -> int:
     pages = [page for page in map(Page.read, named or PAGES) if page.code]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        base = _environment(folder, frozenset(), base=None)
-        environments = {frozenset[str](): base}
+        base = _environment(folder, frozenset(), frozenset(), base=None)
+        environments = {(frozenset[str](), frozenset[str]()): base}
         failed = 0
         for page in pages:
-            if page.extras not in environments:
-                environments[page.extras] = _environment(folder, page.extras, base=base)
-            passed = _runs(page, environments[page.extras], folder / f"page-{page.path.stem}")
+            needed = page.extras, page.packages
+            if needed not in environments:
+                environments[needed] = _environment(folder, *needed, base=base)
+            passed = _runs(page, environments[needed], folder / f"page-{page.path.stem}")
             print(f"{page.path.relative_to(ROOT)}: {'passed' if passed else 'failed'}", flush=True)
             failed += not passed
     print(f"{len(pages) - failed} pages passed, {failed} failed, in {len(environments)} environments")
     return failed
 
 
-def _environment(folder: Path, extras: frozenset[str], *, base: Path | None) -> Path:
-    """Create a virtual environment with the wheel and extras; return its Python.
+def _environment(folder: Path, extras: frozenset[str], packages: frozenset[str], *, base: Path | None) -> Path:
+    """Create a virtual environment with the wheel, extras and packages; return its Python.
 
     Packages of the base environment are seen, so that only what the extras add is installed.
     """
-    name = "-".join(sorted(extras)) or "base"
+    name = "-".join(sorted(extras | packages)) or "base"
     home = folder / f"env-{name}"
     venv.create(home, with_pip=True)
     python = home / "bin" / "python"
@@ -85,7 +91,7 @@ def _environment(folder: Path, extras: frozenset[str], *, base: Path | None) -> 
     wheel = next((folder / "dist").glob("*.whl"), None) or _build(folder)
     wanted = f"{wheel}[{','.join(sorted(extras))}]" if extras else str(wheel)
     install = ["-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--only-binary", ":all:"]
-    _run([str(python), *install, "--constraint", str(_constraints(folder)), wanted], cwd=folder)
+    _run([str(python), *install, "--constraint", str(_constraints(folder)), wanted, *sorted(packages)], cwd=folder)
     return python
 
 
