@@ -32,6 +32,7 @@ from ocf.runtime.kopf import attach
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, WebhookOptions
 from ocf.runtime.operator.health import Health
 from ocf.runtime.rbac import kopf_rules
+from tests.traces import attributes, recording, trace_id
 
 kopf: Any = pytest.importorskip("kopf")
 
@@ -341,6 +342,28 @@ async def test_webhooks_are_served_while_kopf_runs(cluster: EmbeddedCluster) -> 
         created = await cluster.create(shop(), field_manager="test")
         assert created["spec"]["motto"] == "defaulted"
     assert not await configured()
+
+
+async def test_spans_are_recorded_inside_kopf(cluster: EmbeddedCluster) -> None:
+    host = "127.0.0.1"
+    admission = WebhookOptions(address=Url(f"https://{host}"), namespace="default", host=host, port=0, register=True)
+    operator = shops(webhooks=[Webhook.of(DEFINITION, Shop, validators=[lambda _new, _old, _operation: ()])])
+
+    async def configured() -> bool:
+        return bool((await cluster.list("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")).items)
+
+    with recording() as traces:
+        options = ManagerOptions(listen=None, admission=admission, tracer=traces.tracer)
+        async with kopf_running(operator, options=options):
+            await until(configured)
+            await cluster.create(shop(), field_manager="test")
+            await until_it_shows(cluster, "open")
+        assert traces.named("POST /validate/example.com/shops")
+        reconcile = traces.named("reconcile Shop")[0]
+        assert reconcile.parent is None
+        assert attributes(reconcile)["ocf.controller"] == "shops"
+        applied = traces.named("PATCH /api/v1/namespaces/{namespace}/configmaps/{name}")[0]
+        assert trace_id(applied) in {*map(trace_id, traces.named("reconcile Shop"))}
 
 
 MODULE = """
