@@ -12,11 +12,12 @@ import pytest
 from ocf import component
 from ocf.cluster import Request
 from ocf.component import Component
-from ocf.concepts.tracing import SpanStart, spanning
+from ocf.concepts.tracing import SpanStart, spanning, trace_fields, tracing_with
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest
 from ocf.primitives import configmap
 from ocf.runtime.operator import Manager, ManagerOptions, Operator, OwnerType, environment_options, running
+from ocf.runtime.operator.supervised_tasks import supervised_tasks
 from ocf.testing import InterceptingCluster, LoopClock, run_in_virtual_time
 from tests.traces import Traces, attributes, parent_id, span_id, trace_id
 
@@ -88,6 +89,22 @@ def test_what_a_reconcile_starts_for_later_is_no_part_of_it(traces: Traces) -> N
     # The first reconcile reads the kind first, but its cache lives as long as the operator.
     assert {"list ConfigMap", "watch ConfigMap", "list Shop", "watch Shop", "create Event"} <= {*began}
     assert names.index("reconcile Shop") < names.index("list ConfigMap")
+
+
+async def test_a_supervised_task_outlives_the_span_in_which_it_is_started(traces: Traces) -> None:
+    seen: list[str | None] = []
+    noted = asyncio.Event()
+
+    async def work() -> None:
+        seen.append(trace_fields().get("span_id"))
+        noted.set()
+        await asyncio.get_running_loop().create_future()
+
+    with tracing_with(traces.tracer), spanning(lambda: SpanStart(name="reconcile")):
+        async with supervised_tasks() as start:
+            start(work(), "work")
+            await noted.wait()
+    assert seen == [None]
 
 
 def test_the_span_of_a_reconcile_has_its_result(traces: Traces) -> None:
