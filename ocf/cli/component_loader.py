@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
-from ocf.cli.manifest_files import STDIN, Document, document_parts
+from ocf.cli.manifest_files import STDIN, Document, document_parts, opened
 from ocf.errors import BuildError, ConfigError
 from ocf.objects import ObjectKey, describe_invalid, load_documents, parse_path, with_field
 
@@ -97,7 +97,7 @@ def read_owners(path: str, changes: Sequence[str] = ()) -> tuple[Document, ...]:
         changes: Fields to set in every owner, `spec.version=2.3.1`; a value is JSON, or otherwise a string.
 
     Returns:
-        The documents, with the changed owners as their manifests.
+        The documents, with the changed owners as their manifests; the items of a List are documents of their own.
 
     Raises:
         ConfigError: If the file cannot be read, or a document is not an owner.
@@ -112,21 +112,33 @@ def read_owners(path: str, changes: Sequence[str] = ()) -> tuple[Document, ...]:
         raise ConfigError(f"{name}: invalid text: byte {error.start + 1} is not UTF-8") from error
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from error
-    if not owners:
-        raise ConfigError(f"{name} holds no objects; an owner is a manifest with apiVersion, kind and metadata")
-    for number, owner in enumerate(owners, 1):
-        try:
-            ObjectKey.of(owner)
-        except ConfigError as error:
-            raise ConfigError(f"{name}: document {number} is not an owner: {error}") from error
     parts = list(document_parts(text))
     if len(parts) != len(owners):
         # A document such as `null` has a text, but is no object; then no line is known.
         parts = [(1, "")] * len(owners)
-    return tuple(
-        Document(name, number, line, _with_changes(owner, changes), text=part)
+    documents = [
+        each
         for number, (owner, (line, part)) in enumerate(zip(owners, parts, strict=True), 1)
-    )
+        for each in opened(Document(name, number, line, owner, text=part))
+    ]
+    if not documents:
+        raise ConfigError(f"{name} holds no objects; an owner is a manifest with apiVersion, kind and metadata")
+    return tuple(each._replace(manifest=_with_changes(_owner(each), changes)) for each in documents)
+
+
+def _owner(document: Document) -> Manifest:
+    """Return the owner of a document.
+
+    Raises:
+        ConfigError: If it is not an object of Kubernetes.
+    """
+    if document.manifest is None:
+        raise ConfigError(f"{document.place} is not an owner: {document.problem}")
+    try:
+        ObjectKey.of(document.manifest)
+    except ConfigError as error:
+        raise ConfigError(f"{document.place} is not an owner: {error}") from error
+    return document.manifest
 
 
 def _text(path: str) -> str:

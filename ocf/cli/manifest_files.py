@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ocf.objects import Manifest
 
-__all__ = ["STDIN", "Document", "document_parts", "read_documents"]
+__all__ = ["STDIN", "Document", "document_parts", "opened", "read_documents"]
 
 STDIN: Final = "-"
 
@@ -49,6 +49,17 @@ class Document(NamedTuple):
     problem: str = ""
     text: str = ""
     path: str = ""
+
+    @property
+    def place(self) -> str:
+        """File, document and path in it, for messages.
+
+        Example:
+            >>> Document("shops.yaml", 2, path="items[0]").place
+            'shops.yaml: document 2, items[0]'
+        """
+        file = "the standard input" if self.file == STDIN else self.file
+        return f"{file}: document {self.number}{self.path and f', {self.path}'}"
 
 
 def read_documents(paths: Iterable[str]) -> Iterator[Document]:
@@ -133,7 +144,7 @@ def _bytes(file: str) -> bytes:
 
 def _read(document: Document) -> Iterator[Document]:
     try:
-        yield from _items(document._replace(manifest=load_document(document.text)))
+        yield from opened(document._replace(manifest=load_document(document.text)))
     except ConfigError as error:
         values = list(_json_values(document.text))
         if len(values) > 1:
@@ -196,7 +207,12 @@ def _is_empty(part: str) -> bool:
     return all(not line or line.startswith(("#", "%")) for line in lines)
 
 
-def _items(document: Document) -> Iterator[Document]:
+def opened(document: Document) -> Iterator[Document]:
+    """Yield the objects of a list such as `List`, each with its path, or the document if it is not a list.
+
+    Args:
+        document: A document with an object.
+    """
     manifest = document.manifest or {}
     kind, items = manifest.get("kind"), manifest.get("items")
     if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
@@ -207,7 +223,7 @@ def _items(document: Document) -> Iterator[Document]:
     for position, item in enumerate(items):
         path = f"{document.path}.items[{position}]".removeprefix(".")
         if isinstance(item, dict):
-            yield from _items(document._replace(manifest={**typed, **item}, path=path))
+            yield from opened(document._replace(manifest={**typed, **item}, path=path))
         else:
             problem = f"{path}: items of a List must be objects, got {type(item).__name__}"
             yield document._replace(problem=problem, manifest=None)

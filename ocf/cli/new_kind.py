@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["new_kind"]
 
 _DEFINITION: Final = "CustomResourceDefinition"
+_SHOWN: Final = 5
+"""Objects that the error of files without a definition names."""
 _NOT_PACKAGES: Final = frozenset({"tests", "docs", "examples", "scripts", "benchmarks", "deploy"})
 _KINDS: Final = '"""Kinds of other projects."""\n'
 
@@ -94,7 +96,7 @@ def new_kind(  # noqa: PLR0913 (each is an option of the command line)
     with exit_on_error(traceback=traceback):
         from ocf.scaffold import foreign_kinds, render_kind
 
-        definitions = [*_read(files or [])]
+        definitions = _definitions(files) if files else []
         if from_cluster:
             definitions += asyncio.run(_of_cluster(from_cluster, kubeconfig, context))
         if not files and not from_cluster:
@@ -112,19 +114,39 @@ def new_kind(  # noqa: PLR0913 (each is an option of the command line)
         typer.echo("next: python -m pytest tests/kinds   # with ocf[testing]")
 
 
+def _definitions(files: Sequence[str]) -> list[Manifest]:
+    """Return the CustomResourceDefinitions of files; other objects beside them are passed over.
+
+    Raises:
+        ConfigError: If a file cannot be read, or none of the files has a definition.
+    """
+    documents = _documents(files)
+    found = [manifest for _, manifest in documents if manifest.get("kind") == _DEFINITION]
+    if not found:
+        seen = "; ".join(f"{place} has {manifest.get('kind')}" for place, manifest in documents[:_SHOWN])
+        more = f"; and {len(documents) - _SHOWN} more" if len(documents) > _SHOWN else ""
+        raise ConfigError(f"expected the manifest of a {_DEFINITION}: {seen or 'the files have no objects'}{more}")
+    return found
+
+
 def _read(files: Sequence[str]) -> list[Manifest]:
     """Return the objects of files.
 
     Raises:
         ConfigError: If one of them cannot be read.
     """
+    return [manifest for _, manifest in _documents(files)]
+
+
+def _documents(files: Sequence[str]) -> list[tuple[str, Manifest]]:
+    """Return the objects of files, each with its place: file, document, and the path in a List."""
     from ocf.cli.manifest_files import read_documents
 
-    found: list[Manifest] = []
+    found: list[tuple[str, Manifest]] = []
     for document in read_documents(files):
         if document.manifest is None:
             raise ConfigError(f"{document.file}:{document.line}: {document.problem}")
-        found.append(document.manifest)
+        found.append((document.place, document.manifest))
     return found
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from ocf.cli.component_loader import one_line
+from ocf.cli.component_loader import one_line, read_owners
 from ocf.cli.operator_loader import load_components
 from ocf.component import Component
 from ocf.errors import ConfigError
@@ -91,6 +92,17 @@ class TestOwners:
         (tmp_path / "two.yaml").write_text(f"{text}---{text.replace('corner', 'main')}")
         assert [owner["metadata"]["name"] for owner in owners_of("two.yaml")] == ["corner", "main"]
 
+    def test_the_items_of_a_list_are_owners(self, tmp_path: Path) -> None:
+        text = (tmp_path / "owner.yaml").read_text()
+        names = ("corner", "main")
+        items = [yaml.safe_load(text.replace("corner", name)) for name in names]
+        listed = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items, "metadata": {}})
+        (tmp_path / "listed.yaml").write_text(f"{listed}---\n{text.replace('corner', 'last')}")
+        found = read_owners("listed.yaml", ["spec.size=4"])
+        assert [each.manifest and each.manifest["metadata"]["name"] for each in found] == [*names, "last"]
+        assert [(each.number, each.path) for each in found] == [(1, "items[0]"), (1, "items[1]"), (2, "")]
+        assert all(each.manifest and each.manifest["spec"]["size"] == 4 for each in found)
+
     def test_fields_are_set_to_json_or_text(self) -> None:
         [owner] = owners_of("owner.yaml", ["spec.size=4", "spec.version=2.0", "spec.name=a=b", "spec.on=true"])
         assert owner["spec"] == {"version": 2.0, "size": 4, "name": "a=b", "on": True}
@@ -106,6 +118,17 @@ class TestOwners:
             pytest.param(
                 b"kind: Shop", "owner.yaml: document 1 is not an owner: Shop: apiVersion: required value", id="no owner"
             ),
+            pytest.param(
+                b"{kind: List, items: [{kind: Shop}]}",
+                "owner.yaml: document 1, items[0] is not an owner: Shop: apiVersion: required value",
+                id="no owner in a List",
+            ),
+            pytest.param(
+                b"{kind: List, items: [a]}",
+                "owner.yaml: document 1 is not an owner: items[0]: items of a List must be objects, got str",
+                id="no object in a List",
+            ),
+            pytest.param(b"{kind: List, items: []}", "owner.yaml holds no objects; ", id="an empty List"),
             pytest.param(b"a: \xff", "owner.yaml: invalid text: byte 4 is not UTF-8", id="no text"),
             pytest.param(b"#" * (3 * 2**20 + 1), "owner.yaml: document 1: longer than 3145728 bytes", id="too long"),
         ],

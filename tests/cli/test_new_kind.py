@@ -102,6 +102,32 @@ def test_the_tests_of_new_kinds_pass(folder: Path) -> None:
     assert "10 passed" in run_tests(folder)
 
 
+@pytest.mark.parametrize(
+    ("manifests", "seen"),
+    [
+        pytest.param([{"kind": "Deployment"}], "crd.yaml: document 1 has Deployment", id="another kind"),
+        pytest.param(
+            [{"kind": "Pod"}, {"kind": "List", "items": [{"kind": "Service"}, {"kind": "Job"}]}],
+            "crd.yaml: document 1 has Pod; crd.yaml: document 2, items[0] has Service; "
+            "crd.yaml: document 2, items[1] has Job",
+            id="a list",
+        ),
+        pytest.param(
+            [{"kind": "Pod"}] * 7,
+            "; ".join(f"crd.yaml: document {number} has Pod" for number in range(1, 6)) + "; and 2 more",
+            id="many",
+        ),
+        pytest.param([{"kind": "List", "items": []}], "the files have no objects", id="an empty list"),
+    ],
+)
+def test_files_without_a_definition_are_named(folder: Path, manifests: list[Manifest], seen: str) -> None:
+    (folder / "crd.yaml").write_text("---\n".join(map(dump_document, manifests)))
+
+    printed = new("crd.yaml", code=2)
+
+    assert " ".join(printed.split()) == f"error: expected the manifest of a CustomResourceDefinition: {seen}"
+
+
 def test_a_project_gets_the_kind_in_its_package(folder: Path) -> None:
     (folder / "pyproject.toml").write_text("")
     (folder / "src" / "shop").mkdir(parents=True)

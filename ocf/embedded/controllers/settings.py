@@ -25,6 +25,8 @@ CONTROLLER_NAMES: Final = (
 ALL: Final = "all"
 """Stands for all controllers in a list of names."""
 
+_HPA: Final = "horizontal-pod-autoscaler-controller"
+
 _CAPACITY: Final[Mapping[str, str]] = {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "100Gi", "pods": "110"}
 
 
@@ -66,7 +68,9 @@ class ControllerSettings:
     def __post_init__(self) -> None:
         unknown = sorted(set(self.names) - {ALL, *CONTROLLER_NAMES})
         if unknown:
-            raise ConfigError(f'unknown controller "{unknown[0]}": must be one of {ALL}, {", ".join(CONTROLLER_NAMES)}')
+            separate = "; autoscalers need metrics, run `ocf hpa-controller` beside it" if unknown[0] == _HPA else ""
+            known = ", ".join(CONTROLLER_NAMES)
+            raise ConfigError(f'unknown controller "{unknown[0]}": must be one of {ALL}, {known}{separate}')
         if self.nodes < 0:
             raise ConfigError(f"the number of nodes must be 0 or more, got {self.nodes}")
         for name in ("ready_after", "finish_after", "stop_after"):

@@ -351,6 +351,11 @@ def test_they_run_beside_other_tasks() -> None:
         pytest.param(
             {"names": ("deployments",)}, 'unknown controller "deployments": must be one of all, daemonset-', id="name"
         ),
+        pytest.param(
+            {"names": ("horizontal-pod-autoscaler-controller",)},
+            "; autoscalers need metrics, run `ocf hpa-controller` beside it",
+            id="a controller that runs on its own",
+        ),
         pytest.param({"nodes": -1}, "the number of nodes must be 0 or more, got -1", id="nodes"),
         pytest.param({"ready_after": timedelta(-1)}, "ready_after must be 0 or more", id="delay"),
     ],
