@@ -4,15 +4,18 @@ python -P wheel_smoke.py core        # without extras: what needs one names it
 python -P wheel_smoke.py extras      # with all extras of operators: modules can be imported, type hints resolve
 """
 
+import ast
 import importlib
 import inspect
 import json
 import pkgutil
+import re
 import shlex
 import signal
 import subprocess
 import sys
 import typing
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -116,7 +119,34 @@ def _core() -> list[str]:
         shown = _ran(line).stderr if error is None else ""
         if error is not None or f"ocf[{extra}]" not in shown:
             failed.append(f"ocf {line}: the extra {extra} is not named: {error or shown}")
-    return [*failed, *_served(), *_loaded()]
+    return [*failed, *_served(), *_loaded(), *(f"no module of ocf imports {name}" for name in unused_dependencies())]
+
+
+def unused_dependencies() -> list[str]:
+    """Return the dependencies of the core that no module of the installed package imports."""
+    imported = {
+        name.partition(".")[0]
+        for path in Path(next(iter(ocf.__path__))).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        for name in _imported(node)
+    }
+    modules: dict[str, set[str]] = {}
+    for module, packages in packages_distributions().items():
+        for package in packages:
+            modules.setdefault(_normalized(package), set()).add(module)
+    required = [_normalized(text) for text in requires("ocf") or () if "extra ==" not in text]
+    return [name for name in required if not modules.get(name, set()) & imported]
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
+def _normalized(requirement: str) -> str:
+    """Return the normalized name of the package of a requirement."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement, maxsplit=1)[0]).lower()
 
 
 def _extras() -> list[str]:

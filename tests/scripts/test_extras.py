@@ -49,6 +49,13 @@ def test_a_command_without_its_extra_names_it(
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_the_core_imports_each_of_its_dependencies(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert wheel_smoke.unused_dependencies() == []
+
+    monkeypatch.setattr(wheel_smoke, "requires", lambda _: ["PyYAML>=6", "sybil>=9", 'lark>=1; extra == "cel"'])
+    assert wheel_smoke.unused_dependencies() == ["sybil"]
+
+
 def test_the_extras_that_are_tried_are_those_of_the_project() -> None:
     assert set(check_pythons.EXTRAS.split(",")) | set(wheel_smoke.NAMED.values()) == set(EXTRAS)
 

@@ -23,7 +23,7 @@ def name_of(number: int) -> ObjectKey:
 
 async def condition(cluster: EmbeddedCluster, number: int, of_type: str) -> str:
     found = await cluster.get(name_of(number))
-    return next(item["status"] for item in found["status"]["conditions"] if item["type"] == of_type)
+    return str(next(item["status"] for item in found["status"]["conditions"] if item["type"] == of_type))
 
 
 @pytest.mark.parametrize(
