@@ -17,7 +17,6 @@ from ocf.autoscaling.algorithm.pod_requests import pod_requests
 from ocf.autoscaling.algorithm.replica_calculator import (
     Calculation,
     CalculatorInputs,
-    PodTotals,
     Tolerances,
     average_of_totals,
     from_average,
@@ -67,7 +66,6 @@ __all__ = [
     "Pod",
     "PodGroups",
     "PodLevelResources",
-    "PodTotals",
     "Readiness",
     "Recommendation",
     "Rule",

@@ -33,8 +33,8 @@ class PodGroups(NamedTuple):
     ignored: tuple[str, ...] = ()
 
 
-def measured_samples(samples: Mapping[str, Sample]) -> Mapping[str, Sample]:
-    """Return the samples without those that cannot be true.
+def measured_samples(samples: Mapping[str, Sample]) -> tuple[Mapping[str, Sample], int]:
+    """Return the samples without those that cannot be true, and the sum of the others.
 
     A usage below zero, or one that fits no integer of 64 bits in thousandths, says nothing about the pod. It would
     distort every sum it is part of, so the pod counts as not measured.
@@ -44,13 +44,17 @@ def measured_samples(samples: Mapping[str, Sample]) -> Mapping[str, Sample]:
 
     Example:
         >>> noon = datetime(2026, 1, 31, 12)
-        >>> list(measured_samples({"web-0": Sample(400, noon), "web-1": Sample(-1, noon), "web-2": Sample(2**63 - 1, noon)}))
-        ['web-0']
-    """  # noqa: E501 (an example on one line)
+        >>> kept, total = measured_samples({"web-0": Sample(400, noon), "web-1": Sample(-1, noon)})
+        >>> list(kept), total
+        (['web-0'], 400)
+    """
+    total = 0
     for sample in samples.values():
-        if not 0 <= sample.value < INT64_MAX:
-            return {name: each for name, each in samples.items() if 0 <= each.value < INT64_MAX}
-    return samples
+        value = sample.value
+        if not 0 <= value < INT64_MAX:
+            return measured_samples({name: each for name, each in samples.items() if 0 <= each.value < INT64_MAX})
+        total += value
+    return samples, total
 
 
 def group_pods(
@@ -78,20 +82,18 @@ def group_pods(
     missing: list[str] = []
     ignored: list[str] = []
     for pod in pods:
-        name, phase = pod.name, pod.phase
-        sample = samples.get(name)
+        name, since = pod.name, pod.settled_since
+        if since is not None and (not is_cpu or since < initialized) and name in samples:
+            ready += 1  # nearly every pod
+            continue
+        phase, sample = pod.phase, samples.get(name)
         if pod.deleted or phase == "Failed":
             ignored.append(name)
         elif phase == "Pending":
             unready.append(name)
         elif sample is None:
             missing.append(name)
-        elif (
-            is_cpu
-            # The usual case first, without a call: a pod that is ready, and older than the initialization period.
-            and (pod.started is None or pod.started >= initialized or pod.ready is None or pod.ready.status == "False")
-            and is_unready(pod, sample, settings, now)
-        ):
+        elif is_cpu and is_unready(pod, sample, settings, now):
             unready.append(name)
         else:
             ready += 1

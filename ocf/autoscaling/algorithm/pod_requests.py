@@ -4,15 +4,12 @@ The requests of all selected pods are needed, even of those that do not count. I
 no utilization: the controller does not guess.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 from ocf.autoscaling.algorithm.arithmetic import saturate64
 from ocf.autoscaling.algorithm.snapshot import Container, Pod, PodLevelResources, Unavailable
 
 __all__ = ["pod_requests"]
-
-_NO_RESOURCES: Final = PodLevelResources({})
 
 
 def pod_requests(
@@ -35,48 +32,45 @@ def pod_requests(
         >>> pod_requests([Pod(name="web-0", containers=(Container("app", {"cpu": 250}),))], "cpu")
         {'web-0': 250}
     """
-    found: dict[str, int] = {}
+    amounts: dict[str, int] = {}
     for pod in pods:
-        pod_level_resources = pod.pod_level if pod_level else None
-        if container or pod_level_resources is not None:
-            if container:
-                amount = _of_container(pod, resource, container, required=container_required)
-            else:
-                amount = _of_pod(pod, pod_level_resources, resource)
-            if isinstance(amount, Unavailable):
-                return amount
-            found[pod.name] = amount
-            continue
-        # Nearly every pod takes this path, and there may be thousands. The total is limited to 64 bits later.
-        total = 0
-        for each in _running_containers(pod) if pod.init_containers else pod.containers:
-            request = each.requests.get(resource)
-            if request is None:
-                return _missing(pod, resource, each)
-            total += request
-        found[pod.name] = total
-    return found
+        if container:
+            found = _of_container(pod, resource, container, required=container_required)
+        elif pod_level and pod.pod_level is not None:
+            found = _of_pod(pod, pod.pod_level, resource)
+        else:
+            amount = pod.requests.get(resource)
+            if amount is not None:  # nearly every pod; the total is limited to 64 bits later
+                amounts[pod.name] = amount
+                continue
+            found = _without_request(pod, resource)
+        if isinstance(found, Unavailable):
+            return found
+        amounts[pod.name] = found
+    return amounts
 
 
 def _of_container(pod: Pod, resource: str, container: str, *, required: bool) -> int | Unavailable:
-    for each in _running_containers(pod):
+    for each in pod.running_containers:
         if each.name == container:
             amount = each.requests.get(resource)
             return _missing(pod, resource, each) if amount is None else amount
     return Unavailable(f"container {container} not found in Pod {pod.name}") if required else 0
 
 
+def _without_request(pod: Pod, resource: str) -> int | Unavailable:
+    """Return the first missing request; 0 for a pod without containers."""
+    lacking = (each for each in pod.running_containers if resource not in each.requests)
+    first = next(lacking, None)
+    return 0 if first is None else _missing(pod, resource, first)
+
+
 def _missing(pod: Pod, resource: str, container: Container) -> Unavailable:
     return Unavailable(f"missing request for {resource} in container {container.name} of Pod {pod.name}")
 
 
-def _running_containers(pod: Pod) -> Iterable[Container]:
-    return (*pod.containers, *(each for each in pod.init_containers if each.restartable))
-
-
-def _of_pod(pod: Pod, pod_level_resources: PodLevelResources | None, resource: str) -> int | Unavailable:
+def _of_pod(pod: Pod, pod_level_resources: PodLevelResources, resource: str) -> int | Unavailable:
     """Return the amount that the scheduler reserves: the pod-level or effective request, plus the overhead."""
-    pod_level_resources = pod_level_resources or _NO_RESOURCES
     own = pod_level_resources.requests.get(resource)
     if own is None:
         own = _effective_request(pod, resource)

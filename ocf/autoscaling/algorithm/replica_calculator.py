@@ -28,7 +28,6 @@ from ocf.autoscaling.algorithm.snapshot import Pod, Sample, Unavailable
 __all__ = [
     "Calculation",
     "CalculatorInputs",
-    "PodTotals",
     "Tolerances",
     "average_of_totals",
     "from_average",
@@ -96,22 +95,6 @@ class CalculatorInputs(NamedTuple):
     now: datetime
 
 
-class PodTotals(NamedTuple):
-    """Sums over the counted samples of a resource.
-
-    Args:
-        usage: Sum of the samples of pods with a request, thousandths.
-        requests: Sum of the requests of these pods, thousandths.
-        known: Number of these pods.
-        samples: Number of counted samples, with those of unknown pods.
-    """
-
-    usage: int
-    requests: int
-    known: int
-    samples: int
-
-
 class Calculation(NamedTuple):
     """The proposal of a metric, with the numbers that led to it; amounts are thousandths.
 
@@ -159,7 +142,7 @@ def from_utilization(
     grouped = _group_samples(inputs, samples, resource)
     if isinstance(grouped, Unavailable):
         return grouped
-    groups, kept = grouped
+    groups, kept, usage = grouped
     features = inputs.settings.features
     requests = pod_requests(
         inputs.pods,
@@ -170,37 +153,58 @@ def from_utilization(
     )
     if isinstance(requests, Unavailable):
         return requests
-    return utilization_of_totals(inputs, groups, _totals(kept, requests), target, requests=requests)
+    if kept.keys() == requests.keys():  # as usual: every pod has a sample that counts
+        requested = sum(requests.values())
+    else:
+        names = kept.keys() & requests.keys()
+        usage, requested = sum(kept[name].value for name in names), sum(requests[name] for name in names)
+    return utilization_of_totals(
+        inputs,
+        groups,
+        target,
+        usage=saturate64(usage),
+        requested=saturate64(requested),
+        samples=len(kept),
+        requests=requests,
+    )
 
 
 def utilization_of_totals(
-    inputs: CalculatorInputs, groups: PodGroups, totals: PodTotals, target: int, *, requests: Mapping[str, int]
+    inputs: CalculatorInputs,
+    groups: PodGroups,
+    target: int,
+    *,
+    usage: int,
+    requested: int,
+    samples: int,
+    requests: Mapping[str, int],
 ) -> Calculation | Unavailable:
     """Compute the replicas for a utilization of pods that are grouped and added up already.
 
     Args:
         inputs: The inputs that all metrics share; the pods are not used.
         groups: The pods by group.
-        totals: The sums over the counted samples.
         target: Percent.
+        usage: Sum of the samples of the ready pods, thousandths.
+        requested: Sum of the requests of these pods, thousandths.
+        samples: Number of counted samples, with those of unknown pods.
         requests: Thousandths by pod name; those of the missing and the unready pods are used.
     """
-    usage, total, known, samples = totals
-    if not total:
+    if not requested:
         return _NO_REQUESTS
-    utilization = _percent(usage, total)
+    utilization = _percent(usage, requested)
     first = ratio(utilization, target)
     filled = counted = None
     if _has_gaps(groups, first):
-        filled = _filled_utilization(groups, first, usage, total, requests=requests, target=target)
+        filled = _filled_utilization(groups, first, usage, requested, requests=requests, target=target)
         if filled is None:
             return _NO_REQUESTS
         counted = samples + len(_pods_to_fill_in(groups, first))
         replicas, rule = _propose_after_filling(inputs, first, filled, counted)
     else:
         replicas, rule = _propose(inputs, first, groups)
-    measured = divide(usage, known)
-    return Calculation(replicas, rule, first, measured, utilization, groups, usage, total, filled, counted)
+    measured = divide(usage, groups.ready)
+    return Calculation(replicas, rule, first, measured, utilization, groups, usage, requested, filled, counted)
 
 
 def from_average(
@@ -219,9 +223,8 @@ def from_average(
     grouped = _group_samples(inputs, samples, resource)
     if isinstance(grouped, Unavailable):
         return grouped
-    groups, kept = grouped
-    usage = saturate64(sum([sample.value for sample in kept.values()]))
-    return average_of_totals(inputs, groups, usage, len(kept), target)
+    groups, kept, usage = grouped
+    return average_of_totals(inputs, groups, saturate64(usage), len(kept), target)
 
 
 def average_of_totals(
@@ -310,36 +313,20 @@ def sum_series(values: Sequence[int], *, per_pod: bool) -> int:
 
 def _group_samples(
     inputs: CalculatorInputs, samples: Mapping[str, Sample], resource: str
-) -> tuple[PodGroups, Mapping[str, Sample]] | Unavailable:
+) -> tuple[PodGroups, Mapping[str, Sample], int] | Unavailable:
+    """Return the pods by group, the samples that count, and their sum.
+
+    Those of unready and ignored pods do not count, those of unknown pods do.
+    """
     if not inputs.pods:
         return _NO_PODS
-    samples = measured_samples(samples)
-    groups = group_pods(inputs.pods, samples, resource=resource, settings=inputs.settings, now=inputs.now)
-    kept = _counted_samples(samples, groups)
-    return (groups, kept) if kept else _NO_SAMPLES
-
-
-def _counted_samples(samples: Mapping[str, Sample], groups: PodGroups) -> Mapping[str, Sample]:
-    """Return the samples without those of unready and ignored pods; samples of unknown pods are kept."""
-    if not groups.unready and not groups.ignored:
-        return samples
-    dropped = {*groups.unready, *groups.ignored}
-    return {name: sample for name, sample in samples.items() if name not in dropped}
-
-
-def _totals(samples: Mapping[str, Sample], requests: Mapping[str, int]) -> PodTotals:
-    """Return the sums over the pods that have both a sample and a request."""
-    if samples.keys() == requests.keys():  # the usual case, in a third of the time
-        usage = sum([sample.value for sample in samples.values()])
-        return PodTotals(saturate64(usage), saturate64(sum(requests.values())), len(requests), len(samples))
-    usage = total = known = 0
-    for name, sample in samples.items():
-        request = requests.get(name)
-        if request is not None:
-            usage += sample.value
-            total += request
-            known += 1
-    return PodTotals(saturate64(usage), saturate64(total), known, len(samples))
+    kept, usage = measured_samples(samples)
+    groups = group_pods(inputs.pods, kept, resource=resource, settings=inputs.settings, now=inputs.now)
+    if groups.unready or groups.ignored:
+        dropped = {*groups.unready, *groups.ignored}
+        kept = {name: sample for name, sample in kept.items() if name not in dropped}
+        usage = sum([sample.value for sample in kept.values()])
+    return (groups, kept, usage) if kept else _NO_SAMPLES
 
 
 def _pods_to_fill_in(groups: PodGroups, first: float) -> tuple[str, ...]:

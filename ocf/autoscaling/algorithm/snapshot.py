@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _MINUTE: Final = timedelta(minutes=1)
+_UNSETTLED: Final = ("Failed", "Pending")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,15 @@ class Pod:
         containers: Its containers.
         init_containers: Its init containers, including sidecars.
         pod_level: Its pod-level resources; None without any.
+
+    Attributes:
+        settled_since: Derived: `started` of a pod whose samples count once it is older than the initialization period,
+            because it is neither deleted, failed, pending nor known to be unready; None for every other pod.
+        requests: Derived: the requests of its containers and sidecars together, thousandths by resource. A resource
+            that one of them does not request is left out.
     """
+
+    # A pod is parsed once and used by many syncs, so what depends on it alone is derived once.
 
     name: str
     phase: str = "Running"
@@ -141,6 +150,21 @@ class Pod:
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     pod_level: PodLevelResources | None = None
+    settled_since: datetime | None = field(init=False, repr=False, compare=False)
+    requests: Mapping[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        ready = self.ready
+        unsettled = self.deleted or self.phase in _UNSETTLED or ready is None or ready.status == "False"
+        object.__setattr__(self, "settled_since", None if unsettled else self.started)
+        object.__setattr__(self, "requests", _sum_requests(self.running_containers))
+
+    @property
+    def running_containers(self) -> tuple[Container, ...]:
+        """The containers that run side by side: all but the init containers that end."""
+        if not self.init_containers:
+            return self.containers
+        return (*self.containers, *(each for each in self.init_containers if each.restartable))
 
     @classmethod
     def of(cls, pod: Manifest) -> "Pod":
@@ -264,6 +288,19 @@ def _is_selected(pod: Manifest, namespace: str, selector: LabelSelector | str) -
     if isinstance(selector, str) or (metadata.get("namespace") or "default") != namespace:
         return False
     return selector.matches(metadata.get("labels") or {})
+
+
+def _sum_requests(containers: Sequence[Container]) -> Mapping[str, int]:
+    if not containers:
+        return {}
+    first, *others = (each.requests for each in containers)
+    if not others:
+        return first
+    return {
+        resource: sum((each[resource] for each in others), amount)
+        for resource, amount in first.items()
+        if all(resource in each for each in others)
+    }
 
 
 def _container(container: Manifest) -> Container:

@@ -12,7 +12,6 @@ from ocf.autoscaling.algorithm import (
     Calculation,
     CalculatorInputs,
     PodGroups,
-    PodTotals,
     Rule,
     Unavailable,
     average_of_totals,
@@ -146,9 +145,15 @@ class Proposals:
 
     def _by_utilization(self, position: int, meter: Meter, target: int, request: int) -> Propose:
         def calculate(current: int, groups: PodGroups, usage: int, samples: int) -> Calculation | Unavailable:
-            totals = PodTotals(usage, request * samples, samples, samples)
-            requests = dict.fromkeys((*groups.missing, *groups.unready), request)
-            return utilization_of_totals(self._shared(current), groups, totals, target, requests=requests)
+            return utilization_of_totals(
+                self._shared(current),
+                groups,
+                target,
+                usage=usage,
+                requested=request * samples,
+                samples=samples,
+                requests=dict.fromkeys((*groups.missing, *groups.unready), request),
+            )
 
         # If no pod is to be filled in, the share in whole percents decides, which many usages have in common.
         return self._per_pod(position, meter, calculate, lambda value: value * _FULL // request, request)
