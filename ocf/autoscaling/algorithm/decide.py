@@ -6,6 +6,7 @@ another one, or applied.
 """
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, Literal
 
 from ocf.autoscaling.algorithm.decision import Decision, PendingRescale, SyncError
@@ -43,7 +44,12 @@ def tolerances_of(autoscaler: Autoscaler, settings: Settings) -> Tolerances:
     if behavior is not None and settings.features.configurable_tolerance:
         down = down if behavior.down.tolerance is None else behavior.down.tolerance
         up = up if behavior.up.tolerance is None else behavior.up.tolerance
-    return Tolerances(down, up, settings.features.tolerance_by_bounds)
+    return _tolerances(down, up, settings.features.tolerance_by_bounds)
+
+
+@lru_cache(maxsize=1024)
+def _tolerances(down: float, up: float, by_bounds: bool) -> Tolerances:  # noqa: FBT001 (a key of the cache)
+    return Tolerances(down, up, by_bounds)
 
 
 def decide(
@@ -113,12 +119,12 @@ class _Sync:
         self.builder.set("AbleToScale", "True", "SucceededGetScale", message)
         self.history = self.history.with_first_recommendation(scale.replicas, self.history_now)
         rule = rule_for_scale(self.autoscaler, scale, self.snapshot.status.conditions, self.settings)
+        if rule is None:
+            return self._scale_by_metrics(scale)
         if rule is Rule.DISABLED:
             return self._scaling_disabled()
-        if rule is not None:
-            bound = self.autoscaler.maximum if rule is Rule.ABOVE_MAXIMUM else self.autoscaler.minimum
-            return self._scale_into_range(scale.replicas, bound, rule)
-        return self._scale_by_metrics(scale)
+        bound = self.autoscaler.maximum if rule is Rule.ABOVE_MAXIMUM else self.autoscaler.minimum
+        return self._scale_into_range(scale.replicas, bound, rule)
 
     def _scale_unreadable(self, message: str, error: SyncError) -> Decision:
         self.builder.warn("FailedGetScale", message)
@@ -184,10 +190,10 @@ class _Sync:
         return overlapping_hpas((pod.labels for pod in self.snapshot.pods), others) if others else []
 
     def _set_metric_conditions(self, found: Combination) -> None:
-        for outcome in found.outcomes:
+        failure = found.first_failure
+        for outcome in found.outcomes if failure is not None else ():
             if isinstance(outcome.result, Failure):
                 self.builder.warn(outcome.result.reason, outcome.result.message)
-        failure = found.first_failure
         if found.replicas is not None:
             message = f"the HPA was able to successfully calculate a replica count from {found.name}"
             self.builder.set("ScalingActive", "True", "ValidMetricFound", message)
@@ -214,17 +220,19 @@ class _Sync:
     def _scale_to_proposal(self, current: int, proposed: int, found: Combination) -> Decision:
         """Stabilize and limit the proposal of the metrics, and decide by the result."""
         wanted = max(0, proposed)
-        reason = rescale_reason(found.name, wanted, current)
         held, limit = self._normalize(current, wanted)
         desired = limit.replicas
         raised = current == 0 and self._is_below_minimum(desired)
         if raised:
-            desired, reason = self.autoscaler.minimum, reason or MESSAGES[Rule.BELOW_MINIMUM]
+            desired = self.autoscaler.minimum
         trace = self._trace(
             current, desired, combination=found, stabilization=held, limit=limit, raised_to_minimum=raised
         )
         error = SyncError(self._error_kind(found), found.error, ended=False) if found.error else None
         if desired != current:
+            reason = rescale_reason(found.name, wanted, current)
+            if raised:
+                reason = reason or MESSAGES[Rule.BELOW_MINIMUM]
             metrics = _metric_statuses(found)
             return self._rescale(current, desired, reason=reason, trace=trace, metrics=metrics, error=error)
         status = self._status(current, current, _metric_statuses(found))

@@ -58,10 +58,11 @@ def apply_limits(current: int, wanted: int, *, minimum: int, maximum: int, setti
         6
     """
     rate = to_int32(max(settings.scale_up_limit_factor * float(current), settings.scale_up_limit_minimum))
-    cap, rule = (rate, Rule.SCALE_UP_LIMIT) if maximum > rate else (maximum, Rule.TOO_MANY)
+    cap = min(maximum, rate)
     if wanted < minimum:
         return Limit(minimum, Rule.TOO_FEW, wanted, minimum)
     if wanted > cap:
+        rule = Rule.SCALE_UP_LIMIT if maximum > rate else Rule.TOO_MANY
         return Limit(cap, rule, wanted, cap, rate)
     return Limit(wanted, Rule.WITHIN_RANGE, wanted, cap, rate)
 

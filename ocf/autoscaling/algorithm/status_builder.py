@@ -62,16 +62,19 @@ class StatusBuilder:
         ['ReadyForNewScale']
     """
 
-    __slots__ = ("_conditions", "events", "now")
+    __slots__ = ("_conditions", "_to_apply", "events", "now")
 
     def __init__(self, conditions: tuple[HpaCondition, ...], now: datetime) -> None:
         self._conditions = {condition.type: condition for condition in conditions}
+        # A sync sets `AbleToScale` twice and mostly ends with what was read, so conditions are created on demand.
+        self._to_apply: dict[str, tuple[str, str, str]] = {}
         self.events: list[HpaEvent] = []
         self.now = now
 
     @property
     def conditions(self) -> tuple[HpaCondition, ...]:
         """The current conditions."""
+        self._apply()
         return tuple(self._conditions.values())
 
     def set(self, kind: str, status: str, reason: str, message: str) -> None:
@@ -83,12 +86,12 @@ class StatusBuilder:
             reason: The reason, one word, or a rule whose value it is.
             message: The message, a sentence.
         """
-        known = self._conditions.get(kind)
-        if known is not None and known.status == status and known.message == message and known.reason == reason:
-            return
-        since = self.now if known is None else transition_time(status, self.now, stored=(known.status, known.since))
-        # A rule is its own reason, and a manifest has plain strings.
-        self._conditions[kind] = HpaCondition(kind, status, str(reason), message, since)
+        earlier = self._to_apply.get(kind)
+        if earlier is not None:
+            before, _, _ = earlier
+            if before != status:
+                self._apply()  # a status that was set for a moment moves the transition time as well
+        self._to_apply[kind] = (status, reason, message)
 
     def remove(self, kind: str) -> None:
         """Remove a condition if it exists.
@@ -96,6 +99,7 @@ class StatusBuilder:
         Args:
             kind: Its type.
         """
+        self._apply()
         self._conditions.pop(kind, None)
 
     def warn(self, reason: str, message: str) -> None:
@@ -106,6 +110,19 @@ class StatusBuilder:
             message: The message, a sentence.
         """
         self.events.append(HpaEvent("Warning", reason, message))
+
+    def _apply(self) -> None:
+        known = self._conditions
+        for kind, (status, reason, message) in self._to_apply.items():
+            stored = known.get(kind)
+            since: datetime | None = self.now
+            if stored is not None:
+                if stored.status == status and stored.message == message and stored.reason == reason:
+                    continue
+                since = transition_time(status, self.now, stored=(stored.status, stored.since))
+            # A rule is its own reason, and a manifest has plain strings.
+            known[kind] = HpaCondition(kind, status, str(reason), message, since)
+        self._to_apply.clear()
 
 
 def rescale_message(desired: int) -> str:

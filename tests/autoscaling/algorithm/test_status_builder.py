@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.status import HpaCondition
@@ -52,3 +54,32 @@ def test_conditions_keep_their_order_and_new_ones_follow() -> None:
     builder.remove("ScalingActive")
     builder.remove("ScaledToZero")
     assert [each.type for each in builder.conditions] == ["ScalingLimited", "AbleToScale"]
+
+
+_STEPS = st.tuples(
+    st.sampled_from(["set", "set", "set", "remove", "read"]),
+    st.sampled_from(["AbleToScale", "ScalingActive", "ScalingLimited"]),
+    st.sampled_from(["True", "False"]),
+    st.sampled_from(["DesiredWithinRange", "Other"]),
+)
+
+
+@given(steps=st.lists(_STEPS, max_size=8), stored=st.sampled_from([(), (_LIMITED,)]))
+def test_every_setting_counts_in_its_turn(
+    steps: list[tuple[str, str, str, str]], stored: tuple[HpaCondition, ...]
+) -> None:
+    """A condition that ends as it began keeps its time, unless it had another status in between."""
+    builder = StatusBuilder(stored, _NOON)
+    expected = {each.type: each for each in stored}
+    for action, kind, status, reason in steps:
+        if action == "set":
+            known = expected.get(kind)
+            since = known.since if known is not None and known.status == status else _NOON
+            expected[kind] = HpaCondition(kind, status, reason, "within the range", since)
+            builder.set(kind, status, reason, "within the range")
+        elif action == "remove":
+            expected.pop(kind, None)
+            builder.remove(kind)
+        else:
+            assert builder.conditions == tuple(expected.values())
+    assert builder.conditions == tuple(expected.values())
