@@ -12,6 +12,7 @@ from ocf.autoscaling.algorithm.hpa_spec import Autoscaler, Behavior, Metric, Met
 from ocf.autoscaling.algorithm.metric_proposals import Combination, Failure, MetricOutcome, choose_proposal, evaluate
 from ocf.autoscaling.algorithm.metric_values import read_external, read_object, read_pods, read_resource
 from ocf.autoscaling.algorithm.normalize import downscale_window, normalize
+from ocf.autoscaling.algorithm.pod import Container, Pod, PodLevelResources, Readiness
 from ocf.autoscaling.algorithm.pod_groups import PodGroups, group_pods
 from ocf.autoscaling.algorithm.pod_requests import pod_requests
 from ocf.autoscaling.algorithm.replica_calculator import (
@@ -29,11 +30,7 @@ from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.scaling_policies import Allowance, Limit, apply_behavior_limits, apply_limits
 from ocf.autoscaling.algorithm.settings import Settings
 from ocf.autoscaling.algorithm.snapshot import (
-    Container,
     MetricValues,
-    Pod,
-    PodLevelResources,
-    Readiness,
     Sample,
     Scale,
     Snapshot,

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from ocf.autoscaling.algorithm.arithmetic import INT64_MAX
 from ocf.autoscaling.algorithm.history import ZERO_TIME, window_start
+from ocf.autoscaling.algorithm.pod import Pod
 from ocf.autoscaling.algorithm.settings import Settings
-from ocf.autoscaling.algorithm.snapshot import Pod, Sample
+from ocf.autoscaling.algorithm.snapshot import Sample
 
 __all__ = ["PodGroups", "count_ready_pods", "group_pods", "is_unready", "measured_samples"]
 

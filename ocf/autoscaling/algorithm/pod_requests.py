@@ -7,7 +7,8 @@ no utilization: the controller does not guess.
 from collections.abc import Sequence
 
 from ocf.autoscaling.algorithm.arithmetic import saturate64
-from ocf.autoscaling.algorithm.snapshot import Container, Pod, PodLevelResources, Unavailable
+from ocf.autoscaling.algorithm.pod import Container, Pod, PodLevelResources
+from ocf.autoscaling.algorithm.snapshot import Unavailable
 
 __all__ = ["pod_requests"]
 

@@ -19,11 +19,12 @@ from ocf.autoscaling.algorithm.arithmetic import (
     saturate64,
     saturating_ceil32,
 )
+from ocf.autoscaling.algorithm.pod import Pod
 from ocf.autoscaling.algorithm.pod_groups import PodGroups, count_ready_pods, group_pods, measured_samples
 from ocf.autoscaling.algorithm.pod_requests import pod_requests
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.settings import Settings
-from ocf.autoscaling.algorithm.snapshot import Pod, Sample, Unavailable
+from ocf.autoscaling.algorithm.snapshot import Sample, Unavailable
 
 __all__ = [
     "Calculation",
