@@ -167,13 +167,15 @@ def _is_called(name: str, wanted: str) -> bool:
 
 
 def _measured(suites: Sequence[Suite], *, rounds: int, judged: bool) -> list[Figure]:
-    """Measure every case once per round, so that a slow second of the machine meets all of them alike."""
+    """Measure every case in every round, so that a slow second of the machine meets all of them alike."""
     cases = [each for suite in suites for each in suite if isinstance(each, Case)]
     calls = {case.name: calls_for(case.measure) if judged else 1 for case in cases}
     samples: dict[str, list[float]] = {case.name: [] for case in cases}
     for _ in _shown(range(rounds)):
-        for case in cases:
-            samples[case.name].append(sample(case.measure, calls[case.name], collect=judged))
+        for turn in range(max((case.turns for case in cases), default=0) if judged else 1):
+            for case in cases:
+                if case.turns > turn:
+                    samples[case.name].append(sample(case.measure, calls[case.name], collect=judged))
     return [
         counted(each, suite) if isinstance(each, Count) else timed(each, samples, judged=judged)
         for suite in suites

@@ -46,6 +46,7 @@ __all__ = ["suite"]
 _ROUND_LIMIT: Final = 40_000
 _STEP_LIMIT: Final = 50_000
 _SHARE_OF_GO: Final = 0.8
+_TURNS: Final = 5
 _LIMITS_LIMIT: Final = 2_000
 _NOW: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 _PERIOD: Final = timedelta(seconds=15)
@@ -139,25 +140,34 @@ def _go_case() -> dict[str, Any]:
     }
 
 
-def _step(snapshot: Snapshot) -> bool:
-    return decide(snapshot, _HISTORY, now=_NOW).status_changed
+class _Steps:
+    """Steps of one autoscaler, each a sync period after the one before, as the program of the real controller does."""
 
+    def __init__(self) -> None:
+        self._now, self._history = _NOW, _HISTORY
 
-def _step_from_manifests(hpa: dict[str, Any]) -> bool:
-    usage = read_resource(_USAGE, "cpu")
-    assert not isinstance(usage, Unavailable)
-    return _step(Snapshot.of(hpa, scale=_SCALE, pods=_POD_MANIFESTS, metric_values=(usage,)))
+    def from_values(self, snapshot: Snapshot) -> None:
+        self._now += _PERIOD
+        decision = decide(snapshot, self._history, now=self._now)
+        assert not decision.status_changed
+        self._history = decision.history
+
+    def from_manifests(self, hpa: dict[str, Any]) -> None:
+        usage = read_resource(_USAGE, "cpu")
+        assert not isinstance(usage, Unavailable)
+        self.from_values(Snapshot.of(hpa, scale=_SCALE, pods=_POD_MANIFESTS, metric_values=(usage,)))
 
 
 def _step_cases(quiet: Snapshot, go: Measure | None) -> Iterator[Case]:
     """Yield the whole step: decide, and find out that the status stays as it is."""
     status = decide(quiet, _HISTORY, now=_NOW).status.to_manifest()
     converged, manifest = replace(quiet, status=Status.of(status)), {**_HPA, "status": status}
-    assert not _step(converged)
-    assert not _step_from_manifests(manifest)
     if go is not None:
-        yield Case(name="deciding.go", what="the step of the real controller, in its own process", measure=go)
-    own = each_call(lambda: _step(converged))
+        yield Case(
+            name="deciding.go", what="the step of the real controller, in its own process", measure=go, turns=_TURNS
+        )
+    steps, parsing = _Steps(), _Steps()
+    own = each_call(lambda: steps.from_values(converged))
 
     def step(calls: int) -> int:
         with on_one_core():
@@ -170,12 +180,14 @@ def _step_cases(quiet: Snapshot, go: Measure | None) -> Iterator[Case]:
         limit=_STEP_LIMIT if go is None else None,
         against="deciding.go" if go is not None else "deciding.sync",
         share=_SHARE_OF_GO if go is not None else None,
+        turns=_TURNS if go is not None else 1,
     )
     yield Case(
         name="deciding.manifests",
         what="the same, reading HPA, pods and usage from manifests",
-        measure=each_call(lambda: _step_from_manifests(manifest)),
+        measure=each_call(lambda: parsing.from_manifests(manifest)),
         against="deciding.step",
+        turns=_TURNS if go is not None else 1,
     )
 
 

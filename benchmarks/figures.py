@@ -30,6 +30,8 @@ class Case:
         against: Name of the case of the same suite that the ratio is taken to.
         beyond: Whether only what it takes more than `against` counts; the ratio still compares the whole.
         share: The largest ratio that is allowed; None for a ratio that is only informative.
+        turns: How often it is measured in a round, in turns with the other cases that are measured so often. Two
+            processes are never disturbed alike, so their ratio needs more samples; `against` has as many.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Case:
     against: str = ""
     beyond: bool = False
     share: float | None = None
+    turns: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +115,7 @@ def timed(case: Case, samples: Mapping[str, Sequence[float]], *, judged: bool) -
 
     Args:
         case: The case.
-        samples: Nanoseconds per call, one per round, of all cases of the suite.
+        samples: Nanoseconds per call, one per round and turn, of all cases of the suite.
         judged: Whether the limit is looked at.
     """
     own = samples[case.name]

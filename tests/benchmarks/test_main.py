@@ -63,6 +63,29 @@ def test_an_unknown_name_is_refused_with_the_known_ones(capsys: pytest.CaptureFi
     assert 'no benchmark is called "on"; there are one.base, one.fast' in capsys.readouterr().err
 
 
+def test_cases_with_several_turns_are_measured_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever disturbs the machine for a moment meets both sides of a ratio, and the median leaves it out."""
+    order: list[str] = []
+
+    def measured(name: str, turns: int, against: str = "") -> Case:
+        def measure(calls: int) -> int:
+            order.append(name)
+            return calls * 1_000_000
+
+        return Case(name=name, what="", measure=measure, against=against, turns=turns)
+
+    @contextmanager
+    def turning() -> Iterator[Suite]:
+        yield [measured("two.go", 3), measured("two.ours", 3, "two.go"), measured("two.other", 1)]
+
+    monkeypatch.setattr(command, "_SUITES", (turning,))
+    monkeypatch.setattr(command, "calls_for", lambda _measure: 1)
+
+    assert command.main([]) == 0
+    one_round = ["two.go", "two.ours", "two.other", "two.go", "two.ours", "two.go", "two.ours"]
+    assert order == 2 * one_round
+
+
 def test_a_time_is_printed_in_the_unit_that_suits_it(capsys: pytest.CaptureFixture[str]) -> None:
     command.main(["-k", "one.base"])
 
