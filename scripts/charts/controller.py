@@ -140,31 +140,24 @@ def controller_templates(controller: ChartedController) -> dict[str, str]:
     """
     path, name = controller.path, controller.name
     access = access_manifests(name, NAMESPACE)
-    several = f"and {controller.elected} (gt (int {path}.replicas) 1)"
+    guarded = f"and .Values.podDisruptionBudget.enabled {controller.elected} (gt (int {path}.replicas) 1)"
     files = {
-        "service-account.yaml": _when(f"{path}.serviceAccount.create", _service_account(controller)),
+        "service-account.yaml": only(f"{path}.serviceAccount.create", _service_account(controller)),
         "roles.yaml": controller.roles,
         "deployment.yaml": _deployment(controller),
         "service.yaml": template([access["Service"]], {}, note=NOTE),
-        "disruption-budget.yaml": _when(
-            f"and .Values.podDisruptionBudget.enabled {several.removeprefix('and ')}",
-            template([access["PodDisruptionBudget"]], {}, note=NOTE),
-        ),
-        "network-policy.yaml": _when(
+        "disruption-budget.yaml": only(guarded, template([access["PodDisruptionBudget"]], {}, note=NOTE)),
+        "network-policy.yaml": only(
             ".Values.networkPolicy.enabled", template([access["NetworkPolicy"]], {}, note=NOTE)
         ),
-        "service-monitor.yaml": _when(".Values.serviceMonitor.enabled", _monitor(access["ServiceMonitor"])),
-        "alerts.yaml": _when(".Values.alerts.enabled", _alerts(controller)),
+        "service-monitor.yaml": only(".Values.serviceMonitor.enabled", _monitor(access["ServiceMonitor"])),
+        "alerts.yaml": only(".Values.alerts.enabled", _alerts(controller)),
         **controller.more,
     }
-    enabled = {file: _when(f"{path}.enabled", text) for file, text in files.items()}
+    enabled = {file: only(f"{path}.enabled", text) for file, text in files.items()}
     wanted = f"and .Values.crds.install {path}.enabled"
     definitions = template([kept(each) for each in controller.definitions], {}, note=NOTE)
     return {"definitions.yaml": only(f"{wanted} {controller.defines}".strip(), definitions), **enabled}
-
-
-def _when(condition: str, text: str) -> str:
-    return only(condition, text)
 
 
 def _service_account(controller: ChartedController) -> str:
