@@ -52,6 +52,11 @@ GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "reference/conditions.md": reasons.conditions_page,
     "reference/errors.md": reasons.errors_page,
 }
+# What users copy into the search as they see it: names that the text of a page has, and its title does not.
+_GENERATED_KEYWORDS: Final[Mapping[str, Callable[[], list[str]]]] = {
+    "reference/events.md": reasons.event_names,
+    "reference/settings.md": settings.long_names,
+}
 _PAGES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
 _SOURCES: Final = ("docs", "ocf", "scripts/site", "requirements/docs.lock", *_PAGES)
 _OPEN: Final = "[Open the playground](playground/index.html){ .md-button .md-button--primary }\n"
@@ -124,14 +129,14 @@ def assemble(*, with_playground: bool = False) -> dict[str, str]:
 
 def _with_search(place: str, text: str) -> str:
     """Put before a page how the search ranks it, and words that users search for and that are not in its title."""
-    settings: dict[str, Any] = {}
+    front: dict[str, Any] = {}
     if place.startswith("source/"):
-        settings = {"search": {"exclude": True}}
+        front = {"search": {"exclude": True}}
     elif place.startswith(("reference/api/", "reference/kinds/")) or place == "changelog.md":
-        settings = {"search": {"boost": _SECONDARY}}
-    elif place in _keywords():
-        settings = {"tags": _keywords()[place]}
-    return f"---\n{yaml.safe_dump(settings)}---\n{text}" if settings and place.endswith(".md") else text
+        front = {"search": {"boost": _SECONDARY}}
+    elif tags := [*_keywords().get(place, ()), *_GENERATED_KEYWORDS.get(place, list)()]:
+        front = {"tags": tags}
+    return f"---\n{yaml.safe_dump(front)}---\n{text}" if front and place.endswith(".md") else text
 
 
 @cache

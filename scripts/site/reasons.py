@@ -10,7 +10,7 @@ from ocf import errors
 from ocf.cli.exit_status import FOUND_BY, MEANINGS
 from scripts.site.docstrings import plain, summary
 
-__all__ = ["TABLES", "conditions_page", "errors_page", "events_page", "public_errors", "table_of"]
+__all__ = ["TABLES", "conditions_page", "errors_page", "event_names", "events_page", "public_errors", "table_of"]
 
 TABLES: Final = Path(__file__).parents[2] / "docs" / "site"
 _PROCESSES: Final = {
@@ -61,6 +61,11 @@ def events_page() -> str:
         rows = ([f"`{reason}`", *map(plain, row)] for reason, row in events.items())
         parts += [f"## {_PROCESSES[process]}\n", _table(("reason", "type", "posted when", "what to do"), rows)]
     return "\n".join(parts)
+
+
+def event_names() -> list[str]:
+    """Return the reasons of all events."""
+    return [reason for events in table_of("events").values() for reason in events]
 
 
 def conditions_page() -> str:

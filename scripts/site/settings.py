@@ -26,7 +26,7 @@ from ocf.runtime.operator import Lease, Listen, ManagerOptions, Operator, Webhoo
 from ocf.runtime.workqueue import ExponentialBackoff
 from scripts.site.docstrings import entries, plain, summary
 
-__all__ = ["SETTINGS", "Setting", "page", "settings_of"]
+__all__ = ["SETTINGS", "Setting", "long_names", "page", "settings_of"]
 
 _INTRODUCTION: Final = """\
 # Settings
@@ -90,6 +90,14 @@ def page() -> str:
     for area, owners in SETTINGS.items():
         parts += [f"## {area}\n", *map(_section, owners)]
     return "\n".join(parts)
+
+
+def long_names() -> list[str]:
+    """Return the names of settings that are not words of a sentence, too."""
+    owners = [owner for owners in SETTINGS.values() for owner in owners]
+    return sorted(
+        {each.name for owner in owners for each in settings_of(owner) if "_" in each.name and "(" not in each.name}
+    )
 
 
 def settings_of(owner: Any) -> Iterator[Setting]:

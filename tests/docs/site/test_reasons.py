@@ -98,5 +98,16 @@ def test_the_page_of_errors_has_each_class_and_each_exit_status() -> None:
         assert f"| {status} | {meaning} |" in page
 
 
+@pytest.mark.parametrize("table", ["events", "conditions"])
+def test_every_link_leads_to_a_section(table: str) -> None:
+    text = (reasons.TABLES / f"{table}.yaml").read_text(encoding="utf-8")
+    linked = re.findall(r"\]\(\.\./(\w[\w-]*\.md)#([^)]+)\)", text)
+
+    assert len(linked) > 2
+    for page, section in linked:
+        headings = re.findall(r"^#+ (.+)$", (reasons.TABLES.parent / page).read_text(encoding="utf-8"), re.MULTILINE)
+        assert section in [re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings], page
+
+
 def test_a_reason_in_a_variable_is_found() -> None:
     assert {"AmbiguousSelector", "InvalidSelector", "FailedGetPodsMetric"} <= in_events("autoscaling/algorithm")
