@@ -37,7 +37,7 @@ OURS: Final = (
     "autoscaling",
     "errors.py",
     "lazy_exports.py",
-    "lazy_types.py",
+    "lazy_types",
     "nodegroups",
     "objects",
     "schema",
@@ -193,11 +193,14 @@ class _Build:
         }
 
     def _call(self, command: Sequence[str]) -> None:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (our own)
-        if done.returncode:
-            # Node.js shows the source of an error, and modules of Pyodide are one line.
-            lines = "\n".join(line[:200] for line in (done.stderr or done.stdout).splitlines()[-30:])
-            raise BuildError(f"{' '.join(command[:4])} failed:\n{lines}")
+        # To a file, since Node.js ends before it has written what does not fit into a pipe: it shows the source line of
+        # an error ahead of the error, and modules of Pyodide are one line.
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+            done = subprocess.run(command, stdout=output, stderr=output, check=False)  # noqa: S603 (our own)
+            if done.returncode:
+                output.seek(0)
+                lines = "\n".join(line[:200] for line in output.read().splitlines()[-30:])
+                raise BuildError(f"{' '.join(command[:4])} failed:\n{lines}")
 
 
 def pinned() -> str:
