@@ -11,9 +11,11 @@ import pytest
 import ocf
 
 ROOMS = [found.name for found in pkgutil.walk_packages(ocf.__path__, "ocf.")]
+# They export references to all types of other modules, which they do not load and so cannot list.
+REFERENCES = {"ocf.lazy_types.kubernetes", "ocf.lazy_types.pydantic", "ocf.objects.third_party.lazy"}
 
 
-@pytest.mark.parametrize("name", ["ocf", *ROOMS])
+@pytest.mark.parametrize("name", ["ocf", *(name for name in ROOMS if name not in REFERENCES)])
 def test_what_a_module_exports_is_sorted_and_there(name: str) -> None:
     module = importlib.import_module(name)
     exported = list(module.__all__)
