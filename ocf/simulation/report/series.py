@@ -72,6 +72,7 @@ def sampled(
         groups: The columns of each node group; the one of its ready nodes is `nodes_ready.workers`.
 
     Example:
+        >>> from array import array
         >>> rows = Columns(time=array("d", range(4)), load=array("d", [1, 9, 2, 3]))
         >>> found = sampled(rows, 4, most=2)
         >>> found.times, found.low["load"], found.high["load"]
