@@ -12,6 +12,7 @@ session ends.
 
 import asyncio
 import gc
+import signal
 from collections.abc import Generator
 from typing import Final
 
@@ -27,6 +28,12 @@ _PACE: Final = (50_000, 20, 100)
 settings.register_profile("ocf", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("random", settings.get_profile("ocf"), derandomize=False, max_examples=500, print_blob=True)
 settings.load_profile("ocf")
+
+
+def pytest_configure() -> None:
+    """Let programs that tests start be interrupted, also in a background job, where a shell has SIGINT ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_sessionstart() -> None:
