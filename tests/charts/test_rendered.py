@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +20,7 @@ from ocf.controllers.nodegroup.manifests import cluster_role as node_group_rules
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, load_documents
 from ocf.runtime.rbac import PolicyRule
-from tests.charts.support import CHART, VALUES, Chart, container, find, granted
+from tests.charts.support import CHART, ROOT, VALUES, Chart, container, find, granted
 from tests.primitives.third_party_definitions import third_party_definitions
 
 ROLLOUTS: Final = ScalableResource.parse("rollouts.argoproj.io")
@@ -45,6 +47,23 @@ def nodegroups(provider: str, **values: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("values", VALUES, ids=lambda path: path.stem)
 async def test_helm_finds_nothing_wrong(chart: Chart, values: Path) -> None:
     assert "0 chart(s) failed" in await chart.succeeds("lint", "--strict", str(CHART), f"--values={values}")
+
+
+def commands(page: str) -> list[str]:
+    """Return the arguments of the commands of a page that install the chart."""
+    text = (ROOT / page).read_text(encoding="utf-8").replace("\\\n", " ")
+    return re.findall(r"^helm upgrade --install (.*)$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "page", ["docs/hpa-controller.md", "docs/nodegroup-controller.md", "charts/ocf-controllers/README.md"]
+)
+async def test_the_commands_of_a_page_have_values_of_the_chart(chart: Chart, page: str) -> None:
+    found = commands(page)
+    assert found != []
+    for command in found:
+        rendered = await chart.succeeds("template", *shlex.split(command.replace("charts/ocf-controllers", str(CHART))))
+        assert "image: registry.example.com/ocf:" in rendered.replace('"', "")
 
 
 @pytest.mark.parametrize("mode", Mode)

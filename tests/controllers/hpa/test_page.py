@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
@@ -80,9 +81,11 @@ def test_the_manifests_are_printed(line: str) -> None:
 def test_every_command_of_the_page_is_tested() -> None:
     """The one that runs is run by `tests/cli/test_hpa_controller.py`, with the same options.
 
-    The block of several commands is run by `tests/docs/test_hpa_controller_page.py`.
+    The block of several commands is run by `tests/docs/test_hpa_controller_page.py`, the arguments of helm by
+    `tests/charts/test_rendered.py`, and the steps of the image by `tests/test_images.py`.
     """
-    assert len(COMMANDS) + 1 == PAGE.count("```sh")
+    programs = Counter(re.findall(r"^```sh\n(\w+)", PAGE, re.MULTILINE))
+    assert programs == {"ocf": len(COMMANDS) + 1, "helm": 1, "docker": 1}
     assert [line for line in COMMANDS if " manifests" not in line] == [
         "hpa-controller --mode dry-run --output json --port 0"
     ]
