@@ -12,6 +12,15 @@ _HEIGHT: Final = 8
 _SOURCE: Final = {"type": "prometheus", "uid": "${source}"}
 _CHOSEN: Final = 'controller=~"$controller"'
 _RESOURCE: Final = "component, resource, kind"
+_COLUMNS: Final = {
+    "kind": "Kind",
+    "id": "Owner",
+    "condition": "Condition",
+    "status": "Status",
+    "reason": "Reason",
+    "controller": "Controller",
+    "Value": "Age",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +31,7 @@ class _Panel:
     legend: str
     type: str = "timeseries"
     unit: str = "short"
+    is_stacked: bool = False
     width: int = _WIDTH // 2
 
 
@@ -68,6 +78,7 @@ def _panels(metric: str) -> tuple[_Panel, ...]:
             "Number of owners by condition, status and reason.",
             f"count by (kind, condition, status, reason) ({latest})",
             "{{kind}} {{condition}} {{status}} {{reason}}",
+            is_stacked=True,
         ),
         _Panel(
             "Applies of resources, by operation",
@@ -129,14 +140,14 @@ def _placed(panels: tuple[_Panel, ...]) -> list[dict[str, Any]]:
 
 def _panel(number: int, panel: _Panel, place: dict[str, int]) -> dict[str, Any]:
     table = panel.type == "table"
-    return {
+    placed: dict[str, Any] = {
         "id": number,
         "type": panel.type,
         "title": panel.title,
         "description": panel.description,
         "datasource": _SOURCE,
         "gridPos": place,
-        "fieldConfig": {"defaults": {"unit": panel.unit}, "overrides": []},
+        "fieldConfig": {"defaults": {"unit": panel.unit, "custom": _style(panel)}, "overrides": []},
         "targets": [
             {
                 "refId": "A",
@@ -147,6 +158,21 @@ def _panel(number: int, panel: _Panel, place: dict[str, int]) -> dict[str, Any]:
             }
         ],
     }
+    return {**placed, "transformations": _transformations()} if table else placed
+
+
+def _style(panel: _Panel) -> dict[str, Any]:
+    # Numbers of owners are often equal; without stacking, one line hides the others.
+    return {"fillOpacity": 25, "stacking": {"mode": "normal", "group": "A"}} if panel.is_stacked else {}
+
+
+def _transformations() -> list[dict[str, Any]]:
+    """Show only some labels, in this order: the target's own labels differ from one Prometheus to another."""
+    order = {name: number for number, name in enumerate(_COLUMNS)}
+    return [
+        {"id": "filterFieldsByName", "options": {"include": {"names": [*_COLUMNS]}}},
+        {"id": "organize", "options": {"indexByName": order, "renameByName": _COLUMNS, "excludeByName": {}}},
+    ]
 
 
 def _source() -> dict[str, Any]:

@@ -250,6 +250,16 @@ class TestDashboard:
             named = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
             assert named <= read(target["expr"]).grouped
 
+    def test_a_table_shows_only_labels_that_are_exported(self, exported: dict[str, set[str]]) -> None:
+        """Labels of the target are left out: they differ from one Prometheus to another."""
+        for panel in (each for each in PANELS if each["type"] == "table"):
+            chosen, organized = (each["options"] for each in panel["transformations"])
+            (metric,) = read(panel["targets"][0]["expr"]).metrics
+            shown = chosen["include"]["names"]
+
+            assert {*shown} - {"Value"} <= exported[metric]
+            assert {*shown} == organized["indexByName"].keys() == organized["renameByName"].keys()
+
     def test_another_operator_has_another_dashboard(self) -> None:
         shops = dashboard("shops")
 
