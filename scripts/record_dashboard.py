@@ -8,14 +8,13 @@ by `ts-json-schema-generator`, without its descriptions. The expressions are rea
 """
 
 import json
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any, Final
 
+from scripts.dashboard.prometheus import build_oracle, run_program
 from tests.runtime.monitoring.queries import EXPRESSIONS, RECORDED, SCHEMA
 
-_ORACLE: Final = Path(__file__).parent / "promql_oracle"
 _GRAFANA: Final = "@grafana/schema@13.2.3"
 _GENERATOR: Final = "ts-json-schema-generator@2.10.0"
 _TYPES: Final = (
@@ -41,9 +40,13 @@ def main() -> None:
 def _schema(folder: Path) -> Any:
     """Return the schema of Grafana's type `Dashboard`; properties that it does not have are not allowed."""
     (folder / "dashboard.ts").write_text(_TYPES, encoding="utf-8")
-    _run("npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", ".", _GRAFANA, _GENERATOR, cwd=folder)
+    run_program(
+        "npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", ".", _GRAFANA, _GENERATOR, cwd=folder
+    )
     program = str(folder / "node_modules" / ".bin" / "ts-json-schema-generator")
-    return json.loads(_run(program, "--path", "dashboard.ts", "--type", "Dashboard", "--no-type-check", cwd=folder))
+    return json.loads(
+        run_program(program, "--path", "dashboard.ts", "--type", "Dashboard", "--no-type-check", cwd=folder)
+    )
 
 
 def _without_texts(schema: Any) -> Any:
@@ -59,16 +62,7 @@ def _without_texts(schema: Any) -> Any:
 
 
 def _verdicts(folder: Path) -> Any:
-    program = str(folder / "promql_oracle")
-    _run("go", "build", "-buildvcs=false", "-o", program, ".", cwd=_ORACLE)
-    return json.loads(_run(program, cwd=folder, given=json.dumps(EXPRESSIONS)))
-
-
-def _run(*command: str, cwd: Path, given: str | None = None) -> str:
-    done = subprocess.run(command, cwd=cwd, input=given, capture_output=True, text=True, check=False)  # noqa: S603 (ours)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)} failed: {done.stderr}")
-    return done.stdout
+    return json.loads(run_program(str(build_oracle(folder)), cwd=folder, given=json.dumps(EXPRESSIONS)))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,12 @@
 // Command promql_oracle reads expressions, a JSON list, and prints what Prometheus's own parser makes of each.
+//
+// With the argument "evaluate" it reads scrapes and queries instead, and prints what Prometheus's own engine computes.
 package main
 
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"sort"
 
@@ -36,17 +39,29 @@ func read(expression string) verdict {
 	return verdict{Type: string(parsed.Type()), Metrics: metrics}
 }
 
-func main() {
+func verdicts(given io.Reader) (any, error) {
 	var expressions []string
-	if err := json.NewDecoder(os.Stdin).Decode(&expressions); err != nil {
+	if err := json.NewDecoder(given).Decode(&expressions); err != nil {
+		return nil, err
+	}
+	found := []verdict{}
+	for _, expression := range expressions {
+		found = append(found, read(expression))
+	}
+	return found, nil
+}
+
+func main() {
+	answer := verdicts
+	if len(os.Args) > 1 && os.Args[1] == "evaluate" {
+		answer = evaluate
+	}
+	found, err := answer(os.Stdin)
+	if err == nil {
+		err = json.NewEncoder(os.Stdout).Encode(found)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
-	}
-	verdicts := []verdict{}
-	for _, expression := range expressions {
-		verdicts = append(verdicts, read(expression))
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(verdicts); err != nil {
-		panic(err)
 	}
 }

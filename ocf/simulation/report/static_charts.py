@@ -17,7 +17,7 @@ from ocf.simulation.report.charts import Chart, Series
 from ocf.simulation.report.reported import Reported
 from ocf.simulation.report.series import Sampled
 
-__all__ = ["HEIGHT", "static_chart"]
+__all__ = ["HEIGHT", "nice_step", "static_chart"]
 
 HEIGHT: Final = 190
 """Height of a chart in pixels."""
@@ -61,7 +61,7 @@ def _lines(chart: Chart, samples: Sequence[Sampled], end: float) -> Iterator[str
     for mark in chart.marks:
         if mark.value <= 2 * most or not most:
             most = max(most, mark.value)
-    step = _nice_step(most or 1, whole=chart.whole)
+    step = nice_step(most or 1, whole=chart.whole)
     top = max(step, math.ceil(most / step - 1e-9) * step)
     for line in range(round(top / step) + 1):
         y = _y(line * step, top)
@@ -81,7 +81,13 @@ def _highest(sample: Sampled, series: Series) -> Sequence[float | None]:
     return sample.high.get(series.key, sample.low[series.key])
 
 
-def _nice_step(most: float, *, whole: bool) -> float:
+def nice_step(most: float, *, whole: bool) -> float:
+    """Return the distance between the lines of an axis: 1, 2 or 5 times a power of ten, so that there are about four.
+
+    Args:
+        most: The highest value, more than 0.
+        whole: Whether the distance is a whole number.
+    """
     rough = most / _LINES
     power = 10 ** math.floor(math.log10(rough))
     step: float = next(each * power for each in _STEPS if each * power >= rough)

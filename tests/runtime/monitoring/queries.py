@@ -24,15 +24,15 @@ QUERIES: Final[dict[str, str]] = {
 }
 """Expressions by the name of the alert or the title of the panel."""
 
-# Grafana replaces its variables before Prometheus sees an expression.
-_VARIABLES: Final = {"$__rate_interval": "4m", "$controller": ".*"}
 
+def sent(expression: str, *, rate_interval: str = "4m") -> str:
+    """Return an expression as Prometheus gets it: Grafana has replaced its variables.
 
-def sent(expression: str) -> str:
-    """Return an expression as Prometheus gets it."""
-    for variable, value in _VARIABLES.items():
-        expression = expression.replace(variable, value)
-    return expression
+    Args:
+        expression: The expression of the dashboard or of an alert.
+        rate_interval: What Grafana computes for `$__rate_interval`: four times the scrape interval, or more.
+    """
+    return expression.replace("$__rate_interval", rate_interval).replace("$controller", ".*")
 
 
 EXPRESSIONS: Final = [sent(each) for each in QUERIES.values()]

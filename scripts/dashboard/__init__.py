@@ -1,0 +1,1 @@
+"""The picture of the dashboard: metrics of a run in virtual time, what Prometheus's engine makes of them, a drawing."""
