@@ -171,7 +171,7 @@ def _transformations() -> list[dict[str, Any]]:
     order = {name: number for number, name in enumerate(_COLUMNS)}
     return [
         {"id": "filterFieldsByName", "options": {"include": {"names": [*_COLUMNS]}}},
-        {"id": "organize", "options": {"indexByName": order, "renameByName": _COLUMNS, "excludeByName": {}}},
+        {"id": "organize", "options": {"indexByName": order, "renameByName": {**_COLUMNS}, "excludeByName": {}}},
     ]
 
 
