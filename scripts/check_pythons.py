@@ -8,6 +8,7 @@ of operators. The lowest versions are those of requirements/lowest.lock, which w
 """
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -99,6 +100,8 @@ def _tried(folder: Path, program: str, wheel: Path, level: str) -> bool:
     """Install the wheel, without and then with extras, and try it each time."""
     python = folder / "env" / "bin" / "python"
     subprocess.run([program, "-m", "venv", str(folder / "env")], check=True)  # noqa: S603 (an interpreter)
+    # A checkout that it names would be imported in place of the wheel.
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     install = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--only-binary", ":all:"]
     if level == "lowest":
         constraints = folder / "constraints.txt"
@@ -109,7 +112,9 @@ def _tried(folder: Path, program: str, wheel: Path, level: str) -> bool:
         work = folder / scope
         work.mkdir()
         for command in ([*install, wanted], [str(python), "-P", str(SMOKE), scope]):
-            done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)  # noqa: S603 (ours)
+            done = subprocess.run(  # noqa: S603 (ours)
+                command, cwd=work, env=environ, capture_output=True, text=True, check=False
+            )
             if done.returncode:
                 print(f"{scope}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
                 return False
