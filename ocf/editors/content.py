@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from types import NoneType
-from typing import Any
+from typing import Any, Final
 
 from ocf.editors.model_values import require
 from ocf.errors import ConfigError
@@ -153,9 +153,22 @@ def own_json(value: Any, path: FieldPath) -> Any:
         ConfigError: If a part of it is not a JSON value; the message contains the path of the first such part.
     """
     if isinstance(value, dict):
-        return {require(f"key in {format_path(path)}", key, str): own_json(v, (*path, key)) for key, v in value.items()}
+        return {
+            _own_key(key, path): item if item.__class__ in _SCALARS else own_json(item, (*path, key))
+            for key, item in value.items()
+        }
     if isinstance(value, list):
-        return [own_json(item, (*path, index)) for index, item in enumerate(value)]
+        return [
+            item if item.__class__ in _SCALARS else own_json(item, (*path, index)) for index, item in enumerate(value)
+        ]
     if isinstance(value, str | int | NoneType) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise ConfigError(f"{format_path(path)}: must be a JSON value, not of type {type(value).__name__}")
+
+
+def _own_key(key: object, path: FieldPath) -> str:
+    return key if isinstance(key, str) else require(f"key in {format_path(path)}", key, str)
+
+
+# Most values are such scalars; a call for each of them would take half of the time. A float may not be finite.
+_SCALARS: Final = frozenset({str, int, bool, NoneType})
