@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass, field
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, Final, Generic, SupportsInt, TypeAlias, TypeVar
 
 from ocf.errors import ConfigError, FeatureGateError
@@ -117,10 +117,11 @@ def is_deferred_function(function: object) -> bool:
         >>> is_deferred_function(wait), is_deferred_function(print)
         (True, False)
     """
-    if type(function) is FunctionType and not vars(function):
-        # Nearly all are plain functions, and every component that is built asks for each of its handlers. Attributes
-        # may mark a plain function as asynchronous.
-        return bool(function.__code__.co_flags & _DEFERRED_FLAGS)
+    # Nearly all are plain functions or their methods, and every component that is built asks for each of its handlers.
+    # Attributes may mark a plain function as asynchronous.
+    called = function.__func__ if type(function) is MethodType else function
+    if type(called) is FunctionType and not vars(called):
+        return bool(called.__code__.co_flags & _DEFERRED_FLAGS)
     return any(deferred(function) for deferred in _DEFERRED_FUNCTIONS)
 
 

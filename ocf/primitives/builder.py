@@ -213,12 +213,12 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             yield self._missing_status
 
     def _mutation_problems(self) -> Iterator[str]:
-        names: Counter[str] = Counter()
+        names: list[str] = []
         for mutation in self._mutations:
             problems = list(mutation_problems(mutation))
             yield from problems
-            names.update([] if problems else [mutation.name])
-        for name, count in names.items():
+            names += [] if problems else [mutation.name]
+        for name, count in Counter(names).items():
             if count > 1:
                 yield f'duplicate mutation name "{name}": mutation names must be unique within a resource'
 

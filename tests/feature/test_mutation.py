@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import FrozenInstanceError
 from functools import partial
+from types import MethodType
 from typing import Any, TypeAlias, cast
 
 import pytest
@@ -203,6 +204,9 @@ class _Handlers:
 
     async def asynchronous(self) -> None: ...
 
+    @classmethod
+    async def of_class(cls) -> None: ...
+
 
 async def _asynchronous() -> None: ...
 
@@ -239,6 +243,8 @@ _annotated.audience = "operators"  # type: ignore[attr-defined]
         pytest.param(_asynchronous_generator, True, id="an asynchronous generator"),
         pytest.param(partial(_asynchronous), True, id="a partial of an asynchronous function"),
         pytest.param(_Handlers().asynchronous, True, id="an asynchronous method"),
+        pytest.param(_Handlers.of_class, True, id="an asynchronous method of a class"),
+        pytest.param(MethodType(partial(_asynchronous), _Handlers()), True, id="a partial as a method"),
     ],
 )
 def test_functions_with_async_or_yield_are_recognized(function: object, deferred: bool) -> None:
