@@ -91,10 +91,9 @@ def collection_path(resource: DiscoveredResource, namespace: str = "") -> str:
     """
     if namespace and not resource.namespaced:
         raise bad_request(f"{resource.kind} is cluster-scoped, it has no objects in namespace {namespace!r}")
-    parts = [group_path(resource.api_version)]
-    if namespace:
-        parts += ["namespaces", _segment(namespace, "namespace", resource.kind)]
-    return "/".join([*parts, resource.plural])
+    if not namespace:
+        return f"{group_path(resource.api_version)}/{resource.plural}"
+    return _namespaced_path(resource, _segment(namespace, "namespace", resource.kind))
 
 
 def object_path(resource: DiscoveredResource, key: ObjectKey, subresource: Subresource | None = None) -> str:
@@ -131,7 +130,7 @@ def home_path(resource: DiscoveredResource, namespace: str, subject: object) -> 
         BadRequestError: If the namespace is invalid or missing, or the kind is cluster-scoped.
     """
     if resource.namespaced:
-        _segment(namespace, "metadata.namespace", subject)
+        return _namespaced_path(resource, _segment(namespace, "metadata.namespace", subject))
     return collection_path(resource, namespace)
 
 
@@ -188,6 +187,10 @@ def bad_request(message: str) -> BadRequestError:
         The error, as if the server had answered 400.
     """
     return BadRequestError(message, code=_BAD_REQUEST, reason="BadRequest")
+
+
+def _namespaced_path(resource: DiscoveredResource, namespace: str) -> str:
+    return f"{group_path(resource.api_version)}/namespaces/{namespace}/{resource.plural}"
 
 
 def _segment(value: str, what: str, subject: object) -> str:

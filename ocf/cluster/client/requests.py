@@ -5,8 +5,8 @@ The parameters are those of the API reference
 contains only what the caller set, so the defaults of the server apply.
 """
 
-from dataclasses import dataclass
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from ocf.cluster.client.paths import DiscoveredResource, bad_request, collection_path, home_path, key_of, object_path
 from ocf.cluster.protocol import DeleteOptions, ListOptions, PatchOptions, PatchType, Subresource, WatchOptions
@@ -16,10 +16,10 @@ __all__ = ["HttpRequest", "apply", "create", "delete", "get", "listing", "patch"
 
 _JSON: Final = "application/json"
 _APPLY: Final = "application/apply-patch+yaml"  # JSON is YAML
+_DRY_RUN: Final = "All"
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
+class HttpRequest(NamedTuple):
     """One HTTP request.
 
     Args:
@@ -89,7 +89,7 @@ def apply(
     return HttpRequest(
         "PATCH",
         object_path(resource, key_of(resource, manifest), subresource),
-        _query(fieldManager=field_manager, force="true" if force else "", dryRun=_dry_run(dry_run=dry_run)),
+        _write_query(field_manager, force=force, dry_run=dry_run),
         _with_type_of_part(resource, manifest, subresource),
         _APPLY,
     )
@@ -108,7 +108,7 @@ def create(
         return HttpRequest(
             "POST",
             object_path(resource, key_of(resource, manifest), subresource),
-            _query(fieldManager=field_manager, dryRun=_dry_run(dry_run=dry_run)),
+            _write_query(field_manager, dry_run=dry_run),
             _with_type_of_part(resource, manifest, subresource),
         )
     metadata = manifest.get("metadata")
@@ -116,7 +116,7 @@ def create(
     return HttpRequest(
         "POST",
         home_path(resource, str(namespace or ""), f"new {resource.kind}"),
-        _query(fieldManager=field_manager, dryRun=_dry_run(dry_run=dry_run)),
+        _write_query(field_manager, dry_run=dry_run),
         manifest,
     )
 
@@ -133,7 +133,7 @@ def update(
     return HttpRequest(
         "PUT",
         object_path(resource, key_of(resource, manifest), subresource),
-        _query(fieldManager=field_manager, dryRun=_dry_run(dry_run=dry_run)),
+        _write_query(field_manager, dry_run=dry_run),
         _with_type_of_part(resource, manifest, subresource),
     )
 
@@ -151,7 +151,7 @@ def patch(resource: DiscoveredResource, key: ObjectKey, body: Any, options: Patc
     return HttpRequest(
         "PATCH",
         object_path(resource, key, options.subresource),
-        _query(fieldManager=options.field_manager, dryRun=_dry_run(dry_run=options.dry_run)),
+        _write_query(options.field_manager, dry_run=options.dry_run),
         body,
         options.patch_type.value,
     )
@@ -168,7 +168,7 @@ def delete(resource: DiscoveredResource, key: ObjectKey, options: DeleteOptions)
     if options.grace_period_seconds is not None:
         body["gracePeriodSeconds"] = options.grace_period_seconds
     if options.dry_run:
-        body["dryRun"] = [_dry_run(dry_run=True)]
+        body["dryRun"] = [_DRY_RUN]
     return HttpRequest("DELETE", object_path(resource, key), body=body)
 
 
@@ -176,8 +176,10 @@ def _query(**parameters: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in parameters.items() if value)
 
 
-def _dry_run(*, dry_run: bool) -> str:
-    return "All" if dry_run else ""
+@lru_cache(maxsize=256)
+def _write_query(field_manager: str, *, dry_run: bool, force: bool = False) -> tuple[tuple[str, str], ...]:
+    """Return the parameters of a write; those of all writes of one component are equal."""
+    return _query(fieldManager=field_manager, force="true" if force else "", dryRun=_DRY_RUN if dry_run else "")
 
 
 def _with_type_of_part(resource: DiscoveredResource, manifest: Manifest, subresource: Subresource | None) -> Manifest:
