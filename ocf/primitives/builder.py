@@ -23,6 +23,7 @@ from ocf.primitives.kind import (
     Kind,
     ModelT,
     MutatorT,
+    OnManifest,
     StatusHandler,
     StatusT,
     SuspensionHandler,
@@ -225,7 +226,8 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
     def _function_problems(self) -> Iterator[str]:
         functions: list[tuple[str, object]] = [("guard", self._guard)]
         functions += [(name, getattr(self._handlers, attribute)) for attribute, name in _HANDLERS]
-        for name, function in functions:
+        for name, declared in functions:
+            function = declared.handler if isinstance(declared, OnManifest) else declared
             if function is None:
                 continue
             if not callable(function):

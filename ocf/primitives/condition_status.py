@@ -6,15 +6,16 @@ Source: https://github.com/kubernetes/community/blob/master/contributors/devel/s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel
-
 from ocf.concepts import OperationalStatus, StatusReport
+from ocf.lazy_types.pydantic import BaseModel
+from ocf.objects import Manifest
+from ocf.primitives.live_fields import live_field
 
-__all__ = ["ConditionStatus", "SeenCondition", "conditions_of", "is_stale", "live_field"]
+__all__ = ["ConditionStatus", "SeenCondition", "conditions_of", "is_stale"]
 
 
 class SeenCondition(NamedTuple):
@@ -32,37 +33,6 @@ class SeenCondition(NamedTuple):
         return self.message or f"{self.type} is {self.status}"
 
 
-def live_field(value: Any, *path: str) -> Any:
-    """Return a field of a live object, whether its model declares it or keeps it as an unknown one.
-
-    Args:
-        value: A model, or a value of a field that no model declares.
-        path: Names of the fields in API spelling.
-
-    Returns:
-        The value; None if it does not exist.
-
-    Example:
-        >>> from kubernetes.client import V1Service
-        >>> live_field(V1Service(api_version="v1"), "apiVersion")
-        'v1'
-    """
-    for name in path:
-        value = _field(value, name)
-    return value
-
-
-def _field(value: Any, name: str) -> Any:
-    if isinstance(value, Mapping):
-        return value.get(name)
-    if not isinstance(value, BaseModel):
-        return None
-    for attribute, info in type(value).model_fields.items():
-        if (info.serialization_alias or attribute) == name:
-            return getattr(value, attribute)
-    return (value.model_extra or {}).get(name)
-
-
 def conditions_of(status: Any) -> Iterator[SeenCondition]:
     """Yield the conditions of a status.
 
@@ -78,7 +48,7 @@ def conditions_of(status: Any) -> Iterator[SeenCondition]:
         yield SeenCondition(kind, status, reason, message, observed if isinstance(observed, int) else None)
 
 
-def is_stale(live: BaseModel, observed: int | None) -> bool:
+def is_stale(live: BaseModel | Manifest, observed: int | None) -> bool:
     """Return whether an observation was made of an older spec.
 
     Args:
@@ -107,7 +77,7 @@ class ConditionStatus:
     ready: str = "Ready"
     failing: str = ""
 
-    def observe(self, live: BaseModel) -> StatusReport[OperationalStatus]:
+    def observe(self, live: BaseModel | Manifest) -> StatusReport[OperationalStatus]:
         """Return the status of a live object.
 
         Args:

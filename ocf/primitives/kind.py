@@ -17,7 +17,17 @@ from ocf.objects import Manifest, client_model, read_base, read_live, write_mode
 from ocf.objects.field_errors import FieldError
 from ocf.primitives.mutator import BaseMutator
 
-__all__ = ["GraceHandler", "Handlers", "Kind", "ModelT", "MutatorT", "StatusHandler", "StatusT", "SuspensionHandler"]
+__all__ = [
+    "GraceHandler",
+    "Handlers",
+    "Kind",
+    "ModelT",
+    "MutatorT",
+    "OnManifest",
+    "StatusHandler",
+    "StatusT",
+    "SuspensionHandler",
+]
 
 ModelT = TypeVar("ModelT", bound="BaseModel")
 MutatorT = TypeVar("MutatorT", bound=BaseMutator)
@@ -117,6 +127,17 @@ class Kind(Generic[ModelT, MutatorT]):
             raise ManifestError(f"{self.name} {'/'.join(part for part in place if part)}", problems)
 
 
+@dataclass(frozen=True)
+class OnManifest(Generic[StatusT]):
+    """A handler that reads the live manifest itself, so that no model of the whole object is built for it.
+
+    Args:
+        handler: The handler; it must not change the manifest.
+    """
+
+    handler: Callable[..., StatusReport[StatusT]]
+
+
 def _default_grace(_live: Any) -> StatusReport[GraceStatus]:
     return StatusReport(GraceStatus.HEALTHY, "default grace status")
 
@@ -142,8 +163,8 @@ class Handlers(Generic[ModelT, MutatorT, StatusT]):
             means no.
     """
 
-    status: StatusHandler[ModelT, StatusT] | None = None
-    grace: GraceHandler[ModelT] | None = _default_grace
+    status: StatusHandler[ModelT, StatusT] | OnManifest[StatusT] | None = None
+    grace: GraceHandler[ModelT] | OnManifest[GraceStatus] | None = OnManifest(_default_grace)
     suspend: Callable[[MutatorT], PlainResult] | None = _no_edit
-    suspension: SuspensionHandler[ModelT] | None = _default_suspension
+    suspension: SuspensionHandler[ModelT] | OnManifest[SuspensionStatus] | None = OnManifest(_default_suspension)
     delete_on_suspend: Callable[[ModelT], bool] | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from ocf.concepts import (
@@ -24,7 +25,7 @@ from ocf.concepts import (
 from ocf.errors import FeatureGateError, HandlerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives.handler_calls import call_handler, cause_text
-from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, StatusT
+from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, OnManifest, StatusT
 from ocf.primitives.provenance import explanation
 from ocf.primitives.rendering import Renderer
 
@@ -43,6 +44,7 @@ __all__ = [
 ]
 
 ValueT = TypeVar("ValueT")
+ReportedT = TypeVar("ReportedT", bound=StrEnum)
 
 
 @dataclass(frozen=True)
@@ -238,17 +240,35 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         except Exception as error:
             raise FeatureGateError(f'evaluating gate for mutation "{mutation.name}": {error}') from error
 
+    def _judge(
+        self,
+        handler: Callable[..., StatusReport[ReportedT]] | OnManifest[ReportedT],
+        live: Manifest,
+        *before: ApplyOperation,
+    ) -> StatusReport[ReportedT]:
+        """Return the report of a status handler about a live object, in the form that the handler reads.
+
+        Raises:
+            HandlerError: If the object has another kind.
+        """
+        if isinstance(handler, OnManifest):
+            return handler.handler(*before, self._of_kind(live))
+        return handler(*before, self._observe(live))
+
     def _observe(self, live: Manifest) -> ModelT:
         """Return a live object as the model that handlers receive.
 
         Raises:
             HandlerError: If the object has another kind.
         """
+        return self._kind.read_live(self._of_kind(live))
+
+    def _of_kind(self, live: Manifest) -> Manifest:
         expected = (self._kind.api_version, self._kind.name)
         if (live.get("apiVersion"), live.get("kind")) != expected:
             seen = f"{live.get('apiVersion')} {live.get('kind')}"
             raise HandlerError(f"{self.identity}: expected an object of {' '.join(expected)}, got {seen}")
-        return self._kind.read_live(live)
+        return live
 
 
 class StaticResource(BaseResource[ModelT, MutatorT, Never]):
@@ -270,7 +290,7 @@ class _GracefulResource(BaseResource[ModelT, MutatorT, StatusT]):
         handler = self._handlers.grace
         if handler is None:
             raise HandlerError(f"{self.identity}: grace status handler is not configured")
-        return call_handler("grace status", self.identity, GraceStatus, lambda: handler(self._observe(live)))
+        return call_handler("grace status", self.identity, GraceStatus, lambda: self._judge(handler, live))
 
 
 class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
@@ -304,7 +324,7 @@ class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
         handler = self._handlers.suspension
         if handler is None:
             raise HandlerError(f"{self.identity}: suspend status handler is not configured")
-        return call_handler("suspension status", self.identity, SuspensionStatus, lambda: handler(self._observe(live)))
+        return call_handler("suspension status", self.identity, SuspensionStatus, lambda: self._judge(handler, live))
 
     def _suspend_edit(self) -> Callable[[MutatorT], PlainResult] | None:
         if self._handlers.suspend is None:
@@ -370,4 +390,4 @@ def _converging(
     handler = resource._handlers.status  # noqa: SLF001 (a resource of this module)
     if handler is None:
         raise HandlerError(f"{resource.identity}: status handler is not configured")
-    return call_handler("status", resource.identity, vocabulary, lambda: handler(operation, resource._observe(live)))  # noqa: SLF001
+    return call_handler("status", resource.identity, vocabulary, lambda: resource._judge(handler, live, operation))  # noqa: SLF001

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ocf.concepts import (
     AliveStatus,
@@ -21,10 +21,10 @@ from ocf.concepts import (
     stale_generation_report,
 )
 from ocf.lazy_types.pydantic import BaseModel
+from ocf.objects import Manifest
+from ocf.primitives.live_fields import live_count
 
 __all__ = ["PodCounts", "RolloutStatus", "replica_counts"]
-
-ModelT = TypeVar("ModelT", bound="BaseModel")
 
 
 class PodCounts(NamedTuple):
@@ -41,22 +41,21 @@ class PodCounts(NamedTuple):
     running: int
 
 
-def replica_counts(live: Any) -> PodCounts:
+def replica_counts(live: BaseModel | Manifest) -> PodCounts:
     """Return the pod counts of a workload with `spec.replicas`, whose default is 1.
 
     Args:
         live: A live Deployment, ReplicaSet or StatefulSet.
     """
-    status = live.status
     return PodCounts(
-        desired=1 if live.spec.replicas is None else live.spec.replicas,
-        ready=(status.ready_replicas if status else None) or 0,
-        running=(status.replicas if status else None) or 0,
+        desired=live_count(live, "spec", "replicas", unset=1),
+        ready=live_count(live, "status", "readyReplicas"),
+        running=live_count(live, "status", "replicas"),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class RolloutStatus(Generic[ModelT]):
+class RolloutStatus:
     """Default status handlers of one kind of workload.
 
     Args:
@@ -70,13 +69,13 @@ class RolloutStatus(Generic[ModelT]):
     """
 
     kind: str
-    counts: Callable[[ModelT], PodCounts]
-    pending: Callable[[ModelT, int], str]
+    counts: Callable[[BaseModel | Manifest], PodCounts]
+    pending: Callable[[BaseModel | Manifest, int], str]
     controller: str
     pods: str = "replicas"
     none_desired: str = ""
 
-    def converging(self, operation: ApplyOperation, live: ModelT) -> StatusReport[AliveStatus]:
+    def converging(self, operation: ApplyOperation, live: BaseModel | Manifest) -> StatusReport[AliveStatus]:
         """Return the status of a workload that converges to its latest spec.
 
         Args:
@@ -100,7 +99,7 @@ class RolloutStatus(Generic[ModelT]):
             return StatusReport(_progress(operation, AliveStatus.UPDATING), pending)
         return StatusReport(AliveStatus.HEALTHY, self._healthy_reason(desired))
 
-    def grace(self, live: ModelT) -> StatusReport[GraceStatus]:
+    def grace(self, live: BaseModel | Manifest) -> StatusReport[GraceStatus]:
         """Return the status of a workload whose grace period has expired.
 
         Args:
@@ -122,7 +121,7 @@ class RolloutStatus(Generic[ModelT]):
             return StatusReport(GraceStatus.DEGRADED, pending)
         return StatusReport(GraceStatus.HEALTHY, self._healthy_reason(desired))
 
-    def suspension(self, live: ModelT) -> StatusReport[SuspensionStatus]:
+    def suspension(self, live: BaseModel | Manifest) -> StatusReport[SuspensionStatus]:
         """Return the status of a workload that is suspended by scaling it to zero.
 
         Args:
@@ -137,12 +136,11 @@ class RolloutStatus(Generic[ModelT]):
         waiting = f"Waiting for replicas to scale down, {running} replicas still running."
         return StatusReport(SuspensionStatus.SUSPENDING, waiting)
 
-    def _stale_report(self, operation: ApplyOperation, live: Any) -> StatusReport[AliveStatus] | None:
-        status, metadata = live.status, live.metadata
+    def _stale_report(self, operation: ApplyOperation, live: BaseModel | Manifest) -> StatusReport[AliveStatus] | None:
         return stale_generation_report(
             operation,
-            observed=status.observed_generation if status else None,
-            generation=metadata.generation if metadata else None,
+            observed=live_count(live, "status", "observedGeneration"),
+            generation=live_count(live, "metadata", "generation"),
             controller=self.controller,
         )
 

@@ -19,7 +19,7 @@ from ocf.primitives.daemonset.status import (
     default_grace_status_handler,
     default_suspension_status_handler,
 )
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Handlers, Kind, OnManifest
 from ocf.primitives.mutator import Edits
 from ocf.primitives.resource import WorkloadResource
 
@@ -55,9 +55,9 @@ Resource: TypeAlias = WorkloadResource["V1DaemonSet", Mutator]
 
 _KIND: Kind[V1DaemonSet, Mutator] = Kind("apps/v1", "DaemonSet", "V1DaemonSet", Mutator)
 _HANDLERS: Handlers[V1DaemonSet, Mutator, AliveStatus] = Handlers(
-    status=default_converging_status_handler,
-    grace=default_grace_status_handler,
-    suspension=default_suspension_status_handler,
+    status=OnManifest(default_converging_status_handler),
+    grace=OnManifest(default_grace_status_handler),
+    suspension=OnManifest(default_suspension_status_handler),
     delete_on_suspend=lambda _base: True,
 )
 

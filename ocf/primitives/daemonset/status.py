@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ocf.lazy_types.kubernetes import V1DaemonSet
+from ocf.lazy_types.pydantic import BaseModel
+from ocf.objects import Manifest
+from ocf.primitives.live_fields import live_count, live_field
 from ocf.primitives.rollout_status import PodCounts, RolloutStatus
 from ocf.primitives.suspension import always_suspended
 
@@ -18,17 +20,16 @@ __all__ = [
 ]
 
 
-def _counts(live: V1DaemonSet) -> PodCounts:
-    desired = live.status.desired_number_scheduled if live.status else 0
-    running = live.status.current_number_scheduled if live.status else 0
+def _counts(live: BaseModel | Manifest) -> PodCounts:
+    desired = live_count(live, "status", "desiredNumberScheduled")
     # Without a matching node, pods that still terminate are not desired and not a reason to wait.
-    return PodCounts(desired, ready=live.status.number_ready if live.status and desired else 0, running=running)
+    ready = live_count(live, "status", "numberReady") if desired else 0
+    return PodCounts(desired, ready, running=live_count(live, "status", "currentNumberScheduled"))
 
 
-def _pending(live: V1DaemonSet, desired: int) -> str:
-    updated = (live.status.updated_number_scheduled if live.status else None) or 0
-    strategy = live.spec.update_strategy
-    if updated >= desired or (strategy and strategy.type == "OnDelete"):
+def _pending(live: BaseModel | Manifest, desired: int) -> str:
+    updated = live_count(live, "status", "updatedNumberScheduled")
+    if updated >= desired or live_field(live, "spec", "updateStrategy", "type") == "OnDelete":
         return ""
     return f"Waiting for rollout: {updated}/{desired} pods updated"
 

@@ -20,7 +20,7 @@ from ocf.primitives.deployment.status import (
     default_grace_status_handler,
     default_suspension_status_handler,
 )
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Handlers, Kind, OnManifest
 from ocf.primitives.mutator import Edits
 from ocf.primitives.resource import WorkloadResource
 
@@ -61,10 +61,10 @@ Resource: TypeAlias = WorkloadResource["V1Deployment", Mutator]
 
 _KIND: Kind[V1Deployment, Mutator] = Kind("apps/v1", "Deployment", "V1Deployment", Mutator)
 _HANDLERS: Handlers[V1Deployment, Mutator, AliveStatus] = Handlers(
-    status=default_converging_status_handler,
-    grace=default_grace_status_handler,
+    status=OnManifest(default_converging_status_handler),
+    grace=OnManifest(default_grace_status_handler),
     suspend=lambda mutator: mutator.ensure_replicas(0),
-    suspension=default_suspension_status_handler,
+    suspension=OnManifest(default_suspension_status_handler),
 )
 
 

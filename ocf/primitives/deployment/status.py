@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ocf.lazy_types.kubernetes import V1Deployment
+from ocf.lazy_types.pydantic import BaseModel
+from ocf.objects import Manifest
+from ocf.primitives.live_fields import live_count, live_field
 from ocf.primitives.rollout_status import RolloutStatus, replica_counts
 
 __all__ = [
@@ -14,11 +16,11 @@ __all__ = [
 ]
 
 
-def _pending(live: V1Deployment, desired: int) -> str:
+def _pending(live: BaseModel | Manifest, desired: int) -> str:
     """Return what a rollout still has to do; a paused rollout only has to remove surplus replicas."""
-    updated = (live.status.updated_replicas if live.status else None) or 0
-    total = (live.status.replicas if live.status else None) or 0
-    if not live.spec.paused and updated != desired:
+    updated = live_count(live, "status", "updatedReplicas")
+    total = live_count(live, "status", "replicas")
+    if not live_field(live, "spec", "paused") and updated != desired:
         return f"Waiting for rollout: {updated}/{desired} replicas updated"
     if total > desired:
         return f"Waiting for rollout: {total - desired} old replicas pending termination"

@@ -21,7 +21,7 @@ from ocf.primitives.hpa.status import (
     scaled_to_zero_grace_status_handler,
     scaled_to_zero_operational_status_handler,
 )
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Handlers, Kind, OnManifest
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.scaler import ScalerResource
 
@@ -52,9 +52,9 @@ _KIND: Kind[V2HorizontalPodAutoscaler, Mutator] = Kind(
     "autoscaling/v2", "HorizontalPodAutoscaler", "V2HorizontalPodAutoscaler", Mutator
 )
 _HANDLERS: Handlers[V2HorizontalPodAutoscaler, Mutator, OperationalStatus] = Handlers(
-    status=default_operational_status_handler,
-    grace=default_grace_status_handler,
-    suspension=default_suspension_status_handler,
+    status=OnManifest(default_operational_status_handler),
+    grace=OnManifest(default_grace_status_handler),
+    suspension=OnManifest(default_suspension_status_handler),
     delete_on_suspend=lambda _base: True,
 )
 

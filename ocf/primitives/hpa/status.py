@@ -10,7 +10,10 @@ from __future__ import annotations
 from typing import Final
 
 from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport
-from ocf.lazy_types.kubernetes import V2HorizontalPodAutoscaler, V2HorizontalPodAutoscalerCondition
+from ocf.lazy_types.kubernetes import V2HorizontalPodAutoscaler
+from ocf.objects import Manifest
+from ocf.primitives.condition_status import SeenCondition, conditions_of
+from ocf.primitives.live_fields import live_field
 from ocf.primitives.suspension import always_suspended
 
 __all__ = [
@@ -27,7 +30,7 @@ _NO_SCALING_ACTIVE: Final = "Waiting for ScalingActive condition on HPA"
 
 def default_operational_status_handler(
     operation: ApplyOperation,  # noqa: ARG001 (the signature of every status handler)
-    live: V2HorizontalPodAutoscaler,
+    live: V2HorizontalPodAutoscaler | Manifest,
 ) -> StatusReport[OperationalStatus]:
     """Return the status of an autoscaler according to its conditions.
 
@@ -63,7 +66,7 @@ def default_operational_status_handler(
             return StatusReport(OperationalStatus.PENDING, active.message or "ScalingActive has unrecognized status")
 
 
-def default_grace_status_handler(live: V2HorizontalPodAutoscaler) -> StatusReport[GraceStatus]:
+def default_grace_status_handler(live: V2HorizontalPodAutoscaler | Manifest) -> StatusReport[GraceStatus]:
     """Return the status of an autoscaler after the grace period, according to the same conditions.
 
     Args:
@@ -94,7 +97,7 @@ default_suspension_status_handler: Final = always_suspended(
 
 
 def scaled_to_zero_operational_status_handler(
-    operation: ApplyOperation, live: V2HorizontalPodAutoscaler
+    operation: ApplyOperation, live: V2HorizontalPodAutoscaler | Manifest
 ) -> StatusReport[OperationalStatus]:
     """Return the default status, but `Operational` if the target was scaled to zero on purpose.
 
@@ -116,7 +119,7 @@ def scaled_to_zero_operational_status_handler(
     return StatusReport(OperationalStatus.OPERATIONAL, reason)
 
 
-def scaled_to_zero_grace_status_handler(live: V2HorizontalPodAutoscaler) -> StatusReport[GraceStatus]:
+def scaled_to_zero_grace_status_handler(live: V2HorizontalPodAutoscaler | Manifest) -> StatusReport[GraceStatus]:
     """Return the default status after the grace period, but `Healthy` if the target was scaled to zero on purpose.
 
     Args:
@@ -131,7 +134,7 @@ def scaled_to_zero_grace_status_handler(live: V2HorizontalPodAutoscaler) -> Stat
     return StatusReport(GraceStatus.HEALTHY, reason)
 
 
-def _disabled_reason(live: V2HorizontalPodAutoscaler) -> str | None:
+def _disabled_reason(live: V2HorizontalPodAutoscaler | Manifest) -> str | None:
     """Return why scaling is disabled; None if it is not disabled, or the autoscaler cannot scale."""
     able = _condition(live, "AbleToScale")
     active = _condition(live, "ScalingActive")
@@ -142,10 +145,9 @@ def _disabled_reason(live: V2HorizontalPodAutoscaler) -> str | None:
     return active.message or "scaling is disabled since the replica count of the target is zero"
 
 
-def _condition(live: V2HorizontalPodAutoscaler, name: str) -> V2HorizontalPodAutoscalerCondition | None:
-    conditions = (live.status.conditions if live.status else None) or []
-    return next((condition for condition in conditions if condition.type == name), None)
+def _condition(live: V2HorizontalPodAutoscaler | Manifest, name: str) -> SeenCondition | None:
+    return next((condition for condition in conditions_of(live_field(live, "status")) if condition.type == name), None)
 
 
-def _waiting(live: V2HorizontalPodAutoscaler) -> str:
-    return _NO_SCALING_ACTIVE if live.status and live.status.conditions else _NO_CONDITIONS
+def _waiting(live: V2HorizontalPodAutoscaler | Manifest) -> str:
+    return _NO_SCALING_ACTIVE if live_field(live, "status", "conditions") else _NO_CONDITIONS

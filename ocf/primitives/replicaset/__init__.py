@@ -15,7 +15,7 @@ from ocf.lazy_types.kubernetes import V1ReplicaSet
 from ocf.objects import Manifest
 from ocf.primitives.builder import WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Handlers, Kind, OnManifest
 from ocf.primitives.mutator import Edits
 from ocf.primitives.replicaset.status import (
     default_converging_status_handler,
@@ -60,10 +60,10 @@ Resource: TypeAlias = WorkloadResource["V1ReplicaSet", Mutator]
 
 _KIND: Kind[V1ReplicaSet, Mutator] = Kind("apps/v1", "ReplicaSet", "V1ReplicaSet", Mutator)
 _HANDLERS: Handlers[V1ReplicaSet, Mutator, AliveStatus] = Handlers(
-    status=default_converging_status_handler,
-    grace=default_grace_status_handler,
+    status=OnManifest(default_converging_status_handler),
+    grace=OnManifest(default_grace_status_handler),
     suspend=lambda mutator: mutator.ensure_replicas(0),
-    suspension=default_suspension_status_handler,
+    suspension=OnManifest(default_suspension_status_handler),
 )
 
 

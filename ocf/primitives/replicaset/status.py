@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ocf.lazy_types.kubernetes import V1ReplicaSet
+from ocf.lazy_types.pydantic import BaseModel
+from ocf.objects import Manifest
 from ocf.primitives.rollout_status import RolloutStatus, replica_counts
 
 __all__ = [
@@ -17,7 +18,7 @@ __all__ = [
 ]
 
 
-def _pending(live: V1ReplicaSet, desired: int) -> str:
+def _pending(live: BaseModel | Manifest, desired: int) -> str:
     surplus = replica_counts(live).running - desired
     return f"Waiting for scale-down: {surplus} surplus replicas pending termination" if surplus > 0 else ""
 

@@ -14,7 +14,7 @@ from ocf.editors import ObjectMetaEditor, ServiceSpecEditor
 from ocf.lazy_types.kubernetes import V1Service
 from ocf.objects import Manifest
 from ocf.primitives.builder import IntegrationBuilder
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Handlers, Kind, OnManifest
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import IntegrationResource
 from ocf.primitives.service.status import (
@@ -49,9 +49,9 @@ Resource: TypeAlias = IntegrationResource["V1Service", Mutator]
 
 _KIND: Kind[V1Service, Mutator] = Kind("v1", "Service", "V1Service", Mutator)
 _HANDLERS: Handlers[V1Service, Mutator, OperationalStatus] = Handlers(
-    status=default_operational_status_handler,
-    grace=default_grace_status_handler,
-    suspension=default_suspension_status_handler,
+    status=OnManifest(default_operational_status_handler),
+    grace=OnManifest(default_grace_status_handler),
+    suspension=OnManifest(default_suspension_status_handler),
 )
 
 

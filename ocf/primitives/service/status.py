@@ -9,6 +9,8 @@ from typing import Final
 
 from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport
 from ocf.lazy_types.kubernetes import V1Service
+from ocf.objects import Manifest
+from ocf.primitives.live_fields import live_field
 from ocf.primitives.suspension import always_suspended
 
 __all__ = [
@@ -23,7 +25,7 @@ _AWAITING: Final = "Awaiting load balancer IP/hostname assignment"
 
 def default_operational_status_handler(
     operation: ApplyOperation,  # noqa: ARG001 (the signature of every status handler)
-    live: V1Service,
+    live: V1Service | Manifest,
 ) -> StatusReport[OperationalStatus]:
     """Return the status of a Service.
 
@@ -41,7 +43,7 @@ def default_operational_status_handler(
     return StatusReport(OperationalStatus.PENDING, _AWAITING)
 
 
-def default_grace_status_handler(live: V1Service) -> StatusReport[GraceStatus]:
+def default_grace_status_handler(live: V1Service | Manifest) -> StatusReport[GraceStatus]:
     """Return the status of a Service after the grace period.
 
     Args:
@@ -61,11 +63,11 @@ default_suspension_status_handler: Final = always_suspended("Service unaffected 
 """Suspension handler: always `Suspended`; there is nothing to wait for."""
 
 
-def _is_load_balancer(live: V1Service) -> bool:
-    return bool(live.spec and live.spec.type == "LoadBalancer")
+def _is_load_balancer(live: V1Service | Manifest) -> bool:
+    return bool(live_field(live, "spec", "type") == "LoadBalancer")
 
 
-def _has_address(live: V1Service) -> bool:
+def _has_address(live: V1Service | Manifest) -> bool:
     """Return whether any entry has an address; some providers first write an empty one, which does not count."""
-    balancer = live.status.load_balancer if live.status else None
-    return any(entry.ip or entry.hostname for entry in (balancer.ingress if balancer else None) or ())
+    entries = live_field(live, "status", "loadBalancer", "ingress") or ()
+    return any(live_field(entry, "ip") or live_field(entry, "hostname") for entry in entries)

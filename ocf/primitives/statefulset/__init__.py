@@ -21,7 +21,7 @@ from ocf.lazy_types.kubernetes import V1PersistentVolumeClaim, V1StatefulSet
 from ocf.objects import Manifest
 from ocf.primitives.builder import WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodTemplateMutator
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Handlers, Kind, OnManifest
 from ocf.primitives.list_edits import ListEdits
 from ocf.primitives.mutator import Edits
 from ocf.primitives.resource import WorkloadResource
@@ -81,10 +81,10 @@ Resource: TypeAlias = WorkloadResource["V1StatefulSet", Mutator]
 
 _KIND: Kind[V1StatefulSet, Mutator] = Kind("apps/v1", "StatefulSet", "V1StatefulSet", Mutator)
 _HANDLERS: Handlers[V1StatefulSet, Mutator, AliveStatus] = Handlers(
-    status=default_converging_status_handler,
-    grace=default_grace_status_handler,
+    status=OnManifest(default_converging_status_handler),
+    grace=OnManifest(default_grace_status_handler),
     suspend=lambda mutator: mutator.ensure_replicas(0),
-    suspension=default_suspension_status_handler,
+    suspension=OnManifest(default_suspension_status_handler),
 )
 
 

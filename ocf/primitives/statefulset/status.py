@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from ocf.lazy_types.kubernetes import V1StatefulSet
+from ocf.lazy_types.pydantic import BaseModel
+from ocf.objects import Manifest
+from ocf.primitives.live_fields import live_count, live_field
 from ocf.primitives.rollout_status import RolloutStatus, replica_counts
 
 __all__ = [
@@ -18,20 +20,21 @@ __all__ = [
 ]
 
 
-def _pending(live: V1StatefulSet, desired: int) -> str:
-    status, strategy = live.status, live.spec.update_strategy
+def _pending(live: BaseModel | Manifest, desired: int) -> str:
+    status, strategy = live_field(live, "status"), live_field(live, "spec", "updateStrategy")
     if status is None:
         return ""
-    if status.replicas > desired:
-        return f"Waiting for rollout: {status.replicas - desired} old replicas pending termination"
-    if strategy and strategy.type == "OnDelete":
+    surplus = live_count(status, "replicas") - desired
+    if surplus > 0:
+        return f"Waiting for rollout: {surplus} old replicas pending termination"
+    if live_field(strategy, "type") == "OnDelete":
         return ""
-    partition = (strategy.rolling_update.partition if strategy and strategy.rolling_update else None) or 0
-    updated, expected = status.updated_replicas or 0, max(desired - partition, 0)
+    partition = live_count(strategy, "rollingUpdate", "partition")
+    updated, expected = live_count(status, "updatedReplicas"), max(desired - partition, 0)
     # Pods below a partition keep their revision, so the current and the update revision stay different.
     if updated < expected or (not partition and updated != expected):
         return f"Waiting for rollout: {updated}/{expected} replicas updated"
-    if not partition and status.current_revision != status.update_revision:
+    if not partition and live_field(status, "currentRevision") != live_field(status, "updateRevision"):
         return "Waiting for rollout: the latest revision is not yet the current one"
     return ""
 
