@@ -49,7 +49,7 @@ def format_time(instant: datetime, fraction: Fraction = Fraction.NONE) -> str:
         >>> format_time(at), format_time(at, Fraction.MILLISECONDS)
         ('2026-01-31T12:00:00Z', '2026-01-31T12:00:00.999Z')
     """
-    return f"{instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec=fraction.value)}Z"
+    return instant.astimezone(UTC).isoformat("T", fraction).replace("+00:00", "Z")
 
 
 def format_micro_time(instant: datetime) -> str:
