@@ -75,6 +75,9 @@ def compare(left: Any, right: Any, kind: Type) -> Changes:
 def _compare(left: Any, right: Any, kind: Type, path: _Path, out: Changes) -> None:
     if left is right:
         return
+    if kind.__class__ is Scalar:
+        _compare_leaf(left, right, path, out)
+        return
     leaf = False
     for chosen in _types(left, right, kind):
         leaf = _compare_as(left, right, chosen, path, out)
@@ -101,18 +104,17 @@ def _types(left: Any, right: Any, kind: Type) -> tuple[Type, ...]:
 
 def _compare_as(left: Any, right: Any, kind: Type, path: _Path, out: Changes) -> bool:
     """Compare two values as one type; return whether they were compared as one leaf."""
-    if isinstance(kind, Scalar) or not is_granular(kind) or not (_parts(left, kind) or _parts(right, kind)):
+    first, second = _parts(left, kind), _parts(right, kind)
+    if not is_granular(kind) or not (first or second):
         _compare_leaf(left, right, path, out)
         return True
-    first, second = _parts(left, kind), _parts(right, kind)
     if isinstance(kind, ListType):
         _compare_lists(first, second, kind, path, out)
         return False
-    for name in first:
-        _compare(first[name], second.get(name, MISSING), _type_of(kind, name), (*path, f"f:{name}"), out)
-    for name in second:
-        if name not in first:
-            _compare(MISSING, second[name], _type_of(kind, name), (*path, f"f:{name}"), out)
+    for name in {**first, **second}:
+        before, after = first.get(name, MISSING), second.get(name, MISSING)
+        if before is not after:
+            _compare(before, after, _type_of(kind, name), (*path, f"f:{name}"), out)
     return False
 
 

@@ -316,7 +316,10 @@ def serialized(fields: FieldSet) -> FieldSet:
         {'f:spec': {'.': {}, 'f:a': {}, 'f:b': {}}}
     """
     elements = list(fields)
-    in_order = sorted(elements, key=_rank) if len(elements) > 1 else elements
+    in_order = sorted(elements)
+    # Names of fields come before all other elements; among themselves their order is that of the texts.
+    if in_order and not in_order[-1].startswith("f:"):
+        in_order.sort(key=_rank)
     written = {element: serialized(node) if (node := fields[element]) else node for element in in_order}
     unchanged = in_order == elements and all(written[element] is fields[element] for element in elements)
     return fields if unchanged else written

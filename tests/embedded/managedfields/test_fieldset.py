@@ -162,3 +162,16 @@ def test_a_set_is_written_in_the_order_of_the_server() -> None:
     mixed = {key: dict(reversed(node.items())) for key, node in reversed(wanted.items())}
     assert json.dumps(serialized(mixed)) == json.dumps(wanted)
     assert serialized(wanted) is wanted
+
+
+@given(PATH_SETS, st.randoms())
+def test_each_level_is_written_in_the_order_of_its_paths(found: set[tuple[str, ...]], random: Any) -> None:
+    def check(written: FieldSet) -> None:
+        names = [name for name in written if name != "."]
+        random.shuffle(names)
+        itself = ["."] if "." in written else []
+        assert [*written] == [*itself, *(element for (element,) in paths({name: {} for name in names}))]
+        for below in written.values():
+            check(below)
+
+    check(serialized(built(found)))
