@@ -111,7 +111,7 @@ def _struct(value: Any, kind: StructType, owner: str, path: str) -> dict[str, An
         elif item is not None:
             decoded = item if item.__class__ is field.exact else _member(item, name, kind, prefix + name)
             # An empty text of a number or a text is not its zero, which is a number.
-            if field.presence in _KEEPS_EMPTY or not _is_empty(decoded) or field.type is Scalar.INT_OR_TEXT:
+            if decoded or field.presence in _KEEPS_EMPTY or field.type is Scalar.INT_OR_TEXT:
                 out[name] = decoded
     for name, field in _always(kind):
         if name not in out:
@@ -168,10 +168,6 @@ def _unknown_in_struct(value: dict[str, Any], kind: StructType, prefix: str) -> 
         elif kind.extra is None:
             found.append(prefix + name)
     return found
-
-
-def _is_empty(value: Any) -> bool:
-    return value is None or value is False or (value == 0 and value is not True) or value in ("", [], {})
 
 
 @lru_cache(maxsize=1024)
