@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import aclosing
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
@@ -12,7 +13,7 @@ from ocf.cluster.cache.informer import Informer, InformerState
 from ocf.cluster.cache.keys import NamespacedName, WatchScope
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.serialization import CacheEntry, unpack
-from ocf.cluster.cache.subscriptions import Subscription
+from ocf.cluster.cache.subscriptions import CacheChange, Subscription
 from ocf.cluster.cache.timing import CacheTiming
 from ocf.cluster.cache.transform import reduction
 from ocf.cluster.cache.write_tracker import InFlightWrite
@@ -192,6 +193,25 @@ class CachedCluster:
             ApiError: If the kind cannot be watched.
             ConfigError: If the kind is one of `uncached`, or there are more objects than `max_objects`.
         """
+        async with aclosing(self.changes(api_version, kind, namespace=namespace)) as changes:
+            async for change in changes:
+                yield change.event()
+
+    async def changes(self, api_version: str, kind: str, *, namespace: str = "") -> AsyncGenerator[CacheChange, None]:
+        """Report the same as `subscribe`, with packed objects, for a subscriber that ignores most changes.
+
+        Args:
+            api_version: As of `subscribe`.
+            kind: As of `subscribe`.
+            namespace: As of `subscribe`.
+
+        Yields:
+            Changes, until this cluster is closed.
+
+        Raises:
+            ApiError: As of `subscribe`.
+            ConfigError: As of `subscribe`.
+        """
         if (api_version, kind) in self._uncached:
             raise ConfigError(f"{api_version}/{kind} is one of `uncached`: it has no informer; use `watch`")
         informer = self._informer_for(api_version, kind, namespace)
@@ -202,8 +222,8 @@ class CachedCluster:
             raise informer.error
         subscription = informer.subscribe(namespace)
         try:
-            async for event in subscription.events():
-                yield event
+            async for change in subscription.changes():
+                yield change
         finally:
             informer.unsubscribe(subscription)
 

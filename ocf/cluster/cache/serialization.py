@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ocf.objects import Manifest
+from ocf.objects.owner_references import ControllerReference, controller_of
 
 __all__ = ["CacheEntry", "pack", "unpack"]
 
@@ -27,12 +28,14 @@ class CacheEntry:
         packed_labels: Its labels, so that a selector does not unpack objects that it does not select; empty for none.
         uid: Its uid; empty if the cluster does not assign one.
         version: Its resource version.
+        controller: Its controller, so that finding the owner of a changed object does not unpack it; None for none.
     """
 
     packed: bytes
     packed_labels: bytes
     uid: str
     version: str
+    controller: ControllerReference | None
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -61,6 +64,7 @@ def pack(manifest: Manifest) -> CacheEntry:
         packed_labels=_bytes_of(labels) if labels else b"",
         uid=str(metadata.get("uid") or ""),
         version=str(metadata.get("resourceVersion") or ""),
+        controller=controller_of(manifest),
     )
 
 

@@ -1,18 +1,60 @@
 """Bounded, coalescing subscriptions to the changes of the cache.
 
 A slow subscriber does not fill the memory: a subscription keeps which objects changed, not each change, and reports the
-last state of each.
+last state of each. A change is reported with packed objects: most subscribers ignore most changes, and what they decide
+by is in the entries.
 """
+
+from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass
 
-from ocf.cluster.cache.keys import NamespacedName
-from ocf.cluster.cache.serialization import CacheEntry, unpack
+from ocf.cluster.cache.keys import NamespacedName, namespaced_name
+from ocf.cluster.cache.serialization import CacheEntry, pack, unpack
 from ocf.cluster.cache.store import Store
 from ocf.cluster.protocol import EventType, WatchEvent
 
-__all__ = ["Subscription"]
+__all__ = ["CacheChange", "Subscription"]
+
+
+@dataclass(slots=True, eq=False)
+class CacheChange:
+    """One change of an object in the cache: a `WatchEvent` whose objects are packed.
+
+    Args:
+        type: What happened; never a bookmark.
+        name: Namespace and name of the object.
+        entry: The object after it happened.
+        old: For a modification, the object as it was reported before; None if that is not known.
+
+    Example:
+        >>> pod = {"kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "resourceVersion": "7"}}
+        >>> change = CacheChange.of(WatchEvent(EventType.ADDED, pod))
+        >>> change.name, change.entry.version, change.event().object == pod
+        (('shop', 'web'), '7', True)
+    """
+
+    type: EventType
+    name: NamespacedName
+    entry: CacheEntry
+    old: CacheEntry | None = None
+
+    @classmethod
+    def of(cls, event: WatchEvent) -> CacheChange:
+        """Pack the objects of an event.
+
+        Args:
+            event: The event, not a bookmark.
+        """
+        old = pack(event.old) if event.old is not None else None
+        return cls(event.type, namespaced_name(event.object), pack(event.object), old)
+
+    def event(self) -> WatchEvent:
+        """Return the change with unpacked objects, as copies for the caller."""
+        old = unpack(self.old) if self.old is not None else None
+        return WatchEvent(self.type, unpack(self.entry), old=old)
 
 
 class Subscription:
@@ -38,23 +80,23 @@ class Subscription:
             self._changed.set()
 
     def close(self) -> None:
-        """End `events`."""
+        """End `changes`."""
         self._closed = True
         self._changed.set()
 
-    async def events(self) -> AsyncGenerator[WatchEvent, None]:
+    async def changes(self) -> AsyncGenerator[CacheChange, None]:
         """Yield the changes of each object since it was last reported, until closed."""
         while not self._closed:
             self._changed.clear()
             for name in iter(self._next, None):
-                for event in self._events_of(name):
-                    yield event
+                for change in self._changes_of(name):
+                    yield change
             await self._changed.wait()
 
     def take(self) -> list[tuple[NamespacedName, CacheEntry | None]]:
         """Return the objects with pending changes, each with its present entry; None for one that is gone.
 
-        For a reader that keeps an index of the cache and brings it up to date when it is asked; `events` is not used
+        For a reader that keeps an index of the cache and brings it up to date when it is asked; `changes` is not used
         then. An object is returned once, however often it changed, and nothing is unpacked.
         """
         names, self._pending = self._pending, {}
@@ -68,16 +110,16 @@ class Subscription:
         del self._pending[name]
         return name
 
-    def _events_of(self, name: NamespacedName) -> Iterator[WatchEvent]:
+    def _changes_of(self, name: NamespacedName) -> Iterator[CacheChange]:
         before, after = self._last_sent.pop(name, None), self._store.get(name)
         if after is not None:
             self._last_sent[name] = after
         same = before is not None and after is not None and before.uid == after.uid
         if before is not None and not same:
-            yield WatchEvent(EventType.DELETED, unpack(before))
+            yield CacheChange(EventType.DELETED, name, before)
         if after is None or before is after:
             return
-        if same and before is not None:
-            yield WatchEvent(EventType.MODIFIED, unpack(after), old=unpack(before))
+        if same:
+            yield CacheChange(EventType.MODIFIED, name, after, old=before)
         else:
-            yield WatchEvent(EventType.ADDED, unpack(after))
+            yield CacheChange(EventType.ADDED, name, after)

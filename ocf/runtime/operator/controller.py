@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import EventType, ListOptions
+from ocf.cluster.cache.serialization import unpack
+from ocf.cluster.cache.subscriptions import CacheChange
 from ocf.errors import ApiError, NotFoundError
 from ocf.objects import ObjectKey, get_field
-from ocf.objects.owner_references import controller_of
 from ocf.objects.timestamps import parse_time
 from ocf.runtime.operator.observed_versions import ObservationIndex, ObservedVersions, RecordingReads
 from ocf.runtime.operator.reconciler import reconcile_owner
@@ -23,8 +24,8 @@ from ocf.runtime.workqueue import WorkQueue, work
 if TYPE_CHECKING:
     from ocf.cluster import WatchEvent
     from ocf.cluster.cache import CachedCluster
+    from ocf.cluster.cache.serialization import CacheEntry
     from ocf.concepts import Clock, Recorder
-    from ocf.objects import Manifest
     from ocf.runtime.operator.operator import Kind, Operator
     from ocf.runtime.workqueue import QueueMetrics
 
@@ -159,24 +160,27 @@ class Controller:
                 self._start = None
 
     def handle_event(self, event: WatchEvent) -> None:
-        """Enqueue the owners that an event affects, unless their last reconcile has seen the object's version.
-
-        Those that the object before the event affects are among them: an owner reference or a label that was taken off
-        must be seen by the owner that it named.
+        """Handle an event of a watch outside of the cache as a change of the cache.
 
         Args:
             event: The event, of any watch.
         """
-        key = ObjectKey.of(event.object)
-        deleted = event.type is EventType.DELETED
-        version = "" if deleted else str(event.object["metadata"].get("resourceVersion") or "")
-        for owner in dict.fromkeys(self._affected_owners(key, event)):
+        self._handle_change(ObjectKey.of(event.object), CacheChange.of(event))
+
+    def _handle_change(self, key: ObjectKey, change: CacheChange) -> None:
+        """Enqueue the owners that a change affects, unless their last reconcile has seen the object's version.
+
+        Those that the object before the change affects are among them: an owner reference or a label that was taken off
+        must be seen by the owner that it named.
+        """
+        version = "" if change.type is EventType.DELETED else change.entry.version
+        for owner in dict.fromkeys(self._affected_owners(key, change)):
             run_state = self._runs.get(owner)
             if run_state is not None:
                 # The versions that a running reconcile observes are complete only at its end.
                 run_state.event_versions[key] = version
             elif not self._index.has_seen(owner, key, version):
-                self.queue.add(owner, background=event.type is EventType.ADDED and self._is_old(event.object))
+                self.queue.add(owner, background=change.type is EventType.ADDED and self._is_old(change.entry))
 
     async def _reconcile_key(self, owner: ObjectKey) -> timedelta | None:
         """Reconcile an owner; enqueue it again if events arrived meanwhile that the reconcile has not observed."""
@@ -204,25 +208,25 @@ class Controller:
         finally:
             self._index.replace(observed)
 
-    def _affected_owners(self, key: ObjectKey, event: WatchEvent) -> Iterable[ObjectKey]:
-        """Yield the owners that an object affects, or has affected before the event."""
+    def _affected_owners(self, key: ObjectKey, change: CacheChange) -> Iterable[ObjectKey]:
+        """Yield the owners that an object affects, or has affected before the change."""
         if (key.api_version, key.kind) == self.operator.owner_kind:
             yield key
-        for state in (event.object, event.old):
+        for state in (change.entry, change.old):
             if state is not None:
                 yield from self._referred_owners(key, state)
         yield from self._index.dependents(key)
         yield from (owner for owner, run_state in self._runs.items() if key in run_state.observed.requested)
 
-    def _referred_owners(self, key: ObjectKey, state: Manifest) -> Iterable[ObjectKey]:
+    def _referred_owners(self, key: ObjectKey, state: CacheEntry) -> Iterable[ObjectKey]:
         """Yield the owners that a state of an object refers to: its controller, and what the watches map it to."""
-        controller = controller_of(state)
+        controller = state.controller
         if controller is not None and (controller.group, controller.kind) == self.operator.owner_group_kind:
             yield self._owner(key.namespace, controller.name)
         for watch in self.operator.watches:
             if (watch.api_version, watch.kind) == (key.api_version, key.kind):
                 try:
-                    yield from [self._owner(namespace, name) for namespace, name in watch.owners(state)]
+                    yield from [self._owner(namespace, name) for namespace, name in watch.owners(unpack(state))]
                 except Exception:  # noqa: BLE001 (the other state and the other watches may name owners)
                     _log.exception("%s: a watch could not map %s to owners", self.operator.name, key)
 
@@ -243,10 +247,11 @@ class Controller:
         self._start(self._followed(*scope), f"{self.operator.name} follows {kind} {namespace}".rstrip())
 
     async def _followed(self, api_version: str, kind: str, namespace: str) -> None:
-        """Handle the events of a kind until cancelled."""
+        """Handle the changes of a kind until cancelled."""
         try:
-            async for event in self._cache.subscribe(api_version, kind, namespace=namespace):
-                self._handle_event_safely(event)
+            async for change in self._cache.changes(api_version, kind, namespace=namespace):
+                home, name = change.name
+                self._handle_change_safely(ObjectKey(api_version, kind, name, home), change)
         except ApiError as error:
             if (api_version, kind) == self.operator.owner_kind:
                 raise
@@ -254,11 +259,11 @@ class Controller:
             _log.warning("%s: %s %s cannot be watched: %s", self.operator.name, api_version, kind, error)
             await asyncio.get_running_loop().create_future()
 
-    def _handle_event_safely(self, event: WatchEvent) -> None:
+    def _handle_change_safely(self, key: ObjectKey, change: CacheChange) -> None:
         try:
-            self.handle_event(event)
+            self._handle_change(key, change)
         except Exception:  # noqa: BLE001 (an error in a mapping function must not end the watch)
-            _log.exception("%s: an event of %s was not handled", self.operator.name, ObjectKey.of(event.object))
+            _log.exception("%s: an event of %s was not handled", self.operator.name, key)
 
     async def _resync(self, period: timedelta) -> None:
         """Enqueue all owners once per period, with lower priority than events."""
@@ -274,10 +279,10 @@ class Controller:
                 for owner in owners.items:
                     self.queue.add(ObjectKey.of(owner), background=True)
 
-    def _is_old(self, live: Manifest) -> bool:
+    def _is_old(self, entry: CacheEntry) -> bool:
         """Return whether an object is older than a change that a user could be waiting for."""
         try:
-            made: datetime = parse_time(str(get_field(live, ("metadata", "creationTimestamp"))))
+            made: datetime = parse_time(str(get_field(unpack(entry), ("metadata", "creationTimestamp"))))
         except ValueError:
             return False
         return self._deps.clock.now() - made > _RECENT

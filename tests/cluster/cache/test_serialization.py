@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ocf.cluster.cache.serialization import pack, unpack
 from ocf.objects import Manifest
+from ocf.objects.owner_references import controller_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -49,6 +50,14 @@ def test_labels_are_read_without_unpacking_the_object() -> None:
 
     assert entry.labels == {"app": "web"}
     assert pack(manifest()).labels == {}
+
+
+def test_the_controller_is_read_without_unpacking_the_object() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u0", "controller": True}
+    live: Manifest = {"metadata": {"name": "web", "ownerReferences": [{"name": "other"}, owner]}}
+
+    assert pack(live).controller == controller_of(live) is not None
+    assert pack(manifest()).controller is None
 
 
 def test_uid_and_version_are_attributes_of_the_entry() -> None:

@@ -5,10 +5,10 @@ from contextlib import aclosing
 
 import pytest
 
-from ocf.cluster import WatchEvent
+from ocf.cluster import EventType, WatchEvent
 from ocf.cluster.cache.keys import NamespacedName
 from ocf.cluster.cache.store import Store
-from ocf.cluster.cache.subscriptions import Subscription
+from ocf.cluster.cache.subscriptions import CacheChange, Subscription
 from ocf.objects import Manifest
 
 
@@ -25,7 +25,7 @@ class Env:
         self.store = Store(None, self._note)
         self.become(*objects)
         self.subscription = Subscription(self.store, namespace)
-        self.events = self.subscription.events()
+        self.changes = self.subscription.changes()
 
     def _note(self, name: NamespacedName) -> None:
         if self.subscription is not None:
@@ -37,14 +37,16 @@ class Env:
         self.store.replace(dict(map(self.store.listed, objects)), str(self._now))
 
     async def received(self, count: int) -> list[tuple[str, str]]:
-        seen = [await anext(self.events) for _ in range(count)]
+        seen = [await anext(self.changes) for _ in range(count)]
         assert self.subscription is not None
         assert not self.subscription._pending, "no further event"
         return [_shown(event) for event in seen]
 
 
-def _shown(event: WatchEvent) -> tuple[str, str]:
+def _shown(change: CacheChange) -> tuple[str, str]:
+    event = change.event()
     metadata = event.object["metadata"]
+    assert (metadata["namespace"], metadata["name"]) == change.name
     return event.type.value, f"{metadata['name']}@{metadata['resourceVersion']}"
 
 
@@ -77,24 +79,24 @@ async def test_a_slow_subscriber_gets_the_last_state(
         env.become(*objects)
 
     seen: list[tuple[str, str]] = []
-    async with aclosing(env.events):
+    async with aclosing(env.changes):
         while len(seen) < len(expected):
-            seen.append(_shown(await anext(env.events)))
+            seen.append(_shown(await anext(env.changes)))
     assert seen == expected
 
 
 async def test_a_modification_is_reported_with_the_state_that_was_reported_before() -> None:
     """Not with those that were skipped in between."""
     env = Env(web("1"))
-    seen = [await anext(env.events)]
+    seen = [(await anext(env.changes)).event()]
     for states in ([web("2")], [web("3")]):
         env.become(*states)
-    async with aclosing(env.events):
-        seen.append(await anext(env.events))
+    async with aclosing(env.changes):
+        seen.append((await anext(env.changes)).event())
         env.become(web("4"))
-        seen.append(await anext(env.events))
+        seen.append((await anext(env.changes)).event())
         env.become(web("5", "u2"))
-        seen += [await anext(env.events), await anext(env.events)]
+        seen += [(await anext(env.changes)).event() for _ in range(2)]
 
     versions = [event.old and event.old["metadata"]["resourceVersion"] for event in seen]
     assert [event.type.value for event in seen] == ["ADDED", "MODIFIED", "MODIFIED", "DELETED", "ADDED"]
@@ -120,12 +122,19 @@ async def test_other_namespaces_are_not_reported() -> None:
 
 async def test_closing_ends_the_subscription() -> None:
     env = Env(web("1"), web("2", name="b"))
-    await anext(env.events)
+    await anext(env.changes)
     assert env.subscription is not None
     env.subscription.close()
 
-    assert await _rest(env.events) == []
+    assert await _rest(env.changes) == []
 
 
-async def _rest(events: AsyncGenerator[WatchEvent, None]) -> list[WatchEvent]:
-    return [event async for event in events]
+@pytest.mark.parametrize("old", [None, web("1")], ids=["no old state", "an old state"])
+def test_an_event_is_packed_and_unpacked_without_a_loss(old: Manifest | None) -> None:
+    event = WatchEvent(EventType.MODIFIED, web("2"), old=old)
+
+    assert CacheChange.of(event).event() == event
+
+
+async def _rest(changes: AsyncGenerator[CacheChange, None]) -> list[CacheChange]:
+    return [change async for change in changes]
