@@ -6,7 +6,6 @@ together.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
@@ -219,16 +218,15 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             problems = list(mutation_problems(mutation))
             yield from problems
             names += [] if problems else [mutation.name]
-        for name, count in Counter(names).items():
-            if count > 1:
+        for name in dict.fromkeys(names):
+            if names.count(name) > 1:
                 yield f'duplicate mutation name "{name}": mutation names must be unique within a resource'
 
     def _function_problems(self) -> Iterator[str]:
         functions: list[tuple[str, object]] = [("guard", self._guard)]
         functions += [(name, getattr(self._handlers, attribute)) for attribute, name in _HANDLERS]
-        for name, declared in functions:
-            function = declared.handler if isinstance(declared, OnManifest) else declared
-            if function is None:
+        for name, function in functions:
+            if function is None or isinstance(function, OnManifest):
                 continue
             if not callable(function):
                 yield f"{name} must be a function, not of type {type(function).__name__}"

@@ -129,10 +129,10 @@ class Kind(Generic[ModelT, MutatorT]):
 
 @dataclass(frozen=True)
 class OnManifest(Generic[StatusT]):
-    """A handler that reads the live manifest itself, so that no model of the whole object is built for it.
+    """A handler of this package that reads the live manifest itself, so that no model of the whole object is built.
 
     Args:
-        handler: The handler; it must not change the manifest.
+        handler: The handler, a plain function; it must not change the manifest.
     """
 
     handler: Callable[..., StatusReport[StatusT]]

@@ -96,10 +96,10 @@ class BaseMutator:
             ConfigError: If a recorder was read but never called, so that an edit is lost.
         """
         self._ended = True
-        unused = dict.fromkeys(recorder.lost_edit for recorder in self._recorders if not recorder.is_used)
+        unused = [recorder.lost_edit for recorder in self._recorders if not recorder.is_used]
         self._recorders.clear()
         if unused:
-            raise ConfigError("; ".join(unused))
+            raise ConfigError("; ".join(dict.fromkeys(unused)))
 
     def _require_recording(self, category: str) -> None:
         if self._ended:
@@ -224,12 +224,13 @@ class SubObject:
             setattr(parent, self._name, model)
 
     def _parent(self, target: Any) -> Any:
-        passed: list[str] = []
+        passed: list[tuple[Any, str]] = []
         for name in self._parents:
-            passed.append(api_name(target, name))
+            passed.append((target, name))
             target = getattr(target, name)
             if target is None:
-                raise ConfigError(f"{'.'.join(passed)}: required value, because a part of it is edited")
+                path = ".".join(api_name(owner, part) for owner, part in passed)
+                raise ConfigError(f"{path}: required value, because a part of it is edited")
         return target
 
 
