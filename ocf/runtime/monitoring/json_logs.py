@@ -63,7 +63,8 @@ class JsonFormatter(BaseFormatter):
             "time": _timestamp(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            # The library has formatted it, except a dictionary.
+            "message": record.getMessage() if isinstance(record.msg, dict) else record.message,
         }
         if record.exc_info and record.exc_info[1] is not None:
             log_data["error"] = _described(record.exc_info[1])
