@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Final, Generic, TypeVar
@@ -22,6 +21,7 @@ from ocf.runtime.operator.types import ReconcileOutcome
 __all__ = ["reconcile_owner"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
+T = TypeVar("T")
 
 # Seconds that a report gets at least; less than the time after which the controller cancels a reconcile that timed out.
 _REPORT_TIME: Final = 10.0
@@ -67,6 +67,7 @@ class _OwnerReconcile(Generic[O]):
         self._operator = operator
         self._context = context
         self._deadline = asyncio.get_running_loop().time() + operator.reconcile_timeout.total_seconds()
+        self._owner: O | None = None
         self._components: tuple[Component, ...] | None = None
         self._step = "the finalizer"
         """What fails if an error is raised now; empty if the error names it."""
@@ -80,44 +81,43 @@ class _OwnerReconcile(Generic[O]):
             order=operator.deletion_order,
         )
         try:
-            async with self._limited(self._deadline):
-                if not await finalizer.begin(context):
-                    return None
-            self._step = "reading the owner"
-            owner = operator.owner.read(context.owner)
+            outcome = await self._limited(self._deadline, self._attempted(finalizer))
         except Exception as error:
             self._show(error, finalizer)
-            raise
-        outcome = await self._attempted(owner, finalizer)
+            if self._owner is None:
+                raise
+            outcome = ReconcileOutcome(components=self._components or (), error=error)
+        if self._owner is None:
+            return None
         # The owner was deleted before anything was made in this reconcile.
         unmade = outcome.finalization is not None and not context.is_ending
-        asked = None if context.is_gone or unmade else await self._reported(owner, outcome)
+        asked = None if context.is_gone or unmade else await self._reported(self._owner, outcome)
         show_hidden_failures(operator, context, outcome)
         context.clear_failure(operator.failure_condition)
         if outcome.error is not None:
             raise outcome.error
         return min((delay for delay in (outcome.requeue_after, asked) if delay is not None), default=None)
 
-    async def _attempted(self, owner: O, finalizer: Finalizer) -> ReconcileOutcome:
-        """Reconcile or clean up until the deadline; an error is part of the outcome and of the conditions."""
-        operator, context, find = self._operator, self._context, partial(self._find_components, owner)
+    async def _attempted(self, finalizer: Finalizer) -> ReconcileOutcome:
+        """Read the owner, and reconcile it or clean up; without anything to do, the owner is not read."""
+        operator, context = self._operator, self._context
+        if not await finalizer.begin(context):
+            return ReconcileOutcome()
+        self._step = "reading the owner"
+        self._owner = owner = operator.owner.read(context.owner)
         self._step = "the clean-up" if finalizer.cleans_up(context) else "the finalizer"
-        try:
-            async with self._limited(self._deadline):
-                finalization = await finalizer.run(context, find)
-                if finalization is None:
-                    components = await find()
-                    self._step = ""
-                    return _outcome(components, await reconcile_each(context, *components))
-                held = context.is_ending and not context.is_gone and finalization.requeue_after is None
-                if held and operator.on_delete is None:
-                    # Another finalizer holds the owner, maybe one of the author's own, which this function may remove.
-                    # What it makes for an owner with an `on_delete` would never be deleted.
-                    await find()
-                return ReconcileOutcome(components=self._components or (), finalization=finalization)
-        except Exception as error:  # noqa: BLE001 (it is reported first, and raised then)
-            self._show(error, finalizer)
-            return ReconcileOutcome(components=self._components or (), error=error)
+        find = partial(self._find_components, owner)
+        finalization = await finalizer.run(context, find)
+        if finalization is None:
+            components = await find()
+            self._step = ""
+            return _outcome(components, await reconcile_each(context, *components))
+        held = context.is_ending and not context.is_gone and finalization.requeue_after is None
+        if held and operator.on_delete is None:
+            # Another finalizer holds the owner, maybe one of the author's own, which this function may remove.
+            # What it makes for an owner with an `on_delete` would never be deleted.
+            await find()
+        return ReconcileOutcome(components=self._components or (), finalization=finalization)
 
     async def _find_components(self, owner: O) -> tuple[Component, ...]:
         """Return the components of the owner; the author's function is called once per reconcile."""
@@ -134,8 +134,7 @@ class _OwnerReconcile(Generic[O]):
         # After a timeout, the report still has to publish it.
         latest = max(self._deadline, asyncio.get_running_loop().time() + _REPORT_TIME)
         try:
-            async with self._limited(latest):
-                return await self._operator.callbacks.report(self._context, owner, outcome)
+            return await self._limited(latest, self._operator.callbacks.report(self._context, owner, outcome))
         except Exception as error:
             self._step = "the report"
             self._show(error)
@@ -152,13 +151,12 @@ class _OwnerReconcile(Generic[O]):
             problem = finalizer.fail(self._context, problem)
         show_failure(self._operator, self._context, problem, components=self._components or ())
 
-    @asynccontextmanager
-    async def _limited(self, deadline: float) -> AsyncIterator[None]:
-        """Cancel the block at a deadline of the loop's clock, and raise that as an error of the reconcile."""
+    async def _limited(self, deadline: float, work: Awaitable[T]) -> T:
+        """Return the result of the work; at a deadline of the loop's clock, cancel it and raise an error instead."""
         term = asyncio.timeout_at(deadline)
         try:
             async with term:
-                yield
+                return await work
         except TimeoutError:
             if not term.expired():
                 raise
