@@ -23,10 +23,15 @@ from ocf.cluster import (
 from ocf.cluster.cache import CachedCluster, CacheTiming
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.testing import VirtualLoop
 
 
 async def settle() -> None:
     """Let all tasks run until they wait for an action of the test."""
+    if isinstance(asyncio.get_running_loop(), VirtualLoop):
+        # The time of this loop stands still while any task can run.
+        await asyncio.sleep(0.001)
+        return
     for _ in range(60):
         await asyncio.sleep(0)
 

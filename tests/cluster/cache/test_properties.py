@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Preconditions, Subresource
 from ocf.errors import ApiError, ExpiredError, NotFoundError, ServerError
 from ocf.objects import Manifest
+from ocf.testing import run_in_virtual_time
 
 if TYPE_CHECKING:
     from tests.cluster.cache.conftest import Env
@@ -317,4 +318,4 @@ def test_a_read_is_never_older_than_our_own_write_and_the_cache_ends_equal_to_th
             await run.end()
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
-    asyncio.run(run_test())
+    run_in_virtual_time(run_test())
