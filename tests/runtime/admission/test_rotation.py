@@ -50,7 +50,7 @@ def is_verified(pair: KeyPair, bundle: bytes) -> bool:
 
 
 class Unsteady:
-    """A cluster whose answers take a while, so that replicas get into each other's way; `seen` looks on."""
+    """A cluster whose answers take a while, so that replicas get into each other's way; `seen` looks on writes."""
 
     def __init__(self, cluster: Cluster, chance: random.Random, seen: Callable[[], None]) -> None:
         self._cluster, self._chance, self._seen = cluster, chance, seen
@@ -64,7 +64,8 @@ class Unsteady:
             try:
                 return await verb(*arguments, **more)
             finally:
-                self._seen()
+                if name != "get":
+                    self._seen()
                 for _ in range(self._chance.randrange(4)):
                     await asyncio.sleep(0)
 
@@ -146,6 +147,7 @@ class Env(support.Env[EmbeddedCluster, VirtualClock]):
         end = self.clock.elapsed() + time
         while self.clock.elapsed() < end:
             self.clock.advance(timedelta(seconds=self.chance.randrange(10, 21)))
+            self.look()
             chosen = [one for one in self.replicas if self.chance.random() < 0.7]
             await asyncio.gather(*map(self.refresh, chosen))
 
