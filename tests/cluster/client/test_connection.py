@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,6 +162,37 @@ async def test_no_message_contains_the_token(server: Server) -> None:
     await connection.close()
 
     assert ("s3cr3t" in str(caught.value), server.seen) == (False, [])
+
+
+def _endless() -> dict[str, Any]:
+    manifest: dict[str, Any] = {"kind": "ConfigMap"}
+    manifest["data"] = [manifest]
+    return manifest
+
+
+def _deep() -> dict[str, Any]:
+    manifest: dict[str, Any] = {}
+    for _ in range(100_000):
+        manifest = {"data": manifest}
+    return manifest
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"data": b"x"}, id="bytes"),
+        pytest.param({"data": datetime.fromtimestamp(0, UTC)}, id="time"),
+        pytest.param({"data": {"a"}}, id="set"),
+        pytest.param({("a", "b"): "c"}, id="key that is not a string"),
+        pytest.param(_endless(), id="object that contains itself"),
+        pytest.param(_deep(), id="too many levels"),
+    ],
+)
+async def test_a_body_that_is_not_json_is_not_sent(server: Server, connection: Connection, body: Any) -> None:
+    with pytest.raises(BadRequestError, match="PUT /x: cannot be sent: "):
+        await connection.send(HttpRequest("PUT", "/x", body=body))
+
+    assert server.seen == []
 
 
 async def test_unreadable_credentials_raise_a_server_error(server: Server, tmp_path: Path) -> None:
