@@ -2,9 +2,8 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
-from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -100,8 +99,10 @@ class CachedCluster:
         self._reduce = reduction(keeps_manager, ignored_fields) if keeps_manager is not None else None
         self._max_objects = max_objects
         self._timing = timing or CacheTiming()
-        self._informers: dict[WatchScope, Informer] = {}
+        self._informers: dict[tuple[str, str, str], Informer] = {}
+        """Informers by `WatchScope`, also as a plain tuple."""
         self._of_kind: defaultdict[tuple[str, str], list[Informer]] = defaultdict(list)
+        """Informers by group and kind, one for each version and namespace."""
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -357,20 +358,13 @@ class CachedCluster:
 
     def _in_flight_write(self, key: ObjectKey) -> InFlightWrite:
         name: NamespacedName | None = (key.namespace, key.name) if key.name else None
-        return InFlightWrite(partial(self._informers_for, key.api_version, key.kind), name, key.api_version)
-
-    def _informers_for(self, api_version: str, kind: str, namespace: str) -> Iterator[Informer]:
-        """Return the informers that cache the objects of a namespace, in any version of the kind."""
-        group, _ = split_api_version(api_version)
-        for informer in self._of_kind.get((group, kind), ()):
-            if informer.scope.covers(namespace) and not informer.ended:
-                yield informer
+        return InFlightWrite(self._of_kind[key.group_kind], name, key.api_version)
 
     def _informer_for(self, api_version: str, kind: str, namespace: str) -> Informer | None:
         """Return the informer that covers a namespace (empty for all); None if reads go to the cluster."""
-        found = self._informers.get(WatchScope(api_version, kind, namespace))
+        found = self._informers.get((api_version, kind, namespace))
         if found is None and namespace:
-            found = self._informers.get(WatchScope(api_version, kind))
+            found = self._informers.get((api_version, kind, ""))
         if found is not None:
             return found
         return self._informer(WatchScope(api_version, kind, namespace if self._per_namespace else ""))

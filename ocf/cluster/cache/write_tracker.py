@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -25,25 +25,21 @@ class InFlightWrite:
     """One write in flight, as a context manager: at its end the store is up to date, or the object is marked stale.
 
     Args:
-        informers_for: Returns the informers that hold the objects of a namespace, including those that were started
-            since the write began.
+        informers: The informers of the kind, in any version; those that are started while the write is in flight are
+            added to it.
         name: Namespace and name of the object; None if the name is not known before the answer.
         api_version: The apiVersion in which the object is written.
     """
 
-    def __init__(
-        self, informers_for: Callable[[str], Iterable[Informer]], name: NamespacedName | None, api_version: str
-    ) -> None:
-        self._informers_for = informers_for
+    def __init__(self, informers: Sequence[Informer], name: NamespacedName | None, api_version: str) -> None:
+        self._informers = informers
         self._name = name
         self._api_version = api_version
         self._snapshots: dict[Informer, WriteSnapshot] = {}
 
     def __enter__(self) -> Self:
         if self._name is not None:
-            self._snapshots = {
-                informer: informer.store.begin(self._name) for informer in self._informers_for(self._name[0])
-            }
+            self._snapshots = {informer: informer.store.begin(self._name) for informer in self._covering(self._name[0])}
         return self
 
     def __exit__(
@@ -63,7 +59,7 @@ class InFlightWrite:
             whole: Whether the answer is the object itself.
         """
         metadata, name = answer["metadata"], namespaced_name(answer)
-        for informer in self._informers_for(name[0]):
+        for informer in self._covering(name[0]):
             snapshot = self._snapshot(informer, name)
             if whole and informer.scope.api_version == self._api_version:
                 informer.store.found(snapshot, answer)
@@ -81,9 +77,13 @@ class InFlightWrite:
             uid: The uid in the precondition of a delete; empty if it had none, or the write is not a delete.
         """
         if self._name is not None:
-            for informer in self._informers_for(self._name[0]):
+            for informer in self._covering(self._name[0]):
                 informer.store.mark_stale(self._snapshot(informer, self._name), uid=uid)
                 informer.relist_if_due()
+
+    def _covering(self, namespace: str) -> list[Informer]:
+        """Return the informers that hold the objects of a namespace."""
+        return [each for each in self._informers if each.scope.covers(namespace) and not each.ended]
 
     def _snapshot(self, informer: Informer, name: NamespacedName) -> WriteSnapshot:
         snapshot = self._snapshots.get(informer)
