@@ -5,6 +5,7 @@ Resource versions of one kind can be compared where both are decimal numbers
 other version is opaque: it can only be tested for equality.
 """
 
+from functools import lru_cache
 from typing import Final
 
 __all__ = ["is_newer", "is_older", "number_of"]
@@ -13,6 +14,8 @@ __all__ = ["is_newer", "is_older", "number_of"]
 _MAX_DIGITS: Final = 40
 
 
+# While an object is written, the same few versions are compared again and again.
+@lru_cache(maxsize=1024)
 def number_of(version: str) -> int | None:
     """Parse a version as a number.
 

@@ -147,8 +147,7 @@ class Store:
         """Advance to the version of an event; return False for an event that goes back and must be ignored."""
         if not is_older(version, self.version):
             self.version = version
-            if self._absent:
-                self._forget_absences()
+            self._forget_absences()
         elif not lenient:
             self.relist_reason = f"the watch went back from resourceVersion {self.version} to {version}"
             return False
@@ -305,6 +304,7 @@ class Store:
 
     def _forget_absences(self) -> None:
         """Drop the absences of objects of which no older state can arrive."""
-        self._absent = {
-            name: at for name, at in self._absent.items() if name in self._in_flight or is_older(self.version, at)
-        }
+        if self._absent:
+            self._absent = {
+                name: at for name, at in self._absent.items() if name in self._in_flight or is_older(self.version, at)
+            }
