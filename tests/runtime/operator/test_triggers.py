@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from ocf.cluster import Request
+from ocf.cluster.cache.serialization import CacheEntry, unpack
 from ocf.component import ReconcileContext
 from ocf.errors import InvalidError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.operator import Watch
+from ocf.runtime.operator import Watch, controller
 from ocf.runtime.workqueue import ExponentialBackoff
 
 from .conftest import NAMESPACE, SECOND, Env, RunTest, Shop, key_of, settings_of, shop
@@ -42,6 +43,28 @@ def test_a_new_owner_takes_one_pass_and_its_own_writes_take_none(run_test: RunTe
             live = await env.cluster.get(key_of())
             assert live["status"]["motto"] == "open"
             assert [one["status"] for one in live["status"]["conditions"]] == ["True"]
+
+    run_test(test)
+
+
+def test_own_writes_are_recognised_without_unpacking_the_objects(
+    run_test: RunTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked: list[str] = []
+
+    def counted(entry: CacheEntry) -> Manifest:
+        found = unpack(entry)
+        unpacked.append(found["kind"])
+        return found
+
+    monkeypatch.setattr(controller, "unpack", counted)
+
+    async def test(env: Env) -> None:
+        async with env.operating(report=env.report):
+            await env.create(shop())
+            await asyncio.sleep(100)
+            assert env.gateway.writes
+            assert unpacked == ["Shop"], "the new owner, for its age"
 
     run_test(test)
 
