@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.component.status.results import Drift
 from ocf.concepts import Why
 from ocf.objects import FieldPath, Manifest, format_path
+from ocf.objects.json_equality import equal_json
 from ocf.objects.managed_fields import ManagedFields, key_label, read_key
 from ocf.schema.admission import admitted
 from ocf.schema.builtin import ANYTHING, Type
@@ -79,30 +80,32 @@ class _Comparison:
         self.found: list[Drift] = []
 
     def compare(self, desired: Any, live: Any, fields: Manifest, path: FieldPath) -> None:
-        match _structure(fields):
-            case "f:" if isinstance(desired, dict):
-                self._map(desired, live, fields, path)
-            case "k:" if isinstance(desired, list):
-                self._keyed_list(desired, live, fields, path)
-            case "v:" if isinstance(desired, list):
-                self._set(desired, live, fields, path)
-            case _:
-                kind = type_at(self._kind, path)
-                if not (is_stored_as(desired, live, kind) or is_empty_part(desired, live, kind)):
-                    self._report(path, Why.CHANGED, desired, live)
+        structure = _structure(fields)
+        if structure == "f:" and isinstance(desired, dict):
+            self._map(desired, live, fields, path)
+        elif structure == "k:" and isinstance(desired, list):
+            self._keyed_list(desired, live, fields, path)
+        elif structure == "v:" and isinstance(desired, list):
+            self._set(desired, live, fields, path)
+        elif not equal_json(desired, live):
+            # Only of a value that differs, the type matters.
+            kind = type_at(self._kind, path)
+            if not (is_stored_as(desired, live, kind) or is_empty_part(desired, live, kind)):
+                self._report(path, Why.CHANGED, desired, live)
 
     def _map(self, desired: Manifest, live: Any, fields: Manifest, path: FieldPath) -> None:
         known = live if isinstance(live, dict) else {}
-        declared = 0
+        undeclared = len(fields) - len(desired) - ("." in fields)
         for key, value in desired.items():
             owned, stored = fields.get("f:" + key), known.get(key, _ABSENT)
-            declared += owned is not None
+            if owned is None:
+                undeclared += 1
             if owned is not None and stored is not _ABSENT:
                 if owned or value != stored or type(value) is not type(stored):
                     self.compare(value, stored, owned, (*path, key))
             elif stored is not _ABSENT or not is_dropped(value, type_at(self._kind, path), key):
                 self._report((*path, key), Why.NOT_OWNED, value, None if stored is _ABSENT else stored)
-        if declared + ("." in fields) == len(fields):
+        if not undeclared:
             return
         for field in fields:
             if field[2:] not in desired and field != ".":
@@ -153,17 +156,17 @@ def _matching(item: Any, candidates: dict[str, Any]) -> str | None:
     """Find the owned entry of a desired item: its keys are equal, or omitted because the server defaults them."""
     if not isinstance(item, dict):
         return None
-    matching = [
-        field
-        for field, key in candidates.items()
-        if all(item.get(name, _ABSENT) in (value, _ABSENT) for name, value in key.items())
-    ]
-    # Prefer the entry with which the item shares the most keys.
-    return max(matching, key=lambda field: len(candidates[field].keys() & item.keys()), default=None)
+    found, most = None, -1
+    for field, key in candidates.items():
+        # Prefer the entry with which the item shares the most keys.
+        shared = [name for name in key if name in item]
+        if len(shared) > most and all(item[name] == key[name] for name in shared):
+            found, most = field, len(shared)
+    return found
 
 
 def _index_of(key: Manifest, live: Any) -> int | None:
     for found_at, item in enumerate(live or []):
-        if isinstance(item, dict) and all(item.get(name) == value for name, value in key.items()):
+        if isinstance(item, dict) and key.items() <= item.items():
             return found_at
     return None
