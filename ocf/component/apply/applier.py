@@ -9,9 +9,9 @@ from datetime import timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cluster import LastWrite
+from ocf.cluster import LastWrite, Rewrites
 from ocf.component.apply.desired_object import DesiredObject
-from ocf.component.apply.drift import find_drift
+from ocf.component.apply.drift import find_drift, is_stored_as_sent
 from ocf.component.apply.immutable import delete_for_recreation, immutable_fields, immutable_problem
 from ocf.component.apply.second_manager import SecondManager
 from ocf.component.apply.takeover import take_over
@@ -23,7 +23,7 @@ from ocf.errors import ConfigError, ConflictError, InvalidError, MutationError, 
 from ocf.objects import Manifest, split_api_version
 from ocf.objects.managed_fields import ManagedFields
 from ocf.objects.owned_paths import path_label
-from ocf.schema.builtin import ANYTHING, builtin_resource
+from ocf.schema.builtin import ANYTHING, Type, builtin_resource
 
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
@@ -179,7 +179,8 @@ class Applier:
             await delete_for_recreation(self._component, self._context, live, desired)
             return ApplyResult(live, ApplyOperation.NONE, why, 1, reasons, waiting=self._waiting)
         version = str(answer["metadata"].get("resourceVersion", ""))
-        self._remember(desired, answer, written(last, digest, self._context.elapsed, version))
+        write = written(last, digest, self._context.elapsed, version)
+        self._remember(desired, answer, write, repeated=last is not None)
         return ApplyResult(answer, _operation(live, answer), why, 1, reasons, revert)
 
     def _compare(self, desired: Manifest, live: Manifest, digest: bytes) -> tuple[Why, tuple[Drift, ...]]:
@@ -188,7 +189,8 @@ class Applier:
         known = bool(digest and uid and version)
         if known and cache.is_in_sync(uid, self._manager, version, digest):
             return Why.IN_SYNC, ()
-        found = self._find_drift(desired, live)
+        known_rewrites = cache.rewrites(uid, self._manager)
+        found = find_drift(desired, live, manager=self._manager, rewrites=known_rewrites, kind=self._kind)
         if known and not found:
             cache.mark_in_sync(uid, self._manager, version, digest)
         return (found[0].why if found else Why.EQUAL), tuple(found)
@@ -218,17 +220,25 @@ class Applier:
         ignored = {f".{path_label(path)}" for path in self._handover.ignored}
         return bool(error.causes) and all(cause.field in ignored for cause in error.causes)
 
-    def _find_drift(self, desired: Manifest, live: Manifest, *, fresh: bool = False) -> list[Drift]:
-        key = self._key
-        builtin = builtin_resource(*split_api_version(key.api_version), key.kind)
-        kind = ANYTHING if builtin is None else builtin.type
-        known = {} if fresh else self._cluster.apply_cache.rewrites(_uid(live), self._manager)
-        return find_drift(desired, live, manager=self._manager, rewrites=known, kind=kind)
+    @property
+    def _kind(self) -> Type:
+        builtin = builtin_resource(*split_api_version(self._key.api_version), self._key.kind)
+        return ANYTHING if builtin is None else builtin.type
 
-    def _remember(self, desired: Manifest, answer: Manifest, write: LastWrite) -> None:
-        """Remember the write, and the values that the server stored differently from how they were sent."""
-        found = self._find_drift(desired, answer, fresh=True)
-        rewrites = {drift.path: (drift.sent, drift.stored) for drift in found}
+    def _remember(self, desired: Manifest, answer: Manifest, write: LastWrite, *, repeated: bool) -> None:
+        """Remember the write, and the values that the server stored differently from how they were sent.
+
+        Args:
+            desired: The object that was applied.
+            answer: The object as it was stored.
+            write: The write.
+            repeated: Whether the same was applied before, so that the ownership of fields may be what differs, too.
+        """
+        kind = self._kind
+        rewrites: Rewrites = {}
+        if repeated or not is_stored_as_sent(desired, answer, kind):
+            found = find_drift(desired, answer, manager=self._manager, rewrites={}, kind=kind)
+            rewrites = {drift.path: (drift.sent, drift.stored) for drift in found}
         self._cluster.apply_cache.remember(_uid(answer), self._manager, rewrites)
         if write.desired_hash:
             self._cluster.apply_cache.note_write(self._key, self._manager, write)

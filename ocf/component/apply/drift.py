@@ -13,6 +13,7 @@ kinds are compared as JSON. A value that the server is known to store differentl
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.component.status.results import Drift
@@ -21,13 +22,13 @@ from ocf.objects import FieldPath, Manifest, format_path
 from ocf.objects.json_equality import equal_json
 from ocf.objects.managed_fields import ManagedFields, key_label, read_key
 from ocf.schema.admission import admitted
-from ocf.schema.builtin import ANYTHING, Type
+from ocf.schema.builtin import ANYTHING, ListType, MapType, StructType, Type
 from ocf.schema.stored_values import is_dropped, is_empty_part, is_stored_as, type_at
 
 if TYPE_CHECKING:
     from ocf.cluster import Rewrites
 
-__all__ = ["find_drift"]
+__all__ = ["find_drift", "is_stored_as_sent"]
 
 # Identifying fields, which the API server never lists in managedFields.
 _IDENTITY_FIELDS: Final = frozenset({"apiVersion", "kind"})
@@ -63,6 +64,42 @@ def find_drift(
     comparison = _Comparison(rewrites, kind)
     comparison.compare(declared, live, fields, ())
     return comparison.found
+
+
+def is_stored_as_sent(sent: Any, stored: Any, kind: Type) -> bool:
+    """Return whether the answer to an apply has every value as it was sent.
+
+    It costs a fraction of `find_drift`, because it does not look at the ownership of fields: the API server has just
+    recorded that of an apply. So only what was sent and the answer to it can be compared.
+
+    Args:
+        sent: The applied object, or a part of it.
+        stored: The same of the answer.
+        kind: Its type. Of a custom kind it is not known what the server may add without a change of the value.
+
+    Returns:
+        True if nothing was stored differently; False also if only `find_drift` can tell, for example of quantities.
+
+    Example:
+        >>> from ocf.schema.builtin import struct
+        >>> container = struct("core.v1.Container")
+        >>> is_stored_as_sent({"image": "web"}, {"image": "web", "imagePullPolicy": "Always"}, container)
+        True
+        >>> is_stored_as_sent({"image": "web"}, {"image": "mirror/web"}, container)
+        False
+    """
+    if isinstance(kind, StructType | MapType):
+        if kind.atomic or not (isinstance(sent, dict) and isinstance(stored, dict)):
+            return False
+        for name, value in sent.items():
+            # The server checks types, so it does not store 1 for True.
+            found = stored.get(name, _ABSENT)
+            if value != found and not is_stored_as_sent(value, found, type_at(kind, (name,))):
+                return False
+        return True
+    if isinstance(kind, ListType) and kind.keys and isinstance(sent, list) and isinstance(stored, list):
+        return len(sent) == len(stored) and all(map(is_stored_as_sent, sent, stored, repeat(kind.item)))
+    return False
 
 
 def _declared(desired: Manifest) -> Manifest:

@@ -4,10 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ocf.component.apply.drift import find_drift
+from ocf.component.apply.drift import find_drift, is_stored_as_sent
 from ocf.objects import Manifest, copy_json, split_api_version
-from ocf.schema.builtin import ANYTHING, builtin_resource
+from ocf.schema.builtin import ANYTHING, builtin_resource, struct
 
 MANAGER = "Shop/web/uid"
 
@@ -75,6 +77,10 @@ def wanted() -> Manifest:
 @pytest.fixture
 def live() -> Manifest:
     """The live object: the desired one, with additions of the server and of other managers."""
+    return stored()
+
+
+def stored() -> Manifest:
     live: Manifest = copy_json(WANTED)
     live["metadata"] |= {
         "uid": "1",
@@ -234,3 +240,51 @@ class TestEmptyValues:
     def test_a_selector_merges_as_a_whole(self, wanted: Manifest, live: Manifest) -> None:
         wanted["spec"]["selector"] = {}
         assert reasons(wanted, live) == ["spec.selector: changed"]
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Return every map and list in a value, with each of its keys or positions."""
+    found: list[tuple[Any, Any]] = []
+    for key, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        found += [(value, key), *places(part)]
+    return found
+
+
+class TestStoredAsSent:
+    """`is_stored_as_sent`: a quick answer to the same question, of what was just applied."""
+
+    KIND = struct("apps.v1.Deployment")
+
+    def test_defaults_and_fields_of_others_are_no_difference(self, wanted: Manifest, live: Manifest) -> None:
+        del containers(wanted)[0]["resources"]
+        assert is_stored_as_sent(wanted, live, self.KIND)
+
+    def test_a_quantity_in_another_form_is_left_to_the_comparison(self, wanted: Manifest, live: Manifest) -> None:
+        assert not is_stored_as_sent(wanted, live, self.KIND)
+
+    def test_an_addition_to_what_has_one_owner_is_a_difference(self, wanted: Manifest, live: Manifest) -> None:
+        live["spec"]["selector"]["matchLabels"]["added"] = "x"
+        del containers(wanted)[0]["resources"]
+        assert not is_stored_as_sent(wanted, live, self.KIND)
+
+    @given(st.data())
+    def test_whatever_the_server_changes_no_drift_is_missed(self, data: st.DataObject) -> None:
+        wanted, live = copy_json(WANTED), stored()
+        containers(wanted)[0]["resources"] = {}
+        fields(live)["f:spec"]["f:template"]["f:spec"]["f:containers"]['k:{"name":"app"}']["f:resources"] = {}
+        for _ in range(data.draw(st.integers(0, 2))):
+            target = {part: live[part] for part in ("spec",)} | {"metadata": {"labels": live["metadata"]["labels"]}}
+            holder, key = data.draw(st.sampled_from(places(target)))
+            change = data.draw(st.sampled_from(["remove", "replace", "add", "reverse"]))
+            if change == "replace":
+                holder[key] = data.draw(st.sampled_from([0, True, "x", None, {}, [], {"x": "y"}]))
+            elif change == "remove":
+                del holder[key]
+            elif change == "reverse" and isinstance(holder, list):
+                holder.reverse()
+            elif isinstance(holder, dict):
+                holder["added"] = "x"
+            else:
+                holder.append(data.draw(st.sampled_from(["x", {"name": "added"}])))
+        if is_stored_as_sent(wanted, live, self.KIND):
+            assert reasons(wanted, live) == []

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster import ApplyCache
+from ocf.cluster import ApplyCache, PatchOptions, PatchType
 from ocf.component import Component, reconciling
-from ocf.objects import Manifest, copy_json
+from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import deployment
 
 if TYPE_CHECKING:
@@ -51,6 +51,24 @@ def add_sidecar_first(manifest: Manifest) -> None:
     manifest["spec"]["template"]["spec"]["containers"].insert(0, {"name": "proxy", "image": "proxy:1"})
 
 
+class Disowning(Rewriting):
+    """A cluster with an admission webhook that removes a field of ours from `managedFields`, and not its value."""
+
+    def __init__(self, env: Env) -> None:
+        super().__init__(env, lambda _: None)
+
+    async def apply(self, manifest: Manifest, **options: Any) -> Manifest:
+        answer = await super().apply(manifest, **options)
+        entries = copy_json(answer["metadata"]["managedFields"])
+        for entry in entries:
+            entry["fieldsV1"]["f:spec"].pop("f:selector", None)
+        merge = PatchOptions(patch_type=PatchType.MERGE, field_manager="webhook")
+        stored: Manifest = await self._world.cluster.patch(
+            ObjectKey.of(answer), {"metadata": {"managedFields": entries}}, merge
+        )
+        return stored
+
+
 async def reconciles(env: Env, cluster: Rewriting, subject: Component, times: int) -> int:
     """Run some reconciles; return the number of writes."""
     before = cluster.writes
@@ -78,6 +96,14 @@ class TestRewrites:
         await reconciles(env, cluster, subject, 2)
         cluster.apply_cache = ApplyCache()
         assert await reconciles(env, cluster, subject, 5) == 1
+
+
+async def test_a_lost_ownership_is_learned_from_the_second_response(env: Env, web_base: Manifest) -> None:
+    for normalized in ("resources", "env"):
+        del web_base["spec"]["template"]["spec"]["containers"][0][normalized]
+    web = deployment.Builder(web_base).build()
+    subject = component.Builder("web", condition_type="WebReady").with_resource(web).build()
+    assert await reconciles(env, Disowning(env), subject, 5) == 2
 
 
 async def test_a_change_of_ours_is_still_written(env: Env, web_base: Manifest) -> None:
