@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, Final, Generic, Never, Self, TypeVar
 
 from ocf.concepts import AliveStatus, CompletionStatus, Data, DataRead, GuardStatus, OperationalStatus, StatusReport
 from ocf.errors import BuildError, ManifestError
 from ocf.feature import Mutation, PlainResult
-from ocf.feature.mutation import is_deferred_function, mutation_problems
+from ocf.feature.mutation import mutation_problems
 from ocf.objects import Manifest, load_document
 from ocf.primitives.kind import (
     GraceHandler,
@@ -22,10 +22,10 @@ from ocf.primitives.kind import (
     Kind,
     ModelT,
     MutatorT,
-    OnManifest,
     StatusHandler,
     StatusT,
     SuspensionHandler,
+    function_problems,
 )
 from ocf.primitives.resource import (
     Definition,
@@ -38,7 +38,7 @@ from ocf.primitives.resource import (
 
 __all__ = ["IntegrationBuilder", "StaticBuilder", "TaskBuilder", "WorkloadBuilder"]
 
-_HANDLERS: Final = tuple((field.name, f"{field.name} handler") for field in fields(Handlers))
+_DEFAULT_HANDLERS: Final[Handlers[Any, Any, Any]] = Handlers()
 
 ValueT = TypeVar("ValueT")
 ResourceT = TypeVar("ResourceT")
@@ -50,14 +50,17 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
     Args:
         base: The desired baseline: a model of the client, a manifest, or a YAML text with one document.
         kind: Declaration of the kind.
-        handlers: Default handlers of the kind.
+        handlers: Default handlers of the kind; without a status unless given.
     """
 
     # The problem that `build` reports if the status handler was cleared; empty for a category without a status.
     _missing_status: str = ""
 
     def __init__(
-        self, base: object, kind: Kind[ModelT, MutatorT], handlers: Handlers[ModelT, MutatorT, StatusT]
+        self,
+        base: object,
+        kind: Kind[ModelT, MutatorT],
+        handlers: Handlers[ModelT, MutatorT, StatusT] = _DEFAULT_HANDLERS,
     ) -> None:
         self._base = base
         self._kind = kind
@@ -200,7 +203,8 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             yield f"metrics identifier must be a text, not of type {type(identifier).__name__}"
         elif identifier is not None and not identifier.strip():
             yield "metrics identifier cannot be blank"
-        yield from self._function_problems()
+        yield from function_problems("guard", self._guard)
+        yield from self._handlers.problems
         for extraction in self._extractions:
             if not isinstance(extraction.cell, Data):
                 yield "declared data extraction requires a non-nil cell"
@@ -221,17 +225,6 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         for name in dict.fromkeys(names):
             if names.count(name) > 1:
                 yield f'duplicate mutation name "{name}": mutation names must be unique within a resource'
-
-    def _function_problems(self) -> Iterator[str]:
-        functions: list[tuple[str, object]] = [("guard", self._guard)]
-        functions += [(name, getattr(self._handlers, attribute)) for attribute, name in _HANDLERS]
-        for name, function in functions:
-            if function is None or isinstance(function, OnManifest):
-                continue
-            if not callable(function):
-                yield f"{name} must be a function, not of type {type(function).__name__}"
-            elif is_deferred_function(function):
-                yield f"{name} must be a plain function, without async and yield"
 
 
 def _metadata_of(base: object) -> Manifest | None:

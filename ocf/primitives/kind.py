@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar, cast
 from ocf.concepts import ApplyOperation, GraceStatus, StatusReport, SuspensionStatus
 from ocf.errors import FieldProblem, ManifestError
 from ocf.feature import PlainResult
+from ocf.feature.mutation import is_deferred_function
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, client_model, read_base, read_live, write_model
 from ocf.objects.field_errors import FieldError
@@ -27,6 +28,7 @@ __all__ = [
     "StatusHandler",
     "StatusT",
     "SuspensionHandler",
+    "function_problems",
 ]
 
 ModelT = TypeVar("ModelT", bound="BaseModel")
@@ -129,10 +131,10 @@ class Kind(Generic[ModelT, MutatorT]):
 
 @dataclass(frozen=True)
 class OnManifest(Generic[StatusT]):
-    """A handler of this package that reads the live manifest itself, so that no model of the whole object is built.
+    """A handler that reads the live manifest itself, so that no model of the whole object is built for it.
 
     Args:
-        handler: The handler, a plain function; it must not change the manifest.
+        handler: The handler; it must not change the manifest.
     """
 
     handler: Callable[..., StatusReport[StatusT]]
@@ -150,6 +152,26 @@ def _no_edit(_mutator: Any) -> None:
     """Record no edits: suspending this kind does not change the object."""
 
 
+def function_problems(name: str, function: object) -> Iterator[str]:
+    """Yield why a function of the author cannot be called for its result.
+
+    Args:
+        name: Its name in the messages.
+        function: The function; None if there is none.
+
+    Example:
+        >>> list(function_problems("guard", "closed"))
+        ['guard must be a function, not of type str']
+    """
+    if function is None:
+        return
+    if not callable(function):
+        yield f"{name} must be a function, not of type {type(function).__name__}"
+    elif is_deferred_function(function):
+        yield f"{name} must be a plain function, without async and yield"
+
+
+# Not slotted: a cached property needs a `__dict__`.
 @dataclass(frozen=True, kw_only=True)
 class Handlers(Generic[ModelT, MutatorT, StatusT]):
     """Status handlers and suspension of a kind.
@@ -168,3 +190,10 @@ class Handlers(Generic[ModelT, MutatorT, StatusT]):
     suspend: Callable[[MutatorT], PlainResult] | None = _no_edit
     suspension: SuspensionHandler[ModelT] | OnManifest[SuspensionStatus] | None = OnManifest(_default_suspension)
     delete_on_suspend: Callable[[ModelT], bool] | None = None
+
+    @cached_property
+    def problems(self) -> tuple[str, ...]:
+        """Why handlers cannot be called; every resource of a kind is built with the same default handlers."""
+        declared = ((field.name, getattr(self, field.name)) for field in fields(self))
+        functions = ((name, one.handler if isinstance(one, OnManifest) else one) for name, one in declared)
+        return tuple(problem for name, one in functions for problem in function_problems(f"{name} handler", one))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -10,6 +10,7 @@ from ocf.concepts import AliveStatus, ApplyOperation, CompletionStatus, GraceSta
 from ocf.editors import ObjectMetaEditor
 from ocf.errors import BuildError
 from ocf.primitives import BaseMutator, Edits, Handlers, Kind, TaskBuilder, WorkloadBuilder
+from ocf.primitives.kind import OnManifest
 
 if TYPE_CHECKING:
     from kubernetes.client import V1DaemonSet, V1Job
@@ -47,6 +48,23 @@ def test_a_workload_and_a_task_need_a_status_handler() -> None:
         WorkloadBuilder(base("apps/v1", "DaemonSet"), DAEMON_SET, Handlers()).build()
     with pytest.raises(BuildError, match="converging status handler is required"):
         TaskBuilder(base("batch/v1", "Job"), JOB, Handlers()).build()
+
+
+def test_the_handlers_of_a_kind_are_checked_for_each_of_its_resources() -> None:
+    async def judge(_live: object) -> StatusReport[GraceStatus]:
+        return StatusReport(GraceStatus.HEALTHY)
+
+    wrong: Any = {"grace": OnManifest(cast("Any", judge)), "suspension": "never"}
+    declared: Handlers[Any, Any, AliveStatus] = Handlers(status=lambda *_: StatusReport(AliveStatus.HEALTHY), **wrong)
+    for _ in range(2):
+        with pytest.raises(BuildError) as error:
+            WorkloadBuilder(base("apps/v1", "DaemonSet"), DAEMON_SET, declared).build()
+        assert error.value.problems == (
+            "grace handler must be a plain function, without async and yield",
+            "suspension handler must be a function, not of type str",
+        )
+    fixed = WorkloadBuilder(base("apps/v1", "DaemonSet"), DAEMON_SET, declared)
+    fixed.with_custom_grace_status(None).with_custom_suspend_status(None).build()
 
 
 def test_a_task_reports_in_its_own_words() -> None:

@@ -16,7 +16,7 @@ from ocf.lazy_types.kubernetes import V1AggregationRule, V1ClusterRole, V1Policy
 from ocf.objects import Manifest, copy_model
 from ocf.objects.field_errors import FieldError, forbidden
 from ocf.primitives.builder import StaticBuilder
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
 
@@ -83,4 +83,4 @@ class Builder(StaticBuilder[V1ClusterRole, Mutator]):
     """
 
     def __init__(self, base: V1ClusterRole | Manifest | str) -> None:
-        super().__init__(base, _KIND, Handlers())
+        super().__init__(base, _KIND)

@@ -13,7 +13,7 @@ from ocf.editors import BindingSubjectsEditor, ObjectMetaEditor
 from ocf.lazy_types.kubernetes import V1ClusterRoleBinding
 from ocf.objects import Manifest
 from ocf.primitives.builder import StaticBuilder
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
 
@@ -55,4 +55,4 @@ class Builder(StaticBuilder[V1ClusterRoleBinding, Mutator]):
     """
 
     def __init__(self, base: V1ClusterRoleBinding | Manifest | str) -> None:
-        super().__init__(base, _KIND, Handlers())
+        super().__init__(base, _KIND)

@@ -16,7 +16,7 @@ from ocf.objects import Manifest
 from ocf.objects.data_validation import base64_errors, config_map_errors
 from ocf.objects.field_errors import FieldError
 from ocf.primitives.content_hash import DataBuilder, DataResource
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
@@ -71,4 +71,4 @@ class Builder(DataBuilder[V1ConfigMap, Mutator]):
     """
 
     def __init__(self, base: V1ConfigMap | Manifest | str) -> None:
-        super().__init__(base, _KIND, Handlers())
+        super().__init__(base, _KIND)

@@ -9,7 +9,7 @@ from ocf.editors import NetworkPolicySpecEditor, ObjectMetaEditor
 from ocf.lazy_types.kubernetes import V1NetworkPolicy
 from ocf.objects import Manifest
 from ocf.primitives.builder import StaticBuilder
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
 
@@ -48,4 +48,4 @@ class Builder(StaticBuilder[V1NetworkPolicy, Mutator]):
     """
 
     def __init__(self, base: V1NetworkPolicy | Manifest | str) -> None:
-        super().__init__(base, _KIND, Handlers())
+        super().__init__(base, _KIND)

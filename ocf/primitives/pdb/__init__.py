@@ -13,7 +13,7 @@ from ocf.editors import ObjectMetaEditor, PodDisruptionBudgetSpecEditor
 from ocf.lazy_types.kubernetes import V1PodDisruptionBudget
 from ocf.objects import Manifest
 from ocf.primitives.builder import StaticBuilder
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
 
@@ -51,4 +51,4 @@ class Builder(StaticBuilder[V1PodDisruptionBudget, Mutator]):
     """
 
     def __init__(self, base: V1PodDisruptionBudget | Manifest | str) -> None:
-        super().__init__(base, _KIND, Handlers())
+        super().__init__(base, _KIND)

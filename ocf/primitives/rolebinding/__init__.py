@@ -13,7 +13,7 @@ from ocf.editors import BindingSubjectsEditor, ObjectMetaEditor
 from ocf.lazy_types.kubernetes import V1RoleBinding
 from ocf.objects import Manifest
 from ocf.primitives.builder import StaticBuilder
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
 
@@ -53,4 +53,4 @@ class Builder(StaticBuilder[V1RoleBinding, Mutator]):
     """
 
     def __init__(self, base: V1RoleBinding | Manifest | str) -> None:
-        super().__init__(base, _KIND, Handlers())
+        super().__init__(base, _KIND)

@@ -16,7 +16,7 @@ from ocf.objects import Manifest
 from ocf.objects.data_validation import base64_errors, secret_errors
 from ocf.objects.field_errors import FieldError
 from ocf.primitives.content_hash import DataBuilder, DataResource, encoded_texts
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 
 __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
@@ -87,7 +87,7 @@ class Builder(DataBuilder[V1Secret, Mutator]):
     """
 
     def __init__(self, base: V1Secret | Manifest | str) -> None:
-        super().__init__(base, _KIND, Handlers())
+        super().__init__(base, _KIND)
 
     def _read_base(self, problems: list[str]) -> Manifest:
         return _with_encoded_texts(super()._read_base(problems))

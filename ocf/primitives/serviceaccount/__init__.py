@@ -9,7 +9,7 @@ from ocf.editors import ObjectMetaEditor, ServiceAccountEditor
 from ocf.lazy_types.kubernetes import V1ServiceAccount
 from ocf.objects import Manifest
 from ocf.primitives.builder import StaticBuilder
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
 
@@ -60,4 +60,4 @@ class Builder(StaticBuilder[V1ServiceAccount, Mutator]):
     """
 
     def __init__(self, base: V1ServiceAccount | Manifest | str) -> None:
-        super().__init__(base, _KIND, Handlers())
+        super().__init__(base, _KIND)

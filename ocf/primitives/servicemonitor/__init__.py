@@ -12,7 +12,7 @@ from ocf.editors import ObjectMetaEditor, ServiceMonitorSpecEditor
 from ocf.objects import Manifest
 from ocf.objects.third_party.lazy import ServiceMonitor
 from ocf.primitives.builder import StaticBuilder
-from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.kind import Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import StaticResource
 
@@ -58,4 +58,4 @@ class Builder(StaticBuilder[ServiceMonitor, Mutator]):
     """
 
     def __init__(self, base: ServiceMonitor | Manifest | str) -> None:
-        super().__init__(base, _KIND, Handlers())
+        super().__init__(base, _KIND)

@@ -12,7 +12,7 @@ from ocf.editors.content import own_json
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import load_document, write_model
 from ocf.primitives import builder
-from ocf.primitives.kind import Handlers, Kind, StatusT
+from ocf.primitives.kind import Kind, StatusT
 from ocf.primitives.unstructured.model import Mutator, Unstructured, UnstructuredKind
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class AnyKindBuilder(builder._Builder[Unstructured, Mutator, StatusT]):  # noqa:
         named = read if isinstance(read, Mapping) else {}
         api_version, kind = (str(named.get(field) or "") for field in ("apiVersion", "kind"))
         declared = UnstructuredKind(api_version, kind, "Unstructured", Mutator, cluster_scoped)
-        super().__init__(read, declared, Handlers())
+        super().__init__(read, declared)
 
     def _read_base(self, problems: list[str]) -> Manifest:
         if not isinstance(self._base, Mapping):
