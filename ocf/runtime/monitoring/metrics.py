@@ -57,12 +57,14 @@ class _Series:
 
     def count(self, counter: Counter[_Labels], labels: _Labels) -> None:
         """Increment a counter; beyond the limit a new series is counted as `other` of the same kinds."""
-        bounded = tuple(map(_bounded, labels))
         with self.lock:
-            if bounded not in counter and len(counter) >= self.limit:
-                controller, owner_kind, _, _, *rest = bounded
-                bounded = (controller, owner_kind, _OTHER, _OTHER, *rest)
-            counter[bounded] += 1
+            # Nearly all are counted already; those labels are bounded.
+            if labels not in counter:
+                labels = tuple(map(_bounded, labels))
+            if labels not in counter and len(counter) >= self.limit:
+                controller, owner_kind, _, _, *rest = labels
+                labels = (controller, owner_kind, _OTHER, _OTHER, *rest)
+            counter[labels] += 1
 
     def replace(self, owner: _Labels, series: dict[_Labels, float]) -> int:
         """Replace all conditions of an owner; return the previous number."""

@@ -106,6 +106,14 @@ class TestAttempts:
             found = {labels["component"]: value for labels, value in samples(recorder, metric)}
             assert found == {"web-0": 1, "web-1": 1, "other": 8}
 
+    def test_a_long_label_is_cut_and_stays_one_series(self, attempt: Callable[..., Attempt]) -> None:
+        recorder = PrometheusRecorder(controller="shop", limit=1)
+        for _ in range(2):
+            recorder.attempted(attempt(component="w" * 300))
+
+        ((labels, value),) = samples(recorder, APPLIES)
+        assert (labels["component"], value) == (f"{'w' * 252}…", 2)
+
     def test_events_are_not_counted_again(self, recorder: PrometheusRecorder, event: Callable[..., Event]) -> None:
         before = recorder.render()
         recorder.happened(event())
