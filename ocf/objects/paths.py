@@ -71,7 +71,8 @@ def get_field(value: Any, path: Sequence[str | int], default: Any = None) -> Any
         3
     """
     for part in path:
-        if not isinstance(value, dict | list):
+        # A tuple, because each evaluation of `dict | list` makes a new union.
+        if not isinstance(value, (dict, list)):
             return default
         try:
             value = value[part]  # type: ignore[index]  # a key that does not fit a list is a TypeError, caught here
