@@ -107,6 +107,6 @@ def test_any_text_is_parsed_or_rejected(text: str) -> None:
 def test_a_long_text_leads_to_a_short_message(part: str) -> None:
     """Nothing recurses, and a message does not repeat its input."""
     with pytest.raises(ManifestError) as caught:
-        read_requirements(part * 100_000)
+        read_requirements(part * 10_000)
 
     assert len(str(caught.value)) < 250
