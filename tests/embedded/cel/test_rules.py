@@ -167,7 +167,8 @@ class TestSteps:
             f"rules will be run due to call cost exceeds limit for rule: {rule}"
         )
 
-    def test_no_rule_is_evaluated_after_an_exceeded_limit(self) -> None:
+    def test_no_rule_is_evaluated_after_an_exceeded_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(evaluator, "MAX_STEPS", 10_000)
         schema = ruled("self.list.all(x, self.list.all(y, true))", "false", **self.LONG)
         assert len(violations(schema, {"list": [*range(5000)]})) == 1
 
