@@ -3,7 +3,6 @@
 Source: `ValidatePodCreate` and `ValidatePodUpdate` in `pkg/apis/core/validation/validation.go` of Kubernetes.
 """
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -21,7 +20,7 @@ from ocf.embedded.validation.pod_spec import pod_spec_errors, pod_template_error
 from ocf.embedded.validation.pod_status import pod_status_errors
 from ocf.embedded.validation.scheduling import toleration_errors
 from ocf.embedded.validation.validation import Validation
-from ocf.objects import Manifest
+from ocf.objects import Manifest, copy_json
 from ocf.objects.field_errors import FieldError, forbidden, invalid, required
 from ocf.objects.json_equality import equal_json
 
@@ -130,7 +129,7 @@ def _change_errors(spec: _Json, before: _Json) -> Iterator[FieldError]:
     """Yield the errors of changes of a spec other than those of the fields that may change."""
     if equal_json(spec, before):
         return
-    rest: dict[str, Any] = copy.deepcopy(dict(spec))
+    rest: dict[str, Any] = copy_json(spec)
     for name in ("containers", "initContainers"):
         for container, old in zip(rest.get(name) or (), before.get(name) or (), strict=True):
             _keep(container, old, "image")

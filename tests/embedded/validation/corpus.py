@@ -5,7 +5,6 @@ object with edits, created with a dry run, or a stored object with edits, update
 send a case to the real API server and to the embedded one, so both get the same requests.
 """
 
-import copy
 import gzip
 import json
 import re
@@ -16,6 +15,7 @@ from typing import Any, Final, Self
 
 from ocf.cluster import Cluster, Subresource
 from ocf.errors import ApiError
+from ocf.objects import copy_json
 
 __all__ = ["FOLDER", "REMOVED", "Answer", "Case", "Corpus", "NotApplicableError", "create_stored", "edited", "send"]
 
@@ -132,7 +132,7 @@ def edited(manifest: Json, edits: Iterable[Edit]) -> Json:
     Raises:
         NotApplicableError: If a list item does not exist, or a removed field.
     """
-    found = copy.deepcopy(manifest)
+    found = copy_json(manifest)
     for path, value in edits:
         *parents, last = _parts(path)
         _assign(_descend(found, parents), last, value)
@@ -163,9 +163,9 @@ def _assign(node: Any, last: str | int, value: Any) -> None:
             raise NotApplicableError(last)
         del node[last]
     elif last == _END and isinstance(node, list):
-        node.append(copy.deepcopy(value))
+        node.append(copy_json(value))
     elif isinstance(node, dict) or _has_item(node, last):
-        node[last] = copy.deepcopy(value)
+        node[last] = copy_json(value)
     else:
         raise NotApplicableError(last)
 
