@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cache
 from typing import Any, Final
 
 import pytest
@@ -38,6 +39,12 @@ LARGE: Final = InstanceType(
     {"cpu": Quantity.parse(8), "memory": Quantity.parse("32Gi"), "pods": Quantity.parse(110)},
     offerings=(Offering("fra", 0.09),),
 )
+
+
+@cache
+def definitions() -> tuple[Manifest, Manifest]:
+    """Return the definitions of node groups and of their nodes, which follow from models."""
+    return node_group_definition(), node_definition()
 
 
 class Events(NullRecorder):
@@ -95,7 +102,7 @@ class Env(support.Env[EmbeddedCluster, VirtualClock]):
         )
 
     async def set_up(self, **spec: Any) -> None:
-        for definition in (node_group_definition(), node_definition()):
+        for definition in definitions():
             await self.cluster.create(definition, field_manager="admin")
         await self.add_group(**spec)
 
@@ -136,8 +143,10 @@ class Env(support.Env[EmbeddedCluster, VirtualClock]):
 
     async def schedule(self) -> None:
         """Bind each pending pod to the first node that it fits."""
-        nodes, pods = await self.objects("Node"), await self.objects("Pod")
-        snapshot = Snapshot.of(nodes=nodes, pods=pods)
+        pods = await self.objects("Pod")
+        if all(each["spec"].get("nodeName") for each in pods):
+            return
+        snapshot = Snapshot.of(nodes=await self.objects("Node"), pods=pods)
         for key in sorted(each.key for each in snapshot.pods.values() if not each.node_name):
             pod = snapshot.pods[key]
             found = next((n for n in sorted(snapshot.nodes) if fits(pod, n, snapshot) is None), "")

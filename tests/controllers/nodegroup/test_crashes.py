@@ -17,7 +17,8 @@ from ocf.testing.simulated_process import Disturbance, SimulatedCluster, Simulat
 from tests.controllers.nodegroup.conftest import GROUP, TICK, Env, run
 
 GROWTH = 14
-SHRINKING = 70
+# The last write comes within 17 turns, whatever is disturbed; a node may be removed 10 turns after it became idle.
+SHRINKING = 30
 
 
 async def story(disturbance: Disturbance | None = None, number: int = 0) -> tuple[Env, int]:
