@@ -23,6 +23,7 @@ from ocf.testing import (
     crash_at_each_write,
     lint_conditions,
 )
+from tests.support import copy_cluster
 
 HEALTHY: Final = ("True", "Healthy")
 ALL_HEALTHY: Final = dict.fromkeys(["DatabaseReady", "ApplicationReady", "Ready"], HEALTHY)
@@ -309,8 +310,13 @@ class TestEveryStep:
         await assert_quiet(cluster, lambda seen: played.reconcile_shop(seen, clock))
 
     async def test_survives_a_crash_and_a_failure_at_every_write(self, step: MakeCluster, clock: VirtualClock) -> None:
+        begun = await step(clock)
+
+        async def new_cluster() -> EmbeddedCluster:
+            return copy_cluster(begun)
+
         found = await crash_at_each_write(
-            lambda: step(clock), lambda seen: played.reconcile_shop(seen, clock), others=played.controllers
+            new_cluster, lambda seen: played.reconcile_shop(seen, clock), others=played.controllers
         )
 
         found.assert_same()

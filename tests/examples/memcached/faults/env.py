@@ -8,7 +8,6 @@ without remaining tasks.
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -54,7 +53,6 @@ __all__ = [
     "Ended",
     "OperatorEnv",
     "Step",
-    "backed_up",
     "cache_timing",
     "now",
     "run_test",
@@ -148,7 +146,8 @@ class OperatorEnv(Env):
     """A cluster in which the operator runs as its own process.
 
     Args:
-        collects: Whether the garbage collector of the cluster runs.
+        collects: Whether the garbage collector of a new cluster runs.
+        server: The cluster; by default a new one.
 
     Attributes:
         server: The cluster itself.
@@ -158,9 +157,11 @@ class OperatorEnv(Env):
         wrong: Invalid conditions and unhandled errors.
     """
 
-    def __init__(self, *, collects: bool = True) -> None:
+    def __init__(self, *, collects: bool = True, server: EmbeddedCluster | None = None) -> None:
         self.time = LoopClock()
-        self.server = EmbeddedCluster(namespaces=[NAMESPACE], now=self.time.now, collect=collects)
+        if server is None:
+            server = EmbeddedCluster(namespaces=[NAMESPACE], now=self.time.now, collect=collects)
+        self.server = server
         super().__init__(self.server, NAMESPACE, embedded_kubelet)
         self.ledger = crashing.SimulatedCluster(self.server)
         self.gateway = OperatorGateway(crashing.SimulatedProcess(self.ledger))
@@ -331,12 +332,6 @@ def run_test(test: Callable[[OperatorEnv], Coroutine[Any, Any, None]]) -> None:
         await test(await OperatorEnv().open())
 
     run_in_virtual_time(run())
-
-
-def backed_up(cluster: EmbeddedCluster) -> EmbeddedCluster:
-    """Return a copy of a cluster, without its watches."""
-    waiting = cluster._registry.store._waiting
-    return copy.deepcopy(cluster, {id(waiting): set()})
 
 
 def now() -> float:

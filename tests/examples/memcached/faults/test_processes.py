@@ -18,11 +18,13 @@ from ocf.testing.simulated_process import SimulatedCluster as Ledger
 from ocf.testing.simulated_process import SimulatedProcess
 from ocf.testing.snapshots import snapshot
 from tests.examples.memcached.faults.env import HPA, KINDS, OWNER, OperatorEnv, Step
+from tests.support import copy_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ocf.cluster import Cluster, Request
+    from ocf.embedded import EmbeddedCluster
     from ocf.objects import Manifest
 
 SCENARIOS: Final[dict[str, Step]] = {
@@ -55,18 +57,25 @@ class EventCounter(NullRecorder):
 
 
 class Envs:
-    """An environment for each run of a scenario."""
+    """An environment for each run of a scenario; all begin with copies of one cluster."""
 
     def __init__(self, scenario: str) -> None:
         self._scenario = scenario
+        self._begun: EmbeddedCluster | None = None
         self.all: list[OperatorEnv] = []
         self.events: list[Counter[str]] = []
 
     async def new_cluster(self) -> Cluster:
-        """Return the cluster in which the scenario has just begun."""
-        env = await OperatorEnv().open()
+        """Return a cluster in which the scenario has just begun."""
+        if self._begun is None:
+            self._begun = await self._begin()
+        env = OperatorEnv(server=copy_cluster(self._begun))
         self.all.append(env)
         self.events.append(Counter())
+        return env.server
+
+    async def _begin(self) -> EmbeddedCluster:
+        env = await OperatorEnv().open()
         await env.certificates()
         if self._scenario != "create":
             await env.create(EVERYTHING)

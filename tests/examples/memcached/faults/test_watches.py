@@ -11,7 +11,8 @@ import pytest
 from examples.memcached.samples import AUTOSCALED
 from ocf.errors import OcfError, ServerError
 from ocf.testing import run_in_virtual_time
-from tests.examples.memcached.faults.env import HPA, KINDS, Ended, OperatorEnv, backed_up, cache_timing, now, run_test
+from tests.examples.memcached.faults.env import HPA, KINDS, Ended, OperatorEnv, cache_timing, now, run_test
+from tests.support import copy_cluster
 
 if TYPE_CHECKING:
     from ocf.cluster import Request
@@ -176,7 +177,7 @@ def test_row_16_the_state_of_a_restored_server_is_accepted() -> None:
         return await env.ended()
 
     async def lose(env: OperatorEnv) -> None:
-        backup, creates, deletes = backed_up(env.server), env.ledger.creates.copy(), env.ledger.deletes.copy()
+        backup, creates, deletes = copy_cluster(env.server), env.ledger.creates.copy(), env.ledger.deletes.copy()
         await env.change(image="memcached:1.6.30", autoscaling=None, replicas=5)
         await asyncio.sleep(PAUSE)
         assert not await env.exists(HPA)
