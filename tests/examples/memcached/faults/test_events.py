@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # A lost event is repaired by the next list. Two lists fit between two steps.
 RELIST: Final = 60.0
-PAUSE: Final = 200.0
+PAUSE: Final = 130.0
 LOSING: Final[Mapping[str, Step]] = {
     "create": lambda env: env.create(AUTOSCALED),
     "edit by hand": lambda env: env.meddle(HPA, spec={"maxReplicas": 99}),
