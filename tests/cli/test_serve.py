@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 from base64 import b64decode
 from collections.abc import AsyncIterator
@@ -14,6 +15,9 @@ from typing import Any
 
 import aiohttp
 import pytest
+from typer.testing import CliRunner
+
+from ocf.cli.app import app
 
 SETTINGS = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {colour: red}}"
 PATH = "/api/v1/namespaces/default/configmaps"
@@ -67,11 +71,11 @@ async def serve(*arguments: str) -> AsyncIterator[Running]:
         await process.communicate()
 
 
-async def error_of(*arguments: str) -> str:
-    process = await start(*arguments)
-    out, err = await process.communicate()
-    assert (process.returncode, out) == (2, b"")
-    return err.decode()
+def error_of(*arguments: str) -> str:
+    """Run the command in this process: it ends at once."""
+    done = CliRunner().invoke(app, ["serve", *arguments])
+    assert (done.exit_code, done.stdout) == (2, "")
+    return done.stderr
 
 
 async def test_it_serves_with_tls() -> None:
@@ -141,22 +145,22 @@ async def test_a_compaction_ends_older_watches() -> None:
         assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
 
 
-async def test_an_error_at_start_is_one_line(tmp_path: Path) -> None:
+def test_an_error_at_start_is_one_line(tmp_path: Path) -> None:
     broken = tmp_path / "broken.yaml"
     broken.write_text("a: [")
-    assert await error_of("--load", str(tmp_path / "none")) == (
+    assert error_of("--load", str(tmp_path / "none")) == (
         f"error: {tmp_path / 'none'} cannot be read: No such file or directory\n"
     )
-    assert (await error_of("--load", str(broken))).startswith(f"error: {broken}: document 1: line ")
-    assert "error: unknown fault" in await error_of("--fault", "conflit")
-    assert "error: --nodes has no effect without --controllers" in await error_of("--nodes", "2")
-    assert await error_of("--kubeconfig", str(tmp_path / "none" / "config")) == (
+    assert error_of("--load", str(broken)).startswith(f"error: {broken}: document 1: line ")
+    assert "error: unknown fault" in error_of("--fault", "conflit")
+    assert "error: --nodes has no effect without --controllers" in error_of("--nodes", "2")
+    assert error_of("--kubeconfig", str(tmp_path / "none" / "config")) == (
         f"error: kubeconfig {tmp_path / 'none' / 'config'} cannot be written: No such file or directory; "
         "choose a file in an existing folder that you can write to\n"
     )
-    async with serve() as running:
-        port = running.started["url"].rpartition(":")[2]
-        assert await error_of("--port", port) == (
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert error_of("--port", port) == (
             f"error: cannot listen on 127.0.0.1:{port}: Address already in use; "
             "choose another port, or 0 for a free one\n"
         )
