@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import typing
+from functools import cache
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 from types import ModuleType
@@ -124,18 +125,24 @@ def _core() -> list[str]:
 
 def unused_dependencies() -> list[str]:
     """Return the dependencies of the core that no module of the installed package imports."""
-    imported = {
-        name.partition(".")[0]
-        for path in Path(next(iter(ocf.__path__))).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_bytes()))
-        for name in _imported(node)
-    }
+    imported = _imported_packages()
     modules: dict[str, set[str]] = {}
     for module, packages in packages_distributions().items():
         for package in packages:
             modules.setdefault(_normalized(package), set()).add(module)
     required = [_normalized(text) for text in requires("ocf") or () if "extra ==" not in text]
     return [name for name in required if not modules.get(name, set()) & imported]
+
+
+@cache
+def _imported_packages() -> frozenset[str]:
+    """Return the packages that any module of the installed package imports."""
+    return frozenset(
+        name.partition(".")[0]
+        for path in Path(next(iter(ocf.__path__))).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        for name in _imported(node)
+    )
 
 
 def _imported(node: ast.AST) -> list[str]:
