@@ -15,7 +15,9 @@ from typing import Any, Final
 
 import aiohttp
 import pytest
+from typer.testing import CliRunner
 
+from ocf.cli.app import app
 from ocf.cli.operator_loader import load_operator
 from ocf.errors import ConfigError
 
@@ -140,6 +142,13 @@ async def start(*arguments: str) -> asyncio.subprocess.Process:
     )
 
 
+def error_of(*arguments: str) -> str:
+    """Run the command in this process: it ends at once."""
+    done = CliRunner().invoke(app, ["dev", *arguments])
+    assert (done.exit_code, done.stdout) == (2, "")
+    return done.stderr
+
+
 @asynccontextmanager
 async def dev(*arguments: str) -> AsyncIterator[Running]:
     process = await start("--output", "json", *arguments)
@@ -200,14 +209,11 @@ def ruled(rule: str) -> str:
 
 
 @pytest.mark.usefixtures("folder")
-async def test_cel_rules_are_evaluated(folder: Path) -> None:
+def test_cel_rules_are_evaluated(folder: Path) -> None:
     (folder / "dev_ruled.py").write_text(ruled("!has(self.branches) || self.branches > 0"))
     (folder / "none.yaml").write_text(CORNER.replace("}}", "}, spec: {branches: -1}}"))
-    process = await start("dev_ruled", "--apply", "none.yaml")
-    out, err = await process.communicate()
 
-    assert (process.returncode, out) == (2, b"")
-    assert "failed rule: !has(self.branches) || self.branches > 0" in err.decode()
+    assert "failed rule: !has(self.branches) || self.branches > 0" in error_of("dev_ruled", "--apply", "none.yaml")
 
 
 @pytest.mark.usefixtures("folder")
@@ -227,24 +233,20 @@ async def test_unsupported_cel_rules_are_skipped_with_a_note(folder: Path) -> No
 
 
 @pytest.mark.usefixtures("folder")
-async def test_an_invalid_manifest_is_a_one_line_error(folder: Path) -> None:
+def test_an_invalid_manifest_is_a_one_line_error(folder: Path) -> None:
     (folder / "broken.yaml").write_text("{apiVersion: example.com/v1, kind: Shop, metadata: {name: Corner}}")
-    process = await start("dev_shop", "--apply", "broken.yaml")
-    out, err = await process.communicate()
+    error = error_of("dev_shop", "--apply", "broken.yaml")
 
-    assert (process.returncode, out) == (2, b"")
-    assert err.decode().startswith('error: broken.yaml:1: Shop Corner: metadata.name: Invalid value: "Corner": ')
-    assert err.count(b"\n") == 1
+    assert error.startswith('error: broken.yaml:1: Shop Corner: metadata.name: Invalid value: "Corner": ')
+    assert error.count("\n") == 1
 
 
 @pytest.mark.usefixtures("folder")
-async def test_custom_resources_are_checked_before_the_operator_runs(folder: Path) -> None:
+def test_custom_resources_are_checked_before_the_operator_runs(folder: Path) -> None:
     (folder / "owners.yaml").write_text(f"{CORNER}\n---\n{CORNER.replace('}}', '}, spec: {branch: 3}}')}")
-    process = await start("dev_shop", "--apply", "owners.yaml")
-    out, err = await process.communicate()
+    error = error_of("dev_shop", "--apply", "owners.yaml")
 
-    assert (process.returncode, out) == (2, b"")
-    assert err.decode() == ('error: owners.yaml:3: Shop corner: spec.branch: unknown field, did you mean "branches"?\n')
+    assert error == 'error: owners.yaml:3: Shop corner: spec.branch: unknown field, did you mean "branches"?\n'
 
 
 @pytest.mark.usefixtures("folder")
