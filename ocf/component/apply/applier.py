@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.cluster import LastWrite, Rewrites
 from ocf.component.apply.desired_object import DesiredObject
@@ -35,11 +34,10 @@ _IGNORED_METADATA: Final = frozenset({"generation", "managedFields", "resourceVe
 _IGNORED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyResult:
+class ApplyResult(NamedTuple):
     """Result of applying one object.
 
-    Args:
+    Attributes:
         live: The object as stored now.
         operation: What changed.
         why: Why it was written, or why not.
@@ -92,7 +90,7 @@ class Applier:
         self._context = context
         self._cluster = context.cluster
         self._desired = DesiredObject(entry, context.owned_by, ignore_fields, rendered, timeout)
-        self._handover = SecondManager(self._desired, component, context)
+        self._handover = SecondManager(self._desired, component, manager, context)
         self._manager = manager
 
     async def get(self) -> Manifest | None:
@@ -134,8 +132,7 @@ class Applier:
         before += [Drift(path, Why.HANDED_OVER) for path in paths]
         if not before or live is None:
             return applied
-        return replace(
-            applied,
+        return applied._replace(
             operation=ApplyOperation.UPDATED,
             why=before[0].why,
             writes=applied.writes + taken + bool(paths),

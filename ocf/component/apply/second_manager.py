@@ -30,18 +30,23 @@ class SecondManager:
     Args:
         desired: The desired object.
         component: Name of the component.
+        manager: Field manager of the component.
         context: The reconcile of the owner.
 
     Attributes:
         ignored: Ignored fields of the object.
     """
 
-    def __init__(self, desired: DesiredObject, component: str, context: ReconcileContext) -> None:
+    def __init__(self, desired: DesiredObject, component: str, manager: str, context: ReconcileContext) -> None:
         self._desired = desired
-        self._cluster = context.cluster
-        self._manager = context.owned_by.field_manager(component)
-        self._second = context.owned_by.field_manager(component, SECOND)
+        self._component = component
+        self._manager = manager
+        self._context = context
         self.ignored = [fields_path(path) for path in desired.ignore_fields]
+
+    @property
+    def _second(self) -> str:
+        return self._context.owned_by.field_manager(self._component, SECOND)
 
     async def with_saved_values(self, suspended: Manifest, running: Manifest, live: Manifest | None) -> Manifest:
         """Add to a suspended object the live values of the fields that only its suspension sets.
@@ -78,7 +83,7 @@ class SecondManager:
             if plan is None:
                 break
             try:
-                live = await self._cluster.apply(plan.manifest, field_manager=self._second, force=plan.force)
+                live = await self._context.cluster.apply(plan.manifest, field_manager=self._second, force=plan.force)
             except ConflictError:
                 if not tries_left:
                     raise
