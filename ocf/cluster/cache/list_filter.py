@@ -1,8 +1,7 @@
 """Selectors that the cache can evaluate: by label, name and namespace."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from ocf.cluster.cache.keys import NamespacedName
 from ocf.errors import ManifestError
@@ -13,8 +12,7 @@ __all__ = ["ListFilter"]
 _NAME_FIELDS: Final[Mapping[str, int]] = {"metadata.namespace": 0, "metadata.name": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class ListFilter:
+class ListFilter(NamedTuple):
     """The selectors of a list, parsed.
 
     Args:

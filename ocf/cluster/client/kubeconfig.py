@@ -9,9 +9,8 @@ import base64
 import binascii
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from ocf.cluster.client.impersonation import Impersonation
 from ocf.cluster.client.proxy import proxy_address
@@ -55,8 +54,7 @@ class _UnknownContextError(ConfigError):
     """The kubeconfig does not have the context."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """A map of a kubeconfig, with typed access to its fields; an empty value counts as unset.
 
     Args:
@@ -112,8 +110,7 @@ class _Entry:
         return f"{self.path}.{name}" if self.path else name
 
 
-@dataclass(frozen=True, slots=True)
-class _Merged:
+class _Merged(NamedTuple):
     """The entries of all files by name."""
 
     clusters: Mapping[str, _Entry]

@@ -6,9 +6,8 @@ addresses are never proxied, and `ALL_PROXY` is not read.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from ocf.errors import ConfigError
@@ -102,8 +101,7 @@ def is_excluded(url: str, no_proxy: str) -> bool:
     return any(_matches(entry.strip().lower(), host.lower(), port, address) for entry in no_proxy.split(","))
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     host: str
     port: str
 

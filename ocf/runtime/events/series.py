@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from ocf.objects import Manifest
 from ocf.objects.timestamps import format_micro_time
@@ -21,8 +21,7 @@ _HEARTBEAT: Final = timedelta(minutes=30)
 _CAPACITY: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Instant:
+class Instant(NamedTuple):
     """A point in time, as wall clock time and as elapsed time.
 
     Args:
@@ -34,8 +33,7 @@ class Instant:
     elapsed: timedelta
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """A write of an event.
 
     Args:

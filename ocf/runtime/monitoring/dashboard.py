@@ -1,7 +1,6 @@
 """Grafana dashboard for the metrics of an operator, generated so that it always matches the metrics."""
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ocf.runtime.monitoring.metrics import condition_metric
 
@@ -23,8 +22,7 @@ _COLUMNS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Panel:
+class _Panel(NamedTuple):
     title: str
     description: str
     query: str
