@@ -132,7 +132,7 @@ def edited(manifest: Json, edits: Iterable[Edit]) -> Json:
     Raises:
         NotApplicableError: If a list item does not exist, or a removed field.
     """
-    found = copy_json(manifest)
+    found: Json = copy_json(manifest)
     for path, value in edits:
         *parents, last = _parts(path)
         _assign(_descend(found, parents), last, value)
