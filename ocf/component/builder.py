@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
 from datetime import timedelta
 from typing import Final, Self, Unpack, cast
 
@@ -243,11 +242,9 @@ class Builder:
         entries: list[Registration] = []
         for given, options in self._registered:
             try:
-                entry = Registration.of(self._built(given), options)
+                entries.append(Registration.of(self._built(given), options, common=self._common))
             except BuildError as error:
                 problems += error.problems
-            else:
-                entries.append(replace(entry, common=self._common) if self._common else entry)
         return entries
 
     def _built(self, given: Resource | ResourceBuilder) -> Resource:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, TypedDict, TypeVar
+from typing import Any, Final, NamedTuple, TypedDict, TypeVar
 
 from ocf.component.model.gates import is_open
 from ocf.errors import ConfigError
@@ -89,8 +88,7 @@ class ResourceOptions(TypedDict, total=False):
     suppress_grace_warning: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EffectiveOptions:
+class EffectiveOptions(NamedTuple):
     """The validated options of a resource, with gates and switches evaluated.
 
     Args:
