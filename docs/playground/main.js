@@ -14,7 +14,7 @@ const editors = Object.fromEntries(PARTS.map((part) => [part, new Editor($(part)
 const curve = new Curve($("curve"), dragged);
 const engine = new Engine({loading, starting, ready, running, view, failed, broken});
 const undone = [];
-let timer = null, linkTimer = 0, since = 0, written = "";
+let timer = null, linkTimer = 0, since = 0;
 
 const texts = () => Object.fromEntries(PARTS.map((part) => [part, editors[part].text]));
 
@@ -62,8 +62,7 @@ function changed(delay) {
 }
 
 async function writeLink() {
-  written = await encoded(texts());
-  history.replaceState(null, "", `#${written}`);
+  history.replaceState(null, "", `#${await encoded(texts())}`);
 }
 
 function view({problems, ...found}, superseded) {
@@ -138,10 +137,10 @@ async function save(output, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-// The texts of the address; null if it has none.
-async function shared() {
-  const fragment = location.hash.slice(1);
-  if (!fragment || fragment === written) return null;
+// The texts of an address; null if it has none.
+async function shared(address) {
+  const fragment = new URL(address).hash.slice(1);
+  if (!fragment) return null;
   try {
     return await decoded(fragment, PARTS);
   } catch (error) {
@@ -181,8 +180,11 @@ function listen(examples) {
   }
   $("save-csv").addEventListener("click", () => save("csv", "simulation.csv"));
   $("save-report").addEventListener("click", () => save("report", "report.html"));
-  addEventListener("hashchange", async () => {
-    const found = await shared();
+  addEventListener("hashchange", async ({newURL}) => {
+    // The link of the present texts may be due, and be written over the address before this event: not the address is
+    // read, but the event.
+    clearTimeout(linkTimer);
+    const found = await shared(newURL);
     if (found) set(found);
   });
 }
@@ -190,4 +192,4 @@ function listen(examples) {
 state("loading", "Loading Python", 0);
 const examples = await (await fetch("examples.json")).json();
 listen(examples);
-set(await shared() ?? examples[0]);
+set(await shared(location.href) ?? examples[0]);
