@@ -4,7 +4,7 @@ The grammar is in `cel.lark`. Each node of the syntax tree has its position in t
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -37,12 +37,8 @@ _MAX_DEPTH: Final = 250
 """Maximum depth of nested expressions; the limit of a real API server."""
 
 
-@lru_cache(maxsize=1024)
 def parse(text: str) -> Node:
     """Parse an expression.
-
-    A rule is parsed to validate its definition and again for each version that is served, so results are kept; they
-    cannot be changed.
 
     Args:
         text: The expression.
