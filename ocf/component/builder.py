@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final, Self, Unpack, cast
 
@@ -242,9 +243,11 @@ class Builder:
         entries: list[Registration] = []
         for given, options in self._registered:
             try:
-                entries.append(Registration.of(self._built(given), options, common=self._common))
+                entry = Registration.of(self._built(given), options)
             except BuildError as error:
                 problems += error.problems
+            else:
+                entries.append(replace(entry, common=self._common) if self._common else entry)
         return entries
 
     def _built(self, given: Resource | ResourceBuilder) -> Resource:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeGuard
 
@@ -45,7 +46,8 @@ _CONCEPTS: Final[Mapping[str, object]] = {
 }
 
 
-class Registration(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
     """A registered resource, its options and its concepts.
 
     A resource is a value, so everything here is computed once, when it is registered, and not in every reconcile.
@@ -85,15 +87,12 @@ class Registration(NamedTuple):
     previewable: Previewable | None = None
 
     @classmethod
-    def of(
-        cls, resource: Resource, options: EffectiveOptions, *, common: CommonMetadata = NO_METADATA
-    ) -> Registration:
+    def of(cls, resource: Resource, options: EffectiveOptions) -> Registration:
         """Register a resource.
 
         Args:
             resource: The resource.
             options: How the component treats it.
-            common: Labels and annotations that the component adds to its object.
         """
         # A class that has a concept has all of its members, so the resource can be given as each of them.
         concepts: dict[str, Any] = dict.fromkeys(_concepts_of(type(resource)), resource)
@@ -110,7 +109,6 @@ class Registration(NamedTuple):
             label=metrics_identifier.strip() or key.kind.lower(),
             cells_read=frozenset(read.cell for read in consumer.consumed_data) if consumer else frozenset(),
             cells_filled=frozenset(producer.produced_data) if producer else frozenset(),
-            common=common,
             **concepts,
         )
 

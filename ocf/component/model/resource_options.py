@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, TypedDict, TypeVar
+from typing import Any, Final, TypedDict, TypeVar
 
 from ocf.component.model.gates import is_open
 from ocf.errors import ConfigError
@@ -88,7 +89,8 @@ class ResourceOptions(TypedDict, total=False):
     suppress_grace_warning: bool
 
 
-class EffectiveOptions(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectiveOptions:
     """The validated options of a resource, with gates and switches evaluated.
 
     Args:
