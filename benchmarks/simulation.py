@@ -61,8 +61,8 @@ def suite() -> Iterator[Suite]:
 
 @contextmanager
 def small_suite() -> Iterator[Suite]:
-    """Give the cases with four hours in place of weeks, and one sweep in place of two."""
-    yield _cases(_DAY // 6, _DAY // 6, settings=(10, 10))
+    """Give the cases with four hours in place of weeks."""
+    yield _cases(_DAY // 6, _DAY // 6, settings=(10, 20))
 
 
 def _cases(weeks: int, day: int, *, settings: tuple[int, int]) -> Suite:
