@@ -181,8 +181,7 @@ function listen(examples) {
   $("save-csv").addEventListener("click", () => save("csv", "simulation.csv"));
   $("save-report").addEventListener("click", () => save("report", "report.html"));
   addEventListener("hashchange", async ({newURL}) => {
-    // The link of the present texts may be due, and be written over the address before this event: not the address is
-    // read, but the event.
+    // A pending link of the current texts may have replaced the address already, so the event is read.
     clearTimeout(linkTimer);
     const found = await shared(newURL);
     if (found) set(found);

@@ -54,7 +54,7 @@ def live_count(value: Any, *path: str, unset: int = 0) -> int:
     found = live_field(value, *path)
     if found is None:
         return unset
-    if isinstance(found, int):
+    if isinstance(found, int) and not isinstance(found, bool):
         return found
     problem = f"must be a whole number, not of type {type(found).__name__}"
     raise ManifestError("live object", [FieldProblem(format_path(path), problem)])

@@ -141,6 +141,8 @@ def test_a_count_that_is_none_is_an_error_that_names_the_field() -> None:
     live = {"status": {"readyReplicas": "3"}}
     with pytest.raises(ManifestError, match=r"status\.readyReplicas: must be a whole number, not of type str"):
         live_count(live, "status", "readyReplicas")
+    with pytest.raises(ManifestError, match="must be a whole number, not of type bool"):
+        live_count({"spec": {"replicas": True}}, "spec", "replicas")
     spec: Manifest = {"selector": {}, "template": {"spec": {"containers": []}}}
     base = {
         "apiVersion": "apps/v1",

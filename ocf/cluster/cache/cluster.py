@@ -100,7 +100,7 @@ class CachedCluster:
         self._max_objects = max_objects
         self._timing = timing or CacheTiming()
         self._informers: dict[tuple[str, str, str], Informer] = {}
-        """Informers by `WatchScope`, also as a plain tuple."""
+        """Informers by `WatchScope`, which equals a tuple of its fields."""
         self._of_kind: defaultdict[tuple[str, str], list[Informer]] = defaultdict(list)
         """Informers by group and kind, one for each version and namespace."""
         self._closed = False

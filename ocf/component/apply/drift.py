@@ -78,7 +78,8 @@ def is_stored_as_sent(sent: Any, stored: Any, kind: Type) -> bool:
         kind: Its type. Of a custom kind it is not known what the server may add without a change of the value.
 
     Returns:
-        True if nothing was stored differently; False also if only `find_drift` can tell, for example of quantities.
+        True if every value is stored as it was sent. False if one is not, or if this function cannot tell: only
+        `find_drift` knows, for example, that the quantities `0.5` and `500m` are equal.
 
     Example:
         >>> from ocf.schema.builtin import struct
