@@ -5,7 +5,6 @@ the cluster that rejects writes unless the operator leads. Wrappers can be neste
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 from ocf.cluster.apply_cache import ApplyCache
@@ -24,7 +23,7 @@ from ocf.cluster.protocol import (
 from ocf.cluster.request_log import Request, Verb
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["InterceptingCluster", "describe", "is_write", "key_of"]
+__all__ = ["InterceptingCluster", "describe", "is_write", "key_of", "requested_key"]
 
 
 class InterceptingCluster:
@@ -109,7 +108,7 @@ class InterceptingCluster:
         dry_run: bool = False,
     ) -> Manifest:
         """Create or change an object by server-side apply."""
-        request = _of(Verb.APPLY, manifest, subresource, field_manager, dry_run=dry_run)
+        request = _about(Verb.APPLY, requested_key(manifest), subresource, field_manager, dry_run=dry_run)
         stored: Manifest = await self.intercept(
             request,
             lambda: self._inner.apply(
@@ -123,7 +122,7 @@ class InterceptingCluster:
     ) -> Manifest:
         """Create an object, evict a pod, or bind a pod to a node."""
         stored: Manifest = await self.intercept(
-            _of(Verb.CREATE, manifest, subresource, field_manager, dry_run=dry_run),
+            _about(Verb.CREATE, requested_key(manifest), subresource, field_manager, dry_run=dry_run),
             lambda: self._inner.create(manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run),
         )
         return stored
@@ -133,24 +132,21 @@ class InterceptingCluster:
     ) -> Manifest:
         """Replace an object, or its status."""
         stored: Manifest = await self.intercept(
-            _of(Verb.UPDATE, manifest, subresource, field_manager, dry_run=dry_run),
+            _about(Verb.UPDATE, requested_key(manifest), subresource, field_manager, dry_run=dry_run),
             lambda: self._inner.update(manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run),
         )
         return stored
 
     async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
         """Change parts of an object, of its status, or of its Scale."""
-        request = replace(
-            _about(Verb.PATCH, key, options.subresource), field_manager=options.field_manager, dry_run=options.dry_run
-        )
+        request = _about(Verb.PATCH, key, options.subresource, options.field_manager, dry_run=options.dry_run)
         stored: Manifest = await self.intercept(request, lambda: self._inner.patch(key, patch, options))
         return stored
 
     async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
         """Delete an object."""
-        await self.intercept(
-            replace(_about(Verb.DELETE, key, None), dry_run=options.dry_run), lambda: self._inner.delete(key, options)
-        )
+        request = _about(Verb.DELETE, key, None, dry_run=options.dry_run)
+        await self.intercept(request, lambda: self._inner.delete(key, options))
 
 
 def is_write(request: Request) -> bool:
@@ -181,22 +177,23 @@ def describe(request: Request) -> str:
     return " ".join(word for word in words if word)
 
 
-def _about(verb: Verb, key: ObjectKey, subresource: Subresource | None) -> Request:
-    return Request(verb, key.api_version, key.kind, key.namespace, key.name, subresource)
+def requested_key(manifest: Manifest) -> ObjectKey:
+    """Return the key of the object of a write, as far as its manifest is valid: what is missing there is empty.
 
-
-def _of(
-    verb: Verb, manifest: Manifest, subresource: Subresource | None, field_manager: str, *, dry_run: bool
-) -> Request:
+    Args:
+        manifest: The manifest; its `generateName` takes the place of a missing name.
+    """
     metadata = manifest.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    return Request(
-        verb,
+    return ObjectKey(
         str(manifest.get("apiVersion") or ""),
         str(manifest.get("kind") or ""),
-        str(metadata.get("namespace") or ""),
         str(metadata.get("name") or metadata.get("generateName") or ""),
-        subresource,
-        field_manager,
-        dry_run,
+        str(metadata.get("namespace") or ""),
     )
+
+
+def _about(
+    verb: Verb, key: ObjectKey, subresource: Subresource | None, field_manager: str = "", *, dry_run: bool = False
+) -> Request:
+    return Request(verb, key.api_version, key.kind, key.namespace, key.name, subresource, field_manager, dry_run)

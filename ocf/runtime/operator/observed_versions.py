@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final
 
-from ocf.cluster import Cluster, InterceptingCluster, Request, Verb
+from ocf.cluster import Cluster, InterceptingCluster, Request, Subresource
+from ocf.cluster.interceptor import key_of, requested_key
 from ocf.errors import ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.owner_references import controller_of
@@ -133,23 +134,58 @@ class RecordingReads(InterceptingCluster):
         self._observed = observed
         self._follow = follow
 
+    async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
+        """Read one object, or its Scale."""
+        # Reads and applies are nearly all requests of a reconcile, so they are not described as a `Request` first.
+        sent = self._inner.get(key, subresource=subresource)
+        found: Manifest = await self._recorded(key, sent, subresource, is_read=True)
+        return found
+
+    async def apply(
+        self,
+        manifest: Manifest,
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: Subresource | None = None,
+        dry_run: bool = False,
+    ) -> Manifest:
+        """Create or change an object by server-side apply."""
+        sent = self._inner.apply(
+            manifest, field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
+        )
+        stored: Manifest = await self._recorded(requested_key(manifest), sent, subresource, dry_run=dry_run)
+        return stored
+
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         """Send a request, and record the returned object."""
-        self._follow(request.api_version, request.kind, request.namespace)
-        key = ObjectKey(request.api_version, request.kind, request.name, request.namespace)
+        is_read, dry_run = request.verb.is_read, request.dry_run
+        return await self._recorded(key_of(request), send(), request.subresource, is_read=is_read, dry_run=dry_run)
+
+    async def _recorded(
+        self,
+        key: ObjectKey,
+        sent: Awaitable[Any],
+        subresource: Subresource | None,
+        *,
+        is_read: bool = False,
+        dry_run: bool = False,
+    ) -> Any:
+        """Wait for the answer to a request, and record it; the name in the key is empty for a list or a watch."""
+        self._follow(key.api_version, key.kind, key.namespace)
         self._observed.requested.add(key)
         try:
-            answer = await send()
+            answer = await sent
         except NotFoundError:
-            if request.verb is Verb.GET:
+            if is_read and key.name:
                 self._observed.record(key, None)
             raise
         except ConflictError:
             self._observed.invalidate(key)
             raise
-        whole = request.subresource is None or request.subresource.shows_object
-        if isinstance(answer, dict) and request.name and whole and not request.dry_run:
-            self._observed.record(key, answer, written=not request.verb.is_read)
+        whole = subresource is None or subresource.shows_object
+        if isinstance(answer, dict) and key.name and whole and not dry_run:
+            self._observed.record(key, answer, written=not is_read)
         return answer
 
 
