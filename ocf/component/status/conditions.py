@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from ocf.component.status.reasons import (
     CONVERGING,
@@ -37,6 +37,8 @@ __all__ = [
     "suspending_condition",
     "transition_time_problem",
 ]
+
+_REASONS: Final = frozenset(Reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +141,7 @@ def stored_condition(conditions: Sequence[Manifest], name: str, generation: int)
     """
     found = find_condition(conditions, name) or {}
     reason = str(found.get("reason"))
-    known = reason in set(Reason)
+    known = reason in _REASONS
     return Condition(
         type=name,
         status=found.get("status") == ConditionStatus.TRUE,
