@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.cluster import LastWrite, Rewrites
 from ocf.component.apply.desired_object import DesiredObject
-from ocf.component.apply.drift import find_drift, is_stored_as_sent
+from ocf.component.apply.drift import custom_object, find_drift, is_stored_as_sent
 from ocf.component.apply.immutable import delete_for_recreation, immutable_fields, immutable_problem
 from ocf.component.apply.second_manager import SecondManager
 from ocf.component.apply.takeover import take_over
@@ -233,7 +233,7 @@ class Applier:
         """
         kind = self._kind
         rewrites: Rewrites = {}
-        if repeated or not is_stored_as_sent(desired, answer, kind):
+        if repeated or not is_stored_as_sent(desired, answer, custom_object() if kind is ANYTHING else kind):
             found = find_drift(desired, answer, manager=self._manager, rewrites={}, kind=kind)
             rewrites = {drift.path: (drift.sent, drift.stored) for drift in found}
         self._cluster.apply_cache.remember(_uid(answer), self._manager, rewrites)

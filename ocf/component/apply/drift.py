@@ -13,6 +13,7 @@ kinds are compared as JSON. A value that the server is known to store differentl
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,13 +23,13 @@ from ocf.objects import FieldPath, Manifest, format_path
 from ocf.objects.json_equality import equal_json
 from ocf.objects.managed_fields import ManagedFields, key_label, read_key
 from ocf.schema.admission import admitted
-from ocf.schema.builtin import ANYTHING, ListType, MapType, StructType, Type
+from ocf.schema.builtin import ANYTHING, EmptyValue, Field, ListType, MapType, StructType, Type, struct
 from ocf.schema.stored_values import is_dropped, is_empty_part, is_stored_as, type_at
 
 if TYPE_CHECKING:
     from ocf.cluster import Rewrites
 
-__all__ = ["find_drift", "is_stored_as_sent"]
+__all__ = ["custom_object", "find_drift", "is_stored_as_sent"]
 
 # Identifying fields, which the API server never lists in managedFields.
 _IDENTITY_FIELDS: Final = frozenset({"apiVersion", "kind"})
@@ -66,6 +67,12 @@ def find_drift(
     return comparison.found
 
 
+@cache
+def custom_object() -> StructType:
+    """Return the type of the objects of custom kinds, as far as all of them have it: of their metadata."""
+    return StructType("CustomObject", fields={"metadata": Field(struct("meta.v1.ObjectMeta"), EmptyValue.ALWAYS)})
+
+
 def is_stored_as_sent(sent: Any, stored: Any, kind: Type) -> bool:
     """Return whether the answer to an apply has every value as it was sent.
 
@@ -75,7 +82,8 @@ def is_stored_as_sent(sent: Any, stored: Any, kind: Type) -> bool:
     Args:
         sent: The applied object, or a part of it.
         stored: The same of the answer.
-        kind: Its type. Of a custom kind it is not known what the server may add without a change of the value.
+        kind: Its type, `custom_object` for an object of a custom kind. Of a part without a type it is not known what
+            the server may add without a change of the value.
 
     Returns:
         True if every value is stored as it was sent. False if one is not, or if this function cannot tell: only

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.component.apply.drift import find_drift, is_stored_as_sent
+from ocf.component.apply.drift import custom_object, find_drift, is_stored_as_sent
 from ocf.objects import Manifest, copy_json, split_api_version
 from ocf.schema.builtin import ANYTHING, builtin_resource, struct
 
@@ -267,8 +267,9 @@ class TestStoredAsSent:
         del containers(wanted)[0]["resources"]
         assert not is_stored_as_sent(wanted, live, self.KIND)
 
+    @pytest.mark.parametrize("custom", [False, True])
     @given(st.data())
-    def test_whatever_the_server_changes_no_drift_is_missed(self, data: st.DataObject) -> None:
+    def test_whatever_the_server_changes_no_drift_is_missed(self, custom: bool, data: st.DataObject) -> None:
         wanted, live = copy_json(WANTED), stored()
         containers(wanted)[0]["resources"] = {}
         fields(live)["f:spec"]["f:template"]["f:spec"]["f:containers"]['k:{"name":"app"}']["f:resources"] = {}
@@ -286,5 +287,24 @@ class TestStoredAsSent:
                 holder["added"] = "x"
             else:
                 holder.append(data.draw(st.sampled_from(["x", {"name": "added"}])))
-        if is_stored_as_sent(wanted, live, self.KIND):
+        if custom:
+            wanted["kind"] = live["kind"] = "Backend"
+        if is_stored_as_sent(wanted, live, custom_object() if custom else self.KIND):
             assert reasons(wanted, live) == []
+
+    @pytest.mark.parametrize(
+        ("spec", "answered", "expected"),
+        [
+            pytest.param({"size": 3, "on": True}, {"size": 3, "on": True}, True, id="as sent"),
+            pytest.param({"size": 3}, {"size": 3, "mode": "Auto"}, False, id="with a default"),
+            pytest.param({"size": 3}, {"size": 4}, False, id="with another value"),
+            pytest.param({"size": 3}, {}, False, id="pruned"),
+            pytest.param({"items": [1, 2]}, {"items": [2, 1]}, False, id="in another order"),
+        ],
+    )
+    def test_of_a_custom_kind_only_the_metadata_may_grow(
+        self, spec: Manifest, answered: Manifest, expected: bool
+    ) -> None:
+        sent = {"apiVersion": "example.com/v1", "kind": "Backend", "metadata": {"name": "web"}, "spec": spec}
+        answer = {**sent, "metadata": {"name": "web", "uid": "1", "generation": 1}, "spec": answered}
+        assert is_stored_as_sent(sent, answer, custom_object()) is expected
