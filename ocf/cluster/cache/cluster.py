@@ -327,10 +327,16 @@ class CachedCluster:
         """Replace an object, its status, or its Scale, and cache the answer.
 
         Where `keeps_manager` is given, `managedFields` is not sent, except for the list that resets it (`[{}]`): an
-        object from memory does not have all of it, and sending a part would drop the rest.
+        object from memory does not have all of it, and sending a part would drop the rest. With a status it is not
+        sent either, because the server takes it from the live object then.
         """
-        whole = manifest if self._reduce is None else _without_managers(manifest)
-        sent = self._cluster.update(whole, field_manager=field_manager, subresource=subresource, dry_run=dry_run)
+        is_left_out = self._reduce is not None or subresource is Subresource.STATUS
+        sent = self._cluster.update(
+            _without_managers(manifest) if is_left_out else manifest,
+            field_manager=field_manager,
+            subresource=subresource,
+            dry_run=dry_run,
+        )
         return await self._write(_key_of(manifest), sent, subresource, dry_run=dry_run)
 
     async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:

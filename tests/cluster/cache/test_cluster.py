@@ -534,6 +534,17 @@ class TestManagers:
         assert live == stored
         assert "managedFields" in env.connection.sent[-1]["metadata"]
 
+    async def test_with_a_status_they_are_not_sent(self, env: Env) -> None:
+        before = await env.theirs()
+        await env.sync()
+        live = await env.cached.get(env.key())
+        await env.cached.update({**live, "status": {"replicas": 1}}, field_manager="us", subresource=Subresource.STATUS)
+        stored = await env.server.get(env.key())
+
+        assert "managedFields" not in env.connection.sent[-1]["metadata"]
+        assert stored["status"]["replicas"] == 1
+        assert stored["metadata"]["managedFields"][:-1] == before["metadata"]["managedFields"]
+
 
 class TestSubscribe:
     async def test_present_objects_and_later_changes_are_reported(self, env: Env) -> None:

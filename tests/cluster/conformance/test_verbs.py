@@ -11,8 +11,12 @@ from ocf.errors import NotFoundError
 from ocf.objects import ObjectKey
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ocf.objects import Manifest
     from tests.cluster.conformance.conftest import Env
+
+    Owned = Callable[[Manifest], dict[str, set[str]]]
 
 KINDS: Final = [
     "ClusterRole",
@@ -121,6 +125,22 @@ class TestStatus:
 
         assert changed["spec"] == made["spec"]
         assert status.items() <= changed["status"].items()
+
+    @pytest.mark.parametrize("sent", [None, [], [{}], [{"manager": "other", "operation": "Update"}]])
+    async def test_a_status_write_does_not_change_who_owns_the_rest(
+        self, env: Env, owned: Owned, kind: str, status: Manifest, sent: list[Manifest] | None
+    ) -> None:
+        """Whatever a client sends as `managedFields`, with a status it is taken from the live object."""
+        made = await env.create(kind)
+        metadata = {key: value for key, value in made["metadata"].items() if key != "managedFields"}
+        metadata |= {"managedFields": sent} if sent is not None else {}
+        changed = await env.update(
+            {**made, "metadata": metadata, "status": status}, by="reporter", part=Subresource.STATUS
+        )
+        before, after = owned(made), owned(changed)
+
+        assert {name: after[name] for name in before} == before
+        assert after.keys() - before.keys() == {"reporter Update status"}
 
     async def test_a_patch_of_the_status_does_not_change_the_spec(self, env: Env, kind: str, status: Manifest) -> None:
         made = await env.create(kind)
