@@ -32,6 +32,7 @@ __all__ = ["Applier", "ApplyResult"]
 
 _IGNORED_METADATA: Final = frozenset({"generation", "managedFields", "resourceVersion"})
 _IGNORED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
+_ABSENT: Final = (Drift("", Why.ABSENT),)
 
 
 class ApplyResult(NamedTuple):
@@ -89,7 +90,9 @@ class Applier:
         self._component = component
         self._context = context
         self._cluster = context.cluster
-        self._desired = DesiredObject(entry, context.owned_by, ignore_fields, rendered, timeout)
+        self._desired = DesiredObject(
+            entry=entry, owner=context.owned_by, ignore_fields=ignore_fields, rendered=rendered, timeout=timeout
+        )
         self._handover = SecondManager(self._desired, component, manager, context)
         self._manager = manager
 
@@ -157,7 +160,7 @@ class Applier:
 
     async def _apply_if_drifted(self, desired: Manifest, live: Manifest | None) -> ApplyResult:
         digest = _digest(desired)
-        why, reasons = (Why.ABSENT, (Drift("", Why.ABSENT),)) if live is None else self._compare(desired, live, digest)
+        why, reasons = (Why.ABSENT, _ABSENT) if live is None else self._compare(desired, live, digest)
         if live is not None and not reasons:
             return ApplyResult(live, ApplyOperation.NONE, why)
         # A deleted object is created again at once; only changes of an existing one are held back.

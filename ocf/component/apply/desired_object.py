@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ocf.component.apply.field_handover import DesiredStates
 from ocf.component.model.ownership import Owner, sendable
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["DesiredObject"]
 
 
-@dataclass(frozen=True, slots=True)
-class DesiredObject:
+class DesiredObject(NamedTuple):
     """The desired object of one resource, in one reconcile.
 
     Args:

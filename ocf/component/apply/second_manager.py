@@ -77,6 +77,8 @@ class SecondManager:
         Raises:
             ApiError: If the handover fails, or conflicts five times in a row.
         """
+        if live is None:
+            return None, ()
         saved = saved_values(live)
         for tries_left in reversed(range(_TRIES)):
             plan = await self._plan_handover(live, desired, saved)
