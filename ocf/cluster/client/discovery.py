@@ -97,7 +97,9 @@ class Discovery:
             ApiError: If the request to the server fails.
         """
         resources = self._resources.get(api_version, {})
-        if not _has(resources, kind, subresource) and api_version in self._in_flight:
+        if _has(resources, kind, subresource):
+            return resources[kind]
+        if api_version in self._in_flight:
             resources = await _result_of(self._in_flight[api_version])
         if not _has(resources, kind, subresource):
             resources = await _result_of(self._request(api_version))

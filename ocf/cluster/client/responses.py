@@ -32,6 +32,7 @@ NO_STATUS_MESSAGE: Final = "without a Status that gives the reason"
 
 _NOT_FOUND = 404
 _SUBJECT: Final = ("name", "group", "kind", "uid")
+_EVENT_TYPES: Final[Mapping[str, EventType]] = EventType.__members__
 
 
 class UnknownPathError(NotFoundError):
@@ -160,9 +161,10 @@ def read_event(line: bytes, *, request_line: str) -> WatchEvent:
     kind, content = (event.get("type"), event.get("object")) if isinstance(event, dict) else (None, None)
     if kind == "ERROR":
         raise status_error(_mapping(content), request_line=request_line)
-    if not isinstance(kind, str) or kind not in EventType.__members__ or not isinstance(content, dict):
+    event_type = _EVENT_TYPES.get(kind) if isinstance(kind, str) else None
+    if event_type is None or not isinstance(content, dict):
         raise ServerError(f"{request_line}: a line of the watch is not an event; is this an API server?")
-    return WatchEvent(EventType(kind), content)
+    return WatchEvent(event_type, content)
 
 
 def _parsed(body: bytes) -> Any:
