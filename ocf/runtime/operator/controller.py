@@ -96,6 +96,9 @@ class Controller:
         self.queue: Final[WorkQueue[ObjectKey]] = WorkQueue(
             operator.name, delays=operator.rate_limiter, metrics=deps.metrics
         )
+        # These are read for every change of the cache.
+        self._owner_kind: Final = operator.owner_kind
+        self._owner_group_kind: Final = operator.owner_group_kind
         self._cache = cache
         self._deps = deps
         self._index = ObservationIndex()
@@ -210,7 +213,7 @@ class Controller:
 
     def _affected_owners(self, key: ObjectKey, change: CacheChange) -> Iterable[ObjectKey]:
         """Yield the owners that an object affects, or has affected before the change."""
-        if (key.api_version, key.kind) == self.operator.owner_kind:
+        if (key.api_version, key.kind) == self._owner_kind:
             yield key
         for state in (change.entry, change.old):
             if state is not None:
@@ -221,7 +224,7 @@ class Controller:
     def _referred_owners(self, key: ObjectKey, state: CacheEntry) -> Iterable[ObjectKey]:
         """Yield the owners that a state of an object refers to: its controller, and what the watches map it to."""
         controller = state.controller
-        if controller is not None and (controller.group, controller.kind) == self.operator.owner_group_kind:
+        if controller is not None and (controller.group, controller.kind) == self._owner_group_kind:
             yield self._owner(key.namespace, controller.name)
         for watch in self.operator.watches:
             if (watch.api_version, watch.kind) == (key.api_version, key.kind):
@@ -231,7 +234,7 @@ class Controller:
                     _log.exception("%s: a watch could not map %s to owners", self.operator.name, key)
 
     def _owner(self, namespace: str, name: str) -> ObjectKey:
-        return ObjectKey(self.operator.owner.api_version, self.operator.owner.kind, name, namespace)
+        return ObjectKey(*self._owner_kind, name, namespace)
 
     def _follow_requested(self, api_version: str, kind: str, namespace: str) -> None:
         """Watch a kind from its first request on."""
