@@ -4,7 +4,7 @@ Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/cust
 error texts, including the unhelpful ones, are those of a real API server.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +13,7 @@ from ocf.embedded.api.status_errors import go_json
 from ocf.embedded.apiextensions.formats import is_known, is_of_format
 from ocf.errors import FieldProblem
 from ocf.objects.json_equality import equal_json
+from ocf.schema.builtin import MISSING
 
 if TYPE_CHECKING:
     from ocf.embedded.cel.regexp import Regexp
@@ -41,31 +42,52 @@ class SchemaViolation:
     place: tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Location:
-    """A location in an object, with its path in the field of a violation and its name in the text."""
+_Place = tuple[str | int, ...]
+
+
+@dataclass(slots=True)
+class _Report:
+    """The violations that were found in a value.
+
+    The path and the name of a location are texts that only a violation needs, so they are made from its place.
+
+    Args:
+        path: Path of the value, for the fields of violations.
+        name: Name of the value, for the texts of violations.
+        found: The violations.
+    """
 
     path: str
     name: str
-    place: tuple[str | int, ...] = field(default=())
-    whole: str = "<nil>"
+    found: list[SchemaViolation] = field(default_factory=list)
 
-    def child(self, key: str) -> "_Location":
-        joined = f"{self.name}.{key}" if self.name else key
-        return _Location(f"{self.path}.{key}" if self.path else key, joined, (*self.place, key), self.whole)
+    def add(self, place: _Place, detail: str) -> None:
+        self.found.append(SchemaViolation(FieldProblem(_joined(self.path, place), detail), place))
 
-    def item(self, index: int) -> "_Location":
-        return _Location(f"{self.path}[{index}]", f"{self.name}[{index}]", (*self.place, index), self.whole)
+    def add_in_body(self, place: _Place, shown: Any, what: str) -> None:
+        self.add(place, f"Invalid value: {go_json(shown)}: {self.name_of(place)} in body {what}")
 
-    def violation(self, detail: str) -> SchemaViolation:
-        return SchemaViolation(FieldProblem(self.path, detail), self.place)
+    def add_for_root(self, place: _Place, what: str) -> None:
+        """Add a violation that a real API server reports for the root of the checked value."""
+        problem = FieldProblem(self.path or "<nil>", f'Invalid value: "": {what}')
+        self.found.append(SchemaViolation(problem, place))
 
-    def body_violation(self, shown: Any, what: str) -> SchemaViolation:
-        return self.violation(f"Invalid value: {go_json(shown)}: {self.name} in body {what}")
+    def add_required(self, place: _Place, name: str) -> None:
+        """Add a violation for an absent field of the object at a place."""
+        self.found.append(SchemaViolation(FieldProblem(_joined(self.path, (*place, name)), "Required value"), place))
 
-    def root_violation(self, what: str) -> SchemaViolation:
-        """Return a violation that a real API server reports for the root of the checked value."""
-        return SchemaViolation(FieldProblem(self.whole, f'Invalid value: "": {what}'), self.place)
+    def name_of(self, place: _Place) -> str:
+        return _joined(self.name, place)
+
+
+def _joined(start: str, place: _Place) -> str:
+    text = start
+    for step in place:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            text = f"{text}.{step}" if text else step
+    return text
 
 
 def schema_faults(value: Any, schema: _Schema, *, path: str = "", name: str | None = None) -> list[SchemaViolation]:
@@ -84,21 +106,39 @@ def schema_faults(value: Any, schema: _Schema, *, path: str = "", name: str | No
         >>> print(schema_faults({"size": 0}, {"properties": {"size": {"minimum": 1}}}, path="spec")[0].problem)
         spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1
     """
-    location = _located(path, name)
-    return [*_check(value, schema, location), *_lists(value, schema, location)]
+    report = _Report(path, path if name is None else name)
+    _check(value, schema, (), report)
+    _check_lists(value, schema, (), report)
+    return report.found
 
 
-def value_faults(value: Any, schema: _Schema, *, path: str = "", name: str | None = None) -> list[SchemaViolation]:
-    """Validate a value by a schema as `schema_faults` does, except for duplicate items."""
-    return list(_check(value, schema, _located(path, name)))
+def value_faults(
+    value: Any, schema: _Schema, *, path: str = "", name: str | None = None, before: Any = MISSING
+) -> list[SchemaViolation]:
+    """Validate a value by a schema as `schema_faults` does, except for duplicate items.
+
+    Args:
+        value: The value.
+        schema: Its schema.
+        path: As for `schema_faults`.
+        name: As for `schema_faults`.
+        before: The previous value; fields that equal theirs are not validated. `MISSING` if there is none.
+
+    Returns:
+        The violations; empty if the value is valid.
+    """
+    report = _Report(path, path if name is None else name)
+    _check(value, schema, (), report, before)
+    return report.found
 
 
-def duplicate_faults(value: Any, schema: _Schema) -> list[SchemaViolation]:
+def duplicate_faults(value: Any, schema: _Schema, *, before: Any = MISSING) -> list[SchemaViolation]:
     """Return the duplicate items of sets and keyed lists in a value.
 
     Args:
         value: The value.
         schema: Its schema.
+        before: As for `value_faults`.
 
     Returns:
         The violations, in the order of the lists.
@@ -107,46 +147,53 @@ def duplicate_faults(value: Any, schema: _Schema) -> list[SchemaViolation]:
         >>> print(duplicate_faults(["a", "a"], {"x-kubernetes-list-type": "set"})[0].problem)
         [1]: Duplicate value: "a"
     """
-    return list(_lists(value, schema, _located("", None)))
+    report = _Report("", "")
+    _check_lists(value, schema, (), report, before)
+    return report.found
 
 
-def _located(path: str, name: str | None) -> _Location:
-    return _Location(path, path if name is None else name, whole=path or "<nil>")
-
-
-def _check(value: Any, schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
+def _check(value: Any, schema: _Schema, place: _Place, report: _Report, before: Any = MISSING) -> None:
     if value is None and schema.get("nullable"):
         return
-    yield from _type(value, schema, location)
-    yield from _combined(value, schema, location)
+    _check_type(value, schema, place, report)
+    if not _COMBINATIONS.isdisjoint(schema):
+        _check_combinations(value, schema, place, report)
     if isinstance(value, str):
-        yield from _text(value, schema, location)
+        _check_text(value, schema, place, report)
     elif isinstance(value, list):
-        yield from _list(value, schema, location)
+        _check_list(value, schema, place, report)
     elif isinstance(value, dict):
-        yield from _map(value, schema, location)
+        _check_map(value, schema, place, report, before)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield from _number(value, schema, location)
+        _check_number(value, schema, place, report)
     allowed = schema.get("enum")
     if allowed is not None and not any(equal_json(value, item) for item in allowed):
         listed = ", ".join(map(go_json, allowed))
-        yield location.violation(f"Unsupported value: {go_json(value)}: supported values: {listed}")
+        report.add(place, f"Unsupported value: {go_json(value)}: supported values: {listed}")
+
+
+_COMBINATIONS: Final = frozenset({"anyOf", "oneOf", "allOf", "not"})
+_TYPE_NAMES: Final[Mapping[type, str]] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    list: "array",
+    dict: "object",
+}
 
 
 def _type_name(value: Any) -> str:
-    if isinstance(value, bool):
-        return "boolean"
     if isinstance(value, float):
         return "integer" if value.is_integer() else "number"
-    return {str: "string", int: "integer", list: "array", dict: "object"}.get(type(value), "null")
+    return _TYPE_NAMES.get(type(value), "null")
 
 
-def _type(value: Any, schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
+def _check_type(value: Any, schema: _Schema, place: _Place, report: _Report) -> None:
     either = schema.get("x-kubernetes-int-or-string")
     wanted = "integer,string" if either else schema.get("type")
-    if not wanted:
-        return
     found = _type_name(value)
+    if not wanted or found == wanted:
+        return
     allowed = wanted.split(",")
     if found not in allowed and not (found == "integer" and "number" in allowed):
         form = schema.get("format") or ""
@@ -157,21 +204,21 @@ def _type(value: Any, schema: _Schema, location: _Location) -> Iterator[SchemaVi
         elif is_known(form) and found != "null":
             found, wanted = _FORMS.get(found, ""), form
         shown = go_json(found)
-        yield location.violation(f"Invalid value: {shown}: {location.name} in body must be of type {wanted}: {shown}")
+        report.add(place, f"Invalid value: {shown}: {report.name_of(place)} in body must be of type {wanted}: {shown}")
 
 
-def _text(value: str, schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
-    longest, shortest, pattern = (schema.get(key) for key in ("maxLength", "minLength", "pattern"))
+def _check_text(value: str, schema: _Schema, place: _Place, report: _Report) -> None:
+    longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern")
     if longest is not None and len(value) > longest:
-        yield location.violation(f"Too long: may not be more than {longest} bytes")
+        report.add(place, f"Too long: may not be more than {longest} bytes")
     if shortest is not None and len(value) < shortest:
-        yield location.body_violation(value, f"should be at least {shortest} chars long")
+        report.add_in_body(place, value, f"should be at least {shortest} chars long")
     if pattern and not _parsed(pattern).matches(value):
-        yield location.body_violation(value, f"should match '{pattern}'")
+        report.add_in_body(place, value, f"should match '{pattern}'")
     form = schema.get("format")
     if form and not is_of_format(value, form):
         shown = go_json(value)
-        yield location.violation(f"Invalid value: {shown}: {location.name} in body must be of type {form}: {shown}")
+        report.add(place, f"Invalid value: {shown}: {report.name_of(place)} in body must be of type {form}: {shown}")
 
 
 @lru_cache(maxsize=1024)
@@ -181,99 +228,117 @@ def _parsed(pattern: str) -> "Regexp":
     return Regexp.parse(pattern)
 
 
-def _number(value: float, schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
+def _check_number(value: float, schema: _Schema, place: _Place, report: _Report) -> None:
     if schema.get("type") == "integer":
         form = schema.get("format") or ""
         low, high = _LIMITS.get(form, _LIMITS["int64"])
         if not float(value).is_integer() or not low <= value <= high:
             which = f"with format {form}" if form else "(default format)"
-            yield location.root_violation(f"Checked value must be of type integer {which} in {location.name}")
-    factor, most, least = (schema.get(key) for key in ("multipleOf", "maximum", "minimum"))
+            report.add_for_root(place, f"Checked value must be of type integer {which} in {report.name_of(place)}")
+    factor, most, least = schema.get("multipleOf"), schema.get("maximum"), schema.get("minimum")
     if factor is not None and not (value / factor).is_integer():
-        yield location.body_violation(value, f"should be a multiple of {factor}")
+        report.add_in_body(place, value, f"should be a multiple of {factor}")
     if most is not None and (value > most or (schema.get("exclusiveMaximum") and value == most)):
-        yield location.body_violation(
-            value, f"should be less than{'' if schema.get('exclusiveMaximum') else ' or equal to'} {most}"
-        )
+        than = f"less than{'' if schema.get('exclusiveMaximum') else ' or equal to'}"
+        report.add_in_body(place, value, f"should be {than} {most}")
     if least is not None and (value < least or (schema.get("exclusiveMinimum") and value == least)):
         than = f"greater than{'' if schema.get('exclusiveMinimum') else ' or equal to'}"
-        yield location.body_violation(value, f"should be {than} {least}")
+        report.add_in_body(place, value, f"should be {than} {least}")
 
 
-def _list(value: list[Any], schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
+def _check_list(value: list[Any], schema: _Schema, place: _Place, report: _Report) -> None:
     most, least, items = schema.get("maxItems"), schema.get("minItems"), schema.get("items")
     if isinstance(items, dict):
         for index, item in enumerate(value):
-            yield from _check(item, items, location.item(index))
+            _check(item, items, (*place, index), report)
     if most is not None and len(value) > most:
-        yield location.violation(f"Too many: {len(value)}: must have at most {most} item{'' if most == 1 else 's'}")
+        report.add(place, f"Too many: {len(value)}: must have at most {most} item{'' if most == 1 else 's'}")
     if least is not None and len(value) < least:
-        yield location.body_violation(len(value), f"should have at least {least} items")
+        report.add_in_body(place, len(value), f"should have at least {least} items")
 
 
-def _map(value: dict[str, Any], schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
+def _check_map(value: dict[str, Any], schema: _Schema, place: _Place, report: _Report, before: Any) -> None:
     most, least = schema.get("maxProperties"), schema.get("minProperties")
     if least is not None and len(value) < least:
-        yield location.body_violation(len(value), f"should have at least {least} properties")
+        report.add_in_body(place, len(value), f"should have at least {least} properties")
     if most is not None and len(value) > most:
-        yield location.violation(f"Too many: {len(value)}: must have at most {most} item{'' if most == 1 else 's'}")
+        report.add(place, f"Too many: {len(value)}: must have at most {most} item{'' if most == 1 else 's'}")
     for name in schema.get("required") or ():
         if name not in value:
-            yield SchemaViolation(FieldProblem(location.child(name).path, "Required value"), location.place)
-    known, extra = schema.get("properties") or {}, schema.get("additionalProperties")
-    for name, item in value.items():
-        below = known.get(name, extra if isinstance(extra, dict) else None)
-        if below is not None:
-            yield from _check(item, below, location.child(name))
+            report.add_required(place, name)
+    for name, item, below, earlier in _changed_fields(value, schema, before):
+        _check(item, below, (*place, name), report, earlier)
     if schema.get("x-kubernetes-embedded-resource"):
         for name in ("apiVersion", "kind"):
             if not value.get(name):
-                yield SchemaViolation(FieldProblem(location.child(name).path, "Required value"), location.place)
+                report.add_required(place, name)
 
 
-def _combined(value: Any, schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
+def _changed_fields(value: dict[str, Any], schema: _Schema, before: Any) -> Iterator[tuple[str, Any, _Schema, Any]]:
+    """Yield the fields with a schema that do not equal their previous value: name, value, schema, previous value."""
+    known, extra = schema.get("properties") or {}, schema.get("additionalProperties")
+    otherwise = extra if isinstance(extra, dict) else None
+    previous = before if isinstance(before, dict) else {}
+    for name, item in value.items():
+        below, earlier = known.get(name, otherwise), previous.get(name, MISSING)
+        if below is not None and (earlier is MISSING or not equal_json(item, earlier)):
+            yield name, item, below, earlier
+
+
+def _outcomes(value: Any, options: Sequence[_Schema], place: _Place, report: _Report) -> list[list[SchemaViolation]]:
+    """Return the violations of each of several schemas."""
+    return [_outcome(value, option, place, report) for option in options]
+
+
+def _outcome(value: Any, schema: _Schema, place: _Place, report: _Report) -> list[SchemaViolation]:
+    apart = _Report(report.path, report.name)
+    _check(value, schema, place, apart)
+    return apart.found
+
+
+def _check_combinations(value: Any, schema: _Schema, place: _Place, report: _Report) -> None:
+    name = report.name_of(place)
     if schema.get("anyOf") and not (schema.get("x-kubernetes-int-or-string") and _is_int_or_string(schema["anyOf"])):
-        outcomes = [list(_check(value, option, location)) for option in schema["anyOf"]]
+        outcomes = _outcomes(value, schema["anyOf"], place, report)
         if all(outcomes):
-            yield location.root_violation(f'"{location.name}" must validate at least one schema (anyOf)')
-            yield from outcomes[0]
+            report.add_for_root(place, f'"{name}" must validate at least one schema (anyOf)')
+            report.found += outcomes[0]
     if schema.get("oneOf"):
-        outcomes = [list(_check(value, option, location)) for option in schema["oneOf"]]
+        outcomes = _outcomes(value, schema["oneOf"], place, report)
         passed = outcomes.count([])
         if passed != 1:
             found = f"Found {passed} valid alternatives" if passed else "Found none valid"
-            yield location.root_violation(f'"{location.name}" must validate one and only one schema (oneOf). {found}')
+            report.add_for_root(place, f'"{name}" must validate one and only one schema (oneOf). {found}')
             if not passed:
-                yield from outcomes[0]
-    outcomes = [list(_check(value, option, location)) for option in schema.get("allOf") or ()]
+                report.found += outcomes[0]
+    outcomes = _outcomes(value, schema.get("allOf") or (), place, report)
     if any(outcomes):
-        yield from (fault for outcome in outcomes for fault in outcome)
-        yield location.root_violation(f'"{location.name}" must validate all the schemas (allOf)')
-    if schema.get("not") and not list(_check(value, schema["not"], location)):
-        yield location.root_violation(f'"{location.name}" must not validate the schema (not)')
+        report.found += (fault for outcome in outcomes for fault in outcome)
+        report.add_for_root(place, f'"{name}" must validate all the schemas (allOf)')
+    if schema.get("not") and not _outcome(value, schema["not"], place, report):
+        report.add_for_root(place, f'"{name}" must not validate the schema (not)')
 
 
 def _is_int_or_string(options: Any) -> bool:
     return bool(options == [{"type": "integer"}, {"type": "string"}])
 
 
-def _lists(value: Any, schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
-    """Yield duplicate items of sets and keyed lists."""
+def _check_lists(value: Any, schema: _Schema, place: _Place, report: _Report, before: Any = MISSING) -> None:
+    """Report duplicate items of sets and keyed lists."""
     if isinstance(value, dict):
-        known, extra = schema.get("properties") or {}, schema.get("additionalProperties")
-        for name, item in value.items():
-            below = known.get(name, extra if isinstance(extra, dict) else None)
-            if below is not None:
-                yield from _lists(item, below, location.child(name))
+        for name, item, below, earlier in _changed_fields(value, schema, before):
+            if isinstance(item, dict | list):
+                _check_lists(item, below, (*place, name), report, earlier)
     elif isinstance(value, list):
-        yield from _duplicates(value, schema, location)
+        _check_duplicates(value, schema, place, report)
         items = schema.get("items")
         if isinstance(items, dict):
             for index, item in enumerate(value):
-                yield from _lists(item, items, location.item(index))
+                if isinstance(item, dict | list):
+                    _check_lists(item, items, (*place, index), report)
 
 
-def _duplicates(value: list[Any], schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
+def _check_duplicates(value: list[Any], schema: _Schema, place: _Place, report: _Report) -> None:
     kind = schema.get("x-kubernetes-list-type")
     if kind not in ("set", "map"):
         return
@@ -284,5 +349,5 @@ def _duplicates(value: list[Any], schema: _Schema, location: _Location) -> Itera
             continue
         shown = go_json({name: item[name] for name in sorted(names) if name in item} if names else item)
         if shown in seen:
-            yield location.item(index).violation(f"Duplicate value: {shown}")
+            report.add((*place, index), f"Duplicate value: {shown}")
         seen.add(shown)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ocf.embedded.apiextensions.object_validation import duplicate_faults, value_faults
 from ocf.errors import FieldProblem
 from ocf.objects.json_equality import equal_json
+from ocf.schema.builtin import MISSING
 
 __all__ = ["custom_update_problems"]
 
@@ -49,11 +50,13 @@ def custom_update_problems(
         below = _properties(schema).get("status")
         faults = []
         if below is not None and "status" in manifest:
-            faults = value_faults(manifest["status"], below, path="status", name="")
+            before = live.get("status", MISSING)
+            faults = value_faults(manifest["status"], below, path="status", name="", before=before)
         steps: tuple[str | int, ...] = ("status",)
     else:
-        faults, steps = value_faults(manifest, schema), ()
-    duplicates = duplicate_faults(manifest, schema)
+        faults, steps = value_faults(manifest, schema, before=live), ()
+    # Duplicate items in a field that did not change are in the live object, too, which then allows all of them.
+    duplicates = duplicate_faults(manifest, schema, before=live)
     if duplicates and duplicate_faults(live, schema):
         duplicates = []
     remaining = [fault for fault in faults if not _is_unchanged(whole, (*steps, *fault.place))]

@@ -3,8 +3,12 @@
 from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ocf.embedded.apiextensions import custom_update_problems
+from ocf.embedded.apiextensions import custom_update_problems, schema_faults
+from ocf.embedded.apiextensions.object_validation import SchemaViolation, duplicate_faults, value_faults
+from ocf.objects.json_equality import equal_json
 
 TAG: Final = {"type": "string", "minLength": 2}
 SCHEMA: Final[dict[str, Any]] = {
@@ -61,3 +65,34 @@ def test_only_values_that_change_are_validated(
 def test_a_duplicate_in_the_spec_hides_one_in_the_status() -> None:
     live = {"spec": {"tags": ["aa", "aa"]}}
     assert custom_update_problems({**live, "status": {"tags": ["bb", "bb"]}}, live, WHOLE, "status") == []
+
+
+def _contents(tags: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    item = st.fixed_dictionaries({"name": st.sampled_from("xy"), "port": st.integers(1, 2)}, optional={"tag": tags})
+    lists = st.lists(tags, max_size=3)
+    fields = {"tag": tags, "tags": lists, "plain": lists, "map": st.dictionaries(st.sampled_from("xy"), tags)}
+    return st.fixed_dictionaries({}, optional={**fields, "items": st.lists(item, max_size=3)})
+
+
+TAGS: Final = st.sampled_from(["a", "b", "aa", "bb", 1, True, None])
+WHOLES: Final = st.fixed_dictionaries({}, optional={"spec": _contents(TAGS), "status": _contents(TAGS)})
+
+
+@given(WHOLES, WHOLES)
+def test_fields_that_equal_their_previous_value_are_passed_over(before: dict[str, Any], after: dict[str, Any]) -> None:
+    every = schema_faults(after, WHOLE)
+    assert [*value_faults(after, WHOLE), *duplicate_faults(after, WHOLE)] == every
+
+    some = [*value_faults(after, WHOLE, before=before), *duplicate_faults(after, WHOLE, before=before)]
+    assert some == [fault for fault in every if not _is_in_equal_field(fault, before, after)]
+
+
+def _is_in_equal_field(fault: SchemaViolation, before: Any, after: Any) -> bool:
+    """Return whether a field on the way to a fault, outside of any list, equals its previous value."""
+    for step in fault.place:
+        if not isinstance(step, str) or not isinstance(before, dict) or step not in before or step not in after:
+            return False
+        before, after = before[step], after[step]
+        if equal_json(before, after):
+            return True
+    return False
