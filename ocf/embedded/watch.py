@@ -10,7 +10,7 @@ from ocf.embedded.api.resource_versions import version_problem
 from ocf.embedded.api.status_errors import expired
 from ocf.embedded.registry.registry import Registry, kind_of
 from ocf.embedded.registry.selectors import Predicate
-from ocf.embedded.registry.storage import Change, Storage
+from ocf.embedded.registry.storage import Change, Kind, Storage
 from ocf.errors import api_error
 from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
@@ -149,7 +149,7 @@ async def follow(
     Raises:
         ExpiredError: If the version is older than the history of the store.
     """
-    store = scope.registry.store
+    store, kind = scope.registry.store, kind_of(scope.resource)
     timer = _Timer.starting(seconds)
     if version == 0:
         existing, version = await _existing(scope)
@@ -157,22 +157,38 @@ async def follow(
             yield initial
     reported_version = version
     while True:
-        if version < store.forgotten:
-            raise expired(f"too old resource version: {version} ({store.forgotten})")
-        for change in store.since(version):
-            version = change.version
+        changes, version = _changes_since(store, version, kind), max(version, store.version)
+        for change in changes:
             found = scope.event(change) if scope.ready is None else await _event(scope, change, scope.ready)
             if found is not None:
-                reported_version = version
+                reported_version = change.version
                 yield found
         if version - reported_version >= bookmark_every:
             reported_version = version
             yield scope.bookmark(version)
-        if version >= store.version and await timer.wait(store):
-            if timer.ended:
-                return
-            reported_version = version
-            yield scope.bookmark(version)
+        if version < store.version:
+            continue
+        changed_at = await timer.wait(store, kind, reported_version + bookmark_every)
+        if changed_at is not None:
+            # Changes of other kinds may have been forgotten during the wait.
+            version = max(version, changed_at - 1)
+            continue
+        if timer.ended:
+            return
+        reported_version = version = _unchanged_until(store, kind, version)
+        yield scope.bookmark(version)
+
+
+def _changes_since(store: Storage, version: int, kind: Kind) -> list[Change]:
+    """Return the changes of a kind after a version; raise ExpiredError if the log no longer contains them."""
+    if version < store.forgotten:
+        raise expired(f"too old resource version: {version} ({store.forgotten})")
+    return [change for change in store.since(version) if change.kind == kind]
+
+
+def _unchanged_until(store: Storage, kind: Kind, version: int) -> int:
+    """Return the version of a store if no object of a kind has changed since a version; else this version."""
+    return version if store.changed_at(kind) > version else max(version, store.version)
 
 
 @dataclass(slots=True)
@@ -195,16 +211,13 @@ class _Timer:
             return cls(None, None)
         return cls(now + seconds, now + seconds - _BEFORE_END if seconds > _BEFORE_END else None)
 
-    async def wait(self, store: Storage) -> bool:
-        """Wait for the next change of a store; return whether the bookmark or the end is due before it."""
+    async def wait(self, store: Storage, kind: Kind, latest: int) -> int | None:
+        """Wait for the next change as `Storage.kind_changed` does; return None if the bookmark or the end is due."""
         due, self.due = self.due, None
-        try:
-            async with asyncio.timeout_at(self.end if due is None else due):
-                await store.changed()
-        except TimeoutError:
-            return True
-        self.due = due
-        return False
+        changed_at = await store.kind_changed(kind, latest=latest, deadline=self.end if due is None else due)
+        if changed_at is not None:
+            self.due = due
+        return changed_at
 
     @property
     def ended(self) -> bool:

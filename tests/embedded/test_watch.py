@@ -201,6 +201,20 @@ async def test_a_cancelled_consumer_leaves_no_waiting_watch(cluster: EmbeddedClu
     assert not cluster._registry.store._waiting
 
 
+async def test_a_watch_sleeps_while_other_kinds_change(deployment: Build, config_map: Build) -> None:
+    cluster = EmbeddedCluster(namespaces=("shop",), history=3, bookmark_every=50)
+    task = asyncio.create_task(take(maps(cluster), 1))
+    await asyncio.sleep(0)
+    (waiter,) = cluster._registry.store._waiting
+    for number in range(5):
+        await cluster.create(deployment(name=f"web-{number}"), field_manager="test")
+        await asyncio.sleep(0)
+    assert cluster._registry.store._waiting == {waiter}
+
+    await cluster.create(config_map("a"), field_manager="test")
+    assert await task == [(EventType.ADDED, "a")], "changes that it slept through are not missing"
+
+
 async def test_watches_do_not_share_event_objects(cluster: EmbeddedCluster, config_map: Build) -> None:
     first, second = maps(cluster), maps(cluster)
     await cluster.create(config_map("a", data={"k": "v"}), field_manager="test")

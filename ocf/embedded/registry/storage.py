@@ -44,6 +44,28 @@ class Change:
     after: Manifest | None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiter:
+    """Somebody who waits for a change.
+
+    Args:
+        kind: The kind of the change; None for any.
+        latest: A version at which a change of any kind ends the wait.
+        future: Its result is the version of the change; None if the wait ended without one.
+    """
+
+    kind: Kind | None
+    latest: int
+    future: "asyncio.Future[int | None]"
+
+    def wants(self, change: Change) -> bool:
+        return self.kind is None or self.kind == change.kind or self.latest <= change.version
+
+    def finish(self, version: int | None) -> None:
+        if not self.future.done():
+            self.future.set_result(version)
+
+
 @dataclass(slots=True)
 class Storage:
     """Objects of a cluster.
@@ -65,7 +87,7 @@ class Storage:
     _changed: dict[Kind, int] = field(default_factory=dict, init=False, repr=False)
     _packed: dict[tuple[Kind, Place], bytes] = field(default_factory=dict, init=False, repr=False)
     _log: deque[Change] = field(default_factory=deque, init=False, repr=False)
-    _waiting: set[asyncio.Future[None]] = field(default_factory=set, init=False, repr=False)
+    _waiting: set[_Waiter] = field(default_factory=set, init=False, repr=False)
 
     def get(self, kind: Kind, place: Place) -> Manifest | None:
         """Return an object, or None if it does not exist."""
@@ -156,10 +178,10 @@ class Storage:
         self._log.append(change)
         while len(self._log) > self.history:
             self.forgotten = self._log.popleft().version
-        waiting, self._waiting = self._waiting, set()
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
+        woken = [waiter for waiter in self._waiting if waiter.wants(change)]
+        self._waiting.difference_update(woken)
+        for waiter in woken:
+            waiter.finish(change.version)
 
     def forget(self) -> None:
         """Drop the whole log, as a compaction of etcd does."""
@@ -197,12 +219,32 @@ class Storage:
 
     async def changed(self) -> None:
         """Wait for the next change."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.add(future)
+        await self._wait(None, 0, None)
+
+    async def kind_changed(self, kind: Kind, *, latest: int, deadline: float | None) -> int | None:
+        """Wait for the next change of a kind.
+
+        Args:
+            kind: The kind.
+            latest: A version at which a change of any kind ends the wait.
+            deadline: Time of the event loop at which the wait ends; None for never.
+
+        Returns:
+            The version of the change; None if there was none before the deadline.
+        """
+        return await self._wait(kind, latest, deadline)
+
+    async def _wait(self, kind: Kind | None, latest: int, deadline: float | None) -> int | None:
+        loop = asyncio.get_running_loop()
+        waiter = _Waiter(kind, latest, loop.create_future())
+        timer = None if deadline is None else loop.call_at(deadline, waiter.finish, None)
+        self._waiting.add(waiter)
         try:
-            await future
+            return await waiter.future
         finally:
-            self._waiting.discard(future)
+            self._waiting.discard(waiter)
+            if timer is not None:
+                timer.cancel()
 
 
 def _owners(manifest: Manifest | None) -> set[str]:
