@@ -57,12 +57,15 @@ class ContainerEdits(CategoryDescriptor["ContainerEditsRecorder"]):
     def apply(self, target: Any, records: list[_ContainerEdit]) -> None:
         """Apply to each container the edits whose selector accepts it."""
         containers: list[V1Container] = getattr(self._part.of(target), self._field) or []
-        snapshot = [copy_model(container) for container in containers]
-        for index, (container, before) in enumerate(zip(containers, snapshot, strict=True)):
+        # All selectors are called before the first edit, so that none sees its changes.
+        selected = [
+            (container, [record.edit for record in records if record.selector(index, container)])
+            for index, container in enumerate(containers)
+        ]
+        for container, edits in selected:
             editor = ContainerEditor(container)
-            for record in records:
-                if record.selector(index, before):
-                    call_edit(record.edit, editor)
+            for edit in edits:
+                call_edit(edit, editor)
 
 
 class _ContainerEdit(NamedTuple):
