@@ -46,7 +46,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiter:
-    """Somebody who waits for a change.
+    """A wait for a change.
 
     Args:
         kind: The kind of the change; None for any.
