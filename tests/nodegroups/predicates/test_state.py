@@ -72,9 +72,12 @@ def test_a_single_question_gives_the_same_reasons(cluster: dict[str, Any]) -> No
     snapshot = Snapshot.of(**cluster)
     state = ClusterState(snapshot)
     for pod in snapshot.pods.values():
-        if not pod.node_name:
-            for name in snapshot.nodes:
-                assert fits(pod, name, snapshot) == explain(pod.shape, state.index[name], state)
+        mark = state.mark()
+        if pod.node_name in state.index:
+            state.remove(pod.shape, state.index[pod.node_name])
+        for name in snapshot.nodes:
+            assert fits(pod, name, snapshot) == explain(pod.shape, state.index[name], state)
+        state.rollback(mark)
 
 
 @given(clusters())
