@@ -60,6 +60,10 @@ spec:
 USED: Final = (
     ("example.com/v1", "Shop"),
     ("apps/v1", "Deployment"),
+    # Beside real controllers, one of these that no owner takes with it would keep its pods, or get new ones.
+    ("apps/v1", "ReplicaSet"),
+    ("batch/v1", "Job"),
+    ("v1", "Pod"),
     ("autoscaling/v2", "HorizontalPodAutoscaler"),
     ("v1", "ConfigMap"),
     ("v1", "Secret"),
