@@ -38,6 +38,7 @@ __all__ = [
     "Type",
     "builtin_resource",
     "builtin_versions",
+    "custom_object",
     "struct",
 ]
 
@@ -400,3 +401,9 @@ def builtin_versions(resource: ApiResource) -> list[ApiResource]:
 def struct(name: str) -> StructType:
     """Return a built-in struct by its short name, for example `autoscaling.v1.Scale`."""
     return _document()[1].struct(name)
+
+
+@cache
+def custom_object() -> StructType:
+    """Return the type of the objects of custom kinds, as far as it is the same for all: that of their metadata."""
+    return StructType("CustomObject", fields={"metadata": Field(struct("meta.v1.ObjectMeta"), EmptyValue.ALWAYS)})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.cluster import LastWrite, Rewrites
 from ocf.component.apply.desired_object import DesiredObject
-from ocf.component.apply.drift import custom_object, find_drift, is_stored_as_sent
+from ocf.component.apply.drift import find_drift, is_stored_as_sent
 from ocf.component.apply.immutable import delete_for_recreation, immutable_fields, immutable_problem
 from ocf.component.apply.second_manager import SecondManager
 from ocf.component.apply.takeover import take_over
@@ -22,7 +22,7 @@ from ocf.errors import ConfigError, ConflictError, InvalidError, MutationError, 
 from ocf.objects import Manifest, split_api_version
 from ocf.objects.managed_fields import ManagedFields
 from ocf.objects.owned_paths import path_label
-from ocf.schema.builtin import ANYTHING, Type, builtin_resource
+from ocf.schema.builtin import ANYTHING, Type, builtin_resource, custom_object
 
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext

@@ -13,7 +13,6 @@ kinds are compared as JSON. A value that the server is known to store differentl
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,13 +22,13 @@ from ocf.objects import FieldPath, Manifest, format_path
 from ocf.objects.json_equality import equal_json
 from ocf.objects.managed_fields import ManagedFields, key_label, read_key
 from ocf.schema.admission import admitted
-from ocf.schema.builtin import ANYTHING, EmptyValue, Field, ListType, MapType, StructType, Type, struct
+from ocf.schema.builtin import ANYTHING, ListType, MapType, StructType, Type
 from ocf.schema.stored_values import is_dropped, is_empty_part, is_stored_as, type_at
 
 if TYPE_CHECKING:
     from ocf.cluster import Rewrites
 
-__all__ = ["custom_object", "find_drift", "is_stored_as_sent"]
+__all__ = ["find_drift", "is_stored_as_sent"]
 
 # Identifying fields, which the API server never lists in managedFields.
 _IDENTITY_FIELDS: Final = frozenset({"apiVersion", "kind"})
@@ -65,12 +64,6 @@ def find_drift(
     comparison = _Comparison(rewrites, kind)
     comparison.compare(declared, live, fields, ())
     return comparison.found
-
-
-@cache
-def custom_object() -> StructType:
-    """Return the type of the objects of custom kinds, as far as all of them have it: of their metadata."""
-    return StructType("CustomObject", fields={"metadata": Field(struct("meta.v1.ObjectMeta"), EmptyValue.ALWAYS)})
 
 
 def is_stored_as_sent(sent: Any, stored: Any, kind: Type) -> bool:

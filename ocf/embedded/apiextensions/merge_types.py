@@ -17,7 +17,7 @@ from ocf.schema.builtin import (
     Scalar,
     StructType,
     Type,
-    struct,
+    custom_object,
 )
 
 __all__ = ["schema_type"]
@@ -49,7 +49,7 @@ def _head() -> dict[str, Field]:
     return {
         "apiVersion": Field(Scalar.TEXT, EmptyValue.AS_SENT),
         "kind": Field(Scalar.TEXT, EmptyValue.AS_SENT),
-        "metadata": Field(struct("meta.v1.ObjectMeta"), EmptyValue.ALWAYS),
+        **custom_object().fields,
     }
 
 

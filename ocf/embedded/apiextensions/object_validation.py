@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.embedded.api.status_errors import go_json
 from ocf.embedded.apiextensions.formats import is_known, is_of_format
 from ocf.errors import FieldProblem
+from ocf.objects import FieldPath
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import MISSING
 
@@ -39,10 +40,7 @@ class SchemaViolation:
     """
 
     problem: FieldProblem
-    place: tuple[str | int, ...]
-
-
-_Place = tuple[str | int, ...]
+    place: FieldPath
 
 
 @dataclass(slots=True)
@@ -61,26 +59,26 @@ class _Report:
     name: str
     found: list[SchemaViolation] = field(default_factory=list)
 
-    def add(self, place: _Place, detail: str) -> None:
+    def add(self, place: FieldPath, detail: str) -> None:
         self.found.append(SchemaViolation(FieldProblem(_joined(self.path, place), detail), place))
 
-    def add_in_body(self, place: _Place, shown: Any, what: str) -> None:
+    def add_in_body(self, place: FieldPath, shown: Any, what: str) -> None:
         self.add(place, f"Invalid value: {go_json(shown)}: {self.name_of(place)} in body {what}")
 
-    def add_for_root(self, place: _Place, what: str) -> None:
+    def add_for_root(self, place: FieldPath, what: str) -> None:
         """Add a violation that a real API server reports for the root of the checked value."""
         problem = FieldProblem(self.path or "<nil>", f'Invalid value: "": {what}')
         self.found.append(SchemaViolation(problem, place))
 
-    def add_required(self, place: _Place, name: str) -> None:
+    def add_required(self, place: FieldPath, name: str) -> None:
         """Add a violation for an absent field of the object at a place."""
         self.found.append(SchemaViolation(FieldProblem(_joined(self.path, (*place, name)), "Required value"), place))
 
-    def name_of(self, place: _Place) -> str:
+    def name_of(self, place: FieldPath) -> str:
         return _joined(self.name, place)
 
 
-def _joined(start: str, place: _Place) -> str:
+def _joined(start: str, place: FieldPath) -> str:
     text = start
     for step in place:
         if isinstance(step, int):
@@ -152,7 +150,7 @@ def duplicate_faults(value: Any, schema: _Schema, *, before: Any = MISSING) -> l
     return report.found
 
 
-def _check(value: Any, schema: _Schema, place: _Place, report: _Report, before: Any = MISSING) -> None:
+def _check(value: Any, schema: _Schema, place: FieldPath, report: _Report, before: Any = MISSING) -> None:
     if value is None and schema.get("nullable"):
         return
     _check_type(value, schema, place, report)
@@ -188,7 +186,7 @@ def _type_name(value: Any) -> str:
     return _TYPE_NAMES.get(type(value), "null")
 
 
-def _check_type(value: Any, schema: _Schema, place: _Place, report: _Report) -> None:
+def _check_type(value: Any, schema: _Schema, place: FieldPath, report: _Report) -> None:
     either = schema.get("x-kubernetes-int-or-string")
     wanted = "integer,string" if either else schema.get("type")
     found = _type_name(value)
@@ -207,7 +205,7 @@ def _check_type(value: Any, schema: _Schema, place: _Place, report: _Report) -> 
         report.add(place, f"Invalid value: {shown}: {report.name_of(place)} in body must be of type {wanted}: {shown}")
 
 
-def _check_text(value: str, schema: _Schema, place: _Place, report: _Report) -> None:
+def _check_text(value: str, schema: _Schema, place: FieldPath, report: _Report) -> None:
     longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern")
     if longest is not None and len(value) > longest:
         report.add(place, f"Too long: may not be more than {longest} bytes")
@@ -228,7 +226,7 @@ def _parsed(pattern: str) -> "Regexp":
     return Regexp.parse(pattern)
 
 
-def _check_number(value: float, schema: _Schema, place: _Place, report: _Report) -> None:
+def _check_number(value: float, schema: _Schema, place: FieldPath, report: _Report) -> None:
     if schema.get("type") == "integer":
         form = schema.get("format") or ""
         low, high = _LIMITS.get(form, _LIMITS["int64"])
@@ -246,7 +244,7 @@ def _check_number(value: float, schema: _Schema, place: _Place, report: _Report)
         report.add_in_body(place, value, f"should be {than} {least}")
 
 
-def _check_list(value: list[Any], schema: _Schema, place: _Place, report: _Report) -> None:
+def _check_list(value: list[Any], schema: _Schema, place: FieldPath, report: _Report) -> None:
     most, least, items = schema.get("maxItems"), schema.get("minItems"), schema.get("items")
     if isinstance(items, dict):
         for index, item in enumerate(value):
@@ -257,7 +255,7 @@ def _check_list(value: list[Any], schema: _Schema, place: _Place, report: _Repor
         report.add_in_body(place, len(value), f"should have at least {least} items")
 
 
-def _check_map(value: dict[str, Any], schema: _Schema, place: _Place, report: _Report, before: Any) -> None:
+def _check_map(value: dict[str, Any], schema: _Schema, place: FieldPath, report: _Report, before: Any) -> None:
     most, least = schema.get("maxProperties"), schema.get("minProperties")
     if least is not None and len(value) < least:
         report.add_in_body(place, len(value), f"should have at least {least} properties")
@@ -285,18 +283,18 @@ def _changed_fields(value: dict[str, Any], schema: _Schema, before: Any) -> Iter
             yield name, item, below, earlier
 
 
-def _outcomes(value: Any, options: Sequence[_Schema], place: _Place, report: _Report) -> list[list[SchemaViolation]]:
+def _outcomes(value: Any, options: Sequence[_Schema], place: FieldPath, report: _Report) -> list[list[SchemaViolation]]:
     """Return the violations of each of several schemas."""
     return [_outcome(value, option, place, report) for option in options]
 
 
-def _outcome(value: Any, schema: _Schema, place: _Place, report: _Report) -> list[SchemaViolation]:
+def _outcome(value: Any, schema: _Schema, place: FieldPath, report: _Report) -> list[SchemaViolation]:
     apart = _Report(report.path, report.name)
     _check(value, schema, place, apart)
     return apart.found
 
 
-def _check_combinations(value: Any, schema: _Schema, place: _Place, report: _Report) -> None:
+def _check_combinations(value: Any, schema: _Schema, place: FieldPath, report: _Report) -> None:
     name = report.name_of(place)
     if schema.get("anyOf") and not (schema.get("x-kubernetes-int-or-string") and _is_int_or_string(schema["anyOf"])):
         outcomes = _outcomes(value, schema["anyOf"], place, report)
@@ -323,7 +321,7 @@ def _is_int_or_string(options: Any) -> bool:
     return bool(options == [{"type": "integer"}, {"type": "string"}])
 
 
-def _check_lists(value: Any, schema: _Schema, place: _Place, report: _Report, before: Any = MISSING) -> None:
+def _check_lists(value: Any, schema: _Schema, place: FieldPath, report: _Report, before: Any = MISSING) -> None:
     """Report duplicate items of sets and keyed lists."""
     if isinstance(value, dict):
         for name, item, below, earlier in _changed_fields(value, schema, before):
@@ -338,7 +336,7 @@ def _check_lists(value: Any, schema: _Schema, place: _Place, report: _Report, be
                     _check_lists(item, items, (*place, index), report)
 
 
-def _check_duplicates(value: list[Any], schema: _Schema, place: _Place, report: _Report) -> None:
+def _check_duplicates(value: list[Any], schema: _Schema, place: FieldPath, report: _Report) -> None:
     kind = schema.get("x-kubernetes-list-type")
     if kind not in ("set", "map"):
         return
