@@ -176,6 +176,21 @@ class TestMoving:
         assert live["data"] == {"a": "1"}
         assert len(ManagedFields.of(live).entries) == 1
 
+    async def test_an_object_in_sync_is_taken_over_once_its_old_component_is_known(
+        self, env: Env, config_map: Callable[..., StaticKind]
+    ) -> None:
+        """Neither the object nor the desired state changes; before, the hashed name belonged to no component."""
+        long, moved, other = "x" * 120, config_map(a="1").build(), config_map("other").build()
+        await together(env, of(long, config_map(a="1", b="2").build()))
+        new = of("new", moved)
+        for _ in range(3):
+            await together(env, new)
+        assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1", "b": "2"}
+        *_, result = await together(env, of(long, other), new)
+        assert [drift.why for drift in result.outcomes[0].reasons][:1] == [Why.TAKEN_OVER]
+        assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1"}
+        assert len(ManagedFields.of(await env.cluster.get(SETTINGS)).entries) == 1
+
     async def test_entries_of_two_components_become_one(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
         await env.reconcile(of("new", config_map(a="1").build()))
         uid = (await env.owner_manifest())["metadata"]["uid"]

@@ -20,7 +20,7 @@ from ocf.component.status.results import Drift
 from ocf.concepts import ApplyOperation, Why
 from ocf.errors import ConfigError, ConflictError, InvalidError, MutationError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, split_api_version
-from ocf.objects.managed_fields import ManagedFields
+from ocf.objects.managed_fields import ManagedFields, fields_path
 from ocf.objects.owned_paths import path_label
 from ocf.schema.builtin import ANYTHING, Type, builtin_resource, custom_object
 
@@ -93,7 +93,6 @@ class Applier:
         self._desired = DesiredObject(
             entry=entry, owner=context.owned_by, ignore_fields=ignore_fields, rendered=rendered, timeout=timeout
         )
-        self._handover = SecondManager(self._desired, component, manager, context)
         self._manager = manager
 
     async def get(self) -> Manifest | None:
@@ -118,14 +117,18 @@ class Applier:
         if live is not None and self._options.recreate_on_immutable_change and "deletionTimestamp" in live["metadata"]:
             return ApplyResult(live, ApplyOperation.NONE, Why.RECREATING, waiting=self._waiting)
         desired = await self._rendered(suspended=suspended)
+        # In this version and with this desired state, nothing was to be taken over or handed over either.
+        if live is not None and not suspended and self._is_in_sync(live, self._digest(desired)):
+            return ApplyResult(live, ApplyOperation.NONE, Why.IN_SYNC)
         running = await self._rendered(suspended=False) if suspended else desired
+        handover = SecondManager(self._desired, self._component, self._manager, self._context)
         paths: tuple[str, ...] = ()
         try:
             live, taken = await take_over(live, self._component, self._context)
             if suspended:
-                desired = await self._handover.with_saved_values(desired, running, live)
+                desired = await handover.with_saved_values(desired, running, live)
             else:
-                live, paths = await self._handover.hand_over(live, desired, self.get)
+                live, paths = await handover.hand_over(live, desired, self.get)
             applied = await self._apply_if_drifted(desired, live)
         except OcfError as error:
             fields = immutable_fields(error) if live is not None else ()
@@ -159,7 +162,7 @@ class Applier:
             raise self._failed("mutate", error) from error
 
     async def _apply_if_drifted(self, desired: Manifest, live: Manifest | None) -> ApplyResult:
-        digest = _digest(desired)
+        digest = self._digest(desired)
         why, reasons = (Why.ABSENT, _ABSENT) if live is None else self._compare(desired, live, digest)
         if live is not None and not reasons:
             return ApplyResult(live, ApplyOperation.NONE, why)
@@ -178,28 +181,43 @@ class Applier:
                 raise
             await delete_for_recreation(self._component, self._context, live, desired)
             return ApplyResult(live, ApplyOperation.NONE, why, 1, reasons, waiting=self._waiting)
-        version = str(answer["metadata"].get("resourceVersion", ""))
-        write = written(last, digest, self._context.elapsed, version)
+        write = written(last, digest, self._context.elapsed, _version(answer))
         self._remember(desired, answer, write, repeated=last is not None)
         return ApplyResult(answer, _operation(live, answer), why, 1, reasons, revert)
 
     def _compare(self, desired: Manifest, live: Manifest, digest: bytes) -> tuple[Why, tuple[Drift, ...]]:
         """Return why the object must be written; without reasons if it is in sync."""
-        cache, uid, version = self._cluster.apply_cache, _uid(live), live["metadata"].get("resourceVersion")
-        known = bool(digest and uid and version)
-        if known and cache.is_in_sync(uid, self._manager, version, digest):
+        if self._is_in_sync(live, digest):
             return Why.IN_SYNC, ()
+        cache, uid, version = self._cluster.apply_cache, _uid(live), _version(live)
         known_rewrites = cache.rewrites(uid, self._manager)
         found = find_drift(desired, live, manager=self._manager, rewrites=known_rewrites, kind=self._kind)
-        if known and not found:
+        if digest and uid and version and not found:
             cache.mark_in_sync(uid, self._manager, version, digest)
         return (found[0].why if found else Why.EQUAL), tuple(found)
+
+    def _is_in_sync(self, live: Manifest, digest: bytes) -> bool:
+        """Return whether an object was in sync with a desired state in this version."""
+        return bool(digest) and self._cluster.apply_cache.is_in_sync(_uid(live), self._manager, _version(live), digest)
+
+    def _digest(self, desired: Manifest) -> bytes:
+        """Return a digest of what an apply depends on beside the live object.
+
+        This is the desired object, and which components of the owner are known: an object is taken over from a
+        component only if that is known. Empty if a resource of the user's own renders values that are not JSON.
+        """
+        try:
+            # Version 2 has no object references, so equal manifests with equal key order give equal bytes.
+            content = marshal.dumps((sorted(self._context.claims.components), desired), 2)
+        except ValueError:
+            return b""
+        return blake2b(content, digest_size=16).digest()
 
     def _last_write(self, live: Manifest, digest: bytes) -> LastWrite | None:
         """Return the last write of this desired state, updated for the drift that was found."""
         cache, key = self._cluster.apply_cache, self._key
         last = cache.last_write(key, self._manager)
-        if last is not None and is_older(str(live["metadata"].get("resourceVersion", "")), last):
+        if last is not None and is_older(_version(live), last):
             return last
         last = record_revert(last, digest, self._context.elapsed)
         if last is not None:
@@ -217,7 +235,7 @@ class Applier:
         return await self._cluster.apply(desired, field_manager=self._manager, force=True)
 
     def _is_about_ignored_fields(self, error: ConflictError) -> bool:
-        ignored = {f".{path_label(path)}" for path in self._handover.ignored}
+        ignored = {f".{path_label(fields_path(path))}" for path in self._desired.ignore_fields}
         return bool(error.causes) and all(cause.field in ignored for cause in error.causes)
 
     @property
@@ -248,13 +266,8 @@ def _uid(live: Manifest) -> str:
     return str(live["metadata"].get("uid", ""))
 
 
-def _digest(desired: Manifest) -> bytes:
-    """Return a digest of the desired object; empty if a resource of the user's own renders values that are not JSON."""
-    try:
-        # Version 2 has no object references, so equal manifests with equal key order give equal bytes.
-        return blake2b(marshal.dumps(desired, 2), digest_size=16).digest()
-    except ValueError:
-        return b""
+def _version(live: Manifest) -> str:
+    return str(live["metadata"].get("resourceVersion", ""))
 
 
 def _revert_message(live: Manifest, manager: str) -> str:

@@ -32,9 +32,6 @@ class SecondManager:
         component: Name of the component.
         manager: Field manager of the component.
         context: The reconcile of the owner.
-
-    Attributes:
-        ignored: Ignored fields of the object.
     """
 
     def __init__(self, desired: DesiredObject, component: str, manager: str, context: ReconcileContext) -> None:
@@ -42,7 +39,7 @@ class SecondManager:
         self._component = component
         self._manager = manager
         self._context = context
-        self.ignored = [fields_path(path) for path in desired.ignore_fields]
+        self._ignored = [fields_path(path) for path in desired.ignore_fields]
 
     @property
     def _second(self) -> str:
@@ -57,7 +54,7 @@ class SecondManager:
             live: The live object; None if it does not exist.
         """
         states = await self._states(live, saved_values(live))
-        set_here = [path for path in self.ignored if value_at(suspended, path) is not ABSENT]
+        set_here = [path for path in self._ignored if value_at(suspended, path) is not ABSENT]
         ignored = [(path, states.value(live, path)) for path in set_here]
         return with_saved_values(suspended, running, live, self._manager, ignored)
 
@@ -103,14 +100,14 @@ class SecondManager:
     async def _plan_handover(
         self, live: Manifest | None, desired: Manifest, saved: Mapping[str, Any]
     ) -> Handover | None:
-        if live is None or not (self.ignored or saved):
+        if live is None or not (self._ignored or saved):
             return None
         return plan_handover(
             live,
             desired,
             manager=self._manager,
             second=self._second,
-            ignored=self.ignored,
+            ignored=self._ignored,
             saved=saved,
             states=await self._states(live, saved),
         )
@@ -118,7 +115,7 @@ class SecondManager:
     async def _states(self, live: Manifest | None, saved: Mapping[str, Any]) -> DesiredStates:
         """Render the object with its ignored fields, if we own one of them without a saved value."""
         own = ManagedFields.of(live).owned_by(self._manager) or {}
-        return await self._desired.states() if lacks_saved_value(own, saved, self.ignored) else DesiredStates({}, {})
+        return await self._desired.states() if lacks_saved_value(own, saved, self._ignored) else DesiredStates({}, {})
 
 
 def _is_about_values(error: InvalidError) -> bool:
