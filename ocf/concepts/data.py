@@ -3,6 +3,9 @@
 A cell is a key, not a container. Its value belongs to a reconcile and is stored in a context variable, so concurrent
 reconciles never see each other's values, and no value survives a reconcile. Outside a reconcile a cell is "not
 extracted".
+
+A value that comes from a Secret may be quoted by an error of any function that has read it. So a reconcile knows which
+cells hold such values, and whether one of them was read.
 """
 
 from __future__ import annotations
@@ -10,15 +13,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ocf.errors import ConfigError, DataNotExtractedError
 
-__all__ = ["Data", "data_scope"]
+__all__ = ["Data", "data_scope", "has_read_secret"]
 
 ValueT = TypeVar("ValueT")
 
-_scope: Final[ContextVar[dict[Data[Any], Any] | None]] = ContextVar("ocf_data", default=None)
+
+class _Scope(NamedTuple):
+    """The cells of one reconcile.
+
+    Attributes:
+        values: The extracted values.
+        secret: The cells whose values come from a Secret.
+        secret_read: Those of them that were read.
+    """
+
+    values: dict[Data[Any], Any]
+    secret: set[Data[Any]]
+    secret_read: set[Data[Any]]
+
+
+_scope: Final[ContextVar[_Scope | None]] = ContextVar("ocf_data", default=None)
 
 
 class Data(Generic[ValueT]):
@@ -54,12 +72,12 @@ class Data(Generic[ValueT]):
     @property
     def is_set(self) -> bool:
         """Whether a value was extracted in this reconcile; empty values and None count."""
-        return self in (_scope.get() or {})
+        scope = _scope.get()
+        return scope is not None and self in scope.values
 
     def get(self) -> ValueT | None:
         """Return the value, or None if no value was extracted; `is_set` distinguishes an extracted None."""
-        found: ValueT | None = (_scope.get() or {}).get(self)
-        return found
+        return self.require() if self.is_set else None
 
     def require(self) -> ValueT:
         """Return the value.
@@ -67,26 +85,32 @@ class Data(Generic[ValueT]):
         Raises:
             DataNotExtractedError: If no value was extracted in this reconcile.
         """
-        values = _scope.get() or {}
-        if self not in values:
+        scope = _scope.get()
+        if scope is None or self not in scope.values:
             raise DataNotExtractedError(self.name)
-        value: ValueT = values[self]
+        if self in scope.secret:
+            scope.secret_read.add(self)
+        value: ValueT = scope.values[self]
         return value
 
-    def put(self, value: ValueT) -> None:
+    def put(self, value: ValueT, *, from_secret: bool = False) -> None:
         """Store the value for the rest of the reconcile.
 
         Args:
             value: The extracted value.
+            from_secret: Whether it comes from a Secret. After it was read, errors of an author's functions are shown
+                without their texts.
 
         Raises:
             ConfigError: Outside a reconcile and outside `seeded`.
         """
-        values = _scope.get()
-        if values is None:
+        scope = _scope.get()
+        if scope is None:
             hint = "outside a reconcile, seed the cell: `with cell.seeded(value):`"
             raise ConfigError(f'data "{self.name}": the value cannot be stored without a reconcile; {hint}')
-        values[self] = value
+        scope.values[self] = value
+        if from_secret:
+            scope.secret.add(self)
 
     @contextmanager
     def seeded(self, value: ValueT) -> Iterator[None]:
@@ -95,7 +119,8 @@ class Data(Generic[ValueT]):
         Args:
             value: Value of the cell inside the block.
         """
-        token = _scope.set({**(_scope.get() or {}), self: value})
+        scope = _scope.get() or _Scope({}, set(), set())
+        token = _scope.set(scope._replace(values={**scope.values, self: value}))
         try:
             yield
         finally:
@@ -105,8 +130,24 @@ class Data(Generic[ValueT]):
 @contextmanager
 def data_scope() -> Iterator[None]:
     """Open the scope of one reconcile: all cells start as not extracted, and their values end with the block."""
-    token = _scope.set({})
+    token = _scope.set(_Scope({}, set(), set()))
     try:
         yield
     finally:
         _scope.reset(token)
+
+
+def has_read_secret() -> bool:
+    """Return whether a value that comes from a Secret was read in this reconcile.
+
+    Example:
+        >>> password = Data[str]("password")
+        >>> with data_scope():
+        ...     password.put("hunter2", from_secret=True)
+        ...     before = has_read_secret()
+        ...     _ = password.require()
+        ...     before, has_read_secret()
+        (False, True)
+    """
+    scope = _scope.get()
+    return scope is not None and bool(scope.secret_read)

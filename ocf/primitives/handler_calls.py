@@ -11,13 +11,15 @@ from enum import StrEnum
 from typing import Final, TypeVar
 
 from ocf.concepts import StatusReport
+from ocf.concepts.data import has_read_secret
 from ocf.errors import HandlerError
 
-__all__ = ["call_handler", "cause_text"]
+__all__ = ["call_handler", "cause_text", "is_of_secret"]
 
 StatusT = TypeVar("StatusT", bound=StrEnum)
 
 _OF_SECRET: Final = "v1/Secret/"  # noqa: S105 (a kind)
+_WITHHELD: Final = "text withheld, since a value of a Secret was read; the traceback is in the log at level DEBUG"
 
 
 def call_handler(
@@ -55,6 +57,15 @@ def call_handler(
         raise HandlerError(f'{identity}: {what} handler returned "{report.status}", must be one of {allowed}') from None
 
 
+def is_of_secret(identity: str) -> bool:
+    """Return whether a resource is a Secret.
+
+    Args:
+        identity: Identity of the resource.
+    """
+    return identity.startswith(_OF_SECRET)
+
+
 def cause_text(identity: str, error: BaseException) -> str:
     """Return how an error names its cause, an exception in an author's function.
 
@@ -63,7 +74,8 @@ def cause_text(identity: str, error: BaseException) -> str:
         error: The cause.
 
     Returns:
-        Its type and text; for a Secret only the type, because the text may quote a value.
+        Its type and text. Only the type for a Secret, and after a value of a Secret was read from a data cell, because
+        the text may quote a value.
 
     Example:
         >>> cause_text("v1/ConfigMap/shop/settings", ValueError("invalid literal for int(): 'many'"))
@@ -72,4 +84,6 @@ def cause_text(identity: str, error: BaseException) -> str:
         'ValueError'
     """
     kind = type(error).__name__
-    return kind if identity.startswith(_OF_SECRET) or not str(error) else f"{kind}: {error}"
+    if is_of_secret(identity) or not str(error):
+        return kind
+    return f"{kind} ({_WITHHELD})" if has_read_secret() else f"{kind}: {error}"

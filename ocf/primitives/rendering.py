@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
 from ocf.concepts import Source, SourceKind
-from ocf.errors import ManifestError, MutationError, OcfError
+from ocf.concepts.data import has_read_secret
+from ocf.errors import DataNotExtractedError, ManifestError, MutationError, OcfError
 from ocf.feature.mutation import record_edits
 from ocf.objects import copy_json, describe_invalid, without_field
 from ocf.primitives.handler_calls import cause_text
@@ -203,6 +204,8 @@ class Renderer(Generic[ModelT, MutatorT]):
 
     def _describe(self, error: BaseException) -> str:
         """Return a cause in one line; errors of other packages are prefixed with their type."""
+        if has_read_secret() and not isinstance(error, DataNotExtractedError):
+            return cause_text(self._identity, error)
         invalid = describe_invalid(error)
         if invalid or isinstance(error, OcfError):
             return invalid or str(error)
@@ -223,7 +226,7 @@ class Renderer(Generic[ModelT, MutatorT]):
                 self._kind.write(model)
             except ManifestError as found:
                 return self._failed(plan, category.name, found)
-        return MutationError(self._identity, "", f"the rendered object cannot be written: {error}")
+        return MutationError(self._identity, "", f"the rendered object cannot be written: {self._describe(error)}")
 
 
 def _steps(plans: Sequence[_Plan]) -> Iterator[tuple[_Plan, Any]]:

@@ -22,9 +22,10 @@ from ocf.concepts import (
     StatusReport,
     SuspensionStatus,
 )
+from ocf.concepts.data import has_read_secret
 from ocf.errors import FeatureGateError, HandlerError
 from ocf.objects import Manifest, ObjectKey
-from ocf.primitives.handler_calls import call_handler, cause_text
+from ocf.primitives.handler_calls import call_handler, cause_text, is_of_secret
 from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, OnManifest, StatusT
 from ocf.primitives.provenance import explanation
 from ocf.primitives.rendering import Renderer
@@ -229,7 +230,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
                 # Even an error of ours may quote a value that it could not parse, and the object may be a Secret.
                 problem = f'extract data "{extraction.cell.name}": {type(error).__name__}'
                 raise HandlerError(problem) from error
-            extraction.cell.put(value)
+            extraction.cell.put(value, from_secret=is_of_secret(self.identity))
 
     def _suspend_edit(self) -> Callable[[MutatorT], PlainResult] | None:
         return None
@@ -238,7 +239,8 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         try:
             return mutation.fires()
         except Exception as error:
-            raise FeatureGateError(f'evaluating gate for mutation "{mutation.name}": {error}') from error
+            text = cause_text(self.identity, error) if has_read_secret() else str(error)
+            raise FeatureGateError(f'evaluating gate for mutation "{mutation.name}": {text}') from error
 
     def _judge(
         self,

@@ -334,7 +334,9 @@ class TestSuspended:
         assert await env.replicas() == 5
 
 
-@pytest.mark.promise("secrets", runs="an extraction, a mutation and a guard, with an error of Python and of ocf each")
+@pytest.mark.promise(
+    "secrets", runs="extractions, mutations, gates, guards, statuses, with errors of Python and ocf"
+)
 class TestErrorsNameNoValueOfASecret:
     """The condition has the type of the exception; its text is in the cause."""
 
@@ -367,3 +369,54 @@ class TestErrorsNameNoValueOfASecret:
         with pytest.raises(ReconcileError, match="ValueError"):
             await env.reconcile(subject)
         assert "hunter2" not in (await env.condition())["message"]
+
+    @pytest.mark.parametrize("step", ["edit", "value", "mutation", "gate", "guard", "status"])
+    async def test_a_function_of_another_kind_that_has_read_a_value(
+        self, env: Env, host: Data[Any], web_base: Manifest, step: str
+    ) -> None:
+        """The value reaches it through a data cell."""
+        await env.create(ObjectKey("v1", "Secret", "login", "shop"), stringData={"password": "hunter2"})
+        base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "namespace": "shop"}}
+        reads = secret.Builder(base).extract_into(host, lambda live: b64decode(read_entry(live)).decode())
+
+        def broken(*_: object) -> Any:
+            return int(host.require())
+
+        def fails(m: deployment.Mutator) -> None:
+            if step == "mutation":
+                broken()
+            if step == "edit":
+                m.edit_deployment_spec(broken)
+            if step == "value":  # pydantic quotes what it rejects
+                m.edit_deployment_spec(lambda spec: setattr(spec.raw, "replicas", host.require()))
+
+        class Broken:
+            def enabled(self) -> bool:
+                return bool(broken())
+
+        gate = Broken() if step == "gate" else None
+        web = deployment.Builder(web_base).with_mutation(deployment.Mutation("broken", fails, feature=gate))
+        if step == "guard":
+            web.with_guard(broken)
+        if step == "status":
+            web.with_custom_converge_status(broken)
+        made = component.Builder("web", condition_type="WebReady").with_resource(reads.build(), read_only=True)
+        with pytest.raises(ReconcileError) as caught:
+            await env.reconcile(made.with_resource(web.build()).build())
+        assert "text withheld" in caught.value.problem
+        assert "hunter2" not in str(caught.value) + (await env.condition())["message"]
+
+    async def test_a_function_that_has_not_read_it_is_quoted(
+        self, env: Env, host: Data[Any], web_base: Manifest
+    ) -> None:
+        await env.create(ObjectKey("v1", "Secret", "login", "shop"), stringData={"password": "hunter2"})
+        base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "namespace": "shop"}}
+        reads = secret.Builder(base).extract_into(host, lambda live: b64decode(read_entry(live)).decode())
+
+        def broken(_: object) -> Any:
+            raise ValueError("no such color")
+
+        web = deployment.Builder(web_base).with_guard(broken).build()
+        made = component.Builder("web", condition_type="WebReady").with_resource(reads.build(), read_only=True)
+        with pytest.raises(ReconcileError, match="ValueError: no such color"):
+            await env.reconcile(made.with_resource(web).build())
