@@ -140,7 +140,7 @@ class _Comparison:
             if owned is None:
                 undeclared += 1
             if owned is not None and stored is not _ABSENT:
-                if owned or value != stored or type(value) is not type(stored):
+                if owned or not equal_json(value, stored):
                     self.compare(value, stored, owned, (*path, key))
             elif stored is not _ABSENT or not is_dropped(value, type_at(self._kind, path), key):
                 self._report((*path, key), Why.NOT_OWNED, value, None if stored is _ABSENT else stored)

@@ -189,6 +189,14 @@ class TestDrift:
         fields(live)["f:spec"]["f:paused"] = {}
         assert reasons(wanted, live) == ["spec.paused: changed"]
 
+    @pytest.mark.parametrize(("sent", "found"), [(True, 1), ([False], [0]), ({"on": True}, {"on": 1})])
+    def test_a_number_is_not_a_bool_inside_an_atomic_value_either(self, sent: Any, found: Any) -> None:
+        head = {"apiVersion": "example.com/v1", "kind": "Thing"}
+        metadata = {"name": "a", "managedFields": [{"manager": MANAGER, "operation": "Apply", "fieldsV1": {"f:x": {}}}]}
+        desired = {**head, "metadata": {"name": "a"}, "x": sent}
+        assert reasons(desired, {**head, "metadata": metadata, "x": sent}) == []
+        assert reasons(desired, {**head, "metadata": metadata, "x": found}) == ["x: changed"]
+
     def test_only_quantity_fields_are_compared_as_quantities(self, wanted: Manifest, live: Manifest) -> None:
         wanted["metadata"]["labels"] = {"a": "1000m"}
         assert reasons(wanted, live) == ["metadata.labels.a: changed"]
