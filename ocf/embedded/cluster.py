@@ -143,6 +143,33 @@ class EmbeddedCluster:
         """Resource version of the whole cluster; a watch that starts here reports all later changes."""
         return str(self._registry.store.version)
 
+    def clone(self) -> "EmbeddedCluster":
+        """Return an independent cluster in the present state of this one, so that many tests can share a preparation.
+
+        It has the same clock, and the same seed at the same point; its request log is empty. It costs far less than the
+        requests that led to the state, because the objects are shared.
+
+        Example:
+            >>> import asyncio
+            >>> prepared = EmbeddedCluster(namespaces=("shop",))
+            >>> shop = ObjectKey("v1", "Namespace", "shop")
+            >>> asyncio.run(prepared.clone().delete(shop))
+            >>> asyncio.run(prepared.get(shop))["status"]["phase"]
+            'Active'
+        """
+        clone = copy.copy(self)
+        clone._separate()  # noqa: SLF001 (an instance of this class)
+        return clone
+
+    def _separate(self) -> None:
+        """Replace what this copy of a cluster shares with the original and a request may change."""
+        registry = self._registry = self._registry.clone()
+        self._collector = self._collector.clone(registry)
+        self._dispatcher = self._dispatcher.clone(registry)
+        self._names_controller = self._names_controller.clone(registry)
+        self._apply_cache = copy.deepcopy(self._apply_cache)
+        self.requests = RequestLog()
+
     def checking(
         self,
         validation: FieldValidation,

@@ -70,6 +70,10 @@ class Dispatcher:
         self._policies: PolicyEngine | None = None
         self._mutations: MutationEngine | None = None
 
+    def clone(self, registry: Registry) -> "Dispatcher":
+        """Return the dispatcher of a clone of the registry, with the same client."""
+        return Dispatcher(registry, self._admission)
+
     async def run(self, plan: Callable[[], PendingWrite[Result]]) -> tuple[Result, bool]:
         """Run a write, with all webhooks and policies that match it.
 

@@ -27,6 +27,12 @@ class NamesAcceptedController:
     _seen: int = field(default=0, init=False, repr=False)
     _complete: dict[Place, str] = field(default_factory=dict, init=False, repr=False)
 
+    def clone(self, registry: Registry) -> "NamesAcceptedController":
+        """Return the controller of a clone of the registry."""
+        clone = NamesAcceptedController(registry)
+        clone._seen, clone._complete = self._seen, self._complete.copy()
+        return clone
+
     def run(self) -> None:
         """Update the status of the definitions, if one has changed since the last run."""
         store = self.registry.store

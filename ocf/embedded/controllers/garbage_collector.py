@@ -54,6 +54,12 @@ class GarbageCollector:
     _gone: set[str] = field(default_factory=set, init=False, repr=False)
     _seen: int = field(default=0, init=False, repr=False)
 
+    def clone(self, registry: Registry) -> "GarbageCollector":
+        """Return the collector of a clone of the registry."""
+        clone = GarbageCollector(registry)
+        clone._gone, clone._seen = self._gone.copy(), self._seen
+        return clone
+
     def run(self) -> None:
         """Collect garbage until nothing is left to do."""
         while due := self._due():

@@ -66,6 +66,10 @@ class ConversionCache:
 
     _found: dict[tuple[str, str], Manifest] = field(default_factory=dict)
 
+    def clone(self) -> "ConversionCache":
+        """Return an independent cache of the same objects."""
+        return ConversionCache(self._found.copy())
+
     def find(self, manifest: Manifest, api_version: str) -> Manifest | None:
         """Return an object in another version; None if it is not in the cache. It must not be changed."""
         return self._found.get((api_version, json.dumps(manifest, sort_keys=True)))

@@ -28,6 +28,10 @@ class ObjectTable:
         """Return the number of objects."""
         return len(self._objects)
 
+    def clone(self) -> "ObjectTable":
+        """Return an independent table of the same objects."""
+        return ObjectTable(self._objects.copy(), self._places.copy())
+
     def get(self, place: Place) -> Manifest | None:
         """Return the object at a place, or None."""
         return self._objects.get(place)

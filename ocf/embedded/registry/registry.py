@@ -1,5 +1,6 @@
 """Shared state of an embedded server: served kinds, stored objects, clock, and the source of uids and names."""
 
+import copy
 import random
 import secrets
 from collections.abc import Callable, Iterable, Mapping
@@ -92,6 +93,14 @@ class Registry:
     _defined_at: int = field(default=0, init=False, repr=False)
     _token_key: bytes = field(default=b"", init=False, repr=False)
 
+    def clone(self) -> "Registry":
+        """Return an independent registry in the present state, with the same clock."""
+        clone = copy.copy(self)
+        # What follows from the definitions is shared: a change of a definition replaces it.
+        clone.store, clone.conversions = self.store.clone(), self.conversions.clone()
+        clone.random = copy.copy(self.random)
+        return clone
+
     def resource(self, api_version: str, kind: str) -> ApiResource:
         """Return a served kind.
 
@@ -134,8 +143,7 @@ class Registry:
     def _define(self) -> None:
         """Rebuild the custom kinds after a change of a CustomResourceDefinition."""
         self._defined_at = self.store.changed_at(DEFINITION)
-        self._known.clear()
-        self._empty.clear()
+        self._known, self._empty = {}, {}
         self.store.unpack()
         definitions = self.store.objects(DEFINITION)
         self._established = {place: self._of_definition(place, definition) for place, definition in definitions}

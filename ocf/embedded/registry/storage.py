@@ -89,6 +89,17 @@ class Storage:
     _log: deque[Change] = field(default_factory=deque, init=False, repr=False)
     _waiting: set[_Waiter] = field(default_factory=set, init=False, repr=False)
 
+    def clone(self) -> "Storage":
+        """Return an independent store in the present state; the waits for changes remain with this one."""
+        clone = Storage(self.history)
+        clone.version, clone.forgotten = self.version, self.forgotten
+        clone._objects.update((kind, table.clone()) for kind, table in self._objects.items())
+        clone._dependents.update((uid, found.copy()) for uid, found in self._dependents.items())
+        clone._changed.update(self._changed)
+        clone._packed.update(self._packed)
+        clone._log.extend(self._log)
+        return clone
+
     def get(self, kind: Kind, place: Place) -> Manifest | None:
         """Return an object, or None if it does not exist."""
         table = self._objects.get(kind)
