@@ -1,15 +1,13 @@
 """Base of the test environments: a cluster, its clock, and the requests that other actors send in tests."""
 
-import copy
 from typing import Any, Generic, TypeVar
 
 from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
 from ocf.concepts import Clock
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["Env", "copy_cluster"]
+__all__ = ["Env"]
 
 ClusterT = TypeVar("ClusterT", bound=Cluster)
 ClockT = TypeVar("ClockT", bound=Clock)
@@ -62,11 +60,3 @@ class Env(Generic[ClusterT, ClockT]):
         except NotFoundError:
             return False
         return True
-
-
-def copy_cluster(cluster: EmbeddedCluster) -> EmbeddedCluster:
-    """Return a copy of a cluster in its present state, with the same clock and without its watches."""
-    registry = cluster._registry
-    # Stored objects and changes are never changed in place.
-    shared = (registry.now, *(manifest for _, _, manifest in registry.store.everything()), *registry.store._log)
-    return copy.deepcopy(cluster, {id(registry.store._waiting): set(), **{id(each): each for each in shared}})

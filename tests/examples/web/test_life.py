@@ -23,7 +23,6 @@ from ocf.testing import (
     crash_at_each_write,
     lint_conditions,
 )
-from tests.support import copy_cluster
 
 HEALTHY: Final = ("True", "Healthy")
 ALL_HEALTHY: Final = dict.fromkeys(["DatabaseReady", "ApplicationReady", "Ready"], HEALTHY)
@@ -313,7 +312,7 @@ class TestEveryStep:
         begun = await step(clock)
 
         async def new_cluster() -> EmbeddedCluster:
-            return copy_cluster(begun)
+            return begun.clone()
 
         found = await crash_at_each_write(
             new_cluster, lambda seen: played.reconcile_shop(seen, clock), others=played.controllers

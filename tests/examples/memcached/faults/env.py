@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cache
 from typing import Any, Final
 
 from examples.memcached import monitor
@@ -44,6 +45,7 @@ from tests.runtime.operator.conftest import Gateway
 
 __all__ = [
     "CAP",
+    "DEFINITIONS",
     "HPA",
     "KINDS",
     "MINUTE",
@@ -54,6 +56,8 @@ __all__ = [
     "OperatorEnv",
     "Step",
     "cache_timing",
+    "new_cluster",
+    "new_env",
     "now",
     "run_test",
 ]
@@ -74,8 +78,10 @@ KINDS: Final = {
 }
 OWNER: Final = ("memcached.c5c3.io/v1alpha1", "Memcached")
 
+DEFINITIONS: Final = (definition(), monitor.DEFINITION)
+"""The kinds that are not built in."""
+
 _ROLLOUT: Final = 2.0
-_DEFINITIONS: Final = (definition(), monitor.DEFINITION)
 
 Step = Callable[["OperatorEnv"], Awaitable[object]]
 """An action of a user or another controller."""
@@ -146,8 +152,7 @@ class OperatorEnv(Env):
     """A cluster in which the operator runs as its own process.
 
     Args:
-        collects: Whether the garbage collector of a new cluster runs.
-        server: The cluster; by default a new one.
+        server: The cluster.
 
     Attributes:
         server: The cluster itself.
@@ -157,23 +162,14 @@ class OperatorEnv(Env):
         wrong: Invalid conditions and unhandled errors.
     """
 
-    def __init__(self, *, collects: bool = True, server: EmbeddedCluster | None = None) -> None:
+    def __init__(self, server: EmbeddedCluster) -> None:
         self.time = LoopClock()
-        if server is None:
-            server = EmbeddedCluster(namespaces=[NAMESPACE], now=self.time.now, collect=collects)
         self.server = server
         super().__init__(self.server, NAMESPACE, embedded_kubelet)
         self.ledger = crashing.SimulatedCluster(self.server)
         self.gateway = OperatorGateway(crashing.SimulatedProcess(self.ledger))
-        self.definitions = _DEFINITIONS
         self.passes: list[tuple[str, float]] = []
         self.wrong: list[str] = []
-
-    async def open(self) -> OperatorEnv:
-        """Define the kinds that are not built in."""
-        for one in self.definitions:
-            await self.server.create(one, field_manager="user")
-        return self
 
     @asynccontextmanager
     async def operating(
@@ -325,11 +321,36 @@ class OperatorEnv(Env):
         raise AssertionError(f"{path} of the {kind} is not {wanted} after {within} s")
 
 
+def new_cluster(*, collects: bool = True) -> EmbeddedCluster:
+    """Return a cluster in which the kinds that are not built in are not defined.
+
+    Args:
+        collects: Whether its garbage collector runs.
+    """
+    return EmbeddedCluster(namespaces=[NAMESPACE], now=LoopClock().now, collect=collects)
+
+
+_first_cluster: Final = cache(new_cluster)
+
+
+async def new_env(*, collects: bool = True) -> OperatorEnv:
+    """Return an environment with a new cluster in which all kinds are defined.
+
+    Args:
+        collects: Whether the garbage collector of the cluster runs.
+    """
+    first = _first_cluster(collects=collects)
+    if not first.requests.writes:
+        for one in DEFINITIONS:
+            await first.create(one, field_manager="user")
+    return OperatorEnv(first.clone())
+
+
 def run_test(test: Callable[[OperatorEnv], Coroutine[Any, Any, None]]) -> None:
     """Run a test with a new environment, in virtual time."""
 
     async def run() -> None:
-        await test(await OperatorEnv().open())
+        await test(await new_env())
 
     run_in_virtual_time(run())
 

@@ -22,7 +22,6 @@ from ocf.objects import Manifest
 from ocf.runtime.operator import ManagerOptions, running
 from tests.examples.memcached.env import Env, embedded_kubelet
 from tests.examples.memcached.faults.env import HPA, KINDS, NAMESPACE
-from tests.support import copy_cluster
 
 TIMEOUT: Final = 600.0
 ASKED: Final = 1
@@ -95,7 +94,7 @@ async def test_rows_11_13_and_16_a_server_restarts_with_an_older_state(tmp_path:
             await env.create(AUTOSCALED)
             await seen(env, HPA, lambda live: live["spec"]["maxReplicas"] == 10)
             await seen(env, "Memcached", lambda live: live.get("status"))
-            older = Env(copy_cluster(cluster_of(env)), NAMESPACE, embedded_kubelet)
+            older = Env(cluster_of(env).clone(), NAMESPACE, embedded_kubelet)
             await env.change(image="memcached:1.6.30", autoscaling={"enabled": True, "maxReplicas": 7})
             await seen(env, HPA, lambda live: live["spec"]["maxReplicas"] == 7)
         await older.meddle(HPA, spec={"maxReplicas": 99})

@@ -18,7 +18,7 @@ from examples.memcached.samples import AUTOSCALED
 from ocf.cluster import Cluster, Verb, WatchEvent, WatchOptions
 from ocf.errors import ServerError
 from ocf.testing import FaultyCluster, InterceptingCluster, faults, run_in_virtual_time
-from tests.examples.memcached.faults.env import HPA, Ended, OperatorEnv, Step, cache_timing
+from tests.examples.memcached.faults.env import HPA, Ended, OperatorEnv, Step, cache_timing, new_env
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,7 @@ def end_without(*lost: int) -> tuple[Any, int]:
     """Return the final state of a run in which some events were lost, and the number of events."""
 
     async def run() -> tuple[Any, int]:
-        env = await OperatorEnv().open()
+        env = await new_env()
         losing = FaultyCluster(env.gateway, [faults.dropped_event(first=number) for number in lost])
         counting = Counting(losing)
         async with env.operating(counting, {"cache_timing": cache_timing(idle_timeout=RELIST, relist_every=RELIST)}):
@@ -161,7 +161,7 @@ async def run_acts(
 @cache
 def undisturbed_acts(acts: int) -> list[Ended]:
     async def run() -> list[Ended]:
-        return await run_acts(await OperatorEnv().open(), acts, pause=50)
+        return await run_acts(await new_env(), acts, pause=50)
 
     return run_in_virtual_time(run())
 
@@ -173,7 +173,7 @@ def test_row_5_the_order_and_number_of_events_makes_no_difference(seed: int) -> 
     """A thousand random schedules: twenty runs, compared after each of fifty acts."""
 
     async def run() -> None:
-        env = await OperatorEnv().open()
+        env = await new_env()
         scrambled = Scrambled(env.gateway, random.Random(seed))  # noqa: S311 (chosen by hypothesis)
         found = await run_acts(env, 50, pause=50, through=scrambled)
         assert min(scrambled.repeated, scrambled.overtaken) > 50
@@ -198,7 +198,7 @@ def test_row_13_compacted_versions_are_listed_again() -> None:
         env.server.compact()
 
     async def run() -> None:
-        env = await OperatorEnv().open()
+        env = await new_env()
         found = await run_acts(env, 100, pause=50, fault=compaction)
         for one, wanted in zip(found, undisturbed, strict=True):
             one.assert_as(wanted)

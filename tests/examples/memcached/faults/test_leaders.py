@@ -17,7 +17,7 @@ from ocf.errors import ServerError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import Lease, run
 from ocf.testing import LoopClock, run_in_virtual_time
-from tests.examples.memcached.faults.env import NAMESPACE, SECOND, Ended, OperatorEnv, cache_timing, now
+from tests.examples.memcached.faults.env import NAMESPACE, SECOND, Ended, cache_timing, new_env, now
 
 HANDOVERS: Final = 200
 LEASE: Final = ObjectKey("coordination.k8s.io/v1", "Lease", "memcached-operator", NAMESPACE)
@@ -60,7 +60,7 @@ async def leader(cluster: Cluster) -> str:
 async def led(handovers: int) -> tuple[Ended, list[Link]]:
     """Run three processes with different clocks that lead in turn, while the cache is changed all the time."""
     rng = random.Random(17)  # noqa: S311 (the same choices in every run)
-    env, stop = await OperatorEnv().open(), asyncio.Event()
+    env, stop = await new_env(), asyncio.Event()
     links = {f"process {skew:+}": Link(env.gateway, f"process {skew:+}", rng) for skew in SKEWS}
     async with env.neighbours(), asyncio.TaskGroup() as tasks:
         for skew, (identity, link) in zip(SKEWS, links.items(), strict=True):

@@ -20,7 +20,20 @@ from ocf.component import Component, ReconcileContext
 from ocf.errors import NotFoundError
 from ocf.objects import ObjectKey
 from ocf.testing import run_in_virtual_time
-from tests.examples.memcached.faults.env import HPA, KINDS, NAMESPACE, OWNER, SECOND, Ended, OperatorEnv, now, run_test
+from tests.examples.memcached.faults.env import (
+    DEFINITIONS,
+    HPA,
+    KINDS,
+    NAMESPACE,
+    OWNER,
+    SECOND,
+    Ended,
+    OperatorEnv,
+    new_cluster,
+    new_env,
+    now,
+    run_test,
+)
 
 INJECTIONS: Final = 100
 CROWD: Final = 10_000
@@ -107,7 +120,7 @@ def test_row_30_a_failing_or_hanging_reconcile_does_not_affect_others() -> None:
         return await env.ended()
 
     async def run(times: int) -> Ended:
-        return await lived(await OperatorEnv().open(), FaultyReconciles(times))
+        return await lived(await new_env(), FaultyReconciles(times))
 
     run_in_virtual_time(run(INJECTIONS)).assert_as(run_in_virtual_time(run(0)), generations=False, events=False)
 
@@ -129,7 +142,7 @@ def test_row_31_an_edit_overtakes_ten_thousand_caches_of_the_initial_list() -> N
     """
 
     async def test() -> None:
-        env = await OperatorEnv(collects=False).open()
+        env = await new_env(collects=False)
         await env.crowd(CROWD, autoscaling={"enabled": True, "maxReplicas": 4})
         await asyncio.sleep(3600)
         before = resident()
@@ -171,10 +184,8 @@ def test_row_32_kinds_defined_late_are_found_without_a_restart() -> None:
     """First the kind of the caches is not defined, then that of their ServiceMonitors, which a condition reports."""
 
     async def run(*, late: bool) -> Ended:
-        env = OperatorEnv()
-        caches, monitors = env.definitions
-        if not late:
-            await env.open()
+        env = OperatorEnv(new_cluster()) if late else await new_env()
+        caches, monitors = DEFINITIONS
         async with env.operating() as process:
             if late:
                 await asyncio.sleep(1000)

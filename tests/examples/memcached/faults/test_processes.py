@@ -17,8 +17,7 @@ from ocf.testing import Disturbance, DisturbanceReport, SimulatedCrash, crash_at
 from ocf.testing.simulated_process import SimulatedCluster as Ledger
 from ocf.testing.simulated_process import SimulatedProcess
 from ocf.testing.snapshots import snapshot
-from tests.examples.memcached.faults.env import HPA, KINDS, OWNER, OperatorEnv, Step
-from tests.support import copy_cluster
+from tests.examples.memcached.faults.env import HPA, KINDS, OWNER, OperatorEnv, Step, new_env
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,13 +68,13 @@ class Envs:
         """Return a cluster in which the scenario has just begun."""
         if self._begun is None:
             self._begun = await self._begin()
-        env = OperatorEnv(server=copy_cluster(self._begun))
+        env = OperatorEnv(self._begun.clone())
         self.all.append(env)
         self.events.append(Counter())
         return env.server
 
     async def _begin(self) -> EmbeddedCluster:
-        env = await OperatorEnv().open()
+        env = await new_env()
         await env.certificates()
         if self._scenario != "create":
             await env.create(EVERYTHING)

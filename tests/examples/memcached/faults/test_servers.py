@@ -18,7 +18,7 @@ from ocf.errors import ApiError, api_error
 from ocf.objects import ObjectKey
 from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import run_in_virtual_time
-from tests.examples.memcached.faults.env import CAP, HPA, Ended, OperatorEnv, now, run_test
+from tests.examples.memcached.faults.env import CAP, HPA, Ended, OperatorEnv, new_env, now, run_test
 
 if TYPE_CHECKING:
     from ocf.cluster import Request
@@ -119,7 +119,7 @@ async def images(env: OperatorEnv) -> set[str]:
 
 async def changed(failure: str = "") -> Ended:
     """Return where ten caches are that were changed, during an outage or not."""
-    env = await OperatorEnv().open()
+    env = await new_env()
     rng = random.Random(11)  # noqa: S311 (the same choices in every run)
     async with env.operating(options={"events": False}, rate_limiter=ExponentialBackoff(random=rng.random)):
         for name in NAMES:

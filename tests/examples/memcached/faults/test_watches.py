@@ -11,8 +11,7 @@ import pytest
 from examples.memcached.samples import AUTOSCALED
 from ocf.errors import OcfError, ServerError
 from ocf.testing import run_in_virtual_time
-from tests.examples.memcached.faults.env import HPA, KINDS, Ended, OperatorEnv, cache_timing, now, run_test
-from tests.support import copy_cluster
+from tests.examples.memcached.faults.env import HPA, KINDS, Ended, OperatorEnv, cache_timing, new_env, now, run_test
 
 if TYPE_CHECKING:
     from ocf.cluster import Request
@@ -45,7 +44,7 @@ def test_row_14_a_silent_watch_is_detected() -> None:
     """Twenty times all watches stop sending events without closing: within 70 s every change is seen and reverted."""
 
     async def run(*, silent: bool) -> Ended:
-        return await with_silences(await OperatorEnv().open(), silent=silent)
+        return await with_silences(await new_env(), silent=silent)
 
     run_in_virtual_time(run(silent=True)).assert_as(run_in_virtual_time(run(silent=False)))
 
@@ -111,7 +110,7 @@ def test_row_15_a_bug_at_any_request_ends_the_process_or_has_no_lasting_effect()
     """At every request and every watch of a life, one after the other: objects as without it, and one event less."""
 
     async def run(number: int) -> tuple[Ended, int]:
-        env = await OperatorEnv().open()
+        env = await new_env()
         count = await meddled(env, number)
         return await env.ended(), count
 
@@ -131,7 +130,7 @@ def test_row_15_no_task_can_die_unnoticed() -> None:
     """
 
     async def run(place: int) -> tuple[list[str], str]:
-        env, names, red = await OperatorEnv().open(), list[str](), "the process has ended"
+        env, names, red = await new_env(), list[str](), "the process has ended"
         with suppress(OcfError):
             async with env.operating() as process:
                 await env.create(AUTOSCALED)
@@ -164,7 +163,7 @@ def test_row_16_the_state_of_a_restored_server_is_accepted() -> None:
     """
 
     async def run(*, restored: bool) -> Ended:
-        env = await OperatorEnv().open()
+        env = await new_env()
         async with env.operating(options={"events": False}):
             await env.create(AUTOSCALED)
             await asyncio.sleep(PAUSE)
@@ -177,7 +176,7 @@ def test_row_16_the_state_of_a_restored_server_is_accepted() -> None:
         return await env.ended()
 
     async def lose(env: OperatorEnv) -> None:
-        backup, creates, deletes = copy_cluster(env.server), env.ledger.creates.copy(), env.ledger.deletes.copy()
+        backup, creates, deletes = env.server.clone(), env.ledger.creates.copy(), env.ledger.deletes.copy()
         await env.change(image="memcached:1.6.30", autoscaling=None, replicas=5)
         await asyncio.sleep(PAUSE)
         assert not await env.exists(HPA)
