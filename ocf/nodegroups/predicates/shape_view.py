@@ -66,12 +66,11 @@ class ShapeView:
         self._grouped.clear()
 
     def trim(self, length: int) -> None:
-        """Forget nodes that were taken back."""
-        if self.covered > length:
-            self.covered = length
-            while self.candidates and self.candidates[-1] >= length:
-                self.candidates.pop()
-            self._grouped.clear()
+        """Forget nodes that were taken back; only for a view that has taken them up."""
+        self.covered = length
+        while self.candidates and self.candidates[-1] >= length:
+            self.candidates.pop()
+        self._grouped.clear()
 
     def set_candidate(self, index: int, *, is_candidate: bool) -> None:
         """Add or remove a node that may take pods."""

@@ -207,7 +207,8 @@ class ClusterState:
         self.ports.pop()
         self.placed.pop()
         for view in self._views.values():
-            view.trim(index)
+            if view.covered > index:
+                view.trim(index)
 
     def _set(self, index: int, node: Node) -> None:
         placed = self.placed[index].items()

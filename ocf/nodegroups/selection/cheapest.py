@@ -14,7 +14,7 @@ from ocf.nodegroups.predicates import ClusterState
 from ocf.nodegroups.selection.downsize import with_cheaper_types
 from ocf.nodegroups.selection.look_ahead import look_ahead
 from ocf.nodegroups.selection.prices import unit_prices
-from ocf.nodegroups.snapshot import Resources, total
+from ocf.nodegroups.snapshot import NO_RESOURCES, Resources, total
 
 __all__ = ["cheapest_packing", "quick_packing", "total_requests"]
 
@@ -66,8 +66,9 @@ def _cheapest(
     limits: Mapping[str, int] | None,
 ) -> Packing:
     by_price = _by_price(templates)
+    useful = _not_dominated(by_price)
     best: Packing | None = None
-    for order in _orders(state, demands, by_price):
+    for order in _orders(state, demands, by_price, useful):
         packing = _packed(state, demands, order, by_price, limits)
         if best is None or _key(packing) < _key(best):
             best = packing
@@ -76,7 +77,7 @@ def _cheapest(
     placed = _without(demands, best)
     prices = unit_prices(by_price, total_requests(placed))
     mark = state.mark()
-    found = look_ahead(state, placed, _not_dominated(by_price), prices, limits=limits or {}, budget=_BUDGET)
+    found = look_ahead(state, placed, useful, prices, limits=limits or {}, budget=_BUDGET)
     if found is not None:
         found = with_cheaper_types(state, found, by_price)._replace(unplaced=best.unplaced)
     state.rollback(mark)
@@ -137,10 +138,17 @@ def _by_price(templates: Iterable[NodeTemplate]) -> list[NodeTemplate]:
 
 
 def _orders(
-    state: ClusterState, demands: Sequence[Demand], by_price: Sequence[NodeTemplate]
+    state: ClusterState, demands: Sequence[Demand], by_price: Sequence[NodeTemplate], useful: Sequence[NodeTemplate]
 ) -> Iterator[Sequence[NodeTemplate]]:
-    """Yield orders in which templates are tried, each of which gives one packing."""
-    for name in dict.fromkeys(template.instance_type for template in _not_dominated(by_price)):
+    """Yield orders in which templates are tried, each of which gives one packing.
+
+    Args:
+        state: The state.
+        demands: The pods.
+        by_price: The templates, cheapest first.
+        useful: Those of them that no cheaper one dominates.
+    """
+    for name in dict.fromkeys(template.instance_type for template in useful):
         yield sorted(by_price, key=lambda template: template.instance_type != name)
     if by_price:
         yield _by_use(state, demands, by_price)
@@ -160,6 +168,8 @@ class _Overhead:
 
     def of(self, template: NodeTemplate) -> Resources:
         """Return the requests of the DaemonSet pods on a node of a template."""
+        if not self._state.snapshot.daemon_sets:
+            return NO_RESOURCES
         mark = self._state.mark()
         index = self._state.add_node(template.make("overhead"))
         place_daemons(self._state, index)
@@ -186,24 +196,24 @@ def _price_of_use(template: NodeTemplate, demand: Resources, overhead: _Overhead
 def _not_dominated(templates: Iterable[NodeTemplate]) -> list[NodeTemplate]:
     """Leave out templates for which a cheaper one of the same zone and with the same labels has all resources, too."""
     kept: list[NodeTemplate] = []
+    sizes: dict[object, list[Resources]] = {}
     for template in templates:
-        if not any(_covers(other, template) for other in kept):
+        size = template.node.allocatable
+        comparable = sizes.setdefault((template.group, template.zone, _plain_labels(template)), [])
+        if not any(_covers(other, size) for other in comparable):
+            comparable.append(size)
             kept.append(template)
     return kept
 
 
-def _covers(other: NodeTemplate, template: NodeTemplate) -> bool:
-    one, two = other.node.allocatable, template.node.allocatable
-    return (
-        (other.group, other.zone) == (template.group, template.zone)
-        and _plain_labels(other) == _plain_labels(template)
-        and all(mine >= theirs for mine, theirs in zip(one[:4], two[:4], strict=True))
-        and all(dict(one.scalars).get(name, 0) >= amount for name, amount in two.scalars)
+def _covers(one: Resources, two: Resources) -> bool:
+    return all(mine >= theirs for mine, theirs in zip(one[:4], two[:4], strict=True)) and all(
+        dict(one.scalars).get(name, 0) >= amount for name, amount in two.scalars
     )
 
 
-def _plain_labels(template: NodeTemplate) -> dict[str, str]:
-    return {key: value for key, value in template.node.labels.items() if value != template.instance_type}
+def _plain_labels(template: NodeTemplate) -> frozenset[tuple[str, str]]:
+    return frozenset(label for label in template.node.labels.items() if label[1] != template.instance_type)
 
 
 def _scaled(requests: Resources, count: int) -> Resources:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ocf.nodegroups.packing import Demand, NewNode, NodeTemplate, Packing, assign, fill, place_daemons
 from ocf.nodegroups.predicates import ClusterState
 from ocf.nodegroups.selection.prices import UnitPrices
+from ocf.nodegroups.snapshot import Node
 from ocf.nodegroups.snapshot.pods import Pod
 
 __all__ = ["look_ahead"]
@@ -65,7 +66,8 @@ class _Packer:
         self._left = [len(demand.pods) for demand in demands]
         self._pods: list[tuple[Pod, ...]] = [demand.pods for demand in demands]
         self._values = [prices.of(demand.shape.requests) for demand in demands]
-        self._templates = templates
+        # A node to try a template with. Only names differ from those of the nodes that are added.
+        self._trials = [(template, template.make("look-ahead")) for template in templates]
         self._limits = dict(limits)
         self._budget = budget
         self._first = len(state.nodes)
@@ -104,11 +106,11 @@ class _Packer:
         """Return the load of the best new node that takes a pod of a demand."""
         best: _Load | None = None
         taken: set[str] = set()
-        for template in self._templates:
+        for template, trial in self._trials:
             # Where pods have no rules about topology, the cheapest zone of a type is as good as the others.
             if not self._may_grow(template) or (self._plain and template.instance_type in taken):
                 continue
-            load = self._load(seed, template)
+            load = self._load(seed, template, trial)
             if load is None:
                 continue
             taken.add(template.instance_type)
@@ -116,11 +118,11 @@ class _Packer:
                 best = load
         return best
 
-    def _load(self, seed: int, template: NodeTemplate) -> _Load | None:
+    def _load(self, seed: int, template: NodeTemplate, trial: Node) -> _Load | None:
         """Return what a new node takes: first of a demand, then of all later ones."""
         state = self._state
         mark = state.mark()
-        index = state.add_node(template.make("look-ahead"))
+        index = state.add_node(trial)
         place_daemons(state, index)
         counts, value = [], 0.0
         for demand in range(seed, len(self._shapes)):
