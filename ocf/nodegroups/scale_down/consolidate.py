@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from ocf.nodegroups.model import Catalog, GroupStatus, Membership, NodeGroup
 from ocf.nodegroups.packing import Demand, NewNode, NodeTemplate, fill_room, group_pods, place_daemons
@@ -28,6 +28,7 @@ __all__ = ["Replacement", "age_left", "is_still_replacing", "plan_replacement"]
 _MOST_NODES: Final = 50
 _LEAST_SHARE: Final = 0.01
 _MOST_SEARCHED: Final = 8
+_ROUNDING: Final = 1e-6
 _LONGEST: Final = timedelta(hours=1)
 _PASSING: Final = ("cooldown", "pdb")
 _TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
@@ -99,13 +100,11 @@ def plan_replacement(
     useful = []
     for nodes in _choices(candidates, prices, snapshot):
         price = sum(prices[node.name] for node in nodes)
-        saving = search.estimate(nodes, price)
-        if saving is not None:
-            useful.append((-saving, len(nodes), nodes, price))
-    useful.sort(key=lambda each: each[:2])
-    found = [search.replace(nodes, price) for _, _, nodes, price in useful[:_MOST_SEARCHED]]
-    best = sorted(filter(None, found), key=lambda each: (-round(each.saving, 9), len(each.nodes), each.nodes))
-    return next((each for each in best if search.is_possible(each)), None)
+        estimate = search.estimate(nodes, price)
+        if estimate is not None:
+            useful.append((estimate, nodes, price))
+    useful.sort(key=lambda each: (-each[0].saving, len(each[1])))
+    return _best(search, useful[:_MOST_SEARCHED])
 
 
 def age_left(node: Node, group: NodeGroup, now: datetime) -> timedelta:
@@ -136,6 +135,37 @@ def is_still_replacing(status: GroupStatus, scale_down: ScaleDown, now: datetime
     return any(each.verdict is not Verdict.BLOCKED or each.reason in _PASSING for each in mine)
 
 
+class _Estimate(NamedTuple):
+    """What a replacement would save per hour.
+
+    Args:
+        saving: About that much.
+        most: More than that is impossible.
+    """
+
+    saving: float
+    most: float
+
+
+def _best(search: "_Search", choices: Sequence[tuple[_Estimate, Sequence[Node], float]]) -> Replacement | None:
+    """Return the possible replacement that saves most: of those that save as much, the one with the fewest nodes.
+
+    Packing takes long, so nodes whose replacement cannot save as much as one that was found are left out.
+    """
+    best: Replacement | None = None
+    for estimate, nodes, price in sorted(choices, key=lambda each: -each[0].most):
+        if best is not None and estimate.most < best.saving - _ROUNDING * price:
+            continue
+        found = search.replace(nodes, price)
+        if found is not None and (best is None or _rank(found) < _rank(best)) and search.is_possible(found):
+            best = found
+    return best
+
+
+def _rank(replacement: Replacement) -> tuple[float, int, tuple[str, ...]]:
+    return -round(replacement.saving, 9), len(replacement.nodes), replacement.nodes
+
+
 class _Search:
     """Search for replacements over one simulation."""
 
@@ -149,19 +179,19 @@ class _Search:
         self._pods = {name: movable_pods(snapshot.pods_on(name)) for name in snapshot.nodes}
         self._values = unit_prices(offers, total(pod.shape.requests for pods in self._pods.values() for pod in pods))
 
-    def estimate(self, nodes: Sequence[Node], price: float) -> float | None:
-        """Return about how much cheaper other nodes would be; None if no nodes could be cheaper."""
+    def estimate(self, nodes: Sequence[Node], price: float) -> _Estimate | None:
+        """Return how much cheaper other nodes would be; None if no nodes could be cheaper."""
         state = self._state
         mark = state.mark()
         left = self._left(state, nodes)
         least = self._values.of(total_requests(left))
-        saving = None
+        found = None
         if left and least < price * (1 - _LEAST_SHARE):
             packing = quick_packing(state, left, self._offers, limits=self._limits)
             # Another order of the pods may place them all.
-            saving = 0.0 if packing.unplaced else price - packing.price
+            found = _Estimate(saving=0.0 if packing.unplaced else price - packing.price, most=price - least)
         state.rollback(mark)
-        return saving
+        return found
 
     def replace(self, nodes: Sequence[Node], price: float) -> Replacement | None:
         """Return the cheapest nodes that replace these; None if they do not cost less."""
