@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,21 +10,15 @@ from typing import Any
 
 import pytest
 
+from tests.once import once, run_folder
+
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
     """Run the command as users do; the first process that needs it runs it for all processes of the test run."""
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
-    kept = folder / "benchmarks.json"
-    with (folder / "benchmarks.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not kept.exists():
-            kept.write_text(json.dumps(_run()))
-    return subprocess.CompletedProcess(**json.loads(kept.read_text()))
+    return subprocess.CompletedProcess(**once(run_folder(tmp_path_factory) / "benchmarks.json", _run))
 
 
 def _run() -> dict[str, Any]:
