@@ -21,7 +21,7 @@ T = TypeVar("T")
 _START: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 
-class _Selector(selectors.SelectSelector):
+class _Selector(selectors.DefaultSelector):
     """Selector that never blocks; it adds each timeout to the virtual time instead."""
 
     elapsed = 0.0
