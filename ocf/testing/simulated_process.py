@@ -115,7 +115,11 @@ class SimulatedProcess(InterceptingCluster):
         raise disturbance.error
 
     async def _counted(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
-        live = await self._live(request)
+        if request.verb is Verb.PATCH or request.subresource is not None:
+            # It creates and deletes nothing.
+            return await send()
+        # A create succeeds only if there is no such object.
+        live = None if request.verb is Verb.CREATE else await self._live(request)
         answer = await send()
         if request.verb is Verb.DELETE:
             # A second delete of an object that waits for its finalizers has no effect.

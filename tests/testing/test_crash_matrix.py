@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
     from tests.testing.conftest import Operator
 
 WEB = ObjectKey("apps/v1", "Deployment", "web", "shop")
+PORTS: Manifest = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "ports", "namespace": "shop"},
+    "spec": {"ports": [{"port": 80}]},
+}
 SCALER = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "web", "shop")
 
 
@@ -362,6 +369,52 @@ class TestProcess:
             await process.delete(ObjectKey.of(settings("b")))
         assert dict(simulation.creates) == {"v1/ConfigMap/shop/a": 1}
         assert dict(simulation.deletes) == {"v1/ConfigMap/shop/a": 1}
+
+    @pytest.mark.parametrize("present", [True, False], ids=["present", "absent"])
+    @pytest.mark.parametrize(
+        "write",
+        [
+            pytest.param(lambda cluster: cluster.create(PORTS, field_manager="me"), id="create"),
+            pytest.param(lambda cluster: cluster.apply(PORTS, field_manager="me", force=True), id="apply"),
+            pytest.param(lambda cluster: cluster.update(PORTS, field_manager="me"), id="update"),
+            pytest.param(
+                lambda cluster: cluster.update(PORTS, field_manager="me", subresource=Subresource.STATUS),
+                id="update of the status",
+            ),
+            pytest.param(
+                lambda cluster: cluster.patch(
+                    ObjectKey.of(PORTS),
+                    {"spec": {"externalName": "web"}},
+                    PatchOptions(patch_type=PatchType.MERGE, field_manager="me"),
+                ),
+                id="patch",
+            ),
+            pytest.param(lambda cluster: report(cluster, ObjectKey.of(PORTS), {}), id="patch of the status"),
+            pytest.param(lambda cluster: cluster.delete(ObjectKey.of(PORTS)), id="delete"),
+        ],
+    )
+    async def test_a_write_is_counted_exactly_if_an_object_comes_or_goes(
+        self, simulation: SimulatedCluster, write: Callable[[Cluster], Awaitable[object]], *, present: bool
+    ) -> None:
+        """An update creates a Service, too."""
+        process = SimulatedProcess(simulation)
+        if present:
+            await simulation.cluster.create(PORTS, field_manager="other")
+        with suppress(ApiError):
+            await write(process)
+        exists_now = await exists(simulation.cluster, PORTS)
+
+        assert simulation.creates.total() == (exists_now and not present)
+        assert simulation.deletes.total() == (present and not exists_now)
+
+    async def test_a_create_with_a_generated_name_is_counted(
+        self, simulation: SimulatedCluster, settings: Callable[..., Manifest]
+    ) -> None:
+        manifest = settings("a")
+        manifest["metadata"] = {"generateName": "a-", "namespace": "shop"}
+        created = await SimulatedProcess(simulation).create(manifest, field_manager="me")
+
+        assert dict(simulation.creates) == {str(ObjectKey.of(created)): 1}
 
     async def test_a_write_that_the_server_rejects_is_disturbed_like_any_other(
         self, simulation: SimulatedCluster, settings: Callable[..., Manifest]
