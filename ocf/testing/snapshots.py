@@ -90,13 +90,21 @@ def _entry(managed: Manifest) -> tuple[str, ...]:
 
 
 def _mask(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, str):
+        # Nearly all texts are short: names of fields, above all.
+        return value if len(value) < _SHORTEST_TIME else _mask_text(value, names)
     if isinstance(value, dict):
         # Sorted, so that a diff does not show lines that only moved.
-        return {_mask(key, names): _mask(value[key], names) for key in sorted(value)}
+        return {
+            key if len(key) < _SHORTEST_TIME else _mask_text(key, names): _mask(value[key], names)
+            for key in sorted(value)
+        }
     if isinstance(value, list):
         return [_mask(item, names) for item in value]
-    if not isinstance(value, str) or len(value) < _SHORTEST_TIME:
-        return value
+    return value
+
+
+def _mask_text(value: str, names: dict[str, str]) -> str:
     if _TIME.fullmatch(value):
         return "a time"
     return _UID.sub(lambda match: names.get(match[0], "uid of nothing that was read"), value)
