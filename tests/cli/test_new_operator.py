@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.testing.envtest.fixtures import REQUIRE
+from tests.once import TYPES, locked
 
 ROOT: Final = Path(__file__).parents[2]
 OPTIONS: Final = ("--cluster-scoped", "--webhooks", "--kopf", "--no-leader-election", "--autoscaling")
@@ -26,8 +27,6 @@ PROJECTS: Final = {
     "city": (False, False, True, False, True),
 }
 """Name to which options are given; every pair of options has all four combinations."""
-TYPES: Final = ROOT / ".mypy_cache" / "projects"
-"""A cache that is kept between runs: the first one takes most of a minute, for the models of the client."""
 FILES: Final = {
     "Containerfile",
     "deploy/base/definition.yaml",
@@ -87,7 +86,8 @@ def test_projects_pass_their_own_checks(folder: Path, monkeypatch: pytest.Monkey
     program("ruff", "check", ".", cwd=folder)
     program("ruff", "format", "--check", ".", cwd=folder)
     for name in FULL:
-        assert "Success" in program("mypy", "--cache-dir", str(TYPES), cwd=folder / name)
+        with locked(TYPES):
+            assert "Success" in program("mypy", "--cache-dir", str(TYPES), cwd=folder / name)
         passed = program("pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", cwd=folder / name)
         assert " passed, 1 skipped" in passed, "only the test on a real API server is skipped"
 

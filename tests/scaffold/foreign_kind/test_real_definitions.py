@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,13 +17,12 @@ import pytest
 from ocf.objects import Manifest, write_model
 from ocf.scaffold import KindFiles, KindOptions, OperatorProject, render_kind, render_operator
 from ocf.scaffold.foreign_kind.sample import minimal_sample
+from tests.once import TYPES, locked
 from tests.scaffold.foreign_kind.corpus import PAGE, Case, cases, table
 from tests.scaffold.foreign_kind.extremes import EXTREME
 
 ROOT: Final = Path(__file__).parents[3]
 PACKAGE: Final = "recorded_kinds"
-TYPES: Final = ROOT / ".mypy_cache" / "projects"
-"""A cache that is kept between runs, as for new operators: the first one takes most of a minute."""
 
 
 @cache
@@ -92,6 +92,7 @@ def program(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_the_code_passes_the_checks_of_new_projects(command: list[str], project: Path) -> None:
-    done = program(*command, cwd=project)
+    with locked(TYPES) if command[0] == "mypy" else nullcontext():
+        done = program(*command, cwd=project)
 
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
