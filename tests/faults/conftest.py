@@ -385,6 +385,13 @@ class Operator:
         cluster.requests.clear()
         return cluster
 
+    def clone(self, cluster: EmbeddedCluster) -> EmbeddedCluster:
+        """Return a clone of a cluster; its next conditions are checked against those of the cluster."""
+        clone = cluster.clone()
+        if cluster in self._seen:
+            self._seen[clone] = self._seen[cluster]
+        return clone
+
     async def condition(self, cluster: Cluster) -> Manifest:
         """Return the component's condition as stored."""
         found: Manifest = (await cluster.get(self.owner))["status"]["conditions"][0]

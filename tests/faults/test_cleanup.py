@@ -82,8 +82,13 @@ async def test_the_clean_up_ends_the_same_after_each_disturbance(
 ) -> None:
     """A crash before and after each write, a lost reply, a rejected write: nothing is left or deleted twice."""
     operator = new_operator(cleanup=order)
+    begun = await (operator.new_cluster() if scenario == "creation" else deleted(operator))
+
+    async def new_cluster() -> EmbeddedCluster:
+        return operator.clone(begun)
+
     report = await crash_at_each_write(
-        lambda: operator.new_cluster() if scenario == "creation" else deleted(operator),
+        new_cluster,
         operator.reconcile,
         others=lambda cluster: check(operator, cluster),
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ocf.cluster import Cluster
+    from ocf.embedded import EmbeddedCluster
     from ocf.objects import ObjectKey
     from tests.faults.conftest import Operator
 
@@ -31,15 +32,21 @@ CRASHES: Final = [Disturbance.CRASH_BEFORE, Disturbance.CRASH_AFTER]
 @pytest.fixture
 def start(operator: Operator) -> Callable[[str], Callable[[], Awaitable[Cluster]]]:
     """Return a function that returns the factory of a scenario's initial cluster."""
+    begun: dict[str, EmbeddedCluster] = {}
+
+    async def begin(scenario: str) -> EmbeddedCluster:
+        if scenario == "create":
+            return await operator.new_cluster()
+        cluster = await operator.at_rest()
+        changed: dict[str, Any] = {"version": "2.0.0"} if scenario == "upgrade" else {"suspended": True}
+        await operator.change(cluster, spec=changed)
+        return cluster
 
     def beginning(scenario: str) -> Callable[[], Awaitable[Cluster]]:
         async def make() -> Cluster:
-            if scenario == "create":
-                return await operator.new_cluster()
-            cluster = await operator.at_rest()
-            changed: dict[str, Any] = {"version": "2.0.0"} if scenario == "upgrade" else {"suspended": True}
-            await operator.change(cluster, spec=changed)
-            return cluster
+            if scenario not in begun:
+                begun[scenario] = await begin(scenario)
+            return operator.clone(begun[scenario])
 
         return make
 

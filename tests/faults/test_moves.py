@@ -192,9 +192,10 @@ async def disturbed(scenario: Scenario) -> tuple[DisturbanceReport, Cluster]:
         The report, and the cluster of the last run.
     """
     operator, made = Operator(), list[EmbeddedCluster]()
+    begun = await operator.new_cluster(scenario.before)
 
     async def make_cluster() -> Cluster:
-        made.append(await operator.new_cluster(scenario.before))
+        made.append(begun.clone())
         operator.components, operator.uids = scenario.step, set()
         return made[-1]
 

@@ -57,13 +57,14 @@ async def others(operator: Operator, cluster: Cluster, versions: int) -> None:
 @pytest.mark.promise("stale-read", runs="reads that are 1, 2, 3 … 50 versions old")
 async def test_stale_reads_cause_no_additional_create_or_delete(operator: Operator) -> None:
     """All reads of the first reconciles after a change are stale; the final state is the same as with current reads."""
-    twin = SimulatedCluster(await operator.at_rest())
+    begun = await operator.at_rest()
+    twin = SimulatedCluster(operator.clone(begun))
     await others(operator, twin.cluster, 1)
     await operator.change(twin.cluster, spec=CHANGE)
     await operator.settle(twin.cluster, SimulatedProcess(twin))
     wanted = await ungenerated(operator, twin.cluster)
     for versions in range(1, 51):
-        env = SimulatedCluster(await operator.at_rest())
+        env = SimulatedCluster(operator.clone(begun))
         once = [await env.cluster.get(key) for key in (operator.web, operator.scaler)]
         await others(operator, env.cluster, versions)
         await operator.change(env.cluster, spec=CHANGE)
