@@ -1,16 +1,15 @@
 """Fixtures. A test that uses `env` runs on the embedded cluster and on a real API server with real controllers."""
 
 from collections.abc import AsyncIterator, Iterator
+from functools import cache
 
 import pytest
 
-from examples.memcached import monitor
-from examples.memcached.definition import definition
 from ocf.cluster import ApplyCache
 from ocf.embedded import EmbeddedCluster
 from ocf.testing import RecordingCluster
 from ocf.testing.envtest import ControllerName, ControlPlane, Programs
-from tests.examples.memcached.env import Env, embedded_kubelet, real_kubelet, served
+from tests.examples.memcached.env import DEFINITIONS, Env, defined, embedded_kubelet, real_kubelet, served
 
 CONTROLLERS = (
     ControllerName.DEPLOYMENT,
@@ -25,7 +24,7 @@ CONTROLLERS = (
 def caches_plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
     """Give a control plane that knows caches, and on which controllers run: one of its own, for they act everywhere."""
     with ControlPlane(envtest_programs) as plane:
-        plane.install_crds(definition(), monitor.DEFINITION)
+        plane.install_crds(*DEFINITIONS)
         # The garbage collector looks for new kinds twice a minute, so it begins after them.
         with plane.controllers(*CONTROLLERS):
             yield plane
@@ -52,9 +51,11 @@ async def embedded() -> Env:
     return await embedded_world()
 
 
+@cache
+def first_cluster() -> EmbeddedCluster:
+    """Return the cluster with which all environments begin."""
+    return EmbeddedCluster(namespaces=["caches"])
+
+
 async def embedded_world() -> Env:
-    cluster = EmbeddedCluster(namespaces=["caches"])
-    for one in (definition(), monitor.DEFINITION):
-        await cluster.create(one, field_manager="user")
-    cluster.requests.clear()
-    return Env(cluster, "caches", embedded_kubelet)
+    return Env(await defined(first_cluster()), "caches", embedded_kubelet)

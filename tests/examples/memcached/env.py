@@ -9,7 +9,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
+from examples.memcached import monitor
 from examples.memcached.defaulting import default
+from examples.memcached.definition import definition
 from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
 from examples.memcached.validation import validate
@@ -24,7 +26,10 @@ from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.testing import RecordingCluster, VirtualClock, rolled_out
 from tests import support
 
-__all__ = ["Env", "Heard", "admitted", "embedded_kubelet", "real_kubelet", "served"]
+__all__ = ["DEFINITIONS", "Env", "Heard", "admitted", "defined", "embedded_kubelet", "real_kubelet", "served"]
+
+DEFINITIONS: Final = (definition(), monitor.DEFINITION)
+"""The kinds that are not built in."""
 
 APIS: Final = {
     "Deployment": "apps/v1",
@@ -269,6 +274,14 @@ def _is_rolled_out(live: Manifest, limits: range | None) -> bool:
     status = live.get("status", {})
     reported = wanted.items() <= status.items() and status.get("replicas", 0) == count
     return bool(reported) and (limits is None or count in limits)
+
+
+async def defined(first: EmbeddedCluster) -> EmbeddedCluster:
+    """Return a clone of a cluster after its first request: the definition of the kinds that are not built in."""
+    if not first.requests.writes:
+        for one in DEFINITIONS:
+            await first.create(one, field_manager="user")
+    return first.clone()
 
 
 async def served(cluster: Cluster, *kinds: tuple[str, str]) -> None:

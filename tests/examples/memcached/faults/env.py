@@ -16,9 +16,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, Final
 
-from examples.memcached import monitor
 from examples.memcached.component import memcached
-from examples.memcached.definition import definition
 from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
 from ocf.cluster import (
@@ -40,12 +38,11 @@ from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import ConditionSeverity, LoopClock, fake_workload_controllers, lint_conditions, run_in_virtual_time
 from ocf.testing import simulated_process as crashing
 from ocf.testing.snapshots import differences, snapshot
-from tests.examples.memcached.env import Env, admitted, embedded_kubelet
+from tests.examples.memcached.env import Env, admitted, defined, embedded_kubelet
 from tests.runtime.operator.conftest import Gateway
 
 __all__ = [
     "CAP",
-    "DEFINITIONS",
     "HPA",
     "KINDS",
     "MINUTE",
@@ -77,9 +74,6 @@ KINDS: Final = {
     "NetworkPolicy": "networking.k8s.io/v1",
 }
 OWNER: Final = ("memcached.c5c3.io/v1alpha1", "Memcached")
-
-DEFINITIONS: Final = (definition(), monitor.DEFINITION)
-"""The kinds that are not built in."""
 
 _ROLLOUT: Final = 2.0
 
@@ -339,11 +333,7 @@ async def new_env(*, collects: bool = True) -> OperatorEnv:
     Args:
         collects: Whether the garbage collector of the cluster runs.
     """
-    first = _first_cluster(collects=collects)
-    if not first.requests.writes:
-        for one in DEFINITIONS:
-            await first.create(one, field_manager="user")
-    return OperatorEnv(first.clone())
+    return OperatorEnv(await defined(_first_cluster(collects=collects)))
 
 
 def run_test(test: Callable[[OperatorEnv], Coroutine[Any, Any, None]]) -> None:

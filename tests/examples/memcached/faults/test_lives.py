@@ -20,8 +20,8 @@ from ocf.component import Component, ReconcileContext
 from ocf.errors import NotFoundError
 from ocf.objects import ObjectKey
 from ocf.testing import run_in_virtual_time
+from tests.examples.memcached.env import DEFINITIONS
 from tests.examples.memcached.faults.env import (
-    DEFINITIONS,
     HPA,
     KINDS,
     NAMESPACE,
