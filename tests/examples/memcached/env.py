@@ -277,7 +277,7 @@ def _is_rolled_out(live: Manifest, limits: range | None) -> bool:
 
 
 async def defined(first: EmbeddedCluster) -> EmbeddedCluster:
-    """Return a clone of a cluster after its first request: the definition of the kinds that are not built in."""
+    """Return a clone of a cluster in which the kinds that are not built in are defined; the first call defines them."""
     if not first.requests.writes:
         for one in DEFINITIONS:
             await first.create(one, field_manager="user")
