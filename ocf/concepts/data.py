@@ -5,7 +5,7 @@ reconciles never see each other's values, and no value survives a reconcile. Out
 extracted".
 
 A value that comes from a Secret may be quoted by an error of any function that has read it. So a reconcile knows which
-cells hold such values, and whether one of them was read.
+cells hold such values, and counts how often one of them was read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ocf.errors import ConfigError, DataNotExtractedError
 
-__all__ = ["Data", "data_scope", "has_read_secret"]
+__all__ = ["Data", "data_scope", "secret_reads"]
 
 ValueT = TypeVar("ValueT")
 
@@ -28,12 +28,12 @@ class _Scope(NamedTuple):
     Attributes:
         values: The extracted values.
         secret: The cells whose values come from a Secret.
-        secret_read: Those of them that were read.
+        secret_reads: Those of them that were read, once per read.
     """
 
     values: dict[Data[Any], Any]
     secret: set[Data[Any]]
-    secret_read: set[Data[Any]]
+    secret_reads: list[Data[Any]]
 
 
 _scope: Final[ContextVar[_Scope | None]] = ContextVar("ocf_data", default=None)
@@ -89,7 +89,7 @@ class Data(Generic[ValueT]):
         if scope is None or self not in scope.values:
             raise DataNotExtractedError(self.name)
         if self in scope.secret:
-            scope.secret_read.add(self)
+            scope.secret_reads.append(self)
         value: ValueT = scope.values[self]
         return value
 
@@ -98,8 +98,8 @@ class Data(Generic[ValueT]):
 
         Args:
             value: The extracted value.
-            from_secret: Whether it comes from a Secret. After it was read, errors of an author's functions are shown
-                without their texts.
+            from_secret: Whether it comes from a Secret. Errors of an author's function that reads it are shown without
+                their texts.
 
         Raises:
             ConfigError: Outside a reconcile and outside `seeded`.
@@ -119,7 +119,7 @@ class Data(Generic[ValueT]):
         Args:
             value: Value of the cell inside the block.
         """
-        scope = _scope.get() or _Scope({}, set(), set())
+        scope = _scope.get() or _Scope({}, set(), [])
         token = _scope.set(scope._replace(values={**scope.values, self: value}))
         try:
             yield
@@ -130,24 +130,26 @@ class Data(Generic[ValueT]):
 @contextmanager
 def data_scope() -> Iterator[None]:
     """Open the scope of one reconcile: all cells start as not extracted, and their values end with the block."""
-    token = _scope.set(_Scope({}, set(), set()))
+    token = _scope.set(_Scope({}, set(), []))
     try:
         yield
     finally:
         _scope.reset(token)
 
 
-def has_read_secret() -> bool:
-    """Return whether a value that comes from a Secret was read in this reconcile.
+def secret_reads() -> int:
+    """Return how often a value that comes from a Secret was read in this reconcile.
+
+    A function has read one if the number is higher after its call than before.
 
     Example:
         >>> password = Data[str]("password")
         >>> with data_scope():
         ...     password.put("hunter2", from_secret=True)
-        ...     before = has_read_secret()
+        ...     before = secret_reads()
         ...     _ = password.require()
-        ...     before, has_read_secret()
-        (False, True)
+        ...     before, secret_reads()
+        (0, 1)
     """
     scope = _scope.get()
-    return scope is not None and bool(scope.secret_read)
+    return 0 if scope is None else len(scope.secret_reads)

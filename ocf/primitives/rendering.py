@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
 from ocf.concepts import Source, SourceKind
-from ocf.concepts.data import has_read_secret
+from ocf.concepts.data import secret_reads
 from ocf.errors import DataNotExtractedError, ManifestError, MutationError, OcfError
 from ocf.feature.mutation import record_edits
 from ocf.objects import copy_json, describe_invalid, without_field
@@ -28,11 +28,19 @@ _SUSPENSION: Final = "suspension"
 
 
 class _Plan(NamedTuple):
-    """The edits that one mutation recorded."""
+    """The edits that one mutation recorded.
+
+    Attributes:
+        mutation: Name of the mutation.
+        stage: The stage, as errors name it.
+        mutator: The mutator with the edits.
+        since: `secret_reads` before the rendering: a later edit may quote a value that an earlier one has set.
+    """
 
     mutation: str
     stage: str
     mutator: Any
+    since: int
 
 
 class Renderer(Generic[ModelT, MutatorT]):
@@ -69,7 +77,8 @@ class Renderer(Generic[ModelT, MutatorT]):
             MutationError: If a gate, a mutation or an edit fails.
         """
         if ignore_fields:
-            return self._kind.view(self._read(self.manifest(ignore_fields=ignore_fields)))
+            since = secret_reads()
+            return self._kind.view(self._read(self.manifest(ignore_fields=ignore_fields), since))
         return self._kind.view(self._edited(self._plans(), self._baseline)[0])
 
     def manifest(
@@ -87,12 +96,13 @@ class Renderer(Generic[ModelT, MutatorT]):
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
         """
+        since = secret_reads()
         manifest = self._written(self._plans(), self._baseline)
         for path in ignore_fields:
             manifest = without_field(manifest, path)
         if suspend is None:
             return manifest
-        return self._written([self._recorded_suspension(suspend)], manifest)
+        return self._written([self._recorded_suspension(suspend, since)], manifest)
 
     def steps(
         self,
@@ -112,13 +122,14 @@ class Renderer(Generic[ModelT, MutatorT]):
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
         """
+        since = secret_reads()
         manifest = yield from self._steps_of(self._plans(), self._baseline, Source(SourceKind.BASE))
         if ignore_fields:
             for path in ignore_fields:
                 manifest = without_field(manifest, path)
             yield Source(SourceKind.IGNORED), manifest
         if suspend is not None:
-            plan = self._recorded_suspension(suspend)
+            plan = self._recorded_suspension(suspend, since)
             yield from self._steps_of([plan], manifest, Source(SourceKind.SUSPENSION))
 
     def _steps_of(
@@ -129,7 +140,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         if not any(plan.mutator.has_edits for plan in plans):
             yield by, manifest
             return manifest
-        model = self._read(start)
+        model = self._read(start, plans[0].since)
         manifest = self._writable(model) or manifest
         yield by, manifest
         written: Manifest | None = manifest
@@ -146,7 +157,8 @@ class Renderer(Generic[ModelT, MutatorT]):
         return manifest if written is not None else self._written(plans, start)
 
     def _plans(self) -> list[_Plan]:
-        return [self._recorded(mutation) for mutation in self._mutations]
+        since = secret_reads()
+        return [self._recorded(mutation, since) for mutation in self._mutations]
 
     def _written(self, plans: Sequence[_Plan], start: Manifest) -> Manifest:
         if any(plan.mutator.has_edits for plan in plans):
@@ -156,7 +168,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         return copied
 
     def _edited(self, plans: Sequence[_Plan], start: Manifest) -> tuple[Any, Manifest]:
-        model = self._read(start)
+        model = self._read(start, plans[0].since if plans else secret_reads())
         for plan in plans:
             try:
                 plan.mutator.apply(model)
@@ -168,12 +180,12 @@ class Renderer(Generic[ModelT, MutatorT]):
         except ManifestError as error:
             raise self._blame(error, plans, start) from error
 
-    def _read(self, start: Manifest) -> Any:
+    def _read(self, start: Manifest, since: int) -> Any:
         try:
             return self._kind.open(start)
         except ValueError as error:
             # A model built without validation, or a required field that is an ignored field.
-            problem = f"the object before the edits is not a valid {self._kind.name}: {self._describe(error)}"
+            problem = f"the object before the edits is not a valid {self._kind.name}: {self._describe(error, since)}"
             raise MutationError(self._identity, "", problem) from error
 
     def _writable(self, model: Any) -> Manifest | None:
@@ -182,39 +194,38 @@ class Renderer(Generic[ModelT, MutatorT]):
         except ManifestError:
             return None
 
-    def _recorded(self, mutation: Mutation[MutatorT]) -> _Plan:
+    def _recorded(self, mutation: Mutation[MutatorT], since: int) -> _Plan:
         mutator = self._kind.mutator()
         try:
             mutation.record(mutator)
             mutator.end_recording()
         except Exception as error:
-            problem = f"failed to apply mutation intent for {mutation.name}: {self._describe(error)}"
+            problem = f"failed to apply mutation intent for {mutation.name}: {self._describe(error, since)}"
             raise MutationError(self._identity, mutation.name, problem) from error
-        return _Plan(mutation.name, "planned", mutator)
+        return _Plan(mutation.name, "planned", mutator, since)
 
-    def _recorded_suspension(self, suspend: Callable[[MutatorT], PlainResult]) -> _Plan:
+    def _recorded_suspension(self, suspend: Callable[[MutatorT], PlainResult], since: int) -> _Plan:
         mutator = self._kind.mutator()
         try:
             record_edits(suspend, mutator, "the suspend mutation")
             mutator.end_recording()
         except Exception as error:
-            problem = f"failed to apply suspension mutations: {self._describe(error)}"
+            problem = f"failed to apply suspension mutations: {self._describe(error, since)}"
             raise MutationError(self._identity, _SUSPENSION, problem) from error
-        return _Plan(_SUSPENSION, _SUSPENSION, mutator)
+        return _Plan(_SUSPENSION, _SUSPENSION, mutator, since)
 
-    def _describe(self, error: BaseException) -> str:
+    def _describe(self, error: BaseException, since: int) -> str:
         """Return a cause in one line; errors of other packages are prefixed with their type."""
-        if has_read_secret() and not isinstance(error, DataNotExtractedError):
-            return cause_text(self._identity, error)
+        if secret_reads() > since and not isinstance(error, DataNotExtractedError):
+            return cause_text(self._identity, error, since)
         invalid = describe_invalid(error)
         if invalid or isinstance(error, OcfError):
             return invalid or str(error)
-        return cause_text(self._identity, error)
+        return cause_text(self._identity, error, since)
 
     def _failed(self, plan: _Plan, category: str, cause: BaseException) -> MutationError:
-        problem = (
-            f'failed to apply {plan.stage} mutations: mutation "{plan.mutation}", {category}: {self._describe(cause)}'
-        )
+        text = self._describe(cause, plan.since)
+        problem = f'failed to apply {plan.stage} mutations: mutation "{plan.mutation}", {category}: {text}'
         return MutationError(self._identity, plan.mutation, problem, category=category)
 
     def _blame(self, error: ManifestError, plans: Sequence[_Plan], start: Manifest) -> MutationError:
@@ -226,7 +237,8 @@ class Renderer(Generic[ModelT, MutatorT]):
                 self._kind.write(model)
             except ManifestError as found:
                 return self._failed(plan, category.name, found)
-        return MutationError(self._identity, "", f"the rendered object cannot be written: {self._describe(error)}")
+        text = self._describe(error, plans[0].since)
+        return MutationError(self._identity, "", f"the rendered object cannot be written: {text}")
 
 
 def _steps(plans: Sequence[_Plan]) -> Iterator[tuple[_Plan, Any]]:

@@ -22,7 +22,7 @@ from ocf.concepts import (
     StatusReport,
     SuspensionStatus,
 )
-from ocf.concepts.data import has_read_secret
+from ocf.concepts.data import secret_reads
 from ocf.errors import FeatureGateError, HandlerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives.handler_calls import call_handler, cause_text, is_of_secret
@@ -236,10 +236,11 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         return None
 
     def _fires(self, mutation: Mutation[MutatorT]) -> bool:
+        since = secret_reads()
         try:
             return mutation.fires()
         except Exception as error:
-            text = cause_text(self.identity, error) if has_read_secret() else str(error)
+            text = cause_text(self.identity, error, since) if secret_reads() > since else str(error)
             raise FeatureGateError(f'evaluating gate for mutation "{mutation.name}": {text}') from error
 
     def _judge(
@@ -307,12 +308,12 @@ class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
         decide = self._handlers.delete_on_suspend
         if decide is None:
             return False
+        since = secret_reads()
         try:
             return bool(decide(self.baseline()))
         except Exception as error:
-            raise HandlerError(
-                f"{self.identity}: deletion decision failed: {cause_text(self.identity, error)}"
-            ) from error
+            problem = f"{self.identity}: deletion decision failed: {cause_text(self.identity, error, since)}"
+            raise HandlerError(problem) from error
 
     def suspension_status(self, live: Manifest) -> StatusReport[SuspensionStatus]:
         """Return the suspension status of the live object.

@@ -334,9 +334,7 @@ class TestSuspended:
         assert await env.replicas() == 5
 
 
-@pytest.mark.promise(
-    "secrets", runs="extractions, mutations, gates, guards, statuses, with errors of Python and ocf"
-)
+@pytest.mark.promise("secrets", runs="extractions, mutations, gates, guards, statuses, with errors of Python and ocf")
 class TestErrorsNameNoValueOfASecret:
     """The condition has the type of the exception; its text is in the cause."""
 
@@ -406,17 +404,32 @@ class TestErrorsNameNoValueOfASecret:
         assert "text withheld" in caught.value.problem
         assert "hunter2" not in str(caught.value) + (await env.condition())["message"]
 
-    async def test_a_function_that_has_not_read_it_is_quoted(
-        self, env: Env, host: Data[Any], web_base: Manifest
+    @pytest.mark.parametrize("step", ["mutation", "gate", "guard"])
+    async def test_a_function_that_has_not_read_a_value_is_quoted(
+        self, env: Env, host: Data[Any], web_base: Manifest, hpa_base: Manifest, step: str
     ) -> None:
+        """Another function of the same reconcile has read it."""
         await env.create(ObjectKey("v1", "Secret", "login", "shop"), stringData={"password": "hunter2"})
         base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "namespace": "shop"}}
         reads = secret.Builder(base).extract_into(host, lambda live: b64decode(read_entry(live)).decode())
 
-        def broken(_: object) -> Any:
+        def use(m: deployment.Mutator) -> None:
+            m.edit_object_metadata(lambda meta: meta.ensure_annotation("hash", str(len(host.require()))))
+
+        def broken(*_: object) -> Any:
             raise ValueError("no such color")
 
-        web = deployment.Builder(web_base).with_guard(broken).build()
+        class Broken:
+            def enabled(self) -> bool:
+                return bool(broken())
+
+        web = deployment.Builder(web_base).with_mutation(deployment.Mutation("use", use)).build()
+        scaler = hpa.Builder(hpa_base)
+        if step == "guard":
+            scaler.with_guard(broken)
+        else:
+            gate = Broken() if step == "gate" else None
+            scaler.with_mutation(hpa.Mutation("broken", broken, feature=gate))
         made = component.Builder("web", condition_type="WebReady").with_resource(reads.build(), read_only=True)
-        with pytest.raises(ReconcileError, match="ValueError: no such color"):
-            await env.reconcile(made.with_resource(web).build())
+        with pytest.raises(ReconcileError, match="no such color"):
+            await env.reconcile(made.with_resource(web).with_resource(scaler.build()).build())
