@@ -224,13 +224,15 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
             return
         model = self._observe(live)
         for extraction in self._definition.extractions:
+            since = secret_reads()
             try:
                 value = extraction.extract(model)
             except Exception as error:
                 # Even an error of ours may quote a value that it could not parse, and the object may be a Secret.
                 problem = f'extract data "{extraction.cell.name}": {type(error).__name__}'
                 raise HandlerError(problem) from error
-            extraction.cell.put(value, from_secret=is_of_secret(self.identity))
+            # The value may be made of one that comes from a Secret.
+            extraction.cell.put(value, from_secret=is_of_secret(self.identity) or secret_reads() > since)
 
     def _suspend_edit(self) -> Callable[[MutatorT], PlainResult] | None:
         return None

@@ -404,6 +404,21 @@ class TestErrorsNameNoValueOfASecret:
         assert "text withheld" in caught.value.problem
         assert "hunter2" not in str(caught.value) + (await env.condition())["message"]
 
+    async def test_a_function_that_has_read_a_value_made_of_it(
+        self, env: Env, host: Data[Any], web_base: Manifest, config_map: Callable[..., StaticKind]
+    ) -> None:
+        """An extraction of another kind has put it into a second cell."""
+        url = Data[str]("url")
+        await env.create(ObjectKey("v1", "Secret", "login", "shop"), stringData={"password": "hunter2"})
+        base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "namespace": "shop"}}
+        reads = secret.Builder(base).extract_into(host, lambda live: b64decode(read_entry(live)).decode())
+        joins = config_map("database", host="db").extract_into(url, lambda _: f"db:{host.require()}")
+        web = deployment.Builder(web_base).with_guard(lambda _: int(url.require()))  # type: ignore[arg-type, return-value]
+        made = component.Builder("web", condition_type="WebReady").with_resource(reads.build(), read_only=True)
+        with pytest.raises(ReconcileError, match="text withheld") as caught:
+            await env.reconcile(made.with_resource(joins.build()).with_resource(web.build()).build())
+        assert "hunter2" not in str(caught.value) + (await env.condition())["message"]
+
     @pytest.mark.parametrize("step", ["mutation", "gate", "guard"])
     async def test_a_function_that_has_not_read_a_value_is_quoted(
         self, env: Env, host: Data[Any], web_base: Manifest, hpa_base: Manifest, step: str
