@@ -16,7 +16,7 @@ from ocf.errors import BuildError, DataNotExtractedError, HandlerError, Reconcil
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.quantity import Quantity
-from ocf.primitives import deployment, hpa, secret
+from ocf.primitives import configmap, deployment, hpa, secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -404,6 +404,31 @@ class TestErrorsNameNoValueOfASecret:
         assert "text withheld" in caught.value.problem
         assert "hunter2" not in str(caught.value) + (await env.condition())["message"]
 
+    async def test_an_edit_of_what_an_earlier_mutation_has_set(
+        self, env: Env, host: Data[Any], web_base: Manifest
+    ) -> None:
+        """The mutation that fails has read nothing itself."""
+        await env.create(ObjectKey("v1", "Secret", "login", "shop"), stringData={"password": "hunter2"})
+        base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "namespace": "shop"}}
+        reads = secret.Builder(base).extract_into(host, lambda live: b64decode(read_entry(live)).decode())
+
+        def sets(m: deployment.Mutator) -> None:
+            password = host.require()
+            m.edit_object_metadata(lambda meta: meta.ensure_annotation("password", password))
+
+        def quotes(m: deployment.Mutator) -> None:
+            def edit(meta: ObjectMetaEditor) -> None:
+                int((meta.raw.annotations or {})["password"])
+
+            m.edit_object_metadata(edit)
+
+        web = deployment.Builder(web_base).with_mutation(deployment.Mutation("sets", sets))
+        web.with_mutation(deployment.Mutation("quotes", quotes))
+        made = component.Builder("web", condition_type="WebReady").with_resource(reads.build(), read_only=True)
+        with pytest.raises(ReconcileError, match="text withheld") as caught:
+            await env.reconcile(made.with_resource(web.build()).build())
+        assert "hunter2" not in str(caught.value) + (await env.condition())["message"]
+
     async def test_a_function_that_has_read_a_value_made_of_it(
         self, env: Env, host: Data[Any], web_base: Manifest, config_map: Callable[..., StaticKind]
     ) -> None:
@@ -421,7 +446,7 @@ class TestErrorsNameNoValueOfASecret:
 
     @pytest.mark.parametrize("step", ["mutation", "gate", "guard"])
     async def test_a_function_that_has_not_read_a_value_is_quoted(
-        self, env: Env, host: Data[Any], web_base: Manifest, hpa_base: Manifest, step: str
+        self, env: Env, host: Data[Any], web_base: Manifest, step: str
     ) -> None:
         """Another function of the same reconcile has read it."""
         await env.create(ObjectKey("v1", "Secret", "login", "shop"), stringData={"password": "hunter2"})
@@ -439,12 +464,14 @@ class TestErrorsNameNoValueOfASecret:
                 return bool(broken())
 
         web = deployment.Builder(web_base).with_mutation(deployment.Mutation("use", use)).build()
-        scaler = hpa.Builder(hpa_base)
+        later = configmap.Builder(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "colors", "namespace": "shop"}}
+        )
         if step == "guard":
-            scaler.with_guard(broken)
+            later.with_guard(broken)
         else:
             gate = Broken() if step == "gate" else None
-            scaler.with_mutation(hpa.Mutation("broken", broken, feature=gate))
+            later.with_mutation(configmap.Mutation("broken", broken, feature=gate))
         made = component.Builder("web", condition_type="WebReady").with_resource(reads.build(), read_only=True)
         with pytest.raises(ReconcileError, match="no such color"):
-            await env.reconcile(made.with_resource(web).with_resource(scaler.build()).build())
+            await env.reconcile(made.with_resource(web).with_resource(later.build()).build())
