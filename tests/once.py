@@ -1,4 +1,4 @@
-"""What takes long and is the same for all processes of a test run: the first one that needs it does it for all."""
+"""Work that is done once per test run: the first process that needs the result computes it for all processes."""
 
 import fcntl
 import json
@@ -27,7 +27,7 @@ def run_folder(factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep other processes from what a path is about; the lock is a file beside it."""
+    """Hold a lock between the processes of the test run inside the block; the lock is a file beside the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_name(f"{path.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -35,7 +35,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def once(path: Path, compute: Callable[[], Any]) -> Any:
-    """Return what a file contains as JSON; if it does not exist, compute and write it.
+    """Return the content of a JSON file; if the file does not exist, compute and write it.
 
     Args:
         path: The file, in the folder of the test run.
