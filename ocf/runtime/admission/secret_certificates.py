@@ -12,7 +12,7 @@ import binascii
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from ocf.cluster import Cluster
@@ -150,7 +150,9 @@ class SecretCertificates:
 
     def _trust(self, live: Sequence[tuple[Registration, Manifest]]) -> Trust:
         """Return the trusted CAs, and record since when they are trusted."""
-        bundles = [_authorities(config) for one, found in live for config in one.client_configs(found)]
+        bundles = [
+            _authorities(config.get("caBundle") or "") for one, found in live for config in one.client_configs(found)
+        ]
         everywhere = frozenset.intersection(*bundles) if bundles else frozenset()
         elapsed = self._clock.elapsed()
         self._trusted_since = {one: self._trusted_since.get(one, elapsed) for one in everywhere}
@@ -195,9 +197,11 @@ def _privileges(key: ObjectKey, registered: Iterable[Registration]) -> frozenset
     )
 
 
-def _authorities(config: Mapping[str, Any]) -> frozenset[bytes]:
+# A check reads each bundle twice, and nearly always the same bundles as the check before.
+@lru_cache(maxsize=64)
+def _authorities(bundle_text: str) -> frozenset[bytes]:
     try:
-        bundle = base64.b64decode(config.get("caBundle") or "", validate=True)
+        bundle = base64.b64decode(bundle_text, validate=True)
     except (binascii.Error, ValueError):
         return frozenset()
     return frozenset(authorities(bundle))
