@@ -7,6 +7,7 @@ changes remain visible.
 import hashlib
 import json
 import re
+from operator import is_
 from typing import Any, Final
 
 from ocf.objects.manifest import Manifest
@@ -77,11 +78,17 @@ def _holds_secret(text: object) -> bool:
 def _shown(value: Any) -> Any:
     """Return a value without secret variables; parts without secrets are shared."""
     if isinstance(value, dict):
-        shown = {key: _variables(item) if key == "env" else _shown(item) for key, item in value.items()}
-        return value if all(shown[key] is item for key, item in value.items()) else shown
+        replaced = {}
+        for key, item in value.items():
+            # Most values are texts; a call for each of them would take most of the time.
+            if isinstance(item, dict | list):
+                shown = _variables(item) if key == "env" else _shown(item)
+                if shown is not item:
+                    replaced[key] = shown
+        return {**value, **replaced} if replaced else value
     if isinstance(value, list):
-        items = [_shown(item) for item in value]
-        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+        items = [_shown(item) if isinstance(item, dict | list) else item for item in value]
+        return value if all(map(is_, items, value)) else items
     return value
 
 
@@ -89,7 +96,7 @@ def _variables(variables: Any) -> Any:
     if not isinstance(variables, list):
         return _shown(variables)
     shown = [{**each, "value": _digest(each["value"])} if _is_secret(each) else each for each in variables]
-    return variables if all(new is old for new, old in zip(shown, variables, strict=True)) else shown
+    return variables if all(map(is_, shown, variables)) else shown
 
 
 def _is_secret(variable: Any) -> bool:

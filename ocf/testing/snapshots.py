@@ -8,6 +8,7 @@ count the changes of a spec.
 
 import re
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any, Final
 
 from ocf.cluster import Cluster
@@ -96,8 +97,8 @@ def _mask(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, dict):
         # Sorted, so that a diff does not show lines that only moved.
         return {
-            key if len(key) < _SHORTEST_TIME else _mask_text(key, names): _mask(value[key], names)
-            for key in sorted(value)
+            key if len(key) < _SHORTEST_TIME else _mask_text(key, names): _mask(item, names) if item else item
+            for key, item in sorted(value.items(), key=itemgetter(0))
         }
     if isinstance(value, list):
         return [_mask(item, names) for item in value]
