@@ -29,7 +29,10 @@ class _Selector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
             raise AssertionError("deadlock: all tasks are waiting and no timer is scheduled")
-        self.elapsed += max(0.0, timeout)
+        if timeout <= 0:
+            # Tasks are ready to run. Sockets, and signals that wake the loop, are looked at before time passes.
+            return []
+        self.elapsed += timeout
         return super().select(0)
 
 
