@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cache
 from typing import Any, Final
 
 import pytest
@@ -232,6 +233,19 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
+@cache
+def _first_cluster() -> EmbeddedCluster:
+    return EmbeddedCluster(namespaces=[NAMESPACE], now=LoopClock().now)
+
+
+async def new_cluster() -> EmbeddedCluster:
+    """Return a cluster in which shops are defined, and whose clock is that of the running loop."""
+    first = _first_cluster()
+    if not first.requests.writes:
+        await first.apply(DEFINITION, field_manager="setup")
+    return first.clone()
+
+
 RunTest = Callable[[Callable[[Env], Coroutine[Any, Any, None]]], None]
 
 
@@ -241,10 +255,8 @@ def run_test() -> RunTest:
 
     def run(test: Callable[[Env], Coroutine[Any, Any, None]]) -> None:
         async def on_stage() -> None:
-            clock = LoopClock()
-            cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now)
-            await cluster.apply(DEFINITION, field_manager="setup")
-            await test(Env(cluster, Gateway(cluster), clock))
+            cluster = await new_cluster()
+            await test(Env(cluster, Gateway(cluster), LoopClock()))
 
         run_in_virtual_time(on_stage())
 

@@ -20,7 +20,6 @@ from ocf.runtime.rbac import PolicyRule
 from ocf.testing import LoopClock, crash_at_each_write, run_in_virtual_time
 
 from .conftest import (
-    DEFINITION,
     NAMESPACE,
     SECOND,
     SHOPS,
@@ -29,6 +28,7 @@ from .conftest import (
     Shop,
     components_of,
     key_of,
+    new_cluster,
     now,
     settings_of,
     shop,
@@ -417,9 +417,8 @@ def test_components_can_be_deleted_first(run_test: RunTest) -> None:
 def test_a_process_that_dies_at_any_write_is_followed_by_one_that_cleans_up() -> None:
     """The database is made and dropped, whichever write is the last one of a process."""
 
-    async def new_cluster() -> Cluster:
-        cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=LoopClock().now)
-        await cluster.apply(DEFINITION, field_manager="setup")
+    async def begun() -> Cluster:
+        cluster = await new_cluster()
         await cluster.create(shop(), field_manager="kubectl")
         databases[cluster] = Databases(results=[CleanupPending(10 * SECOND, "dropping")])
         return cluster
@@ -444,7 +443,7 @@ def test_a_process_that_dies_at_any_write_is_followed_by_one_that_cleans_up() ->
             await cluster.delete(key_of())
 
     async def main() -> None:
-        report = await crash_at_each_write(new_cluster, operate, others=user)
+        report = await crash_at_each_write(begun, operate, others=user)
         report.assert_same()
         writes = [f"{write.verb} {write.kind}" for write in report.writes]
         applies = ["apply ConfigMap", "apply Service"]

@@ -33,6 +33,7 @@ from .conftest import (
     Shop,
     components_of,
     key_of,
+    new_cluster,
     now,
     settings_of,
     shop,
@@ -49,9 +50,8 @@ async def motto(env: Env, name: str = "corner") -> str:
 def test_a_process_that_dies_at_any_write_is_followed_by_one_that_ends_the_same() -> None:
     """A crash before and after each write, a lost reply, a refusal: of two shops, one of which is edited."""
 
-    async def new_cluster() -> Cluster:
-        cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=LoopClock().now)
-        await cluster.apply(DEFINITION, field_manager="setup")
+    async def begun() -> Cluster:
+        cluster = await new_cluster()
         await cluster.create(shop(motto="first"), field_manager="kubectl")
         return cluster
 
@@ -62,7 +62,7 @@ def test_a_process_that_dies_at_any_write_is_followed_by_one_that_ends_the_same(
             await asyncio.sleep(60)
 
     async def main() -> None:
-        report = await crash_at_each_write(new_cluster, operate)
+        report = await crash_at_each_write(begun, operate)
         report.assert_same()
         assert len(report.rows) == 3 * 4
 
@@ -110,8 +110,7 @@ def test_a_cluster_that_was_restored_from_a_backup_is_followed(run_test: RunTest
             for number in range(50):
                 await env.edit(key_of(), {"spec": {"motto": f"motto {number}"}})
                 await asyncio.sleep(1)
-            backup = EmbeddedCluster(namespaces=[NAMESPACE], now=env.clock.now)
-            await backup.apply(DEFINITION, field_manager="setup")
+            backup = await new_cluster()
             await backup.create(shop(motto="of old"), field_manager="kubectl")
             env.gateway.redirect(backup)
             env.cluster = backup

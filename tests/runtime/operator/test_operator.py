@@ -12,7 +12,6 @@ from pydantic import BaseModel
 from ocf import component
 from ocf.component import Component, ReconcileContext
 from ocf.concepts import NullRecorder
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError, ConfigError, ManifestError, NotFoundError, OcfError, ServerError
 from ocf.objects import Manifest
 from ocf.primitives import configmap
@@ -21,7 +20,7 @@ from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome, reconcil
 from ocf.runtime.operator.supervised_tasks import supervised_tasks
 from ocf.testing import LoopClock, RecordingCluster, run_in_virtual_time
 
-from .conftest import DEFINITION, NAMESPACE, SECOND, SHOPS, Env, RunTest, Shop, components_of, key_of, shop
+from .conftest import DEFINITION, SECOND, SHOPS, Env, RunTest, Shop, components_of, key_of, new_cluster, shop
 
 
 class Old(BaseModel):
@@ -115,8 +114,7 @@ def test_any_function_from_an_owner_to_components_is_taken(run_test: RunTest, fu
 
 async def passed(operator: Operator[Any], statuses: list[Manifest] | None = None) -> timedelta | None:
     """Make one pass over one shop, and note the status that it leaves."""
-    cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=LoopClock().now)
-    await cluster.apply(DEFINITION, field_manager="setup")
+    cluster = await new_cluster()
     live = await cluster.create(shop(), field_manager="kubectl")
     recording = RecordingCluster(cluster)
     try:

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from ocf.cluster import ListOptions, Request
 from ocf.cluster.cache import CacheTiming
 from ocf.component import ReconcileContext
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConflictError, ExpiredError, NotFoundError, ServerError, TooManyRequestsError
 from ocf.testing import LoopClock, run_in_virtual_time
 
-from .conftest import DEFINITION, NAMESPACE, Env, Gateway, Shop, key_of, now, settings_of, shop
+from .conftest import NAMESPACE, Env, Gateway, Shop, key_of, new_cluster, now, settings_of, shop
 
 NAMES = ("corner", "market")
 PACE = CacheTiming(monotonic=now, random=lambda: 0.0)
@@ -133,10 +132,8 @@ def test_any_history_ends_as_it_should_and_then_in_silence(history: list[tuple[s
     """Edits, deletes, changes by hand, watches that end, refusals, lost answers, slow and failing passes."""
 
     async def main() -> None:
-        clock = LoopClock()
-        cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now)
-        await cluster.apply(DEFINITION, field_manager="setup")
-        env = Env(cluster, Gateway(cluster), clock)
+        cluster = await new_cluster()
+        env = Env(cluster, Gateway(cluster), LoopClock())
         chaos = Chaos(env)
         async with env.operating(workers=workers, options={"cache_timing": PACE, "events": False}) as process:
             for what, name, wait in history:
