@@ -7,6 +7,7 @@ at the start of each period as of now. The former matter to the last sync only, 
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import islice, pairwise, product
 from math import prod
 from typing import Final, NamedTuple
@@ -124,6 +125,7 @@ def _numbers(behavior: Behavior, period: timedelta, last: LastSync, cap: int) ->
     return sorted(each for each in found if 0 <= each <= cap)
 
 
+@lru_cache(maxsize=256)
 def _first_start(policy: ScalingPolicy, wanted: int, cap: int, *, up: bool) -> int:
     """Return the fewest replicas at the start of a period with which a policy allows at least a number."""
     only = ScalingRules((policy,))
@@ -251,5 +253,6 @@ def _extremes(found: Sequence[History], behavior: Behavior, current: int, now: d
             newest = max((each.at for each in (*history.scale_ups, *history.scale_downs)), default=now)
             return current if limit.rate is None else limit.rate, (now - newest) * (1 if wanted > 0 else -1)
 
-        yield min(found, key=rate)
-        yield max(found, key=rate)
+        rates = list(map(rate, found))
+        for extreme in (min, max):
+            yield found[rates.index(extreme(rates))]
