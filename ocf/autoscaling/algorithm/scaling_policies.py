@@ -151,5 +151,6 @@ def _scale_down_rate(
 
 def _replicas_at_start(current: int, history: History, period: timedelta, now: datetime) -> int:
     """Return the replicas at the start of a period, by undoing the scale events since then."""
-    added, removed = (change_within(period, events, now) for events in (history.scale_ups, history.scale_downs))
+    added = change_within(period, history.scale_ups, now)
+    removed = change_within(period, history.scale_downs, now)
     return wrap32(current - added + removed)
