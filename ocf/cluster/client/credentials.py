@@ -11,6 +11,7 @@ import functools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -161,14 +162,14 @@ class _AuthProvider:
         self._loader: Any = None
 
     async def read(self) -> Credential:
-        # Imported on use: the official client is large, and only these need it.
-        from kubernetes.aio.client import Configuration
-        from kubernetes.aio.config.kube_config import KubeConfigLoader
+        # Imported on use: the official client is large, and only these need it. By name, so that type checkers of
+        # projects that use `ocf` need not read its thousand modules.
+        client = import_module("kubernetes.aio.client")
+        kube_config = import_module("kubernetes.aio.config.kube_config")
 
         if self._loader is None:
             names = {"cluster": "provider", "user": "provider"}
-            load: Callable[[dict[str, Any]], Any] = KubeConfigLoader
-            self._loader = load(
+            self._loader = kube_config.KubeConfigLoader(
                 {
                     "current-context": "provider",
                     "contexts": [{"name": "provider", "context": names}],
@@ -176,7 +177,7 @@ class _AuthProvider:
                     "users": [{"name": "provider", "user": {"auth-provider": self._provider}}],
                 }
             )
-        settings = Configuration()
+        settings = client.Configuration()
         try:
             await self._loader.load_and_set(settings)
             authorization = settings.api_key["BearerToken"]
