@@ -7,6 +7,7 @@ are those of Go. Source: https://pkg.go.dev/regexp/syntax.
 import re
 import sys
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NoReturn, TypeAlias
 
 from ocf.embedded.cel.regexp_program import (
@@ -40,6 +41,8 @@ class RegexpSyntaxError(Exception):
         super().__init__(f"{problem}: `{part}`")
 
 
+# The patterns of a definition are checked when it is written, and parsed again by the clusters of the next tests.
+@lru_cache(maxsize=256)
 def parse_regexp(text: str) -> tuple[Instruction, ...]:
     r"""Parse a regular expression.
 
