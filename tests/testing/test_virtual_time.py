@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from datetime import UTC, datetime, timedelta
 
@@ -35,6 +36,22 @@ def test_time_stands_still_while_a_task_runs() -> None:
         return asyncio.get_running_loop().time()
 
     assert run_in_virtual_time(main()) == 0
+
+
+def test_a_socket_that_is_ready_is_read_before_time_passes() -> None:
+    async def main() -> list[tuple[bytes, float]]:
+        loop = asyncio.get_running_loop()
+        seen: list[tuple[bytes, float]] = []
+        near, far = socket.socketpair()
+        with near, far:
+            loop.add_reader(near, lambda: seen.append((near.recv(1), loop.time())))
+            for _ in range(2):
+                far.send(b"x")
+                await asyncio.sleep(60)
+            loop.remove_reader(near)
+        return seen
+
+    assert run_in_virtual_time(main()) == [(b"x", 0), (b"x", 60)]
 
 
 def test_a_deadlock_is_an_error() -> None:
