@@ -41,7 +41,7 @@ class RegexpSyntaxError(Exception):
         super().__init__(f"{problem}: `{part}`")
 
 
-# The patterns of a definition are checked when it is written, and parsed again by the clusters of the next tests.
+# Each new cluster of a test process checks the patterns of the same definitions again.
 @lru_cache(maxsize=256)
 def parse_regexp(text: str) -> tuple[Instruction, ...]:
     r"""Parse a regular expression.
