@@ -4,13 +4,22 @@ from typing import Any, Generic, TypeVar
 
 from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
 from ocf.concepts import Clock
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["Env"]
+__all__ = ["Env", "defined"]
 
 ClusterT = TypeVar("ClusterT", bound=Cluster)
 ClockT = TypeVar("ClockT", bound=Clock)
+
+
+async def defined(first: EmbeddedCluster, *definitions: Manifest) -> EmbeddedCluster:
+    """Return a clone of a cluster in which kinds are defined; the first call with a cluster defines them."""
+    if not first.requests.writes:
+        for one in definitions:
+            await first.create(one, field_manager="user")
+    return first.clone()
 
 
 class Env(Generic[ClusterT, ClockT]):

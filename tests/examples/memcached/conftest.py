@@ -9,7 +9,8 @@ from ocf.cluster import ApplyCache
 from ocf.embedded import EmbeddedCluster
 from ocf.testing import RecordingCluster
 from ocf.testing.envtest import ControllerName, ControlPlane, Programs
-from tests.examples.memcached.env import DEFINITIONS, Env, defined, embedded_kubelet, real_kubelet, served
+from tests import support
+from tests.examples.memcached.env import DEFINITIONS, Env, embedded_kubelet, real_kubelet, served
 
 CONTROLLERS = (
     ControllerName.DEPLOYMENT,
@@ -58,4 +59,4 @@ def first_cluster() -> EmbeddedCluster:
 
 
 async def embedded_world() -> Env:
-    return Env(await defined(first_cluster()), "caches", embedded_kubelet)
+    return Env(await support.defined(first_cluster(), *DEFINITIONS), "caches", embedded_kubelet)

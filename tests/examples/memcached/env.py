@@ -26,7 +26,7 @@ from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.testing import RecordingCluster, VirtualClock, rolled_out
 from tests import support
 
-__all__ = ["DEFINITIONS", "Env", "Heard", "admitted", "defined", "embedded_kubelet", "real_kubelet", "served"]
+__all__ = ["DEFINITIONS", "Env", "Heard", "admitted", "embedded_kubelet", "real_kubelet", "served"]
 
 DEFINITIONS: Final = (definition(), monitor.DEFINITION)
 """The kinds that are not built in."""
@@ -274,14 +274,6 @@ def _is_rolled_out(live: Manifest, limits: range | None) -> bool:
     status = live.get("status", {})
     reported = wanted.items() <= status.items() and status.get("replicas", 0) == count
     return bool(reported) and (limits is None or count in limits)
-
-
-async def defined(first: EmbeddedCluster) -> EmbeddedCluster:
-    """Return a clone of a cluster in which the kinds that are not built in are defined; the first call defines them."""
-    if not first.requests.writes:
-        for one in DEFINITIONS:
-            await first.create(one, field_manager="user")
-    return first.clone()
 
 
 async def served(cluster: Cluster, *kinds: tuple[str, str]) -> None:

@@ -240,10 +240,7 @@ def _first_cluster() -> EmbeddedCluster:
 
 async def new_cluster() -> EmbeddedCluster:
     """Return a cluster in which shops are defined, and whose clock is that of the running loop."""
-    first = _first_cluster()
-    if not first.requests.writes:
-        await first.apply(DEFINITION, field_manager="setup")
-    return first.clone()
+    return await support.defined(_first_cluster(), DEFINITION)
 
 
 RunTest = Callable[[Callable[[Env], Coroutine[Any, Any, None]]], None]

@@ -38,7 +38,8 @@ from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import ConditionSeverity, LoopClock, fake_workload_controllers, lint_conditions, run_in_virtual_time
 from ocf.testing import simulated_process as crashing
 from ocf.testing.snapshots import differences, snapshot
-from tests.examples.memcached.env import Env, admitted, defined, embedded_kubelet
+from tests import support
+from tests.examples.memcached.env import DEFINITIONS, Env, admitted, embedded_kubelet
 from tests.runtime.operator.conftest import Gateway
 
 __all__ = [
@@ -333,7 +334,7 @@ async def new_env(*, collects: bool = True) -> OperatorEnv:
     Args:
         collects: Whether the garbage collector of the cluster runs.
     """
-    return OperatorEnv(await defined(_first_cluster(collects=collects)))
+    return OperatorEnv(await support.defined(_first_cluster(collects=collects), *DEFINITIONS))
 
 
 def run_test(test: Callable[[OperatorEnv], Coroutine[Any, Any, None]]) -> None:
