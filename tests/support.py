@@ -1,6 +1,10 @@
 """Base of the test environments: a cluster, its clock, and the requests that other actors send in tests."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any, Generic, TypeVar
+
+import pytest
 
 from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
 from ocf.concepts import Clock
@@ -8,7 +12,7 @@ from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["Env", "defined"]
+__all__ = ["Env", "defined", "eventually"]
 
 ClusterT = TypeVar("ClusterT", bound=Cluster)
 ClockT = TypeVar("ClockT", bound=Clock)
@@ -20,6 +24,26 @@ async def defined(first: EmbeddedCluster, *definitions: Manifest) -> EmbeddedClu
         for one in definitions:
             await first.create(one, field_manager="user")
     return first.clone()
+
+
+async def eventually(
+    holds: Callable[[], Awaitable[Any]], *, shown: Callable[[], object] = lambda: "", interval: float = 0.05
+) -> None:
+    """Wait until something holds that other processes bring about without an event.
+
+    A real API server, for example, authenticates and authorizes with caches that follow its storage a moment later.
+
+    Args:
+        holds: Called until it returns something true.
+        shown: Called when ten minutes have passed; what it returns becomes part of the failure.
+        interval: The seconds between two calls.
+    """
+    try:
+        async with asyncio.timeout(600):
+            while not await holds():  # noqa: ASYNC110 (no event is sent)
+                await asyncio.sleep(interval)
+    except TimeoutError:
+        pytest.fail(f"did not hold within ten minutes: {holds} {shown()}")
 
 
 class Env(Generic[ClusterT, ClockT]):
