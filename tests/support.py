@@ -14,6 +14,7 @@ from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["Env", "defined", "eventually"]
 
+T = TypeVar("T")
 ClusterT = TypeVar("ClusterT", bound=Cluster)
 ClockT = TypeVar("ClockT", bound=Clock)
 
@@ -27,23 +28,35 @@ async def defined(first: EmbeddedCluster, *definitions: Manifest) -> EmbeddedClu
 
 
 async def eventually(
-    holds: Callable[[], Awaitable[Any]], *, shown: Callable[[], object] = lambda: "", interval: float = 0.05
-) -> None:
-    """Wait until something holds that other processes bring about without an event.
+    read: Callable[[], Awaitable[T]],
+    holds: Callable[[T], Any] = bool,
+    *,
+    ignore: tuple[type[Exception], ...] = (),
+    interval: float = 0.05,
+) -> T:
+    """Read until a condition holds that another process brings about without an event, and return what was read.
 
-    A real API server, for example, authenticates and authorizes with caches that follow its storage a moment later.
+    A real API server, for example, serves a new kind, calls a webhook and grants a role a moment after they are stored.
 
     Args:
-        holds: Called until it returns something true.
-        shown: Called when ten minutes have passed; what it returns becomes part of the failure.
+        read: Called again and again.
+        holds: The condition of what was read; by default, that it is true.
+        ignore: Errors of `read` after which it is called again.
         interval: The seconds between two calls.
     """
+    seen: object = "nothing was read"
     try:
         async with asyncio.timeout(600):
-            while not await holds():  # noqa: ASYNC110 (no event is sent)
+            while True:
+                try:
+                    seen = found = await read()
+                    if holds(found):
+                        return found
+                except ignore as error:
+                    seen = error
                 await asyncio.sleep(interval)
     except TimeoutError:
-        pytest.fail(f"did not hold within ten minutes: {holds} {shown()}")
+        pytest.fail(f"the condition did not hold within ten minutes; last seen: {seen!r}")
 
 
 class Env(Generic[ClusterT, ClockT]):

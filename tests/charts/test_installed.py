@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -23,6 +23,7 @@ from ocf.testing.envtest import Program, Programs
 from tests.charts.support import CHART, ROOT, Chart, container, find, granted
 from tests.clients.support import Server
 from tests.kubectl import Kubectl
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -152,12 +153,6 @@ async def _url(output: asyncio.StreamReader) -> str:
 async def _is_ready(session: aiohttp.ClientSession, url: str) -> bool:
     async with session.get(url) as response:
         return response.status == 200
-
-
-async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(300):
-        while not await holds():  # noqa: ASYNC110 (another process)
-            await asyncio.sleep(0.1)
 
 
 async def create(cluster: ApiServerCluster, api_version: str, kind: str, name: str, **content: Any) -> ObjectKey:

@@ -18,6 +18,7 @@ from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest, ObjectKey
 from tests.controllers.nodegroup.providers.vpsie import stub as vpsie
 from tests.controllers.nodegroup.providers.vpsie.stub import CLUSTER, DATACENTER, VPSieStub
+from tests.support import eventually
 
 API: Final = "autoscaling.ocf.dev/v1alpha1"
 WORKER: Final = "fra-kubernetes-01"  # the name of the Node of the first worker
@@ -39,10 +40,11 @@ class Env:
 
     async def until(self, kind: str, holds: Callable[[list[Manifest]], bool]) -> list[Manifest]:
         """Wait until the objects of a kind are as expected, and return them."""
-        async with asyncio.timeout(600):
-            while not holds(found := list((await self.cluster.list(API, kind)).items)):  # noqa: ASYNC110 (another process)
-                await asyncio.sleep(0.02)
-        return found
+
+        async def read() -> list[Manifest]:
+            return list((await self.cluster.list(API, kind)).items)
+
+        return await eventually(read, holds)
 
     async def join(self) -> None:
         """Register the worker as a Node that is ready, as its kubelet does."""

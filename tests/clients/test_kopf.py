@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ocf.errors import ApiError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest.certificates import Authority
 from tests.clients.support import Server
+from tests.support import eventually
 
 kopf: Any = pytest.importorskip("kopf")
 
@@ -112,14 +113,6 @@ async def running(server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch)
         await asyncio.wait_for(task, 600)
 
 
-async def until(holds: Callable[[], Any]) -> None:
-    for _ in range(30_000):
-        if await holds():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("the condition did not become true in time")
-
-
 async def check(cluster: Cluster, namespace: str) -> None:
     """Check that the operator handles its objects, and that its webhooks are called."""
     key = ObjectKey(VERSION, "Shop", "corner", namespace)
@@ -145,17 +138,17 @@ async def check(cluster: Cluster, namespace: str) -> None:
     async def gone() -> bool:
         return not (await cluster.list(VERSION, "Shop")).items
 
-    await until(configured)
-    await until(defaulted)
+    await eventually(configured)
+    await eventually(defaulted)
     created = await cluster.create(shop("corner", namespace), field_manager="test")
     assert created["spec"] == {"size": 1}
     with pytest.raises(ApiError, match="a shop has at most ten rooms"):
         await cluster.create(shop("big", namespace, size=11), field_manager="test")
     await cluster.patch(key, {"spec": {"size": 3}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="test"))
-    await until(reported)
-    await until(finalized)
+    await eventually(reported)
+    await eventually(finalized)
     await cluster.delete(key)
-    await until(gone)
+    await eventually(gone)
 
 
 async def run(server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """A tour of kubectl: common uses print the same on the embedded API server and on a real one."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,8 +11,9 @@ import pytest_asyncio
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.testing.envtest import Program, Programs
-from tests.clients.support import SECONDS, Server
+from tests.clients.support import Server
 from tests.kubectl import Kubectl
+from tests.support import eventually
 
 INSTANT: Final = "2026-01-01T12:00:00Z"
 WEB: Final = """
@@ -58,9 +58,9 @@ async def json_of(kubectl: Kubectl, *names: str) -> Any:
 
 async def until(kubectl: Kubectl, *arguments: str, shows: str, stdin: str = "") -> None:
     """Run kubectl until it shows a text: a real API server serves a new definition a moment later."""
-    async with asyncio.timeout(SECONDS):
-        while shows not in (await kubectl(*arguments, stdin=stdin, code=None)).out:  # noqa: ASYNC110 (no event)
-            await asyncio.sleep(0.2)
+    await eventually(
+        lambda: kubectl(*arguments, stdin=stdin, code=None), lambda printed: shows in printed.out, interval=0.2
+    )
 
 
 def words(text: str) -> list[list[str]]:

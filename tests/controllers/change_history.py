@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from ocf.cluster import Cluster, EventType, ListOptions, WatchOptions
 from ocf.objects import Manifest
+from tests.support import eventually
 
 __all__ = ["Change", "Recorder", "in_order"]
 
@@ -77,9 +78,7 @@ class Recorder:
 
     async def complete(self) -> None:
         """Wait until everything that is stored now is recorded."""
-        async with asyncio.timeout(600):
-            while not await self.is_complete():  # noqa: ASYNC110 (the API server is another process)
-                await asyncio.sleep(0.05)
+        await eventually(self.is_complete)
 
     async def is_complete(self) -> bool:
         """Return whether everything that is stored now was recorded."""

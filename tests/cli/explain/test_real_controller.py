@@ -15,6 +15,7 @@ from ocf.cli.explain.role import role
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import ControllerName
 from ocf.testing.metrics_stub import MetricsStub
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -41,10 +42,7 @@ def hpa(namespace: str, **more: Any) -> Manifest:
 
 async def until(cluster: ApiServerCluster, key: ObjectKey, holds: Callable[[Manifest], bool]) -> Manifest:
     """Wait until a condition holds for an object, or fail."""
-    async with asyncio.timeout(600):
-        while not holds(live := await cluster.get(key)):  # noqa: ASYNC110 (it waits for another process)
-            await asyncio.sleep(0.05)
-    return live
+    return await eventually(lambda: cluster.get(key), holds)
 
 
 def has_reason(reason: str) -> Callable[[Manifest], bool]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 from contextlib import aclosing
@@ -20,6 +19,7 @@ from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.requests import HttpRequest
 from ocf.errors import ForbiddenError
 from ocf.objects import Manifest, ObjectKey
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.testing.envtest import ControlPlane
@@ -73,9 +73,9 @@ async def allowed(envtest: Envtest, envtest_cluster: ApiServerCluster) -> str:
             "resourceAttributes": {"namespace": envtest.namespace, "verb": "list", "resource": "configmaps"},
         },
     }
-    async with asyncio.timeout(600):  # the authorizer reads roles through a watch
-        while not (await envtest_cluster.create(review, field_manager="us"))["status"]["allowed"]:  # noqa: ASYNC110 (it waits for another process)
-            await asyncio.sleep(0.05)
+    await eventually(
+        lambda: envtest_cluster.create(review, field_manager="us"), lambda reviewed: reviewed["status"]["allowed"]
+    )
     return envtest.namespace
 
 

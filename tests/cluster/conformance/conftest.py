@@ -39,6 +39,7 @@ from ocf.errors import ApiError, BadRequestError, NotFoundError, TooManyRequests
 from ocf.objects import Manifest, ObjectKey, load_document, load_documents
 from ocf.testing.envtest import ControllerName, ControlPlane
 from ocf.testing.plugin import RunControllers
+from tests.support import eventually
 
 HERE: Final = Path(__file__).parent
 DEFINITIONS: Final = load_documents((HERE / "widgets.yaml").read_text(encoding="utf-8"))
@@ -351,21 +352,16 @@ async def real_server(envtest_plane: ControlPlane) -> AsyncIterator[tuple[Cluste
     ):
         for definition in DEFINITIONS:
             await server.create(definition, field_manager="author")
-        async with asyncio.timeout(TIMEOUT):
-            for definition in DEFINITIONS:
-                await _served(server, definition["spec"]["names"]["kind"])
+        for definition in DEFINITIONS:
+            await _served(server, definition["spec"]["names"]["kind"])
         yield server, fast_bookmarks
 
 
 async def _served(server: Cluster, kind: str) -> None:
     """Wait until a kind is served, shortly after its definition is established."""
-    while True:
-        try:
-            await server.list(WIDGET, kind)
-        except (NotFoundError, TooManyRequestsError):  # the latter means that its storage is being created
-            await asyncio.sleep(0.05)
-        else:
-            return
+    # TooManyRequests means that its storage is being created.
+    ignore = (NotFoundError, TooManyRequestsError)
+    await eventually(lambda: server.list(WIDGET, kind), lambda _: True, ignore=ignore)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

@@ -5,7 +5,6 @@ The rows are in `rules.yaml` and `rule_definitions.yaml`.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from contextlib import suppress
 from copy import deepcopy
@@ -14,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from ocf.cluster import ListOptions, PatchOptions, PatchType, Subresource
+from ocf.cluster import ListOptions, ObjectList, PatchOptions, PatchType, Subresource
 from ocf.errors import AlreadyExistsError, ApiError, InvalidError, NotFoundError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.yaml_reader import read_yaml
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from tests.cluster.conformance.conftest import Env
@@ -57,18 +57,18 @@ def definition(group: str, **properties: Any) -> Manifest:
 async def served(env: Env, definition: Manifest) -> str:
     """Wait until gizmos of a group are served, and return their version."""
     api_version = f"{definition['spec']['group']}/v1"
-    async with asyncio.timeout(600):
-        while True:
-            try:
-                await env.cluster.list(api_version, "Gizmo", ListOptions(namespace=env.namespace))
-            except NotFoundError:
-                with suppress(AlreadyExistsError):
-                    await env.cluster.create(definition, field_manager="author")
-            except TooManyRequestsError:  # its storage is being created
-                pass
-            else:
-                return api_version
-            await asyncio.sleep(0.05)
+
+    async def page() -> ObjectList:
+        try:
+            return await env.cluster.list(api_version, "Gizmo", ListOptions(namespace=env.namespace))
+        except NotFoundError:
+            with suppress(AlreadyExistsError):
+                await env.cluster.create(definition, field_manager="author")
+            raise
+
+    # TooManyRequests means that its storage is being created.
+    await eventually(page, lambda _: True, ignore=(NotFoundError, TooManyRequestsError))
+    return api_version
 
 
 def causes(error: ApiError) -> list[str]:
@@ -289,11 +289,12 @@ async def test_ratcheting_allows_unchanged_invalid_values(env: Env, patch: dict[
 async def _stricter(env: Env, head: Manifest) -> None:
     """Wait until objects are validated by the stricter definition."""
     other = {**head, "metadata": {**head["metadata"], "name": "probe"}, "spec": {"size": 1}}
-    async with asyncio.timeout(600):
-        while True:
-            with suppress(TooManyRequestsError):
-                try:
-                    await env.cluster.create(other, field_manager="author", dry_run=True)
-                except InvalidError:
-                    return
-            await asyncio.sleep(0.05)
+
+    async def is_refused() -> bool:
+        try:
+            await env.cluster.create(other, field_manager="author", dry_run=True)
+        except InvalidError:
+            return True
+        return False
+
+    await eventually(is_refused, ignore=(TooManyRequestsError,))

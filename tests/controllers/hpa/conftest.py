@@ -24,6 +24,7 @@ from ocf.runtime.operator import Lease
 from ocf.testing import LoopClock, run_in_virtual_time
 from ocf.testing.fake_metrics import FakeMetricsClient
 from tests import support
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -264,11 +265,4 @@ async def defined(envtest: Envtest, envtest_cluster: ApiServerCluster) -> ApiSer
 
 async def until(cluster: Cluster, key: ObjectKey, reached: Callable[[Manifest], Any]) -> Manifest:
     """Poll an object of a real API server until a condition holds."""
-    seen: Manifest = {}
-    try:
-        async with asyncio.timeout(600):
-            while not reached(seen := await cluster.get(key)):  # noqa: ASYNC110 (other processes)
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        pytest.fail(f"{key} never got there; it is {seen.get('spec')}, {seen.get('status')}")
-    return seen
+    return await eventually(lambda: cluster.get(key), reached)

@@ -15,6 +15,7 @@ from ocf.controllers.hpa.reporter import COMPONENT
 from ocf.controllers.metrics_client import MetricsClient, RESTMetricsClient
 from ocf.controllers.process import leader_runner
 from ocf.objects import Manifest
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -57,12 +58,10 @@ def has_condition(condition: str, reason: str) -> Callable[[Manifest], bool]:
 
 async def posted(cluster: ApiServerCluster, namespace: str, reason: str) -> None:
     """Poll the events of a namespace until there is one with a reason."""
-    async with asyncio.timeout(600):
-        while True:
-            found = await cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=namespace))
-            if any(one["reason"] == reason for one in found.items):
-                return
-            await asyncio.sleep(0.05)
+    await eventually(
+        lambda: cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=namespace)),
+        lambda found: any(one["reason"] == reason for one in found.items),
+    )
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ from ocf.controllers.hpa.crd import definition
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import InvalidError
 from ocf.objects import Manifest
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -134,9 +135,9 @@ async def test_the_real_server_takes_the_definition_and_rejects_the_same(
     assert stored["spec"] == WHOLE["spec"]
     # kubectl finds the kinds of a category in its cache of discovery, which only this command renews.
     named = ("api-resources", "--categories=all", "--output=name")
-    async with asyncio.timeout(600):
-        while "horizontalautoscalers." not in await asyncio.to_thread(envtest.kubectl, *named):  # noqa: ASYNC110 (another process)
-            await asyncio.sleep(0.1)
+    await eventually(
+        lambda: asyncio.to_thread(envtest.kubectl, *named), lambda printed: "horizontalautoscalers." in printed
+    )
     listed = await asyncio.to_thread(envtest.kubectl, "get", "all", "-o", "name")
     assert "horizontalautoscaler.autoscaling.ocf.dev/web" in listed.split()
 

@@ -41,6 +41,7 @@ from ocf.runtime.operator import Lease
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 from ocf.testing import FaultyCluster, faults
 from ocf.testing.metrics_stub import MetricsStub
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -194,9 +195,9 @@ class Env:
             "metadata": {"name": ""},
             "spec": {"user": user, "resourceAttributes": asked},
         }
-        async with asyncio.timeout(600):
-            while not (await self.admin.create(review, field_manager="admin"))["status"]["allowed"]:  # noqa: ASYNC110 (another process)
-                await asyncio.sleep(0.01)  # the server does not report when it has read a binding
+        await eventually(
+            lambda: self.admin.create(review, field_manager="admin"), lambda reviewed: reviewed["status"]["allowed"]
+        )
 
 
 async def live(env: Env, cluster: RecordingForbidden, mode: Mode, ended: Callable[[], Awaitable[bool]]) -> None:

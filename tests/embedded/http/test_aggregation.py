@@ -1,6 +1,5 @@
 """Aggregated API servers: registered, listed, checked, and given the requests for their groups."""
 
-import asyncio
 import base64
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,6 +12,7 @@ import trustme
 from aiohttp import web
 
 from tests.embedded.http.conftest import Either
+from tests.support import eventually
 
 Client = Callable[..., Awaitable[Any]]
 AUTHORITY = trustme.CA()
@@ -90,14 +90,13 @@ async def registered(either: Either, **spec: Any) -> AsyncIterator[Orchard]:
 
 async def available(ask: Client, status: str) -> dict[str, Any]:
     """Wait until the condition has a status; return it."""
-    async with asyncio.timeout(600):
-        while True:
-            found = (await ask("GET", f"{SERVICES}/{NAME}")).json
-            conditions = found["status"].get("conditions", [])
-            if conditions and conditions[0]["status"] == status:
-                condition: dict[str, Any] = conditions[0]
-                return condition
-            await asyncio.sleep(0.05)
+
+    async def read() -> dict[str, Any]:
+        found = (await ask("GET", f"{SERVICES}/{NAME}")).json
+        condition: dict[str, Any] = next(iter(found["status"].get("conditions", ())), {})
+        return condition
+
+    return await eventually(read, lambda condition: condition.get("status") == status)
 
 
 async def listed(ask: Client, group: dict[str, Any]) -> bool:
@@ -107,12 +106,6 @@ async def listed(ask: Client, group: dict[str, Any]) -> bool:
 async def unknown(ask: Client) -> bool:
     status: int = (await ask("GET", f"{GROUP}/v1/namespaces/shop/apples")).status
     return status == 404
-
-
-async def until(true: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(600):
-        while not await true():  # noqa: ASYNC110 (another process)
-            await asyncio.sleep(0.05)
 
 
 async def test_a_server_gets_the_requests_for_its_group(either: Either) -> None:
@@ -139,7 +132,7 @@ async def test_its_version_is_discovered(either: Either) -> None:
             "preferredVersion": {"groupVersion": "fruit.example.com/v1", "version": "v1"},
         }
         # A real API server serves the group some time after the condition.
-        await until(lambda: listed(either.ask, group))
+        await eventually(lambda: listed(either.ask, group))
         assert (await either.ask("GET", GROUP)).json == {"kind": "APIGroup", "apiVersion": "v1", **group}
         assert (await either.ask("GET", f"{GROUP}/v1")).json["resources"] == [APPLES, PART]
 
@@ -147,15 +140,18 @@ async def test_its_version_is_discovered(either: Either) -> None:
 async def test_aggregated_discovery_lists_its_resources(either: Either) -> None:
     async with registered(either):
         await available(either.ask, "True")
-        async with asyncio.timeout(600):
-            while True:
-                items = (await either.ask("GET", "/apis", Accept=AGGREGATED)).json["items"]
-                found = [item for item in items if item["metadata"]["name"] == "fruit.example.com"]
-                if found and found[0]["versions"][0]["freshness"] == "Current":
-                    break
-                await asyncio.sleep(0.05)
+
+        async def read() -> dict[str, Any]:
+            items = (await either.ask("GET", "/apis", Accept=AGGREGATED)).json["items"]
+            return {item["metadata"]["name"]: item for item in items}
+
+        def is_current(groups: dict[str, Any]) -> bool:
+            fruit = groups.get("fruit.example.com")
+            return fruit is not None and fruit["versions"][0]["freshness"] == "Current"
+
+        found = (await eventually(read, is_current))["fruit.example.com"]
     kind = {"group": "", "version": "", "kind": "Core"}
-    resource = found[0]["versions"][0]["resources"][0]
+    resource = found["versions"][0]["resources"][0]
     assert (resource["resource"], resource["scope"], resource["verbs"]) == ("apples", "Namespaced", VERBS)
     assert resource["responseKind"]["kind"] == "Apple"
     assert [(part["subresource"], part["verbs"]) for part in resource["subresources"]] == [("core", ["get"])]
@@ -187,7 +183,7 @@ async def test_a_missing_service_is_named(either: Either) -> None:
         assert (reply.status, reply.text) == (503, "service unavailable\n")
     finally:
         await either.ask("DELETE", f"{SERVICES}/{NAME}")
-    await until(lambda: unknown(either.ask))
+    await eventually(lambda: unknown(either.ask))
 
 
 @pytest.mark.parametrize(

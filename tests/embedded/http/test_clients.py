@@ -1,6 +1,5 @@
 """Our own client on the embedded cluster; those of other projects are in `tests/clients`."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import HttpServer, write_kubeconfig
 from ocf.errors import ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
+from tests.support import eventually
 
 WEB = ObjectKey("apps/v1", "Deployment", "web", "shop")
 
@@ -61,6 +61,4 @@ async def test_a_cache_gets_changes_over_http(kubeconfig: str, cluster: Embedded
         assert (await cached.get(WEB))["spec"]["replicas"] == 1
         changed = {"spec": {"replicas": 7}}
         await cluster.patch(WEB, changed, PatchOptions(patch_type=PatchType.MERGE, field_manager="them"))
-        async with asyncio.timeout(600):
-            while (await cached.get(WEB))["spec"]["replicas"] != 7:  # noqa: ASYNC110 (no event to wait for)
-                await asyncio.sleep(0.01)
+        await eventually(lambda: cached.get(WEB), lambda live: live["spec"]["replicas"] == 7)

@@ -27,6 +27,7 @@ from ocf.runtime.operator import Lease, ManagerOptions, running
 from ocf.runtime.rbac import ServiceAccount
 from ocf.testing.envtest import ControlPlane
 from tests.examples.memcached.env import served
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -255,11 +256,9 @@ async def known(admin: ApiServerCluster, role: Manifest, rule: Manifest, *, allo
         "metadata": {},
         "spec": {"user": USER, "groups": ["system:serviceaccounts"], "resourceAttributes": asked},
     }
-    for _ in range(30_000):
-        if (await admin.create(review, field_manager="admin"))["status"]["allowed"] is allowed:
-            return
-        await asyncio.sleep(0.02)
-    pytest.fail(f"the server still {'forbids' if allowed else 'allows'} {asked}")
+    await eventually(
+        lambda: admin.create(review, field_manager="admin"), lambda reviewed: reviewed["status"]["allowed"] is allowed
+    )
 
 
 @pytest.mark.promise("rights", runs="the life of a cache with everything in it, on a real API server")

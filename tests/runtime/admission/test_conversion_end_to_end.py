@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,10 +15,11 @@ from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving as serving_cluster
 from ocf.embedded.http import write_kubeconfig
-from ocf.errors import ApiError, NotFoundError
+from ocf.errors import ApiError, NotFoundError, ServerError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import SecretCertificates, Url, Webhooks, serving, with_conversion
 from tests.runtime.crds.shop_versions import SHOPS
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.testing.envtest.fixtures import Envtest
@@ -53,16 +53,7 @@ class Shops:
 
 async def until_accepted(call: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Repeat a call until the server knows the kind and its webhook; a real one takes a moment."""
-    async with asyncio.timeout(600):
-        while True:
-            try:
-                return await call()
-            except NotFoundError:
-                pass
-            except ApiError as error:
-                if error.code not in (429, 500, 503):
-                    raise
-            await asyncio.sleep(0.05)
+    return await eventually(call, lambda _: True, ignore=(NotFoundError, TooManyRequestsError, ServerError))
 
 
 @asynccontextmanager

@@ -25,6 +25,7 @@ from ocf.runtime.admission import (
 )
 from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.rbac import ServiceAccount, roles
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -70,14 +71,11 @@ async def admitting(
 
 async def until_asked(cluster: ApiServerCluster, namespace: str) -> None:
     """Wait until the kind is served, and its webhooks are called."""
-    async with asyncio.timeout(600):
-        while True:
-            try:
-                if (await cluster.create(shop(namespace), field_manager="t", dry_run=True))["spec"].get("replicas"):
-                    return
-            except (TooManyRequestsError, ServerError, ForbiddenError):
-                pass
-            await asyncio.sleep(0.05)
+    await eventually(
+        lambda: cluster.create(shop(namespace), field_manager="t", dry_run=True),
+        lambda created: created["spec"].get("replicas"),
+        ignore=(TooManyRequestsError, ServerError, ForbiddenError),
+    )
 
 
 def shop(namespace: str, name: str = "corner", **spec: Any) -> Manifest:
@@ -153,30 +151,19 @@ async def test_renewals(
             for _ in range(3):
                 before = (await other.refresh()).pair
                 await envtest_cluster.delete(secret)
-                assert await is_followed(other, before)
+                await until_replaced(other, before)
             renewed.set()
             assert sum([await one for one in asking]) > 20
 
 
-async def is_followed(certificates: SecretCertificates, pair: KeyPair) -> bool:
-    for _ in range(12_000):
-        if (await certificates.refresh()).pair != pair:
-            return True
-        await asyncio.sleep(0.05)
-    return False
+async def until_replaced(certificates: SecretCertificates, pair: KeyPair) -> None:
+    await eventually(certificates.refresh, lambda current: current.pair != pair)
 
 
 async def until_granted(operator: ApiServerCluster, namespace: str, webhooks: Webhooks) -> None:
     """Wait until the API server has heard of the rights."""
     certificates = SecretCertificates(operator, webhooks, Url(f"https://{HOST}"), namespace=namespace, renewal=QUICK)
-    for _ in range(12_000):
-        try:
-            await certificates.refresh()
-        except ForbiddenError:
-            await asyncio.sleep(0.05)
-        else:
-            return
-    raise AssertionError("the rights are not enough")
+    await eventually(certificates.refresh, ignore=(ForbiddenError,))
 
 
 async def ask(cluster: ApiServerCluster, namespace: str, number: int, until: asyncio.Event) -> int:

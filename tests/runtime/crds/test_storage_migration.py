@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import SecretCertificates, Url, Webhooks, serving, with_conversion
 from ocf.runtime.crds import VersionedResource, crd, migrate_storage, migration_rules
 from tests.runtime.admission.test_conversion_end_to_end import until_accepted
+from tests.support import eventually
 
 from .shop_versions import SHOPS, V1, V2, V3
 
@@ -52,13 +52,14 @@ class Stored:
 
 async def until_observed(cluster: Cluster, key: ObjectKey) -> None:
     """Wait until the server stores objects in the new version: then an update without a change is a write."""
-    async with asyncio.timeout(600):
-        while True:
-            live = await cluster.get(key)
-            updated = await cluster.update(live, field_manager="user")
-            if updated["metadata"]["resourceVersion"] != live["metadata"]["resourceVersion"]:
-                return
-            await asyncio.sleep(0.05)
+
+    async def is_written() -> bool:
+        live = await cluster.get(key)
+        updated = await cluster.update(live, field_manager="user")
+        changed: bool = updated["metadata"]["resourceVersion"] != live["metadata"]["resourceVersion"]
+        return changed
+
+    await eventually(is_written)
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ import re
 import socket
 import sys
 from asyncio.subprocess import PIPE, STDOUT
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,7 @@ from ocf.runtime.kopf import attach
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, WebhookOptions
 from ocf.runtime.operator.health import Health
 from ocf.runtime.rbac import kopf_rules
+from tests.support import eventually
 from tests.traces import attributes, recording, trace_id
 
 kopf: Any = pytest.importorskip("kopf")
@@ -118,14 +119,6 @@ async def kopf_running(
         await asyncio.wait([task], timeout=600)
 
 
-async def until(holds: Callable[[], Awaitable[Any]]) -> None:
-    for _ in range(30_000):
-        if await holds():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("the condition did not become true in time")
-
-
 async def motto(cluster: EmbeddedCluster) -> str | None:
     found = await cluster.list(
         "v1", "ConfigMap", ListOptions(namespace="town", field_selector="metadata.name=corner-settings")
@@ -137,7 +130,7 @@ async def until_it_shows(cluster: EmbeddedCluster, text: str) -> None:
     async def shows() -> bool:
         return await motto(cluster) == text
 
-    await until(shows)
+    await eventually(shows)
 
 
 def shop(**spec: Any) -> Manifest:
@@ -212,7 +205,7 @@ async def test_other_handlers_of_the_process_work_as_without_the_operator(cluste
     async with kopf_running(shops(), others=others.register):
         await cluster.create(shop(), field_manager="test")
         await until_it_shows(cluster, "open")
-        await until(posted)
+        await eventually(posted)
 
     assert "corner-settings" in others.handled
     assert others.settings[1:] == [others.settings[0]] * (len(others.settings) - 1)
@@ -262,7 +255,7 @@ async def test_kopf_asks_for_the_rights_that_are_named_and_no_others(cluster: Em
             # kopf's documentation names the right to get its peering object; present versions list it.
             return needed - {("kopf.dev", "kopfpeerings", "get")} <= requested()
 
-        await until(all_requested)
+        await eventually(all_requested)
     assert requested() <= needed
 
 
@@ -287,7 +280,7 @@ async def test_owners_are_cleaned_up_inside_kopf(cluster: EmbeddedCluster) -> No
         await until_it_shows(cluster, "open")
         assert (await cluster.get(SHOP))["metadata"]["finalizers"] == [EXTERNAL_FINALIZER]
         await cluster.delete(SHOP)
-        await until(is_gone)
+        await eventually(is_gone)
     assert databases == set()
 
 
@@ -323,7 +316,7 @@ async def test_the_probe_of_kopf_is_red_when_ours_is(
             except ClientError:
                 return False
 
-        await until(answers)
+        await eventually(answers)
 
 
 async def test_webhooks_are_served_while_kopf_runs(cluster: EmbeddedCluster) -> None:
@@ -338,7 +331,7 @@ async def test_webhooks_are_served_while_kopf_runs(cluster: EmbeddedCluster) -> 
         return bool((await cluster.list("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")).items)
 
     async with kopf_running(operator, options=ManagerOptions(listen=None, admission=admission)):
-        await until(configured)
+        await eventually(configured)
         created = await cluster.create(shop(), field_manager="test")
         assert created["spec"]["motto"] == "defaulted"
     assert not await configured()
@@ -355,7 +348,7 @@ async def test_spans_are_recorded_inside_kopf(cluster: EmbeddedCluster) -> None:
     with recording() as traces:
         options = ManagerOptions(listen=None, admission=admission, tracer=traces.tracer)
         async with kopf_running(operator, options=options):
-            await until(configured)
+            await eventually(configured)
             await cluster.create(shop(), field_manager="test")
             await until_it_shows(cluster, "open")
         assert traces.named("POST /validate/example.com/shops")

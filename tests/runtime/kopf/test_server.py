@@ -12,8 +12,9 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType
 from ocf.runtime.rbac import ServiceAccount, kopf_rules, roles
+from tests.support import eventually
 
-from .test_adapter import Shop, components_of, kopf_running, until
+from .test_adapter import Shop, components_of, kopf_running
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -68,9 +69,9 @@ async def test_its_privileges_are_enough(
             return False
         return True
 
-    await until(lambda: is_there(corner))
+    await eventually(lambda: is_there(corner))
     async with kopf_running(operator, options=options, namespace=namespace):
-        await until(is_there)
+        await eventually(is_there)
     said = caplog.text.lower()
     assert "permissions" not in said
     assert "forbidden" not in said

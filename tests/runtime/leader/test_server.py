@@ -14,6 +14,7 @@ import pytest
 from ocf.objects import ObjectKey
 from ocf.runtime.leader import Timing, lead
 from ocf.runtime.rbac import ServiceAccount, lease_rules, roles
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -67,9 +68,7 @@ async def test_a_leader_is_killed(
         cluster = await stack.enter_async_context(await envtest_plane.cluster(kubeconfig))
         follower = lead(cluster, "shops", namespace=envtest.namespace, identity="second", timing=QUICK)
         following = asyncio.create_task(stack.enter_async_context(follower))
-        async with asyncio.timeout(600):
-            while held_for((await envtest_cluster.get(key))["spec"]) <= QUICK.lease:  # noqa: ASYNC110 (another process)
-                await asyncio.sleep(0.1)
+        await eventually(lambda: envtest_cluster.get(key), lambda live: held_for(live["spec"]) > QUICK.lease)
         assert not following.done(), "it is renewed"
         process.kill()
         leadership = await following

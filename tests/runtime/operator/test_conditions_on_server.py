@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +15,7 @@ from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import LONGEST_MESSAGE, condition_type_problem, reason_problem
 from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome, reconcile_owner
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -95,12 +95,7 @@ async def new_owner(cluster: ApiServerCluster, namespace: str) -> Manifest:
     await cluster.apply(DEFINITION, field_manager="admin")
     metadata = {"name": "corner", "namespace": namespace}
     owner = {"apiVersion": "conditions.example.com/v1", "kind": "Stall", "metadata": metadata, "spec": {"size": 1}}
-    async with asyncio.timeout(600):
-        while True:
-            try:
-                return await cluster.create(owner, field_manager="admin")
-            except NotFoundError:  # the kind is not served yet
-                await asyncio.sleep(0.05)
+    return await eventually(lambda: cluster.create(owner, field_manager="admin"), ignore=(NotFoundError,))
 
 
 async def shown(cluster: ApiServerCluster, key: ObjectKey) -> dict[str, Manifest]:

@@ -22,6 +22,7 @@ from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, running
 from ocf.runtime.rbac import ServiceAccount, roles
 from ocf.runtime.workqueue import FixedDelay
 from ocf.testing.envtest import ControllerName
+from tests.support import eventually
 
 from .conftest import SECOND, Shop, shop
 
@@ -88,12 +89,6 @@ def operator(databases: Databases | None, **more: Any) -> Operator[Shop]:
         rate_limiter=FixedDelay(SECOND / 10),
         **more,
     )
-
-
-async def until(holds: Callable[[], Awaitable[Any]]) -> None:
-    async with asyncio.timeout(600):
-        while not await holds():  # noqa: ASYNC110 (the server has a clock of its own)
-            await asyncio.sleep(0.05)
 
 
 @dataclass
@@ -172,7 +167,7 @@ async def test_kubectl_returns_when_everything_is_cleaned_up(env: Env, caplog: p
     databases = Databases()
     async with env.operating(operator(databases)):
         await env.create()
-        await until(lambda: env.exists(env.workload))
+        await eventually(lambda: env.exists(env.workload))
         assert await env.finalizers() == [EXTERNAL_FINALIZER]
         assert "deleted" in await env.delete()
         assert databases.dropped
@@ -193,13 +188,13 @@ async def test_a_process_that_is_killed_in_the_middle_is_followed_by_one_that_cl
 
     process = asyncio.create_task(run())
     await env.create()
-    await until(lambda: env.exists(env.workload))
+    await eventually(lambda: env.exists(env.workload))
     deleting = asyncio.create_task(env.delete())
 
     async def is_hanging() -> bool:
         return first.calls == 1
 
-    await until(is_hanging)
+    await eventually(is_hanging)
     process.cancel()
     await asyncio.gather(process, return_exceptions=True)
     assert await env.finalizers() == [EXTERNAL_FINALIZER]
@@ -215,13 +210,13 @@ async def test_switched_off_it_holds_nothing(env: Env, caplog: pytest.LogCapture
     databases.failing = True
     async with env.operating(operator(databases)):
         await env.create()
-        await until(lambda: env.exists(env.workload))
+        await eventually(lambda: env.exists(env.workload))
         await env.admin.delete(env.owner)
 
         async def failed() -> bool:
             return await env.condition() == ("False", "Error")
 
-        await until(failed)
+        await eventually(failed)
         assert await env.finalizers() == [EXTERNAL_FINALIZER]
     async with env.operating(operator(None), removes_finalizer=True):
         await env.kubectl("wait", "--for=delete", "shops.deletion.example.com/corner", "--timeout=60s")
@@ -235,13 +230,13 @@ async def test_the_annotation_releases_an_owner_whose_clean_up_fails(env: Env) -
     databases.failing = True
     async with env.operating(operator(databases)):
         await env.create()
-        await until(lambda: env.exists(env.workload))
+        await eventually(lambda: env.exists(env.workload))
         await env.admin.delete(env.owner)
 
         async def failed() -> bool:
             return await env.condition() == ("False", "Error")
 
-        await until(failed)
+        await eventually(failed)
         await env.kubectl("annotate", "shops.deletion.example.com", "corner", f"{SKIP_CLEANUP}=true")
         await env.kubectl("wait", "--for=delete", "shops.deletion.example.com/corner", "--timeout=60s")
 
@@ -250,7 +245,7 @@ async def test_the_annotation_releases_an_owner_whose_clean_up_fails(env: Env) -
                 "get", "events.v1.events.k8s.io", "--output=jsonpath={..reason}"
             )
 
-        await until(posted)
+        await eventually(posted)
     assert not databases.dropped
 
 
@@ -276,7 +271,7 @@ async def test_components_first_deletes_their_pods_before_on_delete_is_called(
                 pods = (await env.admin.list("v1", "Pod")).items
                 return any(one["metadata"]["namespace"] == env.namespace for one in pods)
 
-            await until(has_pods)
+            await eventually(has_pods)
             await env.delete()
     assert databases.dropped
     assert left[:2] == [0, 0]
@@ -297,5 +292,5 @@ async def test_an_owner_held_by_another_finalizer_is_reconciled_until_it_is_gone
             {"metadata": {"finalizers": [HOLD]}},
             PatchOptions(patch_type=PatchType.MERGE, field_manager="author"),
         )
-        await until(lambda: env.exists(env.workload))
+        await eventually(lambda: env.exists(env.workload))
         await env.delete()

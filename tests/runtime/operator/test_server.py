@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from ocf.runtime.admission import FieldError, Operation, Url, Webhook, invalid
 from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, Watch, WebhookOptions, running
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
+from tests.support import eventually
 
 from .conftest import Env, RunTest, Shop, key_of, shop
 
@@ -79,13 +80,6 @@ OPERATOR = Operator(
 EVERY_STATE = [web(Shop(metadata={"name": "any", "namespace": "any"}))]
 
 
-async def until(holds: Callable[[], Awaitable[Any]]) -> None:
-    """Wait until something holds, on a cluster with a clock of its own."""
-    async with asyncio.timeout(600):
-        while not await holds():  # noqa: ASYNC110 (the server sends no event)
-            await asyncio.sleep(0.05)
-
-
 async def is_gone(cluster: Cluster, key: ObjectKey) -> bool:
     try:
         await cluster.get(key)
@@ -141,38 +135,38 @@ async def test_its_privileges_are_enough(
         await envtest_plane.cluster(kubeconfig) as cluster,
         running(cluster, OPERATOR, options=options) as process,
     ):
-        await until(lambda: _defined(admin, corner))
+        await eventually(lambda: _defined(admin, corner))
         await asyncio.sleep(0)
         assert await is_gone(admin, settings)  # its Secret is missing
         guide = manifest("v1", "Secret", "guide", namespace, stringData={"text": "1"})
         await admin.create(guide, field_manager="admin")
-        await until(is_there)
+        await eventually(is_there)
         assert (await admin.get(owner))["metadata"]["finalizers"] == [FINALIZER]
         await admin.patch(
             settings, {"data": {"motto": "no"}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="admin")
         )
-        await until(lambda: shows("open"))
+        await eventually(lambda: shows("open"))
         await admin.patch(
             owner, {"spec": {"motto": "closed"}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="admin")
         )
-        await until(lambda: shows("closed"))
+        await eventually(lambda: shows("closed"))
         await admin.delete(priority)
 
         async def is_back() -> bool:
             return not await is_gone(admin, priority)
 
-        await until(is_back)
+        await eventually(is_back)
         live = (await admin.get(owner))["status"]["conditions"][0]
         assert (live["type"], live["reason"]) == ("WebReady", "Creating")
         assert process.health.watches() == process.health.owners() == ""
-        await until(refuses)
+        await eventually(refuses)
         assert process.health.ready["webhooks"]() == ""
         await admin.delete(owner)
 
         async def cleaned() -> bool:
             return await is_gone(admin, owner) and await is_gone(admin, priority)
 
-        await until(cleaned)
+        await eventually(cleaned)
     left = await admin.list("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")
     assert namespace not in {one["metadata"]["name"] for one in left.items}
     assert "forbidden" not in caplog.text.lower()
@@ -217,10 +211,10 @@ async def test_the_old_state_of_an_object_counts(envtest: Envtest, envtest_clust
         for name in ("corner", "other"):
             owner = shop(name)
             owner["apiVersion"], owner["metadata"]["namespace"] = "states.example.com/v1", namespace
-            await until(partial(_defined, admin, owner))
-        await until(is_owned)
+            await eventually(partial(_defined, admin, owner))
+        await eventually(is_owned)
         await edit(settings, {"ownerReferences": None})
-        await until(is_owned)
+        await eventually(is_owned)
         guide = manifest("v1", "Secret", "guide", namespace)
         guide["metadata"]["labels"] = {"shop": "corner"}
         woken.clear()
@@ -229,10 +223,10 @@ async def test_the_old_state_of_an_object_counts(envtest: Envtest, envtest_clust
         async def sees(*names: str) -> bool:
             return set(names) <= set(woken)
 
-        await until(lambda: sees("corner"))
+        await eventually(lambda: sees("corner"))
         woken.clear()
         await edit(label, {"labels": {"shop": "other"}})
-        await until(lambda: sees("corner", "other"))
+        await eventually(lambda: sees("corner", "other"))
 
 
 async def _defined(admin: Cluster, corner: Manifest) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -35,6 +34,7 @@ from ocf.runtime.operator import Lease, Listen, Manager, ManagerOptions, Operato
 from ocf.runtime.rbac import PolicyRule
 from tests.runtime.crds.shop_versions import GROUP, ShopV1, ShopV2, ShopV3
 from tests.runtime.crds.shop_versions import SHOPS as VERSIONED_SHOPS
+from tests.support import eventually
 
 from .conftest import DEFINITION, NAMESPACE, SHOPS, Shop, shop
 
@@ -161,8 +161,7 @@ async def test_who_does_not_lead_serves_them_too() -> None:
     async with running(cluster, OPERATOR, options=first) as leader:
         await leader.started()
         async with running(cluster, OPERATOR, options=second) as follower:
-            while not await configured(cluster):  # noqa: ASYNC110 (nothing tells that they are)
-                await asyncio.sleep(0.01)
+            await eventually(lambda: configured(cluster))
             assert (await cluster.create(shop(), field_manager="me"))["spec"]["guide"] == "baedeker"
             assert not follower.controllers
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import pytest
@@ -23,6 +24,7 @@ from ocf.runtime.crds import CRDVersion, Preserve, crd
 from ocf.runtime.events import broadcasting_events
 from ocf.runtime.rbac import EVENTS, PolicyRule, ServiceAccount, policy_rules, roles
 from ocf.testing.envtest import ControlPlane
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -211,16 +213,10 @@ def forbidden(error: BaseException | None) -> bool:
 
 async def effective(cluster: Cluster, namespace: str) -> None:
     """Wait until the server knows the bindings, which it learns a moment after they are stored."""
-    async with asyncio.timeout(600):
-        for one in sorted(MARKS):
-            kind = {"endpoints": "Endpoints", "nodes": "Node"}[one.resource]
-            while True:
-                try:
-                    await cluster.list("v1", kind, ListOptions(namespace=namespace if one.namespaced else ""))
-                except ForbiddenError:
-                    await asyncio.sleep(0.02)  # the server sends no event
-                else:
-                    break
+    for one in sorted(MARKS):
+        kind = {"endpoints": "Endpoints", "nodes": "Node"}[one.resource]
+        options = ListOptions(namespace=namespace if one.namespaced else "")
+        await eventually(partial(cluster.list, "v1", kind, options), lambda _: True, ignore=(ForbiddenError,))
 
 
 async def attempt(

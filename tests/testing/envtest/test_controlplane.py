@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import ControllerName, ControlPlane, Programs
 from ocf.testing.plugin import Envtest, RunControllers, RunKwok, RunScheduler
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -199,7 +200,7 @@ class TestUse:
                 """Return whether the authorizer, which watches roles, has seen the role."""
                 return await _fails(cluster.get(key)) is NotFoundError
 
-            await _until(allowed)
+            await eventually(allowed)
 
     def test_a_user_with_the_administrators_name_is_not_an_administrator(self, envtest: Envtest) -> None:
         envtest.plane.kubeconfig_for("admin")
@@ -266,7 +267,7 @@ class TestControllers:
             async def gone() -> bool:
                 return await _fails(envtest_cluster.get(key)) is NotFoundError
 
-            await _until(gone)
+            await eventually(gone)
 
     async def test_an_autoscaler_is_reconciled(
         self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
@@ -291,7 +292,7 @@ class TestControllers:
             async def scaled() -> bool:
                 return bool((await envtest_cluster.get(key))["spec"]["replicas"] == 5)
 
-            await _until(scaled)
+            await eventually(scaled)
 
     def test_a_controller_that_does_not_exist_is_an_error(self, envtest_controllers: RunControllers) -> None:
         with (
@@ -323,7 +324,7 @@ class TestNodes:
             async def running() -> Any:
                 return await envtest_cluster.get(ObjectKey.of(pod))
 
-            seen = await _until(running, lambda pod: pod["status"]["phase"] == "Running")
+            seen = await eventually(running, lambda pod: pod["status"]["phase"] == "Running")
             assert seen["spec"]["nodeName"] == node["metadata"]["name"]
             assert {each["type"]: each["status"] for each in seen["status"]["conditions"]}["Ready"] == "True"
             await envtest_cluster.delete(ObjectKey.of(pod))
@@ -342,7 +343,7 @@ class TestNodes:
                 found = await envtest_cluster.list("coordination.k8s.io/v1", "Lease", options)
                 return [each["metadata"]["name"] for each in found.items]
 
-            await _until(leases, lambda names: node["metadata"]["name"] in names)
+            await eventually(leases, lambda names: node["metadata"]["name"] in names)
         await envtest_cluster.delete(ObjectKey.of(node))
 
     async def test_the_scheduler_says_why_a_pod_fits_nowhere(
@@ -356,7 +357,7 @@ class TestNodes:
             async def conditions() -> Any:
                 return (await envtest_cluster.get(ObjectKey.of(pod)))["status"].get("conditions")
 
-            (seen,) = await _until(conditions)
+            (seen,) = await eventually(conditions)
             assert (seen["type"], seen["status"], seen["reason"]) == ("PodScheduled", "False", "Unschedulable")
             assert "nodes are available" in seen["message"]
         await envtest_cluster.delete(ObjectKey("v1", "Node", node["metadata"]["name"]))
@@ -382,7 +383,7 @@ class TestNodes:
             async def phase() -> Any:
                 return (await envtest_cluster.get(ObjectKey.of(node)))["status"].get("phase")
 
-            assert await _until(phase) == "Terminated"
+            assert await eventually(phase) == "Terminated"
         await envtest_cluster.delete(ObjectKey.of(node))
 
     def test_a_configuration_that_is_invalid_is_an_error(self, envtest_scheduler: RunScheduler) -> None:
@@ -427,15 +428,7 @@ async def _items(cluster: ApiServerCluster, version: str, kind: str, namespace: 
         items = (await cluster.list(version, kind, ListOptions(namespace=namespace))).items
         return items if len(items) == count else None
 
-    return await _until(listed, lambda items: items is not None)
-
-
-async def _until(look: Callable[[], Awaitable[Any]], holds: Callable[[Any], bool] = bool) -> Any:
-    """Wait until a server has acted, and return the observed value."""
-    async with asyncio.timeout(600):
-        while not holds(seen := await look()):  # noqa: ASYNC110 (the event happens in another process)
-            await asyncio.sleep(0.05)
-        return seen
+    return await eventually(listed, lambda items: items is not None)
 
 
 async def _fails(request: Awaitable[object]) -> type[ApiError] | None:

@@ -14,6 +14,7 @@ from ocf.objects.timestamps import format_time
 from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.metrics_stub import MetricsStub
 from tests.controllers.hpa.comparison.gate import Gate
+from tests.support import eventually
 
 _US: Final = "comparison"
 _LONG_AGO: Final = timedelta(hours=1)
@@ -139,9 +140,7 @@ class Env:
         await self.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec})
         await self.hpa(*metrics, name=name, target={"kind": "Deployment", "name": name})
         key = ObjectKey(self.hpa_key.api_version, self.hpa_key.kind, name, self.namespace)
-        async with asyncio.timeout(600):
-            while not (await self.cluster.get(key)).get("status", {}).get("conditions"):  # noqa: ASYNC110 (another process)
-                await asyncio.sleep(0.05)
+        await eventually(lambda: self.cluster.get(key), lambda live: live.get("status", {}).get("conditions"))
         self.rivals[name] = _SELECTOR
 
     async def twin(self, *metrics: Manifest) -> None:
