@@ -33,7 +33,7 @@ def run_controllers(
         changes: Additional or changed flags; None removes a flag.
 
     Raises:
-        ConfigError: If no controller is named, the program is missing, or it does not start.
+        ConfigError: If no controller is named, the program is missing, does not start, or ends by itself.
     """
     names = tuple(names)
     if not names:
@@ -61,7 +61,7 @@ def run_scheduler(
         changes: Additional or changed flags; None removes a flag.
 
     Raises:
-        ConfigError: If the program is missing or does not start.
+        ConfigError: If the program is missing, does not start, or ends by itself.
     """
     kubeconfig = _kubeconfig(plane, Program.SCHEDULER)
     content = flags.scheduler_configuration(kubeconfig, configuration or {})
@@ -84,7 +84,7 @@ def run_kwok(plane: ControlPlaneProcess, stages: Sequence[Manifest] | None, *, c
         changes: Additional or changed flags; None removes a flag.
 
     Raises:
-        ConfigError: If the program is missing or does not start.
+        ConfigError: If the program is missing, does not start, or ends by itself.
     """
     kubeconfig = _kubeconfig(plane, Program.KWOK)
     if stages is None:
@@ -122,5 +122,8 @@ def _running(
 ) -> Iterator[None]:
     pair = plane.base.authority.server(program)
     with ExitStack() as stack:
-        plane.base.launch(stack, program, lambda port: flags.arguments(chosen(port, pair), changes), ready=ready)
-        yield
+        server = plane.base.launch(
+            stack, program, lambda port: flags.arguments(chosen(port, pair), changes), ready=ready
+        )
+        with server.in_use():
+            yield

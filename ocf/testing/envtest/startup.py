@@ -7,7 +7,8 @@ again on another port; any other exit is an error with the end of the server's l
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -54,10 +55,40 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server that is ready."""
+    """A server that is ready.
 
+    Args:
+        name: The program's name.
+        program: The process.
+        probe: The client for its port.
+    """
+
+    name: str
     program: ChildProcess
     probe: HttpProbe
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Check that the program runs until the block ends.
+
+        An exception of the block gets a note with the state of the program and the end of its log: tests that wait for
+        it in vain would not show why otherwise.
+
+        Raises:
+            ConfigError: If the block succeeds, and the program has ended by itself.
+        """
+        try:
+            yield
+        except BaseException as error:
+            error.add_note(self._state())
+            raise
+        if not self.program.running:
+            raise ConfigError(self._state())
+
+    def _state(self) -> str:
+        running = self.program.running
+        state = "is running" if running else f"ended with code {self.program.exit_code} while it was in use"
+        return _with_log(self.name, state, self.program)
 
 
 def free_port() -> int:
@@ -96,13 +127,15 @@ def start(
         program = ChildProcess(command, folder=launch.folder, log=launch.folder / f"{launch.name}.log")
         try:
             if _wait(program, probe, launch, given_up, clock):
-                return RunningServer(program, probe)
+                return RunningServer(launch.name, program, probe)
         except BaseException:
             program.stop()
             raise
         program.stop()
         if _TAKEN not in program.tail():
-            raise ConfigError(_ended(launch.name, f"ended with code {program.exit_code} instead of serving", program))
+            raise ConfigError(
+                _with_log(launch.name, f"ended with code {program.exit_code} instead of serving", program)
+            )
     raise ConfigError(f"{launch.name} found {_ATTEMPTS} ports in use, one after another")
 
 
@@ -119,12 +152,12 @@ def _wait(
         if probe.is_open(launch.ready):
             return True
         if clock() > deadline:
-            raise ConfigError(_ended(launch.name, f"was not ready after {launch.seconds:g} s", program))
+            raise ConfigError(_with_log(launch.name, f"was not ready after {launch.seconds:g} s", program))
         if given_up.wait(_PAUSE):
             raise ConfigError(f"the start of {launch.name} was aborted")
     return False
 
 
-def _ended(name: str, what: str, program: ChildProcess) -> str:
+def _with_log(name: str, what: str, program: ChildProcess) -> str:
     tail = program.tail()
     return f"{name} {what}; the end of its log:\n{tail}" if tail else f"{name} {what}; it printed nothing"

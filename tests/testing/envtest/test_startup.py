@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -11,10 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ocf.errors import ConfigError
-from ocf.testing.envtest.startup import Launch, free_port, start
+from ocf.testing.envtest.startup import Launch, RunningServer, free_port, start
 
 if TYPE_CHECKING:
     from ocf.testing.envtest.http_probe import HttpProbe
+    from tests.testing.envtest.conftest import Eventually
 
 # Fake server: writes a file named by its port; exits like a Go server if the port is in use.
 SERVER = """#!/bin/sh
@@ -24,6 +27,7 @@ case "$1" in
   2) echo "unknown flag: --x"; exit 2 ;;
   3) echo "waiting for etcd"; echo $$ > $(dirname $0)/pid ;;
   4) exit 3 ;;
+  5) echo serving; echo $$ > $(dirname $0)/pid; touch $(dirname $0)/open ;;
   *) touch $(dirname $0)/open ;;
 esac
 exec sleep 600
@@ -95,6 +99,40 @@ def test_another_exit_is_not_retried_and_shows_the_log(launch: Launch, tmp_path:
 def test_an_exit_without_output_says_so(launch: Launch) -> None:
     with pytest.raises(ConfigError, match="server ended with code 3 instead of serving; it printed nothing"):
         start(launch, ports=lambda: 4)
+
+
+class TestInUse:
+    """A server that ends while it is in use does not go unnoticed."""
+
+    @pytest.fixture
+    def server(self, launch: Launch) -> Iterator[RunningServer]:
+        server = start(launch, ports=lambda: 5)
+        yield server
+        server.program.stop()
+
+    @pytest.fixture
+    def kill(self, server: RunningServer, launch: Launch, eventually: Eventually) -> Callable[[], None]:
+        def kill() -> None:
+            os.kill(int((launch.folder / "pid").read_text()), signal.SIGTERM)
+            eventually(lambda: not server.program.running)
+
+        return kill
+
+    def test_a_block_that_succeeds_fails(self, server: RunningServer, kill: Callable[[], None]) -> None:
+        with pytest.raises(ConfigError) as raised, server.in_use():
+            kill()
+        assert str(raised.value) == "server ended with code 143 while it was in use; the end of its log:\nserving"
+
+    def test_an_exception_has_a_note(self, server: RunningServer, kill: Callable[[], None]) -> None:
+        for state, act in (("is running", str), ("ended with code 143 while it was in use", kill)):
+            with pytest.raises(TimeoutError) as raised, server.in_use():
+                raise_after(act)
+            assert raised.value.__notes__ == [f"server {state}; the end of its log:\nserving"]
+
+
+def raise_after(act: Callable[[], object]) -> None:
+    act()
+    raise TimeoutError
 
 
 def test_a_server_that_is_never_ready_is_stopped_and_shows_the_log(
