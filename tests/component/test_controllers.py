@@ -6,20 +6,19 @@ minimum and lowers replicas above its maximum, which is all that these tests nee
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ocf import component
-from ocf.cluster import ListOptions, WatchOptions
+from ocf.cluster import ListOptions
 from ocf.component import BEFORE_SUSPENSION, Reason
 from ocf.concepts import StatusReport, SuspensionStatus
 from ocf.errors import ReconcileError
 from ocf.objects import ObjectKey
 from ocf.primitives import cronjob, deployment, hpa, job, replicaset
 from ocf.testing.envtest import ControllerName
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,20 +39,8 @@ pytestmark = pytest.mark.parametrize("new_env", ["envtest"], indirect=True)
 
 
 async def until(env: Env, key: ObjectKey, reached: Callable[[Manifest], bool]) -> Manifest:
-    """Watch an object until its controller has brought it to a state."""
-    async with asyncio.timeout(600):
-        while True:
-            found = await env.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
-            for live in found.items:
-                if live["metadata"]["name"] == key.name and reached(live):
-                    return live
-            watch = env.cluster.watch(
-                key.api_version,
-                key.kind,
-                WatchOptions(namespace=key.namespace, resource_version=found.resource_version),
-            )
-            await anext(watch)
-            await watch.aclose()
+    """Wait until the controller of an object has brought it to a state."""
+    return await eventually(lambda: env.cluster.get(key), reached)
 
 
 def is_active(live: Manifest) -> bool:
@@ -195,26 +182,20 @@ def tasks(*, suspended: bool = False) -> Component:
 
 
 async def until_no_pods(env: Env) -> None:
-    """Watch the pods until none is left; those of a deleted Job wait for its controller."""
-    async with asyncio.timeout(600):
-        while True:
-            found = await env.cluster.list("v1", "Pod", ListOptions(namespace="shop"))
-            if not found.items:
-                return
-            options = WatchOptions(namespace="shop", resource_version=found.resource_version)
-            watch = env.cluster.watch("v1", "Pod", options)
-            await anext(watch)
-            await watch.aclose()
+    """Wait until no pod is left; those of a deleted Job wait for its controller."""
+    await eventually(
+        lambda: env.cluster.list("v1", "Pod", ListOptions(namespace="shop")), lambda found: not found.items
+    )
 
 
 async def until_suspended(env: Env) -> None:
     """Reconcile until the component is suspended; a delete conflicts if the controller changes the Job meanwhile."""
-    async with asyncio.timeout(600):
-        while True:
-            with suppress(ReconcileError):
-                result = await env.reconcile(tasks(suspended=True))
-                if result.condition.reason is Reason.SUSPENDED and not await env.exists(JOB):
-                    return
+
+    async def is_suspended() -> bool:
+        result = await env.reconcile(tasks(suspended=True))
+        return result.condition.reason is Reason.SUSPENDED and not await env.exists(JOB)
+
+    await eventually(is_suspended, ignore=(ReconcileError,))
 
 
 @pytest.mark.promise("real-controllers", runs="a Job, a CronJob and a ReplicaSet")
