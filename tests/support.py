@@ -1,7 +1,8 @@
 """Base of the test environments: a cluster, its clock, and the requests that other actors send in tests."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import pytest
@@ -11,8 +12,9 @@ from ocf.concepts import Clock
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.rbac import PolicyRule
 
-__all__ = ["Env", "defined", "eventually"]
+__all__ = ["Env", "defined", "eventually", "until_granted"]
 
 T = TypeVar("T")
 ClusterT = TypeVar("ClusterT", bound=Cluster)
@@ -57,6 +59,47 @@ async def eventually(
                 await asyncio.sleep(interval)
     except TimeoutError:
         pytest.fail(f"the condition did not hold within ten minutes; last seen: {seen!r}")
+
+
+async def until_granted(
+    admin: Cluster,
+    user: str,
+    rules: Iterable[PolicyRule],
+    *,
+    namespace: str = "",
+    groups: Sequence[str] = (),
+    granted: bool = True,
+) -> None:
+    """Wait until an API server has read the roles of a user.
+
+    Args:
+        admin: The cluster, as a user who may review access.
+        user: The user.
+        rules: What roles and bindings allow that user now, or do not allow any more.
+        namespace: Where namespaced rules hold that do not name a namespace; empty for all namespaces.
+        groups: The groups of the user.
+        granted: Whether to wait until the rules are allowed, or until they are not.
+    """
+    for rule in sorted(rules):
+        resource, _, subresource = rule.resource.partition("/")
+        asked = {
+            "verb": rule.verb,
+            "group": rule.group,
+            "resource": resource,
+            "subresource": subresource,
+            "namespace": rule.namespace or (namespace if rule.namespaced else ""),
+            "name": rule.name,
+        }
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "metadata": {},
+            "spec": {"user": user, "groups": list(groups), "resourceAttributes": asked},
+        }
+        await eventually(
+            partial(admin.create, review, field_manager="admin"),
+            lambda reviewed: reviewed["status"]["allowed"] is granted,
+        )
 
 
 class Env(Generic[ClusterT, ClockT]):

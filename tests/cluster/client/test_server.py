@@ -19,7 +19,8 @@ from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.requests import HttpRequest
 from ocf.errors import ForbiddenError
 from ocf.objects import Manifest, ObjectKey
-from tests.support import eventually
+from ocf.runtime.rbac import PolicyRule
+from tests.support import until_granted
 
 if TYPE_CHECKING:
     from ocf.testing.envtest import ControlPlane
@@ -64,18 +65,8 @@ async def allowed(envtest: Envtest, envtest_cluster: ApiServerCluster) -> str:
     }
     for manifest in (role, binding):
         await envtest_cluster.create(manifest, field_manager="us")
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "metadata": {},
-        "spec": {
-            "user": "jane",
-            "resourceAttributes": {"namespace": envtest.namespace, "verb": "list", "resource": "configmaps"},
-        },
-    }
-    await eventually(
-        lambda: envtest_cluster.create(review, field_manager="us"), lambda reviewed: reviewed["status"]["allowed"]
-    )
+    rule = PolicyRule("", "configmaps", "list", namespace=envtest.namespace)
+    await until_granted(envtest_cluster, "jane", [rule])
     return envtest.namespace
 
 

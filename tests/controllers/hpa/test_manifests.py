@@ -41,7 +41,7 @@ from ocf.runtime.operator import Lease
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 from ocf.testing import FaultyCluster, faults
 from ocf.testing.metrics_stub import MetricsStub
-from tests.support import eventually
+from tests.support import until_granted
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -175,29 +175,8 @@ class Env:
             await self.admin.create(one, field_manager="admin")
         kubeconfig = await asyncio.to_thread(self.envtest.plane.kubeconfig_for, user, "system:serviceaccounts")
         cluster = await self.envtest.plane.cluster(kubeconfig)
-        for privilege in sorted(granted):
-            await self._known(user, privilege)
+        await until_granted(self.admin, user, granted)
         return cluster
-
-    async def _known(self, user: str, privilege: PolicyRule) -> None:
-        resource, _, part = privilege.resource.partition("/")
-        asked: Manifest = {
-            "verb": privilege.verb,
-            "group": privilege.group,
-            "resource": resource,
-            "subresource": part,
-            "namespace": privilege.namespace,
-            "name": privilege.name,
-        }
-        review = {
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SubjectAccessReview",
-            "metadata": {"name": ""},
-            "spec": {"user": user, "resourceAttributes": asked},
-        }
-        await eventually(
-            lambda: self.admin.create(review, field_manager="admin"), lambda reviewed: reviewed["status"]["allowed"]
-        )
 
 
 async def live(env: Env, cluster: RecordingForbidden, mode: Mode, ended: Callable[[], Awaitable[bool]]) -> None:

@@ -12,7 +12,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType
 from ocf.runtime.rbac import ServiceAccount, kopf_rules, roles
-from tests.support import eventually
+from tests.support import eventually, until_granted
 
 from .test_adapter import Shop, components_of, kopf_running
 
@@ -50,7 +50,9 @@ async def test_its_privileges_are_enough(
     account = ServiceAccount("shops", namespace)
     for one in roles(granted, name=f"kopf-{namespace}", account=account, namespaces=[namespace]):
         await admin.create(one, field_manager="admin")
-    kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, f"system:serviceaccount:{namespace}:shops")
+    user = f"system:serviceaccount:{namespace}:shops"
+    await until_granted(admin, user, granted, namespace=namespace)
+    kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, user)
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
     corner: Manifest = {
         "apiVersion": "inside-kopf.example.com/v1",

@@ -22,7 +22,7 @@ from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, running
 from ocf.runtime.rbac import ServiceAccount, roles
 from ocf.runtime.workqueue import FixedDelay
 from ocf.testing.envtest import ControllerName
-from tests.support import eventually
+from tests.support import eventually, until_granted
 
 from .conftest import SECOND, Shop, shop
 
@@ -135,7 +135,7 @@ class Env:
 
     async def delete(self) -> str:
         """Delete the shop as a user does, and wait until it is gone."""
-        return await self.kubectl("delete", "shops.deletion.example.com", "corner", "--wait", "--timeout=60s")
+        return await self.kubectl("delete", "shops.deletion.example.com", "corner", "--wait", "--timeout=600s")
 
     @asynccontextmanager
     async def operating(self, declared: Operator[Shop], **rights: Any) -> AsyncIterator[None]:
@@ -151,7 +151,9 @@ class Env:
         account = ServiceAccount("shops", namespace)
         for one in roles(granted, name="shops", account=account, namespaces=[namespace]):
             await self.admin.apply(one, field_manager="admin")
-        return await asyncio.to_thread(self.plane.kubeconfig_for, f"system:serviceaccount:{namespace}:shops")
+        user = f"system:serviceaccount:{namespace}:shops"
+        await until_granted(self.admin, user, granted, namespace=namespace)
+        return await asyncio.to_thread(self.plane.kubeconfig_for, user)
 
 
 @pytest_asyncio.fixture
@@ -219,7 +221,7 @@ async def test_switched_off_it_holds_nothing(env: Env, caplog: pytest.LogCapture
         await eventually(failed)
         assert await env.finalizers() == [EXTERNAL_FINALIZER]
     async with env.operating(operator(None), removes_finalizer=True):
-        await env.kubectl("wait", "--for=delete", "shops.deletion.example.com/corner", "--timeout=60s")
+        await env.kubectl("wait", "--for=delete", "shops.deletion.example.com/corner", "--timeout=600s")
     assert not databases.dropped
     assert "forbidden" not in caplog.text.lower()
 
@@ -238,7 +240,7 @@ async def test_the_annotation_releases_an_owner_whose_clean_up_fails(env: Env) -
 
         await eventually(failed)
         await env.kubectl("annotate", "shops.deletion.example.com", "corner", f"{SKIP_CLEANUP}=true")
-        await env.kubectl("wait", "--for=delete", "shops.deletion.example.com/corner", "--timeout=60s")
+        await env.kubectl("wait", "--for=delete", "shops.deletion.example.com/corner", "--timeout=600s")
 
         async def posted() -> bool:
             return "CleanupSkipped" in await env.kubectl(

@@ -20,7 +20,7 @@ from ocf.runtime.admission import FieldError, Operation, Url, Webhook, invalid
 from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, Watch, WebhookOptions, running
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
-from tests.support import eventually
+from tests.support import eventually, until_granted
 
 from .conftest import Env, RunTest, Shop, key_of, shop
 
@@ -106,7 +106,9 @@ async def test_its_privileges_are_enough(
     granted = OPERATOR.policy_rules(EVERY_STATE) | options.policy_rules(OPERATOR)
     for one in roles(granted, name=f"shops-{namespace}", account=ServiceAccount("shops", namespace)):
         await admin.create(one, field_manager="admin")
-    kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, f"system:serviceaccount:{namespace}:shops")
+    user = f"system:serviceaccount:{namespace}:shops"
+    await until_granted(admin, user, granted, namespace=namespace)
+    kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, user)
     corner = shop(guide="guide")
     corner["apiVersion"], corner["metadata"]["namespace"] = "privileges.example.com/v1", namespace
     owner = ObjectKey.of(corner)

@@ -14,6 +14,7 @@ from ocf.runtime.rbac import ServiceAccount, roles
 from tests.controllers.nodegroup.whole_cluster.environment import NODE_GROUP_USER, SYSTEM, Environment
 from tests.controllers.nodegroup.whole_cluster.history import API
 from tests.controllers.nodegroup.whole_cluster.rights import FINALIZERS
+from tests.support import until_granted
 
 LIMITED = ServiceAccount("limited", SYSTEM)
 
@@ -36,9 +37,12 @@ async def node_of_the_group(env: Environment) -> Manifest:
 
 @pytest.mark.promise("node-groups-rights", runs="a role without it, on a real API server that enforces it")
 async def test_a_role_without_the_finalizers_of_groups_cannot_create_their_nodes(env: Environment) -> None:
-    limited = roles(cluster_role(lease_namespace=SYSTEM) - {FINALIZERS}, name="limited", account=LIMITED)
+    granted = cluster_role(lease_namespace=SYSTEM) - {FINALIZERS}
+    limited = roles(granted, name="limited", account=LIMITED)
     items = json.dumps({"apiVersion": "v1", "kind": "List", "items": limited})
     await asyncio.to_thread(env.plane.kubectl, "apply", "--filename=-", stdin=items)
+    user = f"system:serviceaccount:{SYSTEM}:{LIMITED.name}"
+    await until_granted(env.cluster, user, granted)
     await env.add_group()
     manifest = await node_of_the_group(env)
 
@@ -48,5 +52,5 @@ async def test_a_role_without_the_finalizers_of_groups_cannot_create_their_nodes
             await cluster.create(manifest, field_manager="test", dry_run=True)
 
     with pytest.raises(ForbiddenError, match="cannot set blockOwnerDeletion"):
-        await create_as(f"system:serviceaccount:{SYSTEM}:{LIMITED.name}")
+        await create_as(user)
     await create_as(NODE_GROUP_USER)
