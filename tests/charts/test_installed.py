@@ -18,6 +18,7 @@ from ocf.controllers.hpa import Mode
 from ocf.controllers.hpa import cluster_role as hpa_rules
 from ocf.controllers.nodegroup.manifests import NAME as NODE_GROUPS
 from ocf.controllers.nodegroup.manifests import cluster_role as node_group_rules
+from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey, dump_document, load_documents
 from ocf.testing.envtest import Program, Programs
 from tests.charts.support import CHART, ROOT, Chart, container, find, granted
@@ -157,7 +158,8 @@ async def _is_ready(session: aiohttp.ClientSession, url: str) -> bool:
 
 async def create(cluster: ApiServerCluster, api_version: str, kind: str, name: str, **content: Any) -> ObjectKey:
     body = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": "default"}, **content}
-    await cluster.create(body, field_manager="user")
+    # The API server serves the kinds of the chart a moment after helm has installed them.
+    await eventually(lambda: cluster.create(body, field_manager="user"), ignore=(NotFoundError,))
     return ObjectKey.of(body)
 
 

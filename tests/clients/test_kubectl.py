@@ -297,7 +297,9 @@ async def test_a_definition_adds_a_kind_that_works_like_a_built_in_one(kubectl: 
     assert "spec.size in body should be greater than or equal to 1" in wrong.err
     assert "cafe.kubectl.example.com/corner" in (await kubectl("get", "all", "-o", "name")).out
     await kubectl("delete", "crd", "cafes.kubectl.example.com", "--timeout=600s")
-    assert "cafes" not in (await kubectl("api-resources", "--no-headers")).out
+    await eventually(
+        lambda: kubectl("api-resources", "--no-headers"), lambda printed: "cafes" not in printed.out, interval=0.2
+    )
 
 
 async def test_a_misspelt_field_is_an_error_or_a_warning_as_requested(kubectl: Kubectl) -> None:

@@ -67,7 +67,7 @@ class ControlPlane:
         *,
         feature_gates: Mapping[str, bool] | None = None,
         server_arguments: Mapping[str, str | None] | None = None,
-        seconds: float = 60.0,
+        seconds: float = 180.0,
         ports: Ports = free_port,
     ) -> None:
         self._programs = programs

@@ -62,7 +62,7 @@ class MetricsStub:
         metrics: FakeMetricsClient | None = None,
         *,
         clock: Clock | None = None,
-        seconds: float = 30.0,
+        seconds: float = 120.0,
     ) -> None:
         self.metrics = metrics or FakeMetricsClient()
         """The metrics; a test may change them at any time."""

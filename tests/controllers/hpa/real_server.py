@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["LABELS", "PERIOD", "autoscaler", "counts", "deployment", "has_condition", "posted", "running"]
 
 PERIOD: Final = timedelta(milliseconds=300)
+TAKE_OVER_DELAY: Final = timedelta(seconds=5)  # within it, the built-in controller writes on a busy machine, too
 LABELS: Final = {"app": "web"}
 
 
@@ -71,7 +72,7 @@ async def running(
     settings = Settings(sync_period=PERIOD, downscale_stabilization=timedelta(seconds=1))
 
     def make(where: Cluster, events: Recorder | None) -> HpaController:
-        options = ControllerOptions(mode=mode, settings=settings, take_over=take_over, take_over_delay=3 * PERIOD)
+        options = ControllerOptions(mode=mode, settings=settings, take_over=take_over, take_over_delay=TAKE_OVER_DELAY)
         client = RESTMetricsClient(cluster) if metrics is None else metrics
         return HpaController(where, client, options=options, events=events, reader=cluster)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 GROUP: Final = "admission.example.com"
 HOST: Final = "127.0.0.1"
-QUICK: Final = Renewal(propagation=timedelta(seconds=0.5), interval=timedelta(milliseconds=50))
+QUICK: Final = Renewal(propagation=timedelta(seconds=3), interval=timedelta(milliseconds=50))
 
 
 @pytest.fixture
@@ -76,6 +76,17 @@ async def until_asked(cluster: ApiServerCluster, namespace: str) -> None:
         lambda created: created["spec"].get("replicas"),
         ignore=(TooManyRequestsError, ServerError, ForbiddenError),
     )
+
+    async def is_refused() -> bool:
+        wrong = shop(namespace, replicas=2, autoscaling={"enabled": True})
+        try:
+            await cluster.create(wrong, field_manager="t", dry_run=True)
+        except InvalidError:
+            return True
+        return False
+
+    # A real API server reads defaulters and validators from two configurations.
+    await eventually(is_refused, ignore=(TooManyRequestsError, ServerError, ForbiddenError))
 
 
 def shop(namespace: str, name: str = "corner", **spec: Any) -> Manifest:

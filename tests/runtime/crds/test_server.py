@@ -7,6 +7,7 @@ import json
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import IntEnum, StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import pytest
@@ -23,7 +24,7 @@ from kubernetes.client import (
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ocf.cluster import Subresource
-from ocf.errors import InvalidError
+from ocf.errors import ConfigError, InvalidError
 from ocf.objects import ObjectKey
 from ocf.runtime.crds import (
     AGE,
@@ -41,6 +42,7 @@ from ocf.runtime.crds import (
     rules,
 )
 from ocf.runtime.operator import OwnerType
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -401,7 +403,9 @@ async def test_kubectl_shows_columns_descriptions_and_short_names(cluster: ApiSe
     assert "one" in await asyncio.to_thread(envtest.kubectl, "get", "all", "--output=name")
     blue = "--field-selector=spec.color=blue"
     assert await asyncio.to_thread(envtest.kubectl, "get", "smp", blue, "--output=name") == ""
-    assert "How much." in await asyncio.to_thread(envtest.kubectl, "explain", "sample.spec.spelled.maxSize")
+    explain = partial(envtest.kubectl, "explain", "sample.spec.spelled.maxSize")
+    # The API server publishes the schema a moment after it serves the kind.
+    await eventually(lambda: asyncio.to_thread(explain), lambda text: "How much." in text, ignore=(ConfigError,))
 
 
 async def test_pods_and_two_versions_fit_into_a_definition(

@@ -10,6 +10,7 @@ import pytest
 from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, RESTMetricsClient
 from ocf.errors import ConfigError, NotFoundError, ServerError, TooManyRequestsError
 from ocf.testing.metrics_stub import MetricsStub
+from tests.support import eventually
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -111,12 +112,21 @@ async def test_without_a_stub_there_are_no_metrics(envtest: Envtest, envtest_clu
     async with MetricsStub(envtest.plane):
         pass
     served = RESTMetricsClient(envtest_cluster)
-    with pytest.raises(NotFoundError) as usage:
-        await served.pod_metrics(envtest.namespace)
+
+    async def removed() -> NotFoundError | None:
+        try:
+            await served.pod_metrics(envtest.namespace)
+        except NotFoundError as error:
+            return error
+        return None
+
+    # The API server forwards requests for a moment after the APIService is deleted.
+    usage = await eventually(removed, ignore=(ServerError,))
+    assert usage is not None
     with pytest.raises(NotFoundError) as custom:
         await served.pods_metric(envtest.namespace, "hits")
 
-    assert usage.value.message == "the server could not find the requested resource (get pods.metrics.k8s.io)"
+    assert usage.message == "the server could not find the requested resource (get pods.metrics.k8s.io)"
     assert custom.value.message == f"no custom metrics API ({CUSTOM_METRICS}) registered"
 
 
