@@ -195,6 +195,8 @@ class Run:
         """Process what is due of nodes only; where that changes nothing, it leaves no trace in sums of floats."""
         nodes = self._nodes
         if nodes is not None and (nodes.advance(now) | nodes.sync(now)):
+            if self._pods.due <= now:  # pods without a start-up time that now have a node
+                self._pods.advance(now)
             self._queue.advance(now)
             self._rebalance(now)
             self._row(now, 0)

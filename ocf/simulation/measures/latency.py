@@ -126,8 +126,8 @@ def latencies(
         lengths, columns.load, columns.dropped, columns.capacity, _delays(columns, lengths, duration), strict=True
     )
     for length, load, dropped, capacity, delay in rows:
-        arriving = load - dropped
-        if arriving <= 0:
+        weight = length * (load - dropped)
+        if weight <= 0:
             continue
         pool = pools.get(capacity)
         if pool is None:
@@ -137,11 +137,10 @@ def latencies(
         if delay > 0 or capacity == 0:
             value, scaled, groups = delay, delay, pool.behind
         else:
-            value = min(arriving / capacity, HIGHEST_UTILIZATION)
+            value = min((load - dropped) / capacity, HIGHEST_UTILIZATION)
             scaled, groups = 1 / (1 - value), pool.calm
         mantissa, exponent = frexp(scaled)
         sums = groups[exponent * 2 * _STEPS + int(mantissa * 2 * _STEPS)]
-        weight = length * arriving
         sums[0] += weight
         sums[1] += weight * value
     classes = tuple(each for pool in alike.values() for each in _classes(pool))

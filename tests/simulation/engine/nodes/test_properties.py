@@ -104,6 +104,8 @@ def test_a_run_obeys_the_scheduler_and_the_bounds_and_equals_one_that_decides_at
     quick, full = run_of(scenario, *steps), run_of(scenario, *steps, full=True)
     ours, theirs = quick.run(), full.run()
     assert ours.node_actions == theirs.node_actions
+    times = [row["time"] for row in rows_of(ours)]
+    assert times == sorted(set(times))
     for one, other in zip(rows_of(ours), rows_of(theirs), strict=True):
         assert repr(one) == repr(other)
     assert ours.node_groups == theirs.node_groups

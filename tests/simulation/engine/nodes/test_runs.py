@@ -218,3 +218,12 @@ def test_a_run_without_node_groups_has_no_columns_of_nodes() -> None:
     scenario = node_scenario(workload={"replicas": 4}).model_copy(update={"node_groups": ()})
     result = unchecked(scenario)
     assert (len(result.columns.pending), result.node_groups, result.node_actions) == (0, {}, ())
+
+
+def test_pods_without_a_start_up_time_start_in_the_row_of_their_node() -> None:
+    """A second row at the same instant would have no length."""
+    workload = {"replicas": 4, **INSTANT, "readiness": {"mean": "57s"}}
+    group = group_of(initialNodes=0, boot={"mean": "19s", "spread": "20s"})
+    result = simulated(node_scenario(group, hpa=fixed(12), workload=workload), (0, 200))
+    times = [row["time"] for row in rows_of(result)]
+    assert times == sorted(set(times))
