@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ocf.errors import ConfigError, ProviderUnavailableError
+from ocf.errors import ConfigError, ManifestError, ProviderUnavailableError
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -200,7 +200,12 @@ def read_types_of(path: str) -> list[InstanceType]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"--types: {path} cannot be read: {error}") from error
     documents = list(read_yaml(text, path))
-    return read_types(documents[0] if documents else None)
+    if len(documents) > 1:
+        raise ConfigError(f"--types: {path} must have one document, not {len(documents)}")
+    try:
+        return read_types(documents[0] if documents else None)
+    except ManifestError as error:
+        raise ManifestError(f"{path}: {error.subject}", error.problems) from None
 
 
 def read_credentials(folder: str, environment: Mapping[str, str]) -> Credentials:

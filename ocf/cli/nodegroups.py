@@ -164,12 +164,17 @@ async def _observe(
 
 def _from_files(files: Sequence[str]) -> ClusterView:
     from ocf.cli.manifest_files import read_documents
+    from ocf.controllers.nodegroup.cluster_reader import KINDS
     from ocf.controllers.nodegroup.observation import view_of
 
     manifests = []
     for each in read_documents(files):
         if each.manifest is None:
             raise ConfigError(f"{each.file}:{each.line}: {each.problem}")
+        kind, metadata = each.manifest.get("kind"), each.manifest.get("metadata")
+        read = (str(each.manifest.get("apiVersion")), str(kind)) in KINDS
+        if read and not (isinstance(metadata, dict) and isinstance(metadata.get("name"), str)):
+            raise ConfigError(f"{each.file}:{each.line}: {kind}: metadata.name: must be a string, got {metadata!r}")
         manifests.append(each.manifest)
     return view_of(manifests)
 

@@ -130,12 +130,41 @@ def test_a_plan_is_available_as_json(types: str, cluster: str) -> None:
             "[0].offerings[0].price: must be a number",
             id="price",
         ),
+        pytest.param([*TYPES, 3, None], "[1]: must be a map, not 3; [2]: must be a map, not None", id="no maps"),
+        pytest.param(
+            [{**TYPES[0], "offering": []}], '[0].offering: unknown field, did you mean "offerings"?', id="unknown field"
+        ),
+        pytest.param(
+            [{**TYPES[0], "offerings": [{"zone": "a", "prize": 1}]}],
+            '[0].offerings[0].prize: unknown field, did you mean "price"?',
+            id="unknown field of an offering",
+        ),
+        pytest.param([{"name": "a"}], "[0].allocatable.cpu: required value", id="no size"),
+        pytest.param(
+            [{"name": "a", "allocatable": {"cpu": "-2", "memory": 0}}],
+            "[0].allocatable.cpu: must not be negative, got -2; [0].allocatable.memory: must be more than 0",
+            id="no room",
+        ),
     ],
 )
 def test_wrong_instance_types_are_named(tmp_path: Path, cluster: str, content: Any, problem: str) -> None:
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps(content))
     assert problem in ask("plan", cluster, f"--types={path}", fails=True).replace("\n", " ")
+
+
+def test_a_file_of_instance_types_has_one_document(tmp_path: Path, cluster: str) -> None:
+    path = tmp_path / "types.yaml"
+    path.write_text("\n---\n".join([json.dumps(TYPES)] * 2))
+    assert "must have one document, not 2" in ask("plan", cluster, f"--types={path}", fails=True).replace("\n", " ")
+
+
+@pytest.mark.parametrize("metadata", [3, {"labels": {}}, {"name": 3}, None])
+def test_an_object_without_a_name_is_an_error(tmp_path: Path, types: str, metadata: Any) -> None:
+    path = tmp_path / "objects.json"
+    path.write_text(json.dumps({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata}))
+    found = ask("plan", str(path), types, fails=True)
+    assert "objects.json:1: PodDisruptionBudget: metadata.name: must be a string, got" in found.replace("\n", " ")
 
 
 VPSIE: Final = ("--provider=vpsie", "--vpsie-cluster=b2f0", "--datacenter=fra")
