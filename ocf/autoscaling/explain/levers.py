@@ -2,7 +2,8 @@
 
 For each field, the algorithm runs with the largest and the smallest value that the API server accepts. If the result
 differs, the nearest value with such a result is found by bisection: the value next to it, on the side of the present
-one, gives the present result.
+one, gives the present result. The limits are an exception: if the present replicas are beyond a limit, the controller
+goes to the limit without a look at the metrics, so the values on both sides of the present replicas are searched.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -70,6 +71,7 @@ class _Field(NamedTuple):
         high: The largest value.
         apply: Returns the autoscaler and the settings with another value.
         text: Renders a value.
+        edge: The last value, in ascending order, before another rule decides; None without one.
     """
 
     path: str
@@ -78,6 +80,7 @@ class _Field(NamedTuple):
     high: int
     apply: Callable[[int], tuple[Autoscaler, Settings]]
     text: Callable[[int], str] = str
+    edge: int | None = None
 
 
 def levers(
@@ -109,10 +112,11 @@ def levers(
         seen = replace(snapshot, autoscaler=autoscaler)
         return WhatIf(seen, histories, flags, now, most=most).decide(seen)[0].desired
 
-    for field in _fields(snapshot, settings):
+    for field in _fields(snapshot, settings, decision.trace.current):
         # Without a `behavior`, the fields of one exist only together with the defaults of the others.
         if field.low <= field.value <= field.high and result(field.apply(field.value)) == present:
-            yield from _nearest(field, result, present)
+            search = _nearest if field.edge is None else _nearest_in_parts
+            yield from search(field, result, present)
     for path, chosen, choices in _choices(snapshot.autoscaler, settings):
         for choice, changed in choices:
             replicas = result(changed)
@@ -133,9 +137,48 @@ def _nearest(field: _Field, result: Callable[[tuple[Autoscaler, Settings]], int]
         yield Lever(field.path, field.text(field.value), field.text(other), side, replicas, replicas - present)
 
 
-def _fields(snapshot: Snapshot, settings: Settings) -> Iterator[_Field]:
+def _nearest_in_parts(
+    field: _Field, result: Callable[[tuple[Autoscaler, Settings]], int], present: int
+) -> Iterator[Lever]:
+    """Find the nearest values with more and with fewer replicas; the result is monotone on both sides of the edge."""
+
+    def sign(value: int) -> int:
+        replicas = result(field.apply(value))
+        return (replicas > present) - (replicas < present)
+
+    def distance(first: int, last: int, side: int, wanted: int) -> int:
+        """Return how far the first value with a sign is from the first one; the last value has that sign."""
+        return first_holding(0, abs(last - first), lambda step: sign(first + side * step) == wanted)
+
+    for side in (1, -1):
+        parts = _parts(field, side)
+        seen: set[int] = set()
+        for index, (first, last) in enumerate(parts):
+            later = [sign(last), *(sign(each) for part in parts[index + 1 :] for each in part)]
+            for wanted in dict.fromkeys((sign(first), later[0])):
+                if wanted == 0 or wanted in seen:
+                    continue
+                seen.add(wanted)
+                value = first if sign(first) == wanted else first + side * distance(first, last, side, wanted)
+                replicas = result(field.apply(value))
+                order = side if all(each == wanted for each in later) else 0
+                yield Lever(field.path, field.text(field.value), field.text(value), order, replicas, replicas - present)
+
+
+def _parts(field: _Field, side: int) -> list[tuple[int, int]]:
+    """Return the first and the last value of each part on a side of the present value, the nearest part first."""
+    edge = field.edge
+    assert edge is not None  # noqa: S101 (only fields with one are searched in parts)
+    if side > 0:
+        parts = [(field.value + 1, min(edge, field.high)), (max(field.value, edge) + 1, field.high)]
+    else:
+        parts = [(field.value - 1, max(edge + 1, field.low)), (min(field.value - 1, edge), field.low)]
+    return [(first, last) for first, last in parts if (last - first) * side >= 0]
+
+
+def _fields(snapshot: Snapshot, settings: Settings, current: int) -> Iterator[_Field]:
     autoscaler = snapshot.autoscaler
-    yield from _bounds(autoscaler, settings)
+    yield from _bounds(autoscaler, settings, current)
     for position, metric in enumerate(autoscaler.metrics):
         yield from _target(autoscaler, settings, position, metric)
     yield from _tolerances(autoscaler, settings)
@@ -144,7 +187,7 @@ def _fields(snapshot: Snapshot, settings: Settings) -> Iterator[_Field]:
         yield from _policies(autoscaler, autoscaler.behavior, settings)
 
 
-def _bounds(autoscaler: Autoscaler, settings: Settings) -> Iterator[_Field]:
+def _bounds(autoscaler: Autoscaler, settings: Settings, current: int) -> Iterator[_Field]:
     fewest = 0 if settings.features.scale_to_zero and autoscaler.has_podless_metric else 1
     yield _Field(
         "spec.minReplicas",
@@ -152,6 +195,7 @@ def _bounds(autoscaler: Autoscaler, settings: Settings) -> Iterator[_Field]:
         fewest,
         autoscaler.maximum,
         lambda value: (replace(autoscaler, minimum=value), settings),
+        edge=current,
     )
     yield _Field(
         "spec.maxReplicas",
@@ -159,6 +203,7 @@ def _bounds(autoscaler: Autoscaler, settings: Settings) -> Iterator[_Field]:
         max(1, autoscaler.minimum),
         _INT32,
         lambda value: (replace(autoscaler, maximum=value), settings),
+        edge=current - 1,
     )
 
 

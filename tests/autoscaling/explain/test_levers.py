@@ -103,6 +103,37 @@ def test_the_nearest_value_with_another_result(
     assert found(snapshot, history)[field] == expected
 
 
+@given(
+    total=st.integers(0, 20_000),
+    current=st.integers(1, 14),
+    limits=st.tuples(st.integers(1, 14), st.integers(1, 14)).map(sorted),
+)
+def test_limits_are_as_if_each_value_was_tried(total: int, current: int, limits: list[int]) -> None:
+    """Each sign is reported once per side, at its nearest value, and an order only where it holds."""
+    minimum, maximum = limits
+    snapshot = seen(total, current)
+    web = replace(snapshot.autoscaler, minimum=minimum, maximum=maximum)
+    snapshot = replace(snapshot, autoscaler=web)
+
+    def result(**limit: int) -> int:
+        return decide(replace(snapshot, autoscaler=replace(web, **limit)), EMPTY, settings=DEFAULTS, now=NOON).desired
+
+    present, levers_found = result(), found(snapshot)
+    for field, name, values in (
+        ("spec.minReplicas", "minimum", (range(minimum + 1, maximum + 1), range(minimum - 1, 0, -1))),
+        ("spec.maxReplicas", "maximum", (range(maximum + 1, 40), range(maximum - 1, minimum - 1, -1))),
+    ):
+        expected = []
+        for side, tried in zip((1, -1), values, strict=True):
+            changes = [(value, result(**{name: value})) for value in tried]
+            for sign in (1, -1):
+                first = next((at for at, (_, there) in enumerate(changes) if (there - present) * sign > 0), None)
+                if first is not None:
+                    ordered = all((there - present) * sign > 0 for _, there in changes[first:])
+                    expected.append((str(changes[first][0]), side if ordered else 0, changes[first][1]))
+        assert sorted(levers_found.get(field, [])) == sorted(expected)
+
+
 def test_before_tolerances_can_be_configured_the_flag_of_the_controller_is_named() -> None:
     old = Settings(features=FeatureGates()._replace(configurable_tolerance=False))
     assert found(seen(5300, 5), settings=old)["--horizontal-pod-autoscaler-tolerance"] == [("0.059", -1, 6)]
@@ -153,12 +184,13 @@ def test_a_lever_gives_its_result_and_its_neighbour_gives_the_present_one(
             changed = replace(autoscaler, **other_bound)
         return decide(replace(snapshot, autoscaler=changed), history, now=NOON).desired
 
-    def number(lever: Lever) -> int:
-        return Quantity.parse(lever.value).milli if lever.field == TARGET else int(lever.value)
+    def number(lever: Lever, text: str) -> int:
+        return Quantity.parse(text).milli if lever.field == TARGET else int(text)
 
     for each in explanation.levers:
         assert (each.replicas - present) * each.change > 0
         if each.field in {TARGET, "spec.minReplicas", "spec.maxReplicas"}:
-            assert desired(each.field, number(each)) == each.replicas
-            neighbour = desired(each.field, number(each) - each.side)
+            value, now = number(each, each.value), number(each, each.present)
+            assert desired(each.field, value) == each.replicas
+            neighbour = desired(each.field, value - (1 if value > now else -1))
             assert (neighbour - present) * each.change <= 0
