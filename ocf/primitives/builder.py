@@ -210,6 +210,8 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
                 yield "declared data extraction requires a non-nil cell"
             elif not callable(extraction.extract):
                 yield f'declared data extraction into "{extraction.cell.name}" requires a non-nil extraction function'
+            else:
+                yield from function_problems(f'data extraction into "{extraction.cell.name}"', extraction.extract)
         if not all(isinstance(read.cell, Data) for read in self._reads):
             yield "declared data read (WithDataGuard or WithOptionalData) requires a non-nil cell"
         yield from self._mutation_problems()

@@ -141,8 +141,14 @@ class Operator(Generic[O]):
             problems.append(f"reconcile_timeout must be positive, got {self.reconcile_timeout}")
         if self.resync is not None and self.resync <= timedelta(0):
             problems.append(f"resync must be positive, or None for never, got {self.resync}")
-        types = dict.fromkeys([*self.published_conditions, *self.abnormal_conditions, self.failure_condition])
-        problems += filter(None, map(condition_type_problem, types))
+        lists = {"published_conditions": self.published_conditions, "abnormal_conditions": self.abnormal_conditions}
+        problems += [
+            f'{name} must be a list of condition types, such as ["{one}"], not a text'
+            for name, one in lists.items()
+            if isinstance(one, str)
+        ]
+        types = [one for each in lists.values() if not isinstance(each, str) for one in each]
+        problems += filter(None, map(condition_type_problem, dict.fromkeys([*types, self.failure_condition])))
         if "/" not in self.finalizer or qualified_name(external_finalizer(self.finalizer)):
             problems.append(f'finalizer must be a name with a domain, such as "{FINALIZER}", got "{self.finalizer}"')
         problems += [

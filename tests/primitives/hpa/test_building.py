@@ -234,6 +234,14 @@ class TestSettings:
             'declared data extraction into "count" requires a non-nil extraction function',
         )
 
+    def test_an_async_extraction_is_rejected(self, hpa_base: Manifest) -> None:
+        async def read(_live: Any) -> int:
+            return 1
+
+        builder = hpa.Builder(hpa_base)
+        builder.extract_into(Data[int]("count"), read)  # type: ignore[arg-type]  # the mistake under test
+        assert refused(builder) == ('data extraction into "count" must be a plain function, without async and yield',)
+
     def test_a_read_without_cell_is_rejected(self, hpa_base: Manifest) -> None:
         builder = hpa.Builder(hpa_base).with_data_guard(None)  # type: ignore[arg-type]  # the mistake under test
         assert refused(builder) == ("declared data read (WithDataGuard or WithOptionalData) requires a non-nil cell",)

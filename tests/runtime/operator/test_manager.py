@@ -326,6 +326,16 @@ def test_operators_need_different_names(names: list[str]) -> None:
         pytest.param({"reconcile_timeout": 0 * SECOND}, "reconcile_timeout must be positive", id="no time"),
         pytest.param({"resync": 0 * SECOND}, "resync must be positive", id="no period"),
         pytest.param(
+            {"published_conditions": "Ready"},
+            r'published_conditions must be a list of condition types, such as \["Ready"\], not a text',
+            id="published conditions as a text",
+        ),
+        pytest.param(
+            {"abnormal_conditions": "Degraded"},
+            r'abnormal_conditions must be a list of condition types, such as \["Degraded"\], not a text',
+            id="abnormal conditions as a text",
+        ),
+        pytest.param(
             {"owns": [("v1", "Secret")], "uncached": [("v1", "Secret")]},
             "Secret is in `uncached`, so it cannot be watched",
             id="watched and not cached",
