@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from ocf.component.component import Component
 from ocf.component.model.context import ReconcileContext
 from ocf.component.status.results import Result
+from ocf.errors import ConfigError
 
-__all__ = ["reconcile_all", "reconcile_each"]
+__all__ = ["reconcile_all", "reconcile_each", "reject_duplicates"]
 
 
 async def reconcile_all(context: ReconcileContext, *components: Component) -> tuple[Result, ...]:
@@ -29,6 +31,7 @@ async def reconcile_all(context: ReconcileContext, *components: Component) -> tu
 
     Raises:
         ExceptionGroup: With the error of every component that failed, after all components were reconciled.
+        ConfigError: If two components have the same name or the same condition type; nothing was reconciled.
     """
     results = await reconcile_each(context, *components)
     errors = [result for result in results if isinstance(result, Exception)]
@@ -46,7 +49,11 @@ async def reconcile_each(context: ReconcileContext, *components: Component) -> t
 
     Returns:
         The result or the error of each component, in the same order.
+
+    Raises:
+        ConfigError: If two components have the same name or the same condition type; nothing was reconciled.
     """
+    reject_duplicates(components)
     for component in components:
         component.announce(context)
     running: list[tuple[str, asyncio.Task[Result]]] = []
@@ -58,6 +65,32 @@ async def reconcile_each(context: ReconcileContext, *components: Component) -> t
     finally:
         context.arrange(component.condition_type for component in components)
     return tuple(_result(result) for result in results)
+
+
+def reject_duplicates(components: Sequence[Component]) -> None:
+    """Check that components of one owner can be told apart.
+
+    Args:
+        components: The components.
+
+    Raises:
+        ConfigError: If two have the same name, which is part of their field manager, or publish the same condition.
+    """
+    names: set[str] = set()
+    by_type: dict[str, str] = {}
+    for component in components:
+        if component.name in names:
+            raise ConfigError(
+                f'two components of one owner are named "{component.name}": each needs a name of its own, because it is'
+                " the field manager of its objects"
+            )
+        names.add(component.name)
+        other = by_type.setdefault(component.condition_type, component.name) if component.published else component.name
+        if other != component.name:
+            raise ConfigError(
+                f'components "{other}" and "{component.name}" of one owner have the same condition type'
+                f' "{component.condition_type}": each would overwrite the condition of the other one'
+            )
 
 
 def _result(result: Result | BaseException) -> Result | Exception:

@@ -11,7 +11,7 @@ from ocf import component
 from ocf.cluster import ListOptions, Verb
 from ocf.component import Action, Component, Reason, depends_on, reconcile_all, reconciling
 from ocf.concepts import Data, GuardStatus, StatusReport
-from ocf.errors import BuildError, InvalidError, ReconcileError
+from ocf.errors import BuildError, ConfigError, InvalidError, ReconcileError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment
 from ocf.testing import FaultyCluster, InterceptingCluster, faults
@@ -209,3 +209,28 @@ class TestComponents:
             await task
         assert asyncio.all_tasks() == before
         assert not await env.exists(ObjectKey("v1", "ConfigMap", "a", "shop"))
+
+
+@pytest.mark.parametrize(
+    ("names_and_types", "problem"),
+    [
+        pytest.param([("web", "AReady"), ("web", "BReady")], 'two components of one owner are named "web"', id="names"),
+        pytest.param(
+            [("a", "WebReady"), ("b", "WebReady")],
+            'components "a" and "b" of one owner have the same condition type "WebReady"',
+            id="condition types",
+        ),
+    ],
+)
+async def test_components_that_cannot_be_told_apart_are_rejected(
+    env: Env, config_map: Callable[..., StaticKind], names_and_types: list[tuple[str, str]], problem: str
+) -> None:
+    """One would delete the objects of the other, or overwrite its condition."""
+    components = [
+        component.Builder(name, condition_type=condition_type).with_resource(config_map(f"map-{at}").build()).build()
+        for at, (name, condition_type) in enumerate(names_and_types)
+    ]
+    async with reconciling(await env.cluster.get(env.owner), env.cluster) as context:
+        with pytest.raises(ConfigError, match=problem):
+            await reconcile_all(context, *components)
+    assert await names(env) == set()

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from ocf.component import CleanupPending, Component
+from ocf.component.parallel import reject_duplicates
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Callbacks(Generic[O]):
             context: The context of the reconcile; None only if the function does not take it.
 
         Raises:
-            ConfigError: If the function returns something else.
+            ConfigError: If the function returns something else, or two components that cannot be told apart.
         """
         answer = self._components(owner, context) if self._takes_context else self._components(owner)
         found = await answer if inspect.isawaitable(answer) else answer
@@ -67,6 +68,7 @@ class Callbacks(Generic[O]):
             if not isinstance(one, Component):
                 name = getattr(self._components, "__qualname__", "the function")
                 raise ConfigError(f"{name} must return components, got an object of type {type(one).__name__}")
+        reject_duplicates(components)
         return components
 
     async def report(self, context: ReconcileContext, owner: O, outcome: ReconcileOutcome) -> timedelta | None:
