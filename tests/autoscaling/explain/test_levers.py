@@ -115,7 +115,7 @@ def test_limits_are_as_if_each_value_was_tried(total: int, current: int, limits:
     web = replace(snapshot.autoscaler, minimum=minimum, maximum=maximum)
     snapshot = replace(snapshot, autoscaler=web)
 
-    def result(**limit: int) -> int:
+    def result(**limit: Any) -> int:
         return decide(replace(snapshot, autoscaler=replace(web, **limit)), EMPTY, settings=DEFAULTS, now=NOON).desired
 
     present, levers_found = result(), found(snapshot)
