@@ -68,7 +68,7 @@ async def reconcile_each(context: ReconcileContext, *components: Component) -> t
 
 
 def reject_duplicates(components: Sequence[Component]) -> None:
-    """Check that components of one owner can be told apart.
+    """Check that the components of one owner have different names and different condition types.
 
     Args:
         components: The components.

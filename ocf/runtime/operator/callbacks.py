@@ -54,7 +54,7 @@ class Callbacks(Generic[O]):
             context: The context of the reconcile; None only if the function does not take it.
 
         Raises:
-            ConfigError: If the function returns something else, or two components that cannot be told apart.
+            ConfigError: If the function returns something else, or components with the same name or condition type.
         """
         answer = self._components(owner, context) if self._takes_context else self._components(owner)
         found = await answer if inspect.isawaitable(answer) else answer
