@@ -6,7 +6,7 @@ copy of its status.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
 from ocf.cluster import Cluster
@@ -16,7 +16,7 @@ from ocf.component.model.ownership import Owner
 from ocf.component.model.status_changes import StatusChanges
 from ocf.component.model.status_writer import write_status
 from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
-from ocf.component.status.failures import failure_events, published_types, shows
+from ocf.component.status.failures import failure_events, shows
 from ocf.component.status.own_conditions import own_condition
 from ocf.component.status.reasons import Reason
 from ocf.concepts import Clock, NullRecorder, Recorder
@@ -172,9 +172,7 @@ class ReconcileContext:
         )
         self._open_changes.set_condition(condition)
 
-    def fail(
-        self, types: Iterable[str], problem: str, *, reason: Reason = Reason.ERROR, abnormal: Collection[str] = ()
-    ) -> None:
+    def fail(self, types: Iterable[str], problem: str, *, reason: Reason = Reason.ERROR) -> None:
         """Stage a failure in conditions: they become False, with the reason `Error` and the owner's generation.
 
         When the status is written, a failure that no stored condition showed becomes one event of type Warning.
@@ -183,7 +181,6 @@ class ReconcileContext:
             types: Types of the conditions; without any, there is only the event.
             problem: The message, without the values of Secrets; see `ocf.errors.failure_text`.
             reason: `Error`, or a more precise reason.
-            abnormal: Types of conditions that are bad when True, such as `Degraded`; they become True.
 
         Example:
             >>> from ocf.concepts import SystemClock
@@ -196,23 +193,7 @@ class ReconcileContext:
         """
         self._problems.append(problem)
         for name in dict.fromkeys(types):
-            self.stage(self.condition_context(name).failed(problem, reason=reason, abnormal=name in abnormal))
-
-    def published(self, declared: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the types of the conditions that this operator publishes, those of its last reconcile included.
-
-        They are read from `managedFields`, so a new process knows them, too. Where the owner's definition does not
-        declare the conditions as a list with the key `type`, the API server does not record who wrote which condition.
-        Then they are the declared ones, or, without any, those with a `Reason`.
-
-        Args:
-            declared: Types that are published, whether they are stored or not.
-
-        Returns:
-            The declared types, and then the others in the order of the status.
-        """
-        manager = self.owned_by.field_manager("status")
-        return tuple(dict.fromkeys([*declared, *published_types(self.owner, manager, guess=not declared)]))
+            self.stage(self.condition_context(name).failed(problem, reason=reason))
 
     @property
     def staged(self) -> frozenset[str]:
@@ -220,10 +201,7 @@ class ReconcileContext:
         return self._open_changes.changed_types
 
     def clear_failure(self, name: str) -> None:
-        """Remove a condition that `fail` has set in an earlier reconcile, and those that failed with it.
-
-        Conditions that were set in this reconcile stay. The others are not published any more, so nothing else would
-        end their failure.
+        """Remove a condition that `fail` has set in an earlier reconcile; one that was set in this reconcile stays.
 
         Args:
             name: Type of the condition.
@@ -242,6 +220,8 @@ class ReconcileContext:
     def aggregate(self, name: str, *components: Conditioned) -> Condition:
         """Stage one condition that aggregates the present conditions of several components.
 
+        In a reconcile that failed before the components were known or reached, a stored condition stays as it is.
+
         Args:
             name: Type of the condition.
             components: Components of this owner. The condition of an unpublished one is Unknown until it was
@@ -249,13 +229,15 @@ class ReconcileContext:
 
         Returns:
             The condition: True if all of theirs are; reason and message are those of the condition with the highest
-            priority.
+            priority. Its generation is the oldest of theirs.
         """
         types = [(component.name, component.condition_type) for component in components]
         standing = [(name, self._unpublished.get(kind) or self.condition(kind)) for name, kind in types]
         # Compared with the stored condition, because a failure that was staged before is not a transition.
         stored = stored_condition(self._changes.stored_conditions, name, self.owned_by.generation)
         condition = aggregate(standing, ConditionContext(stored, self.owned_by.generation, self.now))
+        if condition.reason is Reason.UNKNOWN and self._problems and stored.last_transition_time:
+            return stored
         self.stage(condition)
         return condition
 

@@ -14,9 +14,6 @@ from ocf.objects.conditions import find_condition, with_condition
 
 __all__ = ["StatusChanges"]
 
-# Conditions that were set to the same failure are equal in these fields.
-_FAILURE: Final = ("reason", "message", "observedGeneration")
-
 
 class StatusChanges:
     """The status that an owner will have, computed from the status as it was read.
@@ -68,7 +65,7 @@ class StatusChanges:
         self.status["conditions"] = with_condition(self.conditions, condition)
 
     def remove_failure(self, name: str) -> None:
-        """Remove a stored condition whose reason is `Error`, and those with the same failure that were not changed.
+        """Remove a stored condition whose reason is `Error`, unless it was changed.
 
         Args:
             name: Type of the condition.
@@ -76,8 +73,7 @@ class StatusChanges:
         failure = find_condition(self.stored_conditions, name)
         if failure is None or failure.get("reason") != Reason.ERROR:
             return
-        same = [one for one in self.stored_conditions if all(one.get(key) == failure.get(key) for key in _FAILURE)]
-        self._removed |= {str(one.get("type")) for one in same} - self.changed_types
+        self._removed |= {name} - self.changed_types
         self._drop_removed(self.status)
 
     def arrange(self, types: Iterable[str]) -> None:

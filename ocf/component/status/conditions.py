@@ -113,15 +113,14 @@ class ConditionContext:
             last_transition_time=transition_time(ready, format_time(self.now), stored=stored),
         )
 
-    def failed(self, message: str, *, reason: Reason = Reason.ERROR, abnormal: bool = False) -> Condition:
+    def failed(self, message: str, *, reason: Reason = Reason.ERROR) -> Condition:
         """Return the condition after a failed reconcile.
 
         Args:
             message: The error.
             reason: `Error`, or a more precise reason.
-            abnormal: Whether the condition is bad when True, as `Degraded` is.
         """
-        return self.next(reason, message, ready=abnormal)
+        return self.next(reason, message, ready=False)
 
 
 def stored_condition(conditions: Sequence[Manifest], name: str, generation: int) -> Condition:
@@ -187,7 +186,8 @@ def aggregate(components: Sequence[tuple[str, Condition]], context: ConditionCon
         context: The stored condition of the resulting type, generation and time.
 
     Returns:
-        The condition; its message begins with the name of the deciding component.
+        The condition; its message begins with the name of the deciding component. Its generation is the oldest of the
+        aggregated ones, because a component that was not reached in this reconcile has observed no newer one.
 
     Example:
         >>> from datetime import UTC
@@ -201,6 +201,7 @@ def aggregate(components: Sequence[tuple[str, Condition]], context: ConditionCon
     not_ready = [pair for pair in components if not pair[1].status]
     component, deciding = max(not_ready or components, key=lambda pair: pair[1].reason.priority)
     message = f"{component}: {deciding.message}" if deciding.message else component
+    context = replace(context, generation=min(one.observed_generation for _, one in components))
     return context.next(deciding.reason, message, ready=not not_ready)
 
 

@@ -8,55 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from ocf.component.status.reasons import Reason
 from ocf.concepts import Event
-from ocf.objects import Manifest, ObjectKey, get_field
-from ocf.objects.managed_fields import ManagedFields, fields_path, read_key
+from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["FAILED_EVENT", "failure_events", "published_types", "shows"]
+__all__ = ["FAILED_EVENT", "failure_events", "shows"]
 
 FAILED_EVENT: Final = "ReconcileFailed"
 """Reason of the event about a failed reconcile."""
 
-_CONDITIONS: Final = fields_path(("status", "conditions"))
-_REASONS: Final = frozenset(Reason)
 # How many characters of a text are compared.
 _COMPARED: Final = 1000
-
-
-def published_types(owner: Manifest, manager: str, *, guess: bool = True) -> tuple[str, ...]:
-    """Return the types of the stored conditions that a field manager wrote, in the order of the status.
-
-    In a list with the key `type`, the API server records the manager of each condition. Of any other list it records
-    only the last writer.
-
-    Args:
-        owner: The owner as read from the cluster.
-        manager: Field manager of the status writes.
-        guess: Whether a condition in a list without keys is taken for ours if its reason is a `Reason`.
-
-    Example:
-        >>> fields = {"f:status": {"f:conditions": {'k:{"type":"WebReady"}': {".": {}, "f:reason": {}}}}}
-        >>> entry = {"manager": "Shop/status/1", "operation": "Update", "subresource": "status", "fieldsV1": fields}
-        >>> conditions = [
-        ...     {"type": "Backup", "reason": "Done", "observedGeneration": 1},
-        ...     {"type": "WebReady", "reason": "Healthy", "observedGeneration": 1},
-        ...     {"type": "CacheReady", "reason": "Healthy", "observedGeneration": 1},
-        ... ]
-        >>> owner = {"metadata": {"managedFields": [entry]}, "status": {"conditions": conditions}}
-        >>> published_types(owner, "Shop/status/1")
-        ('WebReady',)
-        >>> published_types({**owner, "metadata": {}}, "Shop/status/1")
-        ('WebReady', 'CacheReady')
-    """
-    conditions = get_field(owner, ("status", "conditions")) or []
-    fields = [(one.manager.name, get_field(one.fields, _CONDITIONS) or {}) for one in ManagedFields.of(owner).entries]
-    keyed = [(name, read_key(key)) for name, owned in fields for key in owned if key.startswith("k:")]
-    if keyed:
-        ours = {key.get("type") for name, key in keyed if name == manager}
-        return tuple(one["type"] for one in conditions if one.get("type") in ours)
-    likely = (one for one in conditions if guess and one.get("reason") in _REASONS and "observedGeneration" in one)
-    return tuple(one["type"] for one in likely if one.get("type"))
 
 
 def shows(conditions: Iterable[Manifest], problem: str) -> bool:

@@ -74,12 +74,13 @@ class Operator(Generic[O]):
         report: Sets fields and conditions of the owner's status, which are part of its one status write; called at the
             end of each reconcile, also if the reconcile failed. It is not called for an owner that its model cannot
             read, because there is no owner to pass, nor once the owner is gone.
-        published_conditions: Types of the conditions that it publishes, those of its components included. A reconcile
-            that fails before they are set makes them False, with the reason `Error`. Types that it has published before
-            are known from the owner's last status, so declaring them matters for the first reconcile.
-        abnormal_conditions: Those that are bad when True, such as `Degraded`: a failed reconcile sets them to True.
+        published_conditions: Types of the conditions that it publishes beside those of its components. Generated alerts
+            and dashboards watch them.
+        abnormal_conditions: Those that are bad when True, such as `Degraded`; generated alerts and dashboards leave
+            them out.
         failure_condition: Type of the condition that shows a failure that is not a component's own: False, with the
-            reason `Error`, while reconciles fail. It does not exist otherwise.
+            reason `Error`, while reconciles fail. It does not exist otherwise. Such a failure changes no other
+            condition.
         on_delete: Deletes what Kubernetes does not collect: a database, a DNS record, a bucket. Called with the owner,
             the context and the cluster while the owner is being deleted, and again until it returns None; it must
             succeed if there is nothing left to delete. A finalizer, set before the first call of `components`, holds

@@ -14,7 +14,7 @@ from ocf.concepts import Clock, Recorder
 from ocf.concepts.tracing import annotate_span, requeue_attributes
 from ocf.errors import ReconcileError, failure_text
 from ocf.objects import Manifest
-from ocf.runtime.operator.failures import show_failure, show_hidden_failures
+from ocf.runtime.operator.failures import show_hidden_failures
 from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.types import ReconcileOutcome
 
@@ -144,12 +144,12 @@ class _OwnerReconcile(Generic[O]):
             return None
 
     def _show(self, error: Exception, finalizer: Finalizer | None = None) -> None:
-        """Show an error in the conditions of the owner; with a finalizer, it may be one of the clean-up."""
+        """Show an error in the failure condition; with a finalizer, it may be one of the clean-up."""
         text = failure_text(error)
         problem = f"{self._step} failed: {text}" if self._step else text
         if finalizer is not None and finalizer.cleans_up(self._context):
             problem = finalizer.fail(self._context, problem)
-        show_failure(self._operator, self._context, problem, components=self._components or ())
+        self._context.fail([self._operator.failure_condition], problem)
 
     async def _limited(self, deadline: float, work: Awaitable[T]) -> T:
         """Return the result of the work; at a deadline of the loop's clock, cancel it and raise an error instead."""
@@ -160,8 +160,14 @@ class _OwnerReconcile(Generic[O]):
         except TimeoutError:
             if not term.expired():
                 raise
-            problem = f"the reconcile exceeded its timeout of {self._operator.reconcile_timeout}"
+            problem = f"the reconcile exceeded its timeout of {self._operator.reconcile_timeout}{self._unfinished()}"
             raise ReconcileError(self._operator.name, problem) from None
+
+    def _unfinished(self) -> str:
+        """Name the components whose conditions are those of an earlier reconcile; empty unless they were reconciled."""
+        staged = self._context.staged
+        found = [one.name for one in self._components or () if one.published and one.condition_type not in staged]
+        return f" before these components were reconciled: {', '.join(found)}" if found and not self._step else ""
 
 
 def _outcome(components: tuple[Component, ...], answers: Sequence[Result | Exception]) -> ReconcileOutcome:

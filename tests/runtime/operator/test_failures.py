@@ -1,10 +1,11 @@
-"""Failures of a reconcile: visible in every condition of the owner, and in one event per new failure."""
+"""Failures of a reconcile: visible in one condition of the owner and in one event per new failure; no other changes."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final
 
@@ -109,10 +110,6 @@ OPERATOR: Final = Operator(
 )
 
 
-# In a list without keys nothing shows who wrote a condition, so its type is declared.
-DECLARED: Final = replace(OPERATOR, published_conditions=["WebReady", "DataReady", "Ready"])
-
-
 class Events(NullRecorder):
     """A recorder that keeps events about failures."""
 
@@ -166,7 +163,7 @@ def run(request: pytest.FixtureRequest) -> Run:
             metadata = {"name": SHOP.name, "namespace": NAMESPACE}
             owner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata, "spec": {}}
             await cluster.create(owner, field_manager="kubectl")
-            await test(Env(cluster, clock, OPERATOR if request.param is Keyed else DECLARED))
+            await test(Env(cluster, clock, OPERATOR))
 
         run_in_virtual_time(main())
 
@@ -199,55 +196,158 @@ FAILURES: Final = [
 
 
 @pytest.mark.promise("failure-shown", runs="5 failures, of conditions in a keyed and in an atomic list")
+@pytest.mark.promise("failure-alone", runs="5 failures, of conditions in a keyed and in an atomic list")
 @pytest.mark.parametrize(("broken", "message"), FAILURES)
-def test_every_condition_becomes_error_in_the_reconcile_that_fails(
-    run: Run, broken: dict[str, Any], message: str
-) -> None:
+def test_a_failure_is_shown_in_the_failure_condition_alone(run: Run, broken: dict[str, Any], message: str) -> None:
+    """https://github.com/redhat-cop/operator-utils/issues/26: a failure ended conditions that the author had set."""
+
     async def test(env: Env) -> None:
         assert await env.reconcile(env.operator) is None
-        healthy = await env.shown()
+        healthy = await env.read_conditions(SHOP)
         assert set(healthy) == {"WebReady", "DataReady", "Ready"}
+        await asyncio.sleep(60)
         await env.merge_patch(SHOP, {"spec": {"version": "1.1.0"}}, by="kubectl")
         assert await env.reconcile(replace(env.operator, **broken)) is not None
-        assert await env.shown() == dict.fromkeys([*healthy, "Reconciled"], ("False", "Error", 2))
-        (shown,) = await env.messages()
-        assert re.match(message, shown)
-        assert [event.note for event in env.events.failures] == [shown]
+        shown = await env.read_conditions(SHOP)
+        failure = shown.pop("Reconciled")
+        assert shown == healthy
+        assert (failure["status"], failure["reason"], failure["observedGeneration"]) == ("False", "Error", 2)
+        assert re.match(message, failure["message"])
+        assert [event.note for event in env.events.failures] == [failure["message"]]
         assert await env.reconcile(env.operator) is None
-        assert await env.shown() == {name: (status, reason, 2) for name, (status, reason, _) in healthy.items()}
+        assert await env.read_conditions(SHOP) == {
+            name: one | {"observedGeneration": 2} for name, one in healthy.items()
+        }
 
     run(test)
 
 
 @pytest.mark.promise("failure-shown", runs="a version that is not a version, behind a gate of a resource")
-def test_a_gate_of_a_resource_that_cannot_answer_is_in_every_condition(run: Run) -> None:
+def test_a_gate_of_a_resource_that_cannot_answer_is_shown_in_the_failure_condition(run: Run) -> None:
     async def test(env: Env) -> None:
         assert await env.reconcile(env.operator) is None
+        healthy = await env.read_conditions(SHOP)
         await env.merge_patch(SHOP, {"spec": {"version": "latest"}}, by="kubectl")
         assert isinstance(await env.reconcile(env.operator), BuildError)
-        assert set((await env.shown()).values()) == {("False", "Error", 2)}
-        (shown,) = await env.messages()
-        assert 'resource "v1/ConfigMap/town/settings" in component "web"' in shown
-        assert "latest" in shown
+        shown = await env.read_conditions(SHOP)
+        failure = shown.pop("Reconciled")
+        assert shown == healthy
+        assert 'resource "v1/ConfigMap/town/settings" in component "web"' in failure["message"]
+        assert "latest" in failure["message"]
 
     run(test)
 
 
 @pytest.mark.parametrize(("broken", "message"), FAILURES)
-def test_a_first_reconcile_that_fails_is_shown_in_the_declared_conditions(
+def test_a_first_reconcile_that_fails_says_nothing_about_other_conditions(
     run: Run, broken: dict[str, Any], message: str
 ) -> None:
     async def test(env: Env) -> None:
-        assert await env.reconcile(replace(OPERATOR, **broken)) is not None
-        assert await env.shown() == {"Reconciled": ("False", "Error", 1)}
         declared = replace(
             OPERATOR, published_conditions=["Ready"], abnormal_conditions=["Degraded"], failure_condition="Synced"
         )
         assert await env.reconcile(replace(declared, **broken)) is not None
-        shown = await env.shown()
-        assert (shown["Ready"], shown["Synced"]) == (("False", "Error", 1), ("False", "Error", 1))
-        assert shown["Degraded"] == ("True", "Error", 1)
-        assert re.match(message, (await env.read_conditions(SHOP))["Ready"]["message"])
+        assert await env.shown() == {"Synced": ("False", "Error", 1)}
+        assert re.match(message, (await env.read_conditions(SHOP))["Synced"]["message"])
+
+    run(test)
+
+
+def finished(context: ReconcileContext, _: Shop, outcome: ReconcileOutcome) -> None:
+    """Report as the controller of a batch kind does: once that it has finished, and never that it has failed."""
+    if outcome.error is None:
+        context.set_condition("Completed", status="True", reason="AllDone", message="")
+        context.set_condition("Failed", status="False", reason="NothingFailed", message="")
+
+
+BROKEN_REQUESTS: Final = [
+    pytest.param(faults.server_error(kind="ConfigMap"), {"WebReady"}, id="a 500 for an object of a component"),
+    pytest.param(faults.server_error(kind="Secret"), {"Reconciled"}, id="a 500 for what components reads"),
+    pytest.param(faults.server_error(verbs=[Verb.PATCH], kind="Shop"), {"Reconciled"}, id="a 500 for the finalizer"),
+]
+
+
+@pytest.mark.promise("failure-alone", runs="a finished owner, and requests that fail with 500")
+@pytest.mark.parametrize(("fault", "failed"), BROKEN_REQUESTS)
+def test_what_the_author_has_set_survives_a_request_that_fails(run: Run, fault: Any, failed: set[str]) -> None:
+    """https://github.com/gravitee-io/gravitee-kubernetes-operator/pull/1725: an owner was treated as new afterwards."""
+
+    async def reading(shop: Shop, context: ReconcileContext) -> list[Component]:
+        with suppress(NotFoundError):
+            await context.cluster.get(ObjectKey("v1", "Secret", "guide", NAMESPACE))
+        return [web(shop, cluster_scoped=True), data(shop)]
+
+    async def test(env: Env) -> None:
+        operator = replace(
+            OPERATOR,
+            components=reading,
+            report=finished,
+            published_conditions=["Completed", "Failed"],
+            abnormal_conditions=["Failed"],
+        )
+        assert await env.reconcile(replace(operator, components=both)) is None
+        before = await env.read_conditions(SHOP)
+        await asyncio.sleep(60)
+        assert await env.reconcile(operator, FaultyCluster(env.cluster, [fault])) is not None
+        after = await env.read_conditions(SHOP)
+        assert {name: one for name, one in after.items() if name not in failed} == {
+            name: one for name, one in before.items() if name not in failed
+        }
+        assert {name for name, one in after.items() if one["reason"] == "Error"} == failed
+        assert await env.reconcile(operator) is None
+        settled = await env.read_conditions(SHOP)
+        assert {name: settled[name] for name in ("Completed", "Failed")} == {
+            name: before[name] for name in ("Completed", "Failed")
+        }
+        assert "Reconciled" not in settled
+
+    run(test)
+
+
+@pytest.mark.promise("failure-alone", runs="a component that hangs, beside one that is reconciled")
+def test_a_timeout_names_the_components_that_were_not_reconciled(run: Run) -> None:
+    async def test(env: Env) -> None:
+        assert await env.reconcile(OPERATOR) is None
+        healthy = await env.read_conditions(SHOP)
+        await env.merge_patch(SHOP, {"spec": {"version": "1.1.0"}}, by="kubectl")
+        slow = FaultyCluster(env.cluster, [faults.meanwhile(hang, kind="ConfigMap")])
+        assert await env.reconcile(replace(OPERATOR, reconcile_timeout=SECOND), slow) is not None
+        shown = await env.read_conditions(SHOP)
+        assert shown["WebReady"] == healthy["WebReady"]
+        assert shown["DataReady"] == healthy["DataReady"] | {"observedGeneration": 2}
+        text = "the reconcile exceeded its timeout of 0:00:01 before these components were reconciled: web"
+        assert shown["Reconciled"]["message"] == text
+
+    run(test)
+
+
+@pytest.mark.promise(
+    "failure-alone", runs="an aggregated condition, before the components are known and while one hangs"
+)
+@pytest.mark.parametrize("published", [True, False], ids=["published components", "unpublished components"])
+def test_an_aggregated_condition_claims_no_more_than_the_components_observed(run: Run, *, published: bool) -> None:
+    def one(shop: Shop) -> Component:
+        settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": NAMESPACE}}
+        builder = component.Builder("web", condition_type="WebReady")
+        builder.with_resource(configmap.Builder(settings | {"data": {"version": shop.spec.version}}).build())
+        return (builder if published else builder.unpublished()).build()
+
+    def aggregated(context: ReconcileContext, _: Shop, outcome: ReconcileOutcome) -> None:
+        context.aggregate("Ready", *outcome.components)
+
+    async def test(env: Env) -> None:
+        operator = replace(OPERATOR, components=one, report=aggregated)
+        assert await env.reconcile(operator) is None
+        ready = (await env.read_conditions(SHOP))["Ready"]
+        await asyncio.sleep(60)
+        await env.merge_patch(SHOP, {"spec": {"version": "1.1.0"}}, by="kubectl")
+        slow = FaultyCluster(env.cluster, [faults.meanwhile(hang, kind="ConfigMap")])
+        assert await env.reconcile(replace(operator, reconcile_timeout=SECOND), slow) is not None
+        assert (await env.read_conditions(SHOP))["Ready"] == ready
+        assert await env.reconcile(replace(operator, components=refuse)) is not None
+        assert (await env.read_conditions(SHOP))["Ready"] == ready
+        assert await env.reconcile(operator) is None
+        assert (await env.read_conditions(SHOP))["Ready"] == ready | {"observedGeneration": 2}
 
     run(test)
 
@@ -272,13 +372,11 @@ def test_a_retry_writes_nothing_and_sends_no_event(run: Run) -> None:
 
 
 def test_a_condition_that_the_report_sets_in_spite_of_a_failure_has_no_transition(run: Run) -> None:
-    """The failure is staged first, so that what the report aggregates includes it; only the result is a transition."""
-
     def insist(context: ReconcileContext, _: Shop, __: ReconcileOutcome) -> None:
         context.set_condition("Licensed", status="True", reason="KeyFound", message="")
 
     async def test(env: Env) -> None:
-        operator = replace(OPERATOR, report=insist, published_conditions=["Licensed"])
+        operator = replace(OPERATOR, report=insist)
         assert await env.reconcile(operator) is None
         licensed = (await env.read_conditions(SHOP))["Licensed"]
         await asyncio.sleep(60)
@@ -288,7 +386,7 @@ def test_a_condition_that_the_report_sets_in_spite_of_a_failure_has_no_transitio
     run(test)
 
 
-def test_a_failed_report_is_shown_in_what_nothing_has_set(run: Run) -> None:
+def test_a_failed_report_is_shown_in_the_failure_condition_alone(run: Run) -> None:
     async def test(env: Env) -> None:
         assert await env.reconcile(env.operator) is None
         assert isinstance(await env.reconcile(replace(env.operator, report=fail)), KeyError)
@@ -296,15 +394,12 @@ def test_a_failed_report_is_shown_in_what_nothing_has_set(run: Run) -> None:
         assert {name: one["status"] for name, one in shown.items()} == {
             "WebReady": "True",
             "DataReady": "True",
-            "Ready": "False",
+            "Ready": "True",
             "Reconciled": "False",
         }
         assert shown["Reconciled"]["message"] == "the report failed: unexpected KeyError"
-        assert await env.reconcile(replace(env.operator, report=None)) is None
-        assert {name: one["status"] for name, one in (await env.read_conditions(SHOP)).items()} == {
-            "WebReady": "True",
-            "DataReady": "True",
-        }
+        assert await env.reconcile(env.operator) is None
+        assert "Reconciled" not in await env.shown()
 
     run(test)
 
@@ -362,10 +457,10 @@ def test_a_failed_finalizer_write_reorders_no_conditions(run: Run) -> None:
         broken = FaultyCluster(env.cluster, [faults.server_error(verbs=[Verb.PATCH], kind="Shop")])
         assert isinstance(await env.reconcile(operator, broken), ServerError)
         shown = await env.shown()
-        assert shown["WebReady"] == shown["Reconciled"] == ("False", "Error", 1)
-        assert (await env.read_conditions(SHOP))["WebReady"]["message"].startswith("the finalizer failed: ")
+        assert shown == {"Ready": ("False", "NotYet", 1), "Reconciled": ("False", "Error", 1)}
+        assert (await env.read_conditions(SHOP))["Reconciled"]["message"].startswith("the finalizer failed: ")
         assert await env.reconcile(operator) is None
-        assert list(await env.shown()) == ["WebReady", "Ready"]
+        assert list(await env.shown()) == ["Ready", "WebReady"]
         assert (await env.cluster.get(SHOP))["metadata"]["finalizers"] == [FINALIZER]
 
     run(test)
