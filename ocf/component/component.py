@@ -126,7 +126,7 @@ class Component:
         """Reconcile the component, and stage its condition in the context.
 
         Nothing is done while the owner is being deleted, because the garbage collector deletes the objects that refer
-        to it. `finalize` deletes the others.
+        to it. `finalize` deletes the others. If the owner is found to be gone, the reconcile ends without an error.
 
         Args:
             context: The reconcile of the owner, from `reconciling`.
@@ -139,13 +139,16 @@ class Component:
                 reason `Error` or a more precise one.
         """
         before = context.condition_context(self.condition_type)
-        if context.is_ending:
-            return Result(condition=before.previous, outcomes=())
+        nothing = Result(condition=before.previous, outcomes=())
+        if context.is_ending or context.is_gone:
+            return nothing
         self.announce(context)
         with data_scope():
             try:
                 condition, outcomes = await self._work(context, before)
             except Exception as error:
+                if context.is_gone:
+                    return nothing
                 self._stage_failure(context, before, error)
                 raise
         self._stage(context, condition)

@@ -94,15 +94,31 @@ class Applier:
             entry=entry, owner=context.owned_by, ignore_fields=ignore_fields, rendered=rendered, timeout=timeout
         )
         self._manager = manager
+        self._is_owner = context.owned_by.is_object(entry.key)
 
     async def get(self) -> Manifest | None:
-        """Read the live object; None if it does not exist."""
+        """Read the live object; None if it does not exist.
+
+        Raises:
+            ReconcileError: If it cannot be read; or if it is the owner, and that is gone, which the context learns.
+        """
+        live: Manifest | None = None
         try:
-            return await self._cluster.get(self._key)
+            live = await self._cluster.get(self._key)
         except NotFoundError:
-            return None
+            pass
         except OcfError as error:
             raise self._failed("check existence of", error) from error
+        if self._is_owner and (live is None or _uid(live) != self._context.owned_by.uid):
+            self._context.owner_removed()
+        self._require_owner()
+        return live
+
+    def _require_owner(self) -> None:
+        """Raise an error if the owner is gone: an apply would create what nothing would delete."""
+        if self._context.is_gone:
+            problem = f"the owner {self._context.owned_by.key} was deleted during the reconcile"
+            raise ReconcileError(self._component, problem, resource=self._entry.identity)
 
     async def apply(self, live: Manifest | None, *, suspended: bool = False) -> ApplyResult:
         """Apply the desired state, unless the object is in sync with it.
@@ -114,6 +130,7 @@ class Applier:
         Raises:
             ReconcileError: Names the resource and the failed step.
         """
+        self._require_owner()
         if live is not None and self._options.recreate_on_immutable_change and "deletionTimestamp" in live["metadata"]:
             return ApplyResult(live, ApplyOperation.NONE, Why.RECREATING, waiting=self._waiting)
         desired = await self._rendered(suspended=suspended)
@@ -131,9 +148,13 @@ class Applier:
                 live, paths = await handover.hand_over(live, desired, self.get)
             applied = await self._apply_if_drifted(desired, live)
         except OcfError as error:
+            if self._is_owner:
+                await self.get()
             fields = immutable_fields(error) if live is not None else ()
             problem = ConfigError(immutable_problem(fields)) if fields else error
             raise self._failed("apply", problem) from error
+        if self._is_owner and (applied.writes or taken or paths):
+            self._context.owner_changed(applied.live)
         before = [Drift("metadata.managedFields", Why.TAKEN_OVER)] if taken else []
         before += [Drift(path, Why.HANDED_OVER) for path in paths]
         if not before or live is None:
@@ -225,6 +246,9 @@ class Applier:
         return last
 
     async def _send(self, desired: Manifest) -> Manifest:
+        if self._is_owner:
+            # With its uid, the API server does not create an owner again that was just deleted.
+            desired = {**desired, "metadata": {**desired["metadata"], "uid": self._context.owned_by.uid}}
         force = self._options.on_conflict is Conflicts.TAKE
         try:
             return await self._cluster.apply(desired, field_manager=self._manager, force=force)

@@ -13,7 +13,10 @@ from ocf.objects.managed_fields import ManagedFields
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
 
-__all__ = ["OwnedObjectDeleter"]
+__all__ = ["OWNER_ITSELF", "OwnedObjectDeleter"]
+
+OWNER_ITSELF: Final = "it is the owner itself"
+"""Why an owner is not deleted by a component of its own."""
 
 # Orphaning names the version that was read, so it conflicts whenever another writer changed the object meanwhile.
 _ORPHAN_TRIES: Final = 5
@@ -39,11 +42,13 @@ class OwnedObjectDeleter:
 
         It may be if it refers to our owner, or to no owner and was applied by us: an unowned object, or a
         cluster-scoped one, which cannot refer to a namespaced owner. It may not if another component of the owner
-        applies it now.
+        applies it now, or if it is the owner itself.
 
         Args:
             live: The live object.
         """
+        if self._owner.is_object(ObjectKey.of(live)):
+            return OWNER_ITSELF
         controller = self._owner.foreign_controller(live)
         if controller:
             return f"controlled by {controller}"

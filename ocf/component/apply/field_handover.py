@@ -31,7 +31,8 @@ from ocf.objects.owned_paths import (
 
 __all__ = ["DesiredStates", "Handover", "lacks_saved_value", "plan_handover"]
 
-_LOCKED_METADATA: Final = ("name", "namespace", "resourceVersion")
+# With the uid, an object that was just deleted is not created again with these fields alone.
+_LOCKED_METADATA: Final = ("name", "namespace", "uid", "resourceVersion")
 
 
 class DesiredStates(NamedTuple):

@@ -115,7 +115,7 @@ class ReconcileContext:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the owner was found to be removed during the reconcile, so that its status cannot be written."""
+        """Whether the owner was found to be removed during the reconcile: then nothing is made for it any more."""
         return self._is_gone
 
     def condition(self, name: str) -> Condition:
@@ -276,5 +276,7 @@ class ReconcileContext:
         for event in failure_events(owner.key, owner.uid, self._problems, changes.stored_conditions):
             self.recorder.happened(event)
         status = None if self._is_gone else await write_status(self._cluster, self.owner, owner, changes)
-        if status is not None:
+        if status is None:
+            self._is_gone = True
+        else:
             self.recorder.observed(owner.key, status.get("conditions") or [])

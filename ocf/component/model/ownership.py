@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ocf.errors import ConfigError, FieldProblem, ManifestError
-from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects import Manifest, ObjectKey, get_field, split_api_version
 from ocf.objects.managed_fields import field_manager
 from ocf.objects.manifest import SERVER_METADATA
 from ocf.objects.owner_references import controller_of
@@ -29,11 +29,13 @@ class Owner:
         key: Its key.
         uid: Its uid.
         generation: Its `metadata.generation`; 0 if it has none.
+        owners: Group, kind and name of the objects that it refers to as its own owners.
     """
 
     key: ObjectKey
     uid: str
     generation: int = 0
+    owners: frozenset[tuple[str, str, str]] = frozenset()
 
     @classmethod
     def of(cls, manifest: Manifest) -> Owner:
@@ -50,7 +52,20 @@ class Owner:
         if not isinstance(uid, str) or not uid:
             problem = FieldProblem("metadata.uid", "required value: an owner must be read from the cluster")
             raise ManifestError(str(key), [problem])
-        return cls(key, uid, int(get_field(manifest, ("metadata", "generation"), 0)))
+        references = get_field(manifest, ("metadata", "ownerReferences"), [])
+        owners = frozenset(
+            (split_api_version(str(one.get("apiVersion")))[0], str(one.get("kind")), str(one.get("name")))
+            for one in references
+        )
+        return cls(key, uid, int(get_field(manifest, ("metadata", "generation"), 0)), owners)
+
+    def is_object(self, key: ObjectKey) -> bool:
+        """Return whether a key is that of this owner, in any version of its API.
+
+        Args:
+            key: The key.
+        """
+        return key.name == self.key.name and key.unversioned == self.key.unversioned
 
     def field_manager(self, component: str, *more: str) -> str:
         """Return the name of a field manager that applies objects for this owner.
@@ -92,19 +107,28 @@ class Owner:
     def owned(self, manifest: Manifest) -> Manifest:
         """Return the object with a controller reference to this owner.
 
-        A cluster-scoped object cannot refer to a namespaced owner; it is returned unchanged.
+        A cluster-scoped object cannot refer to a namespaced owner; it is returned unchanged. The owner itself gets no
+        reference to itself: a foreground deletion would wait for it for ever.
 
         Args:
             manifest: The desired object; it is not changed.
 
         Raises:
             ConfigError: If the object is in another namespace, where the garbage collector would delete it because of
-                the reference, or if it refers to another controller.
+                the reference, if it refers to another controller, or if it owns this owner.
         """
         metadata = manifest["metadata"]
         namespace = metadata.get("namespace", "")
+        key = ObjectKey.of(manifest)
+        if self.is_object(key):
+            return self.disowned(manifest)
         if self.key.namespace and not namespace:
             return manifest
+        if self.owners and (key.group, key.kind, key.name) in self.owners and namespace in {"", self.key.namespace}:
+            raise ConfigError(
+                f"{key} owns {self.key}: with a reference back, the garbage collector would delete both when one is "
+                "deleted; register it with unowned=True"
+            )
         if self.key.namespace and namespace != self.key.namespace:
             raise ConfigError(f'{self.key} cannot own an object in another namespace, "{namespace}"')
         others = [reference for reference in metadata.get("ownerReferences", []) if reference.get("uid") != self.uid]

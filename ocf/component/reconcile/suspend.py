@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ocf.component.apply.deleter import OwnedObjectDeleter
+from ocf.component.apply.deleter import OWNER_ITSELF, OwnedObjectDeleter
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.reconcile.run import RECREATED, ReconcileRun, raise_all
 from ocf.component.reconcile.spans import resource_outcome, resource_span
@@ -71,7 +71,7 @@ async def _read(entry: Registration, run: ReconcileRun) -> None:
 async def _suspend_one(entry: Registration, suspendable: Suspendable, run: ReconcileRun) -> ResourceOutcome:
     """Apply the suspended form of a resource, or delete its object if it is deleted on suspension."""
     managed = run.object_of(entry)
-    deletes = await run.ask("suspend", entry, suspendable.delete_on_suspend)
+    deletes = await _deletes(entry, suspendable, run)
     try:
         live = await managed.get()
         done = _needs_nothing(entry, live, run, deletes=deletes)
@@ -109,6 +109,15 @@ async def _suspend_one(entry: Registration, suspendable: Suspendable, run: Recon
         reasons=applied.reasons,
         detail="suspended",
     )
+
+
+async def _deletes(entry: Registration, suspendable: Suspendable, run: ReconcileRun) -> bool:
+    """Return whether the object is deleted on suspension; the owner itself never is."""
+    deletes = await run.ask("suspend", entry, suspendable.delete_on_suspend)
+    if deletes and run.context.owned_by.is_object(entry.key):
+        run.reporter.kept(entry.key, OWNER_ITSELF)
+        return False
+    return deletes
 
 
 async def _applied(managed: Applier, live: Manifest | None) -> ApplyResult | None:

@@ -369,6 +369,10 @@ def apply(registry: Registry, manifest: Manifest, options: WriteOptions) -> Pend
     decoded = _converted(base if new is None else new, resource, live)
     final = _set_managed(_round_trip(registry, decoded, resource), managed)
     if live is None:
+        uid = final["metadata"].get("uid")
+        if uid:
+            problem = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise stale(resource.group_resource, key.name, problem)
         final["metadata"].pop("resourceVersion", None)
         return (yield from generic_store.create(registry, resource, final, options))
     return (yield from generic_store.update(registry, resource, live, final, options))

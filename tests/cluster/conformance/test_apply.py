@@ -595,6 +595,17 @@ class TestRefusals:
         with env.error(422, "Invalid", None, env.plain(f"FieldValueInvalid metadata.uid: {detail}")):
             await env.apply("us", "ConfigMap", "metadata: {uid: 8a2c7a5e-0000-4000-8000-000000000000}")
 
+    @pytest.mark.parametrize("kind", ["ConfigMap", "Widget"])
+    async def test_an_object_that_does_not_exist_is_not_created_with_a_uid(self, env: Env, kind: str) -> None:
+        uid = "8a2c7a5e-0000-4000-8000-000000000000"
+        subject = {"ConfigMap": "configmaps", "Widget": "widgets.conformance.example.com"}[kind]
+        detail = "uid mismatch: the provided object specified uid <uid>, and no existing object was found"
+
+        with env.error(409, "Conflict", f'Operation cannot be fulfilled on {subject} "demo": {detail}'):
+            await env.apply("us", kind, f"metadata: {{uid: {uid}}}")
+        with env.error(404, "NotFound", None):
+            await env.get(kind)
+
 
 async def test_an_apply_to_the_status_owns_only_the_status(env: Env, owned: Owned) -> None:
     await env.create("Widget", "spec: {size: 2}", by="us")

@@ -12,7 +12,11 @@ MALL = Owner(ObjectKey("example.com/v1", "Mall", "demo"), "uid-2", 1)
 
 def made(namespace: str = "shop", *references: Manifest) -> Manifest:
     metadata = {"name": "x", **({"namespace": namespace} if namespace else {})}
-    return {"metadata": metadata | ({"ownerReferences": list(references)} if references else {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata | ({"ownerReferences": list(references)} if references else {}),
+    }
 
 
 class TestOwner:
@@ -64,6 +68,35 @@ class TestOwnerReference:
     @pytest.mark.parametrize("namespace", ["", "anywhere"])
     def test_a_cluster_scoped_owner_owns_everywhere(self, namespace: str) -> None:
         assert MALL.owned(made(namespace))["metadata"]["ownerReferences"][0]["uid"] == "uid-2"
+
+    @pytest.mark.parametrize("version", ["v1", "v2"])
+    def test_the_owner_itself_gets_no_reference(self, version: str) -> None:
+        metadata = {"name": "demo", "namespace": "shop"}
+        itself = {"apiVersion": f"example.com/{version}", "kind": "Shop", "metadata": metadata}
+        assert SHOP.owned(itself) == itself
+
+    def test_a_cluster_scoped_owner_gets_no_reference_to_itself(self) -> None:
+        itself = {"apiVersion": "example.com/v1", "kind": "Mall", "metadata": {"name": "demo"}}
+        assert MALL.owned(itself) == itself
+
+    @pytest.mark.parametrize(
+        ("api_version", "rejected"),
+        [
+            pytest.param("example.com/v1", True, id="in its version"),
+            pytest.param("example.com/v2", True, id="in another version"),
+            pytest.param("example.org/v1", False, id="in another group"),
+        ],
+    )
+    def test_an_object_that_owns_the_owner_is_rejected(self, api_version: str, *, rejected: bool) -> None:
+        above = {"apiVersion": "example.com/v1", "kind": "Chain", "name": "all", "uid": "uid-7"}
+        metadata = {"name": "demo", "namespace": "shop", "uid": "uid-1", "ownerReferences": [above]}
+        owner = Owner.of({"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata})
+        given = {"apiVersion": api_version, "kind": "Chain", "metadata": {"name": "all", "namespace": "shop"}}
+        if not rejected:
+            assert owner.owned(given)["metadata"]["ownerReferences"][0]["uid"] == "uid-1"
+            return
+        with pytest.raises(ConfigError, match=r"Chain/shop/all owns .*Shop/shop/demo: .*unowned=True"):
+            owner.owned(given)
 
     def test_the_given_object_is_not_changed(self) -> None:
         given = made()
