@@ -26,24 +26,22 @@ class NewFiles:
         texts: Path in the folder to text.
         replaced: Paths of those that replace an existing file.
         optional: Paths of those that are left out if there is such a file.
-        scratch: Files that only the code needs that runs before the others are moved: path to text.
         hint: Ends the error about existing files: what to do.
     """
 
     texts: Mapping[str, str]
     replaced: Collection[str] = ()
     optional: Collection[str] = ()
-    scratch: Mapping[str, str] | None = None
     hint: str = "use another folder"
 
 
-def write_files(folder: Path, files: NewFiles, generate: Callable[[Path], None]) -> int:
+def write_files(folder: Path, files: NewFiles, generate: Callable[[Path], None] | None = None) -> int:
     """Write files into a folder; an error leaves nothing behind.
 
     Args:
         folder: The folder, created if it does not exist.
         files: The files.
-        generate: Adds files that follow from the others, in the folder where they are made.
+        generate: Adds files that follow from the others, in the folder where they are made; None if there are none.
 
     Returns:
         The number of files.
@@ -57,12 +55,11 @@ def write_files(folder: Path, files: NewFiles, generate: Callable[[Path], None])
         place.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".ocf-new-", dir=place) as scratch:
             made = Path(scratch, "project")
-            for path, text in {**(files.scratch or {}), **files.texts}.items():
+            for path, text in files.texts.items():
                 (made / path).parent.mkdir(parents=True, exist_ok=True)
                 (made / path).write_text(text, encoding="utf-8")
-            generate(made)
-            for path in files.scratch or ():
-                (made / path).unlink()
+            if generate is not None:
+                generate(made)
             for path in files.optional:
                 if (folder / path).exists():
                     (made / path).unlink(missing_ok=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ocf.cli.new_files import NewFiles, run_python, write_files
+from ocf.cli.new_files import NewFiles, write_files
 from ocf.cli.options import Context, Kubeconfig, Traceback
 from ocf.cli.output import exit_on_error
 from ocf.errors import ConfigError
@@ -88,7 +88,7 @@ def new_kind(  # noqa: PLR0913 (each is an option of the command line)
     """Write the kind of another project's custom resource: typed models, a declaration, tests.
 
     The models follow the schema of its CustomResourceDefinition. No file is overwritten, except for the models with
-    --force.
+    --force. No code is executed: read the files before you run their tests, if you do not know the author.
 
     Example:
         ocf new kind crontabs.yaml
@@ -164,7 +164,7 @@ def _sample_of(kind: ForeignKind, samples: Sequence[Manifest]) -> Manifest | Non
     """Return the object of a kind, without what the API server sets, and in a namespace.
 
     Raises:
-        ConfigError: If there are samples, but none of the kind.
+        ConfigError: If there are samples, but none of the kind, or the schema rejects it.
     """
     from ocf.objects.manifest import SERVER_METADATA
 
@@ -175,11 +175,24 @@ def _sample_of(kind: ForeignKind, samples: Sequence[Manifest]) -> Manifest | Non
             }
             if not kind.cluster_scoped:
                 metadata.setdefault("namespace", "default")
-            return {**{name: value for name, value in manifest.items() if name != "status"}, "metadata": metadata}
+            sample = {**{name: value for name, value in manifest.items() if name != "status"}, "metadata": metadata}
+            if problems := list(_sample_problems(kind, sample)):
+                raise ConfigError(f"--sample: the sample is not valid: {kind.kind}: {'; '.join(problems)}")
+            return sample
     if samples:
         seen = ", ".join(f"{each.get('kind')} of {each.get('apiVersion')}" for each in samples)
         raise ConfigError(f"--sample: expected a {kind.kind} of {kind.api_version}, got {seen}")
     return None
+
+
+def _sample_problems(kind: ForeignKind, sample: Manifest) -> Iterator[str]:
+    """Yield what the API server rejects, apart from CEL rules."""
+    from ocf.embedded.apiextensions import schema_faults
+
+    if not isinstance(name := sample["metadata"].get("name"), str) or not name:
+        yield f"metadata.name: must be a name, got {name!r}"
+    parts = {field: value for field, value in sample.items() if field not in {"apiVersion", "kind", "metadata"}}
+    yield from (str(fault.problem) for fault in schema_faults(parts, kind.schema))
 
 
 def _options(directory: Path, package: str, ready: str, failing: str) -> KindOptions:
@@ -201,25 +214,14 @@ def _package_of(directory: Path) -> tuple[Path, str]:
 
 
 def _write(made: Sequence[KindFiles], options: KindOptions, directory: Path, *, force: bool) -> int:
-    """Write the files of all kinds, with their goldens."""
-    parts = Path(options.place).parts
-    package = [Path(*parts[: number + 1], "__init__.py").as_posix() for number in range(len(parts))]
-    own = {path: text for each in made for path, text in each.texts.items()}
+    """Write the files of all kinds. None of them is imported: they follow from a text that anybody may have written."""
+    kinds = f"{options.place}/__init__.py"
+    texts = {path: text for each in made for path, text in each.texts.items()}
     generated = {path for each in made for path in each.generated}
-    kinds = package[-1]
-    kept = {*own, *(each.golden for each in made)} - generated if force else set()
     files = NewFiles(
-        {kinds: _KINDS, **own},
+        {kinds: _KINDS, **texts},
         replaced=generated if force else (),
-        optional={kinds, *kept},
-        scratch=dict.fromkeys(package[:-1], ""),
+        optional={kinds, *(texts.keys() - generated if force else ())},
         hint="--force writes the models anew, and keeps the other files",
     )
-    arguments = [text for each in made for text in (each.module, each.sample, each.golden)]
-    root = options.place.removesuffix(options.package.replace(".", "/"))
-    return write_files(directory, files, lambda folder: _goldens(folder, root, arguments))
-
-
-def _goldens(folder: Path, root: str, arguments: Sequence[str]) -> None:
-    """Write the goldens in a process of its own, which shows that the code works."""
-    run_python("from ocf.cli.new_kind_goldens import main; main()", [root or ".", *arguments], folder)
+    return write_files(directory, files)

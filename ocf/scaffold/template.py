@@ -1,6 +1,8 @@
 """Templates of files: Jinja, with signs that Python, YAML, Helm and Make do not use.
 
 `@{name}` stands for a variable; `@% if webhooks %@` and `@% endif %@` are statements, which take their line with them.
+`@{name | literal}` writes a text as Python does, with its quotes, and `@{name | scalar}` as YAML does, with quotes if
+it needs them.
 """
 
 from __future__ import annotations
@@ -9,6 +11,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from ocf.errors import ConfigError
+from ocf.objects import dump_document
+from ocf.scaffold.python_literal import literal
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -31,6 +35,8 @@ class Templates:
         >>> templates = Templates({"name": "Ann", "loud": False})
         >>> templates.render("@% if loud %@\nHELLO\n@% else %@\nhello @{name}\n@% endif %@\n")
         'hello Ann\n'
+        >>> templates.render("@{name | literal}"), Templates({"kind": "No"}).render("kind: @{kind | scalar}")
+        ('"Ann"', "kind: 'No'")
     """
 
     def __init__(self, variables: Mapping[str, str | bool | list[str]]) -> None:
@@ -54,7 +60,7 @@ def _environment() -> Environment:
         from jinja2 import Environment, StrictUndefined
     except ImportError as error:
         raise ConfigError(_MISSING) from error
-    return Environment(  # noqa: S701 (source files, not HTML)
+    environment = Environment(  # noqa: S701 (source files, not HTML)
         variable_start_string="@{",
         variable_end_string="}",
         block_start_string="@%",
@@ -65,3 +71,9 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
+    environment.filters.update(literal=literal, scalar=_scalar)
+    return environment
+
+
+def _scalar(text: str) -> str:
+    return dump_document({"text": text}).removeprefix("text: ").rstrip("\n")

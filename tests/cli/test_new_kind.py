@@ -224,12 +224,38 @@ def test_an_error_is_one_line_and_writes_nothing(folder: Path, arguments: list[s
     assert written(folder) == {"crd.yaml"}
 
 
-def test_a_sample_that_the_model_rejects_is_an_error(folder: Path) -> None:
+def test_a_sample_that_the_schema_rejects_is_an_error(folder: Path) -> None:
     sample = {"apiVersion": "example.com/v1", "kind": "Cache", "metadata": {"name": "web"}, "spec": {"size": "big"}}
     (folder / "sample.yaml").write_text(dump_document(sample))
 
     error = new("-", "--sample=sample.yaml", code=2, given=dump_document(definition()))
 
-    assert "the sample is not valid: Cache default/web: spec.size: must be a valid integer, got 'big'" in error
+    assert "the sample is not valid: Cache: spec.size: Invalid value" in error
+    assert "must be of type integer" in error
     assert "Traceback" not in error
     assert written(folder) == {"sample.yaml"}
+
+
+def test_nothing_is_executed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A definition may come from anybody, so neither its code nor the package around it is imported."""
+    (folder / "pyproject.toml").write_text("")
+    (folder / "shop" / "kinds").mkdir(parents=True)
+    for path in ("shop/__init__.py", "shop/kinds/__init__.py", "sitecustomize.py"):
+        (folder / path).write_text("open('executed', 'w')\n")
+    monkeypatch.setattr("subprocess.run", lambda *_args, **_options: pytest.fail("a process was started"))
+    before = set(sys.modules)
+
+    assert "shop.kinds.cache" in new("-", given=dump_document(definition()))
+
+    assert not (folder / "executed").exists()
+    assert not [name for name in set(sys.modules) - before if name.startswith("shop")]
+
+
+def test_a_definition_that_injects_code_is_an_error(folder: Path) -> None:
+    hostile = definition()
+    hostile["spec"]["group"] = 'example.com")\nopen("executed", "w")\n("'
+
+    error = new("-", code=2, given=dump_document(hostile))
+
+    assert "CustomResourceDefinition of Cache: spec.group:" in error
+    assert not written(folder)

@@ -9,20 +9,21 @@ from typing import Any, Final
 
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
+from ocf.objects.name_validation import dns_1035_label, dns_subdomain, qualified_name
+from ocf.scaffold.foreign_kind.decoding import decode_schema, decode_spec
 
 __all__ = ["ForeignKind", "foreign_kinds"]
 
 _DEFINITION: Final = "CustomResourceDefinition"
 _VERSION: Final = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
 _STAGES: Final = {None: 2, "beta": 1, "alpha": 0}
-_READY_COLUMN: Final = re.compile(r"""conditions\[\?\(\s*@\.type\s*==\s*['"](\w+)['"]\s*\)\]\.status""")
+_READY_COLUMN: Final = re.compile(r"""conditions\[\?\(\s*@\.type\s*==\s*['"]([^'"]+)['"]\s*\)\]\.status""")
 _READY: Final = ("Ready", "Available", "Healthy", "Programmed", "Accepted", "Established", "Succeeded")
 """Types of conditions that mean that an object works, most common first."""
 _OTHERS: Final = frozenset(
     {"Degraded", "Deleting", "Failed", "Failing", "Paused", "Progressing", "Reconciling", "Stalled", "Suspended"}
 )
 """Types of conditions that mean anything else."""
-_KIND: Final = re.compile(r"[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,10 @@ class ForeignKind:
         cluster_scoped: Whether its objects are cluster-scoped.
         schema: Its structural schema.
         ready: Type of the condition by which its status is judged; empty if the status has no conditions.
+
+    Raises:
+        ConfigError: If the API server would reject one of the names, or a keyword of the schema has a value of another
+            type; the message lists every problem with a name.
     """
 
     group: str
@@ -44,6 +49,25 @@ class ForeignKind:
     cluster_scoped: bool
     schema: Mapping[str, Any]
     ready: str
+
+    def __post_init__(self) -> None:
+        problems = list(self._problems())
+        if problems:
+            raise ConfigError("; ".join(problems))
+        schema = decode_schema(self.schema, "schema.openAPIV3Schema")
+        if schema.get("type") != "object":
+            raise ConfigError(f"schema.openAPIV3Schema.type: must be object at the root, got {schema.get('type')!r}")
+        object.__setattr__(self, "schema", schema)
+
+    def _problems(self) -> Iterator[str]:
+        """Yield what the API server rejects; the code that is generated has these names in it."""
+        yield from _named("spec.group", self.group, dns_subdomain(self.group))
+        if "." not in self.group:
+            yield f"spec.group: {self.group!r}: should be a domain with at least one dot"
+        yield from _named("spec.versions[].name", self.version, dns_1035_label(self.version))
+        yield from _named("spec.names.kind", self.kind, _kind_problems(self.kind))
+        if self.ready:
+            yield from _named("ready", self.ready, qualified_name(self.ready))
 
     @property
     def api_version(self) -> str:
@@ -96,36 +120,56 @@ def _opened(manifests: Sequence[Manifest]) -> Iterator[Manifest]:
 
 
 def _kind_of(definition: Manifest) -> str:
-    spec = definition.get("spec") or {}
-    kind = (spec.get("names") or {}).get("kind")
-    if not isinstance(kind, str) or not _KIND.fullmatch(kind):
-        name = (definition.get("metadata") or {}).get("name")
+    names = _below(_below(definition, "spec"), "names")
+    kind = names.get("kind")
+    if not isinstance(kind, str) or _kind_problems(kind):
+        name = _below(definition, "metadata").get("name")
         raise ConfigError(f"{_DEFINITION} {name}: spec.names.kind: must be a name such as Cache, got {kind!r}")
     return kind
 
 
+def _below(manifest: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = manifest.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
 def _read(definition: Manifest, wanted: str) -> ForeignKind:
-    spec, kind = definition["spec"], _kind_of(definition)
-    place = f"{_DEFINITION} {spec.get('names', {}).get('plural')}.{spec.get('group')}"
+    kind = _kind_of(definition)
     if str(definition.get("apiVersion", "")).endswith("/v1beta1"):
-        raise ConfigError(f"{place}: apiVersion: must be apiextensions.k8s.io/v1, got {definition['apiVersion']}")
-    versions = {str(each.get("name")): each for each in spec.get("versions") or () if each.get("served")}
+        raise ConfigError(
+            f"{_DEFINITION} of {kind}: apiVersion: must be apiextensions.k8s.io/v1, got {definition['apiVersion']}"
+        )
+    spec = decode_spec(definition["spec"], f"{_DEFINITION} of {kind}: spec")
+    place = f"{_DEFINITION} {spec['names'].get('plural')}.{spec.get('group')}"
+    versions = {each.get("name", ""): each for each in spec.get("versions") or () if each.get("served")}
     if not versions:
         raise ConfigError(f"{place}: spec.versions: no version is served")
     version = wanted or max(versions, key=_priority)
     if version not in versions:
         raise ConfigError(f"--version: {place} serves {', '.join(versions)}, got {version}")
     schema = (versions[version].get("schema") or {}).get("openAPIV3Schema")
-    if not isinstance(schema, Mapping):
+    if schema is None:
         raise ConfigError(f"{place}: spec.versions[{version}].schema.openAPIV3Schema: required value")
-    return ForeignKind(
-        group=str(spec.get("group")),
-        version=version,
-        kind=kind,
-        cluster_scoped=spec.get("scope") == "Cluster",
-        schema=schema,
-        ready=_ready_condition(versions[version], schema),
-    )
+    try:
+        return ForeignKind(
+            group=spec.get("group", ""),
+            version=version,
+            kind=kind,
+            cluster_scoped=spec.get("scope") == "Cluster",
+            schema=schema,
+            ready=_ready_condition(versions[version], schema),
+        )
+    except ConfigError as error:
+        raise ConfigError(f"{_DEFINITION} of {kind}: {error}") from None
+
+
+def _named(field: str, value: str, problems: Sequence[str]) -> Iterator[str]:
+    yield from (f"{field}: {value!r}: {problem}" for problem in problems)
+
+
+def _kind_problems(kind: str) -> list[str]:
+    # The API server checks the lower case of the kind, to which also a sign outside of ASCII may lead: U+212A is a k.
+    return dns_1035_label(kind.lower()) if kind.isascii() else ["must consist of characters of ASCII"]
 
 
 def _priority(version: str) -> tuple[int, int, int, str]:
@@ -146,6 +190,8 @@ def _ready_condition(version: Mapping[str, Any], schema: Mapping[str, Any]) -> s
     shown = [
         match[1]
         for column in version.get("additionalPrinterColumns") or ()
-        if (match := _READY_COLUMN.search(str(column.get("jsonPath")))) and match[1] not in _OTHERS
+        if (match := _READY_COLUMN.search(column.get("jsonPath", "")))
+        and match[1] not in _OTHERS
+        and not qualified_name(match[1])
     ]
     return next((name for name in _READY if name in shown), (shown or [_READY[0]])[0])

@@ -15,7 +15,7 @@ _QUOTES: Final = len('r""""""')
 _LONGEST_SENTENCE: Final = 100
 _LIST: Final = re.compile(r"\s|[-*+]\s|[0-9]+[.)]\s|```")
 _SENTENCE: Final = re.compile(r"(.+?[.!?])(?:\s|$)")
-_INVISIBLE: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200c-\u200f\u2028-\u202e\u2060-\u206f]")
+_INVISIBLE: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200c-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff]")
 # Linters reject letters and signs that look like those of ASCII.
 _PLAIN: Final = str.maketrans(
     {
@@ -109,10 +109,13 @@ def docstring(parts: Sequence[str], indent: str) -> Iterator[str]:
     """
     lines: list[str] = []
     for part in parts:
-        if lines and part:
-            lines.append("")
-        lines += [line for each in _ended(part).splitlines() for line in _wrapped(each, len(indent))]
+        made = [line for each in _plain(part).splitlines() for line in _wrapped(each, len(indent))]
+        lines += ["", *made] if lines and made else made
+    lines = [line.replace('"""', "'''") for line in lines] or ["."]
     lines[0] = lines[0].lstrip()
+    # After the lines are made: neither a quote nor a backslash at the end of the last one may meet the closing quotes.
+    if lines[-1].endswith(('"', "\\")):
+        lines[-1] += "."
     opening = 'r"""' if any("\\" in line for line in lines) else '"""'
     if len(lines) == 1:
         yield f'{indent}{opening}{lines[0]}"""'
@@ -120,12 +123,6 @@ def docstring(parts: Sequence[str], indent: str) -> Iterator[str]:
     yield f"{indent}{opening}{lines[0]}"
     yield from (f"{indent}{line}" if line else "" for line in lines[1:])
     yield f'{indent}"""'
-
-
-def _ended(text: str) -> str:
-    """Return a text that neither ends the docstring that holds it nor escapes its end."""
-    plain = _plain(text).replace('"""', "'''")
-    return f"{plain}." if plain.endswith(('"', "\\")) else plain
 
 
 def _wrapped(line: str, indent: int) -> list[str]:

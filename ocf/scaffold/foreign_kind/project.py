@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
 from ocf.errors import ConfigError
-from ocf.objects import Manifest, dump_document
+from ocf.objects import Manifest, dump_document, redacted
+from ocf.objects.name_validation import qualified_name
 from ocf.scaffold.foreign_kind.definition import ForeignKind
 from ocf.scaffold.foreign_kind.description import ClassModel, Model
 from ocf.scaffold.foreign_kind.names import module_name
-from ocf.scaffold.foreign_kind.python_source import bracketed, literal, module_source
+from ocf.scaffold.foreign_kind.python_source import bracketed, module_source
 from ocf.scaffold.foreign_kind.sample import minimal_sample
 from ocf.scaffold.foreign_kind.schema_reader import read_schema
+from ocf.scaffold.python_literal import literal
 from ocf.scaffold.template import Templates
 
 __all__ = ["KindFiles", "KindOptions", "render_kind"]
@@ -34,7 +37,7 @@ class KindOptions:
         failing: Type of the condition that is True while the controller cannot make progress; empty if there is none.
 
     Raises:
-        ConfigError: If the package is not a name of Python.
+        ConfigError: If the package is not a name of Python, or a condition is not a type of conditions.
     """
 
     package: str = "kinds"
@@ -43,8 +46,11 @@ class KindOptions:
     failing: str = ""
 
     def __post_init__(self) -> None:
-        if not all(part.isidentifier() for part in self.package.split(".")):
+        if not all(part.isidentifier() and not keyword.iskeyword(part) for part in self.package.split(".")):
             raise ConfigError(f"--package: must be a package of Python such as shop.kinds, got {self.package!r}")
+        for option, name in (("--ready", self.ready), ("--failing", self.failing)):
+            if name and (problems := qualified_name(name)):
+                raise ConfigError(f"{option}: must be the type of a condition, got {name!r}: {'; '.join(problems)}")
 
     @property
     def place(self) -> str:
@@ -61,20 +67,16 @@ class KindFiles:
         class_name: Name of the class of its objects.
         texts: Path in the project to text.
         generated: Paths of those that can be written anew: the user does not change them.
-        sample: Path of the sample.
-        golden: Path of its golden, which follows from the code.
     """
 
     module: str
     class_name: str
     texts: dict[str, str]
     generated: frozenset[str]
-    sample: str
-    golden: str
 
 
 def render_kind(kind: ForeignKind, options: KindOptions, sample: Manifest | None = None) -> KindFiles:
-    """Render the files of a kind, without its golden.
+    """Render the files of a kind. Nothing of them is imported or executed: the definition may come from anybody.
 
     Args:
         kind: The kind.
@@ -96,7 +98,7 @@ def render_kind(kind: ForeignKind, options: KindOptions, sample: Manifest | None
         >>> made = render_kind(cache, KindOptions(package="shop.kinds"))
         >>> sorted(made.texts)
         ['shop/kinds/cache/__init__.py', 'shop/kinds/cache/model.py', 'tests/kinds/cache.yaml',
-         'tests/kinds/test_cache.py']
+         'tests/kinds/goldens/cache.yaml', 'tests/kinds/test_cache.py']
         >>> made.generated
         frozenset({'shop/kinds/cache/model.py'})
     """
@@ -108,20 +110,21 @@ def render_kind(kind: ForeignKind, options: KindOptions, sample: Manifest | None
     def rendered(name: str) -> str:
         return templates.render(folder.joinpath(f"{name}.tmpl").read_text(encoding="utf-8"))
 
-    model, sample_path = f"{place}/model.py", f"{_TESTS}/{module}.yaml"
+    model = f"{place}/model.py"
+    example = minimal_sample(kind) if sample is None else sample
     texts = {
         f"{place}/__init__.py": rendered("declaration.py"),
         model: module_source(models, _header(kind)),
         f"{_TESTS}/test_{module}.py": rendered("test_kind.py"),
-        sample_path: dump_document(minimal_sample(kind) if sample is None else sample),
+        f"{_TESTS}/{module}.yaml": dump_document(example),
+        # A resource without mutations renders its baseline.
+        f"{_TESTS}/goldens/{module}.yaml": dump_document(redacted(example)),
     }
     return KindFiles(
         module=f"{options.package}.{module}",
         class_name=models[-1].name,
         texts=texts,
         generated=frozenset({model}),
-        sample=sample_path,
-        golden=f"{_TESTS}/goldens/{module}.yaml",
     )
 
 

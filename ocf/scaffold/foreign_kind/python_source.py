@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from ocf.scaffold.foreign_kind.description import AliasModel, ClassModel, FieldModel, Model
 from ocf.scaffold.foreign_kind.documentation import WIDTH, docstring
+from ocf.scaffold.python_literal import literal
 
-__all__ = ["bracketed", "literal", "module_source"]
+__all__ = ["bracketed", "module_source"]
 
 _INDENT: Final = "    "
 _BASE: Final = "ocf.objects.third_party.base"
@@ -195,10 +195,11 @@ def bracketed(prefix: str, arguments: Sequence[str], suffix: str, indent: str) -
 
 
 def _argument(argument: str, indent: str) -> Iterator[str]:
-    if len(indent) + len(argument) + 1 <= WIDTH or "=" not in argument:
+    name, sign, value = argument.partition("=")
+    # A text has an equals sign within its quotes, an argument with a name before them.
+    if len(indent) + len(argument) + 1 <= WIDTH or not sign or not name.isidentifier():
         yield f"{indent}{argument},"
         return
-    name, _, value = argument.partition("=")
     yield f"{indent}{name}=("
     yield from (f"{indent}{_INDENT}{part}" for part in _split(value))
     yield f"{indent}),"
@@ -220,27 +221,3 @@ def _with_comma(lines: Iterator[str]) -> Iterator[str]:
     *before, last = lines
     yield from before
     yield f"{last},"
-
-
-def literal(value: Any) -> str:
-    r"""Return a value as a literal, spelled as ruff spells it.
-
-    Args:
-        value: A text, a number or a boolean.
-
-    Example:
-        >>> [literal(value) for value in ("a", 'a"b', r"^\d+$", 3, 0.5, True)]
-        ['"a"', '\'a"b\'', 'r"^\\d+$"', '3', '0.5', 'True']
-    """
-    if not isinstance(value, str):
-        return (
-            repr(int(value))
-            if isinstance(value, float) and value.is_integer() and math.isfinite(value)
-            else repr(value)
-        )
-    plain = value.isascii() and value.isprintable()
-    quote = "'" if value.count('"') > value.count("'") else '"'
-    if plain and "\\" in value and quote not in value and not value.endswith("\\"):
-        return f"r{quote}{value}{quote}"
-    encoded = value.encode("unicode_escape").decode("ascii")
-    return quote + encoded.replace(quote, f"\\{quote}") + quote

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -38,6 +39,10 @@ _TEXTS: Final = (
     "",
 )
 """Texts that are tried for a pattern."""
+_MOST: Final = 100
+"""Items of the longest list."""
+_LONGEST: Final = 10_000
+"""Characters of the longest text."""
 _FORMATS: Final = {"date-time": "2026-01-31T12:00:00Z", "date": "2026-01-31", "byte": "c2FtcGxl", "duration": "10m"}
 
 
@@ -69,7 +74,7 @@ def minimal_sample(kind: ForeignKind) -> Manifest:
 
 
 def _value(schema: Mapping[str, Any]) -> Any:
-    values = [value for value in schema.get("enum") or () if value not in {None, ""}]
+    values = [value for value in schema.get("enum") or () if value is not None and value != ""]
     if "default" in schema or values:
         return schema["default"] if "default" in schema else values[0]
     made = _BY_TYPE.get(str(schema.get("type") or ("object" if schema.get("properties") else "integer")))
@@ -83,10 +88,14 @@ def _object(schema: Mapping[str, Any]) -> dict[str, Any]:
     head = {"apiVersion": "v1", "kind": "ConfigMap"} if schema.get("x-kubernetes-embedded-resource") else {}
     found = {name: _value(below) for name, below in properties.items() if name in required and "default" not in below}
     values = schema.get("additionalProperties")
-    for number in range(schema.get("minProperties") or 0 if not found else 0):
+    for number in range(_few(schema.get("minProperties")) if not found else 0):
         name = [*properties, *(f"sample{count}" for count in range(number + 1))][number]
         found[name] = _value(properties.get(name) or (values if isinstance(values, Mapping) else {"type": "string"}))
     return {**head, **found}
+
+
+def _few(number: int | None) -> int:
+    return min(max(number or 0, 0), _MOST)
 
 
 def _true(_schema: Mapping[str, Any]) -> bool:
@@ -94,18 +103,20 @@ def _true(_schema: Mapping[str, Any]) -> bool:
 
 
 def _list(schema: Mapping[str, Any]) -> list[Any]:
-    return [_value(schema.get("items") or {}) for _ in range(schema.get("minItems") or 0)]
+    return [_value(schema.get("items") or {}) for _ in range(_few(schema.get("minItems")))]
 
 
 def _number(schema: Mapping[str, Any]) -> Any:
     step = schema.get("multipleOf") or 1
     low = schema.get("minimum", 0 if schema.get("maximum", 1) >= 1 else schema["maximum"])
     number = -(-low // step) * step
+    if not math.isfinite(number):
+        return low
     return number + step if schema.get("exclusiveMinimum") and number == low else number
 
 
 def _text(schema: Mapping[str, Any]) -> str:
-    shortest, longest = schema.get("minLength") or 0, schema.get("maxLength")
+    shortest, longest = min(schema.get("minLength") or 0, _LONGEST), schema.get("maxLength")
     texts = [text for known in _TEXTS if (text := known.ljust(shortest, "a") if known else known)]
     first = _FORMATS.get(str(schema.get("format")))
     for text in (first, *texts, "") if first else (*texts, ""):

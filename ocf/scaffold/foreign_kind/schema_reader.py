@@ -12,8 +12,8 @@ from pydantic.alias_generators import to_camel
 from ocf.scaffold.foreign_kind.description import AliasModel, ClassModel, FieldModel, Model, TypeModel
 from ocf.scaffold.foreign_kind.documentation import paragraphs, summary
 from ocf.scaffold.foreign_kind.names import ITEM, VALUE, class_names, field_name, needs_alias
-from ocf.scaffold.foreign_kind.python_source import literal
 from ocf.scaffold.foreign_kind.scalar_types import enumeration, limits_of, notes_of, scalar
+from ocf.scaffold.python_literal import literal
 
 __all__ = ["read_schema"]
 
