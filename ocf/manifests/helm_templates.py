@@ -31,14 +31,11 @@ def template(manifests: Sequence[Manifest], expressions: Mapping[str, str], *, n
 
     Args:
         manifests: The objects. A value `@name@` is a placeholder.
-        expressions: What stands in place of each placeholder, by its name.
+        expressions: What stands in place of each placeholder, by its name; other texts of its form stay.
         note: A comment for the first line.
 
     Returns:
         The text; empty without objects.
-
-    Raises:
-        KeyError: If a placeholder has no expression.
 
     Example:
         >>> print(template([{"replicas": "@count@"}], {"count": "{{ .Values.replicas }}"}, note="Generated."), end="")
@@ -48,7 +45,7 @@ def template(manifests: Sequence[Manifest], expressions: Mapping[str, str], *, n
     if not manifests:
         return ""
     text = "---\n".join(map(dump_document, manifests)).replace("{{", '{{ "{{" }}')
-    return f"# {note}\n{_PLACEHOLDER.sub(lambda found: expressions[found[1]], text)}"
+    return f"# {note}\n{_PLACEHOLDER.sub(lambda found: expressions.get(found[1], found[0]), text)}"
 
 
 def when(value: str, text: str) -> str:

@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -134,3 +135,12 @@ def test_the_image_does_not_run_as_root_and_contains_no_build_tools(*, kopf: boo
         "docker.io/library/python:3.13-slim${PYTHON_DIGEST:+@${PYTHON_DIGEST}}"
     ] * 2
     assert ("shop_operator.with_kopf" in image) is kopf
+
+
+@pytest.mark.parametrize("kind", ["No", "Yes", "On", "Off", "Null", "Y"])
+def test_a_kind_that_yaml_reads_as_another_value_is_quoted_in_the_sample(kind: str) -> None:
+    project = OperatorProject(name="shop-operator", kind=kind)
+
+    sample = render_operator(project, requirement="ocf", locks={})[f"samples/{kind.lower()}.yaml"]
+
+    assert yaml.safe_load(sample)["kind"] == kind
