@@ -360,7 +360,9 @@ class Component:
         return converging_condition(observations, before, grace_period=self._definition.grace_period), outcomes
 
     async def _suspend(self, run: ReconcileRun, before: ConditionContext) -> tuple[Condition, list[ResourceOutcome]]:
-        outcomes = await suspend(scalers_first(self._reconciled, run.scaling.targets), run)
+        # Any other state of the suspension, and any error, has another reason.
+        was_applied = before.previous.reason in {Reason.SUSPENDING, Reason.SUSPENDED}
+        outcomes = await suspend(scalers_first(self._reconciled, run.scaling.targets), run, was_applied=was_applied)
         reports = [outcome.report for outcome in outcomes if outcome.report is not None]
         return suspending_condition(reports, before), outcomes
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ocf.component.model.registration import Registration
     from ocf.objects import Manifest
 
-__all__ = ["converge"]
+__all__ = ["converge", "reconcile_one"]
 
 
 async def converge(
@@ -78,7 +78,7 @@ class _Loop:
                 break
 
     async def step(self, entry: Registration) -> ResourceOutcome:
-        outcome, live = await _reconcile_one(entry, self.run)
+        outcome, live = await reconcile_one(entry, self.run)
         self.reached[entry.identity] = outcome, live
         return outcome
 
@@ -98,7 +98,19 @@ def _counts(entry: Registration, report: StatusReport[Any]) -> bool:
 
 
 @traced(resource_span, lambda reached: resource_outcome(reached[0]))
-async def _reconcile_one(entry: Registration, run: ReconcileRun) -> tuple[ResourceOutcome, Manifest | None]:
+async def reconcile_one(entry: Registration, run: ReconcileRun) -> tuple[ResourceOutcome, Manifest | None]:
+    """Reconcile one resource, unless its guard blocks it.
+
+    Args:
+        entry: A managed or read-only resource.
+        run: The reconcile.
+
+    Returns:
+        The outcome; and the live object, None if the resource is blocked or its object does not exist.
+
+    Raises:
+        ReconcileError: Names the resource and the step that failed.
+    """
     if entry.guardable is not None:
         guard = await run.ask("evaluate guard for", entry, entry.guardable.guard_status)
         if guard.status is GuardStatus.BLOCKED:

@@ -1,16 +1,19 @@
 """Suspension of a component: every resource that can be suspended, scalers before their targets.
 
-The suspended form may need data from other resources. A resource that cannot be suspended is not applied; it is only
-read if a suspended resource needs its data.
+The suspended form may need data from other resources. A resource that cannot be suspended is only looked at if a
+suspended resource needs its data, directly or through another one. Then it is applied as while the component runs,
+because an object that a user has deleted must not keep a workload running. What only others can make is waited for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ocf.component.apply.deleter import OWNER_ITSELF, OwnedObjectDeleter
 from ocf.component.model.resource_options import Lifecycle
+from ocf.component.reconcile.loop import reconcile_one
 from ocf.component.reconcile.run import RECREATED, ReconcileRun, raise_all
 from ocf.component.reconcile.spans import resource_outcome, resource_span
 from ocf.component.status.results import Action, ResourceOutcome
@@ -20,7 +23,7 @@ from ocf.errors import NotReadyError, ReconcileError
 from ocf.objects import get_field
 
 if TYPE_CHECKING:
-    from ocf.component.apply.applier import Applier, ApplyResult
+    from ocf.component.apply.applier import Applier
     from ocf.component.model.registration import Registration
     from ocf.concepts import Suspendable
     from ocf.objects import Manifest
@@ -28,12 +31,15 @@ if TYPE_CHECKING:
 __all__ = ["suspend"]
 
 
-async def suspend(entries: Sequence[Registration], run: ReconcileRun) -> list[ResourceOutcome]:
-    """Suspend every resource that can be suspended; guards are not evaluated.
+async def suspend(
+    entries: Sequence[Registration], run: ReconcileRun, *, was_applied: bool = False
+) -> list[ResourceOutcome]:
+    """Suspend every resource that can be suspended, without asking its guard.
 
     Args:
         entries: The managed and read-only resources, scalers first.
         run: The reconcile.
+        was_applied: Whether an earlier reconcile of this suspension has applied the suspended form of all of them.
 
     Returns:
         The outcomes.
@@ -41,35 +47,73 @@ async def suspend(entries: Sequence[Registration], run: ReconcileRun) -> list[Re
     Raises:
         ReconcileError: With every error, after all other resources were suspended.
     """
-    needed = frozenset[Data[Any]]().union(*(entry.cells_read for entry in entries if _is_suspended(entry)))
+    suspension = _Suspension(run, was_applied)
+    needed = _needed_data(entries)
     outcomes: list[ResourceOutcome] = []
     errors: list[ReconcileError] = []
     for entry in entries:
         try:
             if _is_suspended(entry) and entry.suspendable is not None:
-                outcomes.append(await _suspend_one(entry, entry.suspendable, run))
+                outcomes.append(await _suspend_one(entry, entry.suspendable, suspension))
             elif not needed.isdisjoint(entry.cells_filled):
-                await _read(entry, run)
+                outcomes += await _provide(entry, suspension)
         except ReconcileError as error:
             errors.append(error)
     raise_all(run.component, errors)
     return outcomes
 
 
+@dataclass(frozen=True, slots=True)
+class _Suspension:
+    """One reconcile of a suspended component.
+
+    Args:
+        run: The reconcile.
+        was_applied: Whether an earlier reconcile of this suspension has applied the suspended forms.
+        missing: Why data is missing, one text per resource that should have provided it.
+    """
+
+    run: ReconcileRun
+    was_applied: bool
+    missing: list[str] = field(default_factory=list)
+
+
 def _is_suspended(entry: Registration) -> bool:
     return entry.options.lifecycle is Lifecycle.MANAGED and entry.suspendable is not None
 
 
-async def _read(entry: Registration, run: ReconcileRun) -> None:
-    """Extract the data of a resource that is not suspended."""
-    live = await run.object_of(entry).get()
-    if live is not None:
-        await run.extract(entry, live)
+def _needed_data(entries: Sequence[Registration]) -> set[Data[Any]]:
+    """Return the data cells that the suspended forms need, and the resources that fill those."""
+    needed: set[Data[Any]] = set()
+    for entry in reversed(entries):
+        if _is_suspended(entry) or not needed.isdisjoint(entry.cells_filled):
+            needed |= entry.cells_read
+    return needed
+
+
+async def _provide(entry: Registration, suspension: _Suspension) -> list[ResourceOutcome]:
+    """Extract the data of a resource that is not suspended; a managed one is applied first, unless it is blocked."""
+    run = suspension.run
+    if entry.options.lifecycle is Lifecycle.READ_ONLY:
+        live = await run.object_of(entry).get()
+        if live is None:
+            suspension.missing.append(entry.identity)
+        else:
+            await run.extract(entry, live)
+        return []
+    outcome, _ = await reconcile_one(entry, run)
+    if outcome.action is Action.BLOCKED:
+        why = outcome.report.reason if outcome.report is not None else ""
+        suspension.missing.append(f"{entry.identity} ({why})" if why else entry.identity)
+        return []
+    # It takes part with its data, and not with its health.
+    return [replace(outcome, report=None)]
 
 
 @traced(resource_span, resource_outcome)
-async def _suspend_one(entry: Registration, suspendable: Suspendable, run: ReconcileRun) -> ResourceOutcome:
+async def _suspend_one(entry: Registration, suspendable: Suspendable, suspension: _Suspension) -> ResourceOutcome:
     """Apply the suspended form of a resource, or delete its object if it is deleted on suspension."""
+    run = suspension.run
     managed = run.object_of(entry)
     deletes = await _deletes(entry, suspendable, run)
     try:
@@ -77,38 +121,66 @@ async def _suspend_one(entry: Registration, suspendable: Suspendable, run: Recon
         done = _needs_nothing(entry, live, run, deletes=deletes)
         if done is not None:
             return done
-        applied = await _applied(managed, live)
-        if applied is None:
-            return _absent(entry, f"Resource {entry.identity} does not exist.")
-        if applied.waiting:
-            if applied.writes:
-                run.reporter.deleted(entry.key, RECREATED)
-            report = StatusReport(SuspensionStatus.SUSPENDING, applied.waiting)
-            return run.finished(entry, applied, report)
-        if applied.writes:
-            run.reporter.applied(entry, applied)
-        step = "determine suspension status of"
-        report = await run.ask(step, entry, suspendable.suspension_status, applied.live)
+        outcome, live = await _suspended(entry, suspendable, managed, live, suspension)
     except Exception:
         run.reporter.attempted(entry, None, Why.FAILED)
         raise
-    outcome = run.finished(entry, applied, report)
-    if entry.cells_filled:
-        await run.extract(entry, applied.live)
-    if not deletes or report.status is not SuspensionStatus.SUSPENDED:
+    if live is None:
         return outcome
-    await OwnedObjectDeleter(run.component, run.context).delete(applied.live)
+    if entry.cells_filled:
+        await run.extract(entry, live)
+    if not deletes or outcome.report is None or outcome.report.status is not SuspensionStatus.SUSPENDED:
+        return outcome
+    await OwnedObjectDeleter(run.component, run.context).delete(live)
     run.reporter.deleted(entry.key, "on suspension")
-    if get_field(applied.live, ("metadata", "finalizers")):
-        report = _waiting_for_deletion(entry)
+    held = get_field(live, ("metadata", "finalizers"))
     return ResourceOutcome(
         resource=entry.identity,
         action=Action.DELETED,
-        report=report,
-        writes=applied.writes + 1,
-        reasons=applied.reasons,
+        report=_waiting_for_deletion(entry) if held else outcome.report,
+        writes=outcome.writes + 1,
+        reasons=outcome.reasons,
         detail="suspended",
     )
+
+
+async def _suspended(
+    entry: Registration,
+    suspendable: Suspendable,
+    managed: Applier,
+    live: Manifest | None,
+    suspension: _Suspension,
+) -> tuple[ResourceOutcome, Manifest | None]:
+    """Apply the suspended form of a resource; return its outcome, and its object unless there is nothing more to do."""
+    run = suspension.run
+    try:
+        applied = await managed.apply(live, suspended=True)
+    except ReconcileError as error:
+        lacking = _lacking_data(error)
+        if lacking is None:
+            raise
+        if live is None:
+            return _absent(entry, f"Resource {entry.identity} does not exist."), None
+        if not suspension.was_applied:
+            waiting = f"waiting for {', '.join(suspension.missing) or lacking}"
+            report = StatusReport(SuspensionStatus.PENDING, f"{entry.identity}: {waiting}")
+            return ResourceOutcome(resource=entry.identity, action=Action.UNCHANGED, report=report), None
+        return ResourceOutcome(
+            resource=entry.identity, action=Action.UNCHANGED, report=await _status(entry, suspendable, live, run)
+        ), live
+    if applied.waiting:
+        if applied.writes:
+            run.reporter.deleted(entry.key, RECREATED)
+        return run.finished(entry, applied, StatusReport(SuspensionStatus.SUSPENDING, applied.waiting)), None
+    if applied.writes:
+        run.reporter.applied(entry, applied)
+    return run.finished(entry, applied, await _status(entry, suspendable, applied.live, run)), applied.live
+
+
+async def _status(
+    entry: Registration, suspendable: Suspendable, live: Manifest, run: ReconcileRun
+) -> StatusReport[SuspensionStatus]:
+    return await run.ask("determine suspension status of", entry, suspendable.suspension_status, live)
 
 
 async def _deletes(entry: Registration, suspendable: Suspendable, run: ReconcileRun) -> bool:
@@ -118,16 +190,6 @@ async def _deletes(entry: Registration, suspendable: Suspendable, run: Reconcile
         run.reporter.kept(entry.key, OWNER_ITSELF)
         return False
     return deletes
-
-
-async def _applied(managed: Applier, live: Manifest | None) -> ApplyResult | None:
-    """Apply the suspended form; None if the object does not exist and data for rendering it is missing."""
-    try:
-        return await managed.apply(live, suspended=True)
-    except ReconcileError as error:
-        if live is None and _lacks_data(error):
-            return None
-        raise
 
 
 def _needs_nothing(
@@ -154,11 +216,11 @@ def _absent(entry: Registration, reason: str) -> ResourceOutcome:
     return ResourceOutcome(resource=entry.identity, action=Action.ABSENT, report=report)
 
 
-def _lacks_data(error: BaseException | None) -> bool:
-    """Return whether an object cannot be rendered because data is missing."""
+def _lacking_data(error: BaseException | None) -> NotReadyError | None:
+    """Return why an object cannot be rendered yet, because data is missing; None for any other error."""
     while error is not None and not isinstance(error, NotReadyError):
         error = error.__cause__
-    return error is not None
+    return error
 
 
 def _waiting_for_deletion(entry: Registration) -> StatusReport[SuspensionStatus]:
