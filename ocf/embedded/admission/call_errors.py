@@ -103,7 +103,7 @@ def read_response(status: int, media_type: str, body: bytes) -> Any:
         found = json.loads(body)
     except json.JSONDecodeError as error:
         raise ResponseError(f"{UNREADABLE_HEAD}{go_problem(error)}") from error
-    except (UnicodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # bytes that are not UTF-8, and integers with thousands of digits
         raise ResponseError(f"{UNREADABLE_HEAD}{error}") from error
     if not isinstance(found, dict):
         raise ResponseError(f"{UNREADABLE_HEAD}{untyped_problem(found)}")

@@ -279,7 +279,7 @@ def patched_object(manifest: Manifest, response: Mapping[str, Any]) -> Manifest:
     try:
         operations = json.loads(base64.b64decode(response["patch"]))
         out = json_patch(manifest, operations if isinstance(operations, list) else [operations])
-    except (binascii.Error, ValueError, TypeError, PatchError) as error:
+    except (binascii.Error, ValueError, TypeError, PatchError, RecursionError) as error:
         raise ValueError(str(error)) from error
     if not isinstance(out, dict):
         raise ValueError("the patch does not leave an object")  # noqa: TRY004 (data of the webhook, not an argument)

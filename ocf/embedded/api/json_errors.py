@@ -5,6 +5,7 @@ import re
 from typing import Any, Final
 
 from ocf.embedded.api.status_errors import go_shape
+from ocf.objects.go_strings import go_quoted
 
 __all__ = ["UNREADABLE_HEAD", "go_problem", "untyped_problem"]
 
@@ -30,7 +31,7 @@ def go_problem(error: json.JSONDecodeError) -> str:
     """Return the text of Go's decoder for malformed JSON.
 
     Args:
-        error: The error of Python's decoder.
+        error: The error of Python's decoder, about a text whose bytes that are not UTF-8 are escaped as surrogates.
 
     Example:
         >>> try:
@@ -46,7 +47,8 @@ def go_problem(error: json.JSONDecodeError) -> str:
     at = min(error.pos + shift, len(text) - 1)
     if error.msg.startswith("Expecting ','"):
         where = "after array element" if _is_in_array(text[: error.pos]) else "after object key:value pair"
-    shown = json.dumps(text[at], ensure_ascii=False)[1:-1].replace('\\"', '"')
+    # Go reads bytes, and shows each as the character of that number.
+    shown = go_quoted(chr(text[at].encode(errors="surrogateescape")[0]))[1:-1].replace('\\"', '"')
     return f"invalid character '{shown}' {where or 'looking for beginning of value'}"
 
 

@@ -5,7 +5,9 @@ type of a patch also determines how the patch is applied.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+import math
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from ocf.cluster.protocol import PatchType
@@ -16,7 +18,7 @@ from ocf.embedded.http.protobuf import MEDIA_TYPE, ProtobufError, read_protobuf
 from ocf.embedded.http.status import bad_body, unknown_body, unsupported_patch
 from ocf.errors import ManifestError, api_error
 from ocf.objects import Manifest, load_documents
-from ocf.objects.document_limits import MAX_DEPTH
+from ocf.objects.document_limits import MAX_DEPTH, is_nested_deeper
 
 __all__ = ["APPLY", "MAX_BYTES", "duplicates", "read_object", "read_options", "read_patch"]
 
@@ -35,13 +37,18 @@ class _BodyError(ValueError):
     """A body cannot be read; the message contains the reason."""
 
 
-def read_object(body: bytes, content_type: str, kind: str) -> Manifest:
+class _NumberError(_BodyError):
+    """A number in a body is larger than every floating-point number."""
+
+
+def read_object(body: bytes, content_type: str, kind: str, version: str) -> Manifest:
     """Read the object of a create or an update.
 
     Args:
         body: The body.
         content_type: Its `Content-Type`.
         kind: The expected kind, for messages.
+        version: Its version, for messages.
 
     Returns:
         The object.
@@ -50,11 +57,13 @@ def read_object(body: bytes, content_type: str, kind: str) -> Manifest:
         BadRequestError: If the media type is unknown, or the body is not an object.
 
     Example:
-        >>> read_object(b"kind: Shop", "application/yaml", "Shop")
+        >>> read_object(b"kind: Shop", "application/yaml", "Shop", "v1")
         {'kind': 'Shop'}
     """
     try:
         return _typed(body, content_type)
+    except _NumberError as error:
+        raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {error}') from error
     except _BodyError as error:
         raise bad_body(kind, str(error), body) from error
 
@@ -66,6 +75,8 @@ def _typed(body: bytes, content_type: str) -> Manifest:
         raise unknown_body()
     try:
         found = _READERS.get(media, _json)(body)
+    except _NumberError:
+        raise
     except _BodyError as error:
         raise _BodyError(f"{'' if media in _READERS else UNREADABLE_HEAD}{error}") from error
     if found is None:
@@ -104,10 +115,15 @@ def read_patch(body: bytes, content_type: str) -> tuple[PatchType | None, Any]:
             raise api_error(message, code=400, reason="BadRequest") from error
     if media not in _PATCHES:
         raise unsupported_patch()
+    patch_type = _PATCHES[media]
     try:
-        return _PATCHES[media], _json(body)
+        return patch_type, _json(body)
     except _BodyError as error:
-        raise api_error(f"error decoding patch: {error}", code=400, reason="BadRequest") from error
+        prefix = "" if patch_type is PatchType.STRATEGIC_MERGE else "error decoding patch: "
+        problem = str(error)
+        if patch_type is PatchType.JSON and isinstance(error, _NumberError):
+            problem = problem.replace("Go value", "Go struct field jsonPatchOp.value")
+        raise bad_request(f"{prefix}{problem}") from error
 
 
 def read_options(body: bytes, content_type: str) -> Manifest | None:
@@ -132,19 +148,44 @@ def read_options(body: bytes, content_type: str) -> Manifest | None:
 
 
 def _json(body: bytes) -> Any:
+    # Bytes that are not UTF-8 are kept, so that an error can show them.
+    text = body.decode(errors="surrogateescape")
     try:
-        found = json.loads(body, parse_constant=_reject_constant)
-        if b"\\u" in body:
-            # An escape can be half of a surrogate pair, which is not a character.
-            json.dumps(found, ensure_ascii=False).encode()
+        found = json.loads(text, parse_constant=_reject_constant, parse_int=_integer, parse_float=_float)
+        if b"\\u" in body or _SURROGATE.search(text):
+            found = _with_characters(found)
     except RecursionError as error:
         raise _BodyError("exceeded max depth") from error
-    except UnicodeError as error:
-        raise _BodyError("invalid UTF-8") from error
     except json.JSONDecodeError as error:
         raise _BodyError(go_problem(error)) from error
     _require_depth(found, body)
     return found
+
+
+def _with_characters(found: Any) -> Any:
+    """Replace what is not a character: bytes that are not UTF-8, and escapes of half of a surrogate pair."""
+    text = json.dumps(found, ensure_ascii=False)
+    replaced = _SURROGATE.sub("\ufffd", text)
+    return found if replaced == text else json.loads(replaced)
+
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+# The largest floating-point number has 309 digits.
+_LONGEST_FINITE: Final = 308
+
+
+def _integer(text: str) -> int:
+    if len(text) > _LONGEST_FINITE:
+        # It is a number of 309 digits at most if its value is finite; Python converts no more than 4 300.
+        _float(text)
+    return int(text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise _NumberError(f"json: cannot unmarshal number {text} into Go value of type float64")
+    return value
 
 
 def _reject_constant(constant: str) -> NoReturn:
@@ -173,19 +214,9 @@ _READERS: Final[Mapping[str, Callable[[bytes], Any]]] = {**dict.fromkeys(_YAML, 
 
 def _require_depth(value: Any, body: bytes) -> None:
     """Raise an error for a value too deep for the recursive functions that process it later."""
-    if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
-        return
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [item for container in level for item in _containers(container)]
-        if not level:
-            return
-    raise _BodyError(f"exceeded max depth of {MAX_DEPTH}")
-
-
-def _containers(value: Any) -> Iterator[Any]:
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return (item for item in items if isinstance(item, dict | list))
+    # The count is fast, and nearly every body has fewer maps and lists than levels are allowed.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and is_nested_deeper(value, MAX_DEPTH):
+        raise _BodyError(f"exceeded max depth of {MAX_DEPTH}")
 
 
 def duplicates(body: bytes) -> list[str]:

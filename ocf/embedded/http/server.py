@@ -126,6 +126,8 @@ async def serving(
     runner = web.AppRunner(
         app,
         access_log=None,
+        # A real API server does not read compressed bodies either.
+        auto_decompress=False,
         handler_cancellation=True,
         logger=request_logger(),
         max_field_size=_MAX_HEADER_BYTES,

@@ -37,7 +37,7 @@ def read_sent(context: RequestContext) -> Manifest:
         BadRequestError: If the body is not an object of the kind and the namespace in the path.
     """
     kind = context.kind
-    sent = read_object(context.body, context.content_type, kind.kind)
+    sent = read_object(context.body, context.content_type, kind.kind, kind.version)
     if context.subresource is Subresource.EVICTION and sent.get("apiVersion") == "policy/v1beta1":
         sent["apiVersion"] = "policy/v1"
     expected = _PARTS.get(context.subresource, {"apiVersion": kind.api_version, "kind": kind.kind})

@@ -9,9 +9,16 @@ from typing import Any, Final, cast
 
 from ocf.embedded.api.status_errors import go_json
 from ocf.objects import copy_json
+from ocf.objects.document_limits import MAX_DEPTH, is_nested_deeper
 from ocf.objects.json_equality import equal_json
 
-__all__ = ["PatchError", "PatchTestError", "json_patch", "merge_patch"]
+__all__ = ["MAX_COPIED_BYTES", "PatchError", "PatchTestError", "json_patch", "merge_patch"]
+
+MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
+"""Maximum size of all values that the `copy` operations of a patch copy, as JSON; the default of a real API server.
+
+Without it, thirty operations that copy a list into itself make gigabytes.
+"""
 
 
 class PatchError(ValueError):
@@ -69,7 +76,8 @@ def json_patch(document: Any, operations: list[Any]) -> Any:
         The patched document, which shares nothing with the given one.
 
     Raises:
-        PatchError: If an operation is malformed, a path does not exist, or a test fails.
+        PatchError: If an operation is malformed, a path does not exist, a test fails, or the operations copy more than
+            `MAX_COPIED_BYTES`, or nest values too deeply.
 
     Example:
         >>> json_patch({"a": [1]}, [{"op": "add", "path": "/a/-", "value": 2}])
@@ -77,12 +85,20 @@ def json_patch(document: Any, operations: list[Any]) -> Any:
     """
     # The document is the member "" of an outer object, so that a replacement of the root needs no special case.
     root = {"": copy_json(document)}
+    copied = 0
     for operation in operations:
-        apply = _OPERATIONS.get(operation.get("op")) if isinstance(operation, dict) else None
+        kind = operation.get("op") if isinstance(operation, dict) else operation
+        apply = _OPERATIONS.get(kind) if isinstance(kind, str) else None
         if apply is None:
-            kind = operation.get("op") if isinstance(operation, dict) else operation
             raise PatchError(f"Unexpected kind: {kind}")
-        apply(root, operation)
+        copied += apply(root, operation) or 0
+        if copied > MAX_COPIED_BYTES:
+            problem = f"exceeds the limit of {MAX_COPIED_BYTES} bytes with {copied} bytes"
+            raise PatchError(f"the total size of the copied values {problem}")
+    if "" not in root:
+        raise PatchError("the patch removes the document")
+    if is_nested_deeper(root[""], MAX_DEPTH):
+        raise PatchError(f"the patched document is nested more than {MAX_DEPTH} levels deep")
     return root[""]
 
 
@@ -93,7 +109,9 @@ def _tokens(pointer: Any) -> list[str]:
 
 
 def _index(token: str, *, last: int) -> int:
-    if not token.isdecimal() or (token.startswith("0") and len(token) > 1) or int(token) > last:
+    # The length is compared first: a conversion of thousands of digits is slow, and an error in Python.
+    is_index = token.isascii() and token.isdecimal() and len(token) <= len(str(last))
+    if not is_index or (token.startswith("0") and len(token) > 1) or int(token) > last:
         raise _MissingError(f"no such index: {token!r}")
     return int(token)
 
@@ -197,11 +215,21 @@ def _move(root: Any, operation: Mapping[str, Any]) -> None:
     _put(root, operation.get("path"), _named(lambda: _take(root, source), problem))
 
 
-def _copy(root: Any, operation: Mapping[str, Any]) -> None:
+def _copy(root: Any, operation: Mapping[str, Any]) -> int:
+    """Copy a value; return its size as JSON in bytes."""
+    if operation.get("from") == "":
+        # The RFC would allow it; a real API server takes it for a member without a name.
+        raise PatchError("error in copy for from: '': missing value")
     parent, last = _require_parent(root, operation.get("from"), "copy")
     # The RFC requires an existing member; a real API server copies a missing one as null.
     value = parent.get(last) if isinstance(parent, dict) else _child(parent, last)
-    _put(root, operation.get("path"), copy_json(value))
+    if is_nested_deeper(value, MAX_DEPTH):
+        raise PatchError(f"the copied value is nested more than {MAX_DEPTH} levels deep")
+    # The copy is measured, and not the value: the value may contain the copy afterwards.
+    copied = copy_json(value)
+    size = len(go_json(copied).encode())
+    _put(root, operation.get("path"), copied)
+    return size
 
 
 def _test(root: Any, operation: Mapping[str, Any]) -> None:
@@ -209,7 +237,7 @@ def _test(root: Any, operation: Mapping[str, Any]) -> None:
         raise PatchTestError(f"testing value {operation.get('path')} failed")
 
 
-_OPERATIONS: Final[Mapping[Any, Callable[[Any, Mapping[str, Any]], None]]] = {
+_OPERATIONS: Final[Mapping[str, Callable[[Any, Mapping[str, Any]], int | None]]] = {
     "add": _add,
     "remove": _remove,
     "replace": _replace,

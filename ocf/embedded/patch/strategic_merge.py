@@ -81,7 +81,7 @@ def _apply_map_directive(patch: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in patch.items() if name != _PATCH}
     if directive == "delete":
         return {}
-    raise PatchError(f"unknown patch type: {directive} in map: {go_text(patch)}")
+    raise PatchError(f"unknown patch type: {go_text(directive)} in map: {go_text(patch)}")
 
 
 def _set(live: dict[str, Any], name: str, value: Any, kind: Type) -> None:
@@ -226,7 +226,7 @@ def _apply_item_directives(live: list[Any], patch: list[Any], merge_key: str) ->
         elif directive == "merge":
             raise PatchError("merging lists cannot yet be specified in the patch")
         elif directive is not None:
-            raise PatchError(f"unknown patch type: {directive} in map: {go_text(item)}")
+            raise PatchError(f"unknown patch type: {go_text(directive)} in map: {go_text(item)}")
     return (ordinary, []) if replaced else (live, ordinary)
 
 

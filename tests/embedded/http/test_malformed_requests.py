@@ -43,15 +43,6 @@ async def test_the_log_has_one_line(
     assert (record.getMessage(), record.exc_info) == (f"Error handling request from 127.0.0.1: {problem}", None)
 
 
-async def test_a_body_that_is_not_encoded_as_it_says_is_a_bad_request(
-    ask: Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    reply = await ask("POST", MAPS, b"abc", Content_Encoding="gzip")
-    message = "the body of the request cannot be read: Can not decode content-encoding: gzip"
-    assert (reply.status, reply.json["message"]) == (400, message)
-    assert not caplog.records
-
-
 async def test_a_long_selector_is_accepted(ask: Client) -> None:
     names = ",".join(f"team-{number}" for number in range(5_000))
     reply = await ask("GET", f"{MAPS}?labelSelector=team%20in%20({names})")

@@ -78,11 +78,6 @@ async def test_deep_nesting_is_rejected(ask: Client, kind: str, depth: int) -> N
     assert (reply.status, reply.json["reason"]) == (400, "BadRequest")
 
 
-async def test_half_of_a_surrogate_pair_is_rejected(ask: Client) -> None:
-    body = r'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"a":"\ud800"}}'
-    assert (await ask("POST", PATH, body)).status == 400
-
-
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
 async def test_an_invalid_json_number_is_rejected(ask: Client, number: str) -> None:
     assert (await ask("POST", "/apis/example.com/v1/namespaces/shop/shops", f'{{"spec": {number}}}')).status == 400
