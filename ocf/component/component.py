@@ -17,7 +17,6 @@ from ocf.cluster import Propagation
 from ocf.component import preview
 from ocf.component.model.context import ReconcileContext
 from ocf.component.model.data_flow import DataFlow, data_flows
-from ocf.component.model.gates import is_open
 from ocf.component.model.registration import Registration, ScaleTargets, find_scale_targets, scalers_first
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.model.timeouts import call_with_timeout
@@ -162,7 +161,7 @@ class Component:
             context: The reconcile of the owner.
         """
         try:
-            managed = self._managed if self.gate is None or is_open(self.gate) else []
+            managed = self._managed if context.gates.is_open(self.gate) else []
         except OcfError:
             # The reconcile of the component reports the error, and leaves all objects as they are.
             managed = self._managed
@@ -276,7 +275,7 @@ class Component:
         if problem := transition_time_problem(before.previous):
             # The failed condition gets a new time, so the next reconcile succeeds.
             raise ReconcileError(self.name, problem)
-        if not self._is_enabled():
+        if not self._is_enabled(context):
             outcomes = await self._disable(context)
             return before.next(Reason.DISABLED, "Component is disabled.", ready=True), outcomes
         self._reject_shared_resources(context)
@@ -312,9 +311,9 @@ class Component:
             return find_scale_targets(self.entries, naming)
         return await call_with_timeout(timeout, find_scale_targets, self.entries, naming)
 
-    def _is_enabled(self) -> bool:
+    def _is_enabled(self, context: ReconcileContext) -> bool:
         try:
-            return self.gate is None or is_open(self.gate)
+            return context.gates.is_open(self.gate)
         except OcfError as error:
             raise _PreciseError(self.name, str(error), Reason.FEATURE_GATE_ERROR) from error
 

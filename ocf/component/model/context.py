@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 from ocf.cluster import Cluster
 from ocf.component.deletion import finalizers_of, is_ending
 from ocf.component.model.claims import Claims
+from ocf.component.model.gates import GateAnswers
 from ocf.component.model.ownership import Owner
 from ocf.component.model.status_changes import StatusChanges
 from ocf.component.model.status_writer import write_status
@@ -57,6 +58,7 @@ class ReconcileContext:
         now: Time of the reconcile.
         elapsed: The same on the monotonic clock.
         claims: Objects that the components of the owner manage in this reconcile.
+        gates: Answers of the gates of the components in this reconcile.
     """
 
     def __init__(self, owner: Manifest, cluster: Cluster, clock: Clock, recorder: Recorder | None = None) -> None:
@@ -68,6 +70,7 @@ class ReconcileContext:
         self.now: Final = clock.now()
         self.elapsed: Final = clock.elapsed()
         self.claims: Final = Claims()
+        self.gates: Final = GateAnswers()
         self._problems: list[str] = []
         self._unpublished: dict[str, Condition] = {}
         self._ended = False

@@ -10,8 +10,18 @@ import pytest
 
 from ocf import component
 from ocf.cluster import Verb
-from ocf.component import Action, Component, PrerequisiteStatus, Reason, ReconcileContext, depends_on
-from ocf.concepts import StatusReport
+from ocf.component import (
+    Action,
+    Component,
+    PrerequisiteStatus,
+    Reason,
+    ReconcileContext,
+    depends_on,
+    finalize,
+    reconcile_all,
+    reconciling,
+)
+from ocf.concepts import Data, StatusReport
 from ocf.errors import FeatureGateError, HandlerError, ReconcileError
 from ocf.feature import BooleanGate, VersionGate
 from ocf.objects import ObjectKey
@@ -72,7 +82,39 @@ async def touched(env: Env, subject: Component) -> list[str]:
     return [request.kind for request in env.cluster.requests if request.kind != "Shop"]
 
 
+class Counted:
+    """A gate that counts its evaluations, and answers differently each time."""
+
+    def __init__(self, *answers: bool | Exception) -> None:
+        self.answers = list(answers)
+        self.seen: list[bool] = []
+        self.cell = Data[str]("tier")
+
+    def enabled(self) -> bool:
+        self.seen.append(self.cell.is_set)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
 class TestGate:
+    @pytest.mark.parametrize("answer", [True, False, ValueError("boom")], ids=["on", "off", "it fails"])
+    async def test_is_evaluated_once_per_reconcile_and_sees_no_data_of_another_scope(
+        self, env: Env, web: deployment.Resource, answer: bool | Exception
+    ) -> None:
+        gate = Counted(answer)
+        subject = gated(gate, web).build()
+        with gate.cell.seeded("gold"), contextlib.suppress(ExceptionGroup):
+            async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
+                await finalize(context, subject)
+                await reconcile_all(context, subject)
+        assert (gate.answers, gate.seen) == ([], [False])
+        reasons = {True: "Creating", False: "Disabled"}
+        expected = "FeatureGateError" if isinstance(answer, Exception) else reasons[answer]
+        assert (await env.condition())["reason"] == expected
+        assert await env.exists(env.web) is (answer is True)
+
     async def test_off_deletes_managed_and_deleted_resources(
         self, env: Env, web: deployment.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
