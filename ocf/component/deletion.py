@@ -13,7 +13,6 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-from ocf.errors import ConfigError
 from ocf.objects import PREFIX, Manifest, get_field
 
 __all__ = [
@@ -93,11 +92,9 @@ class CleanupPending:
     """Result of an `on_delete` that has not finished: it is called again, and the owner is held until then.
 
     Args:
-        requeue_after: Time until the next call; an event may cause it earlier.
+        requeue_after: Time until the next call; an event may cause it earlier. An operator waits at least 100
+            milliseconds.
         message: The progress, for the message of the condition `CleanedUp`.
-
-    Raises:
-        ConfigError: If the time is not positive.
 
     Example:
         >>> CleanupPending(timedelta(seconds=10), "database shop is being dropped").message
@@ -106,10 +103,6 @@ class CleanupPending:
 
     requeue_after: timedelta
     message: str = ""
-
-    def __post_init__(self) -> None:
-        if self.requeue_after <= timedelta(0):
-            raise ConfigError(f"CleanupPending: requeue_after must be positive, got {self.requeue_after}")
 
 
 def decide(owner: Manifest, finalizer: str, *, external: bool) -> DeletionStep:

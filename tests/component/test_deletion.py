@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from ocf.component import EXTERNAL_FINALIZER as EXTERNAL
-from ocf.component import FINALIZER, SKIP_CLEANUP, CleanupPending
+from ocf.component import FINALIZER, SKIP_CLEANUP
 from ocf.component.deletion import DeletionStep, condition_type, decide, external_finalizer
-from ocf.errors import ConfigError
 from ocf.objects import Manifest
 
 HOLD = "example.com/hold"
@@ -62,9 +60,3 @@ def test_names_of_two_operators_differ_in_everything() -> None:
     for name in (external_finalizer, condition_type):
         assert name("example.com/one") != name("example.com/two")
         assert name("example.com/one") != name("example.org/one")
-
-
-@pytest.mark.parametrize("seconds", [0, -1])
-def test_a_pending_clean_up_needs_a_time(seconds: int) -> None:
-    with pytest.raises(ConfigError, match="must be positive, got"):
-        CleanupPending(timedelta(seconds=seconds))

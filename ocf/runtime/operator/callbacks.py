@@ -39,7 +39,6 @@ class Callbacks(Generic[O]):
         self._report: Callable[..., Any] | None = report
         self._on_delete: Callable[..., Any] | None = on_delete
         self._takes_context = _positional(components) >= _BOTH
-        self._warned: set[str] = set()
 
     @property
     def takes_context(self) -> bool:
@@ -86,31 +85,10 @@ class Callbacks(Generic[O]):
             return None
         answer = self._report(context, owner, outcome)
         asked = await answer if inspect.isawaitable(answer) else answer
-        return self.delay(asked, getattr(self._report, "__qualname__", "the report"))
-
-    def delay(self, asked: object, name: str) -> timedelta | None:
-        """Return the delay that a function asked for; one that is not positive counts as none, and is logged once.
-
-        Args:
-            asked: What the function returned.
-            name: Name of the function, for messages.
-
-        Raises:
-            ConfigError: If it is neither a timedelta nor None.
-        """
-        if asked is None:
-            return None
-        if not isinstance(asked, timedelta):
-            raise ConfigError(f"{name} must return a timedelta or None, got an object of type {type(asked).__name__}")
-        if asked > timedelta(0):
+        if asked is None or isinstance(asked, timedelta):
             return asked
-        if name not in self._warned:
-            self._warned.add(name)
-            # Without a delay, the reconciles of this owner would follow each other without a pause.
-            _log.warning(
-                "%s returned a delay of %s, which is not positive and counts as none: return None", name, asked
-            )
-        return None
+        name = getattr(self._report, "__qualname__", "the report")
+        raise ConfigError(f"{name} must return a timedelta or None, got an object of type {type(asked).__name__}")
 
     async def on_delete(self, owner: O, context: ReconcileContext) -> CleanupPending | None:
         """Call `on_delete` for an owner that is being deleted; return what it waits for, or None once it is done.

@@ -51,7 +51,7 @@ Components: TypeAlias = (
 Report: TypeAlias = Callable[[ReconcileContext, O, ReconcileOutcome], timedelta | Awaitable[timedelta | None] | None]
 """Sets fields and conditions of the owner's status; returns the delay until the next reconcile, or None.
 
-A delay that is not positive counts as None.
+The shortest delay is 100 milliseconds, which also stands for zero and for a negative one.
 """
 Cleanup: TypeAlias = Callable[[O, ReconcileContext, Cluster], Awaitable[CleanupPending | None]]
 """Deletes what was made for an owner outside of the cluster; returns None when that does not exist any more."""

@@ -7,6 +7,7 @@ once that is done. So two workers never process the same key, and no change is m
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Hashable
 from datetime import timedelta
 from typing import Final, Generic, TypeVar
@@ -23,6 +24,10 @@ K = TypeVar("K", bound=Hashable)
 # How many urgent keys may be processed in a row while background keys wait.
 _OVERTAKING: Final = 10
 _DEFAULT: Final = ExponentialBackoff()
+# A key that asks for itself again and again must leave time to others, and to the API server.
+_SHORTEST: Final = timedelta(milliseconds=100)
+
+_log: Final = logging.getLogger(__name__)
 
 
 class WorkQueue(Generic[K]):
@@ -65,6 +70,7 @@ class WorkQueue(Generic[K]):
         self._held: set[K] = set()
         self._failures: dict[K, int] = {}
         self._overtaken = 0
+        self._has_warned = False
         self._wake = asyncio.Event()
         self._closing = asyncio.Event()
         self._series = metrics.follow(self) if metrics is not None else None
@@ -132,11 +138,10 @@ class WorkQueue(Generic[K]):
 
         Args:
             key: The key.
-            delay: The delay; 0 or less means now.
+            delay: The delay, at least 100 milliseconds; a shorter one is raised to that, which is logged once.
         """
-        if delay <= timedelta(0):
-            self.add(key)
-        elif not self.closed and key not in self._held:
+        delay = self._at_least_shortest(delay)
+        if not self.closed and key not in self._held:
             self._set_alarm(key, _now() + delay.total_seconds())
 
     def retry(self, key: K, *, at_least: timedelta = timedelta(0)) -> timedelta:
@@ -150,7 +155,7 @@ class WorkQueue(Generic[K]):
             The delay.
         """
         self._failures[key] = self._failures.get(key, 0) + 1
-        delay = max(self._delays.after(self._failures[key]), at_least)
+        delay = self._at_least_shortest(max(self._delays.after(self._failures[key]), at_least))
         if self._series is not None:
             self._series.retried()
         if self.closed:
@@ -219,6 +224,13 @@ class WorkQueue(Generic[K]):
     async def closing(self) -> None:
         """Wait until the queue is closed."""
         await self._closing.wait()
+
+    def _at_least_shortest(self, delay: timedelta) -> timedelta:
+        if delay < _SHORTEST and not self._has_warned:
+            self._has_warned = True
+            text = "%s: a delay of %s is raised to the shortest one, %s; this is logged once"
+            _log.warning(text, self.name, delay, _SHORTEST)
+        return max(delay, _SHORTEST)
 
     def _wait(self, key: K, *, background: bool) -> None:
         if key in self._urgent:

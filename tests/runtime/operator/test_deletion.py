@@ -149,6 +149,23 @@ def test_a_clean_up_that_is_pending_is_asked_again_when_it_wants(run_test: RunTe
     run_test(test)
 
 
+@pytest.mark.parametrize("delay", [timedelta(0), -SECOND, timedelta(microseconds=1)], ids=str)
+def test_a_clean_up_that_asks_for_no_time_is_called_again_after_the_shortest_one(
+    run_test: RunTest, delay: timedelta
+) -> None:
+    async def test(env: Env) -> None:
+        databases = Databases(results=[CleanupPending(delay) for _ in range(3)])
+        async with env.operating(**databases.declared()):
+            await env.create(shop())
+            await asyncio.sleep(5)
+            await env.cluster.delete(key_of())
+            await asyncio.sleep(10)
+            assert [round(at - databases.calls[0], 3) for at in databases.calls] == [0, 0.1, 0.2, 0.3]
+            assert await is_gone(env)
+
+    run_test(test)
+
+
 @pytest.mark.promise("on-delete-fails", runs="failures with backoff, and then success")
 def test_a_clean_up_that_fails_is_shown_and_tried_again_with_backoff(run_test: RunTest) -> None:
     async def test(env: Env) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -141,6 +142,24 @@ def test_a_burst_of_changes_takes_few_passes(run_test: RunTest) -> None:
             assert (await env.cluster.get(settings_of()))["data"] == {"motto": "motto 99"}
 
     run_test(test)
+
+
+@pytest.mark.parametrize("delay", [timedelta(0), -SECOND, timedelta(microseconds=1)], ids=str)
+def test_a_report_that_asks_for_no_time_is_called_again_after_the_shortest_one(
+    run_test: RunTest, caplog: pytest.LogCaptureFixture, delay: timedelta
+) -> None:
+    """Zero meant never, and a loop without a pause would starve others; https://github.com/Azure/eno/pull/326."""
+
+    async def test(env: Env) -> None:
+        async with env.operating(report=lambda *_: delay):
+            await env.create(shop())
+            await asyncio.sleep(5)
+            env.forget()
+            await asyncio.sleep(10)
+            assert len(env.passes) in range(95, 102)
+
+    run_test(test)
+    assert ["is raised to the shortest one" in record.getMessage() for record in caplog.records].count(True) == 1
 
 
 @pytest.mark.promise("one-at-a-time")

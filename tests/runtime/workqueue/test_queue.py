@@ -79,13 +79,37 @@ def test_of_several_times_the_earliest_counts() -> None:
         for seconds in (30, 10, 20):
             queue.add_after("a", seconds * SECOND)
         queue.add_after("b", 15 * SECOND)
-        queue.add_after("c", 0 * SECOND)
-        assert (queue.depth, queue.later) == (1, 2)
-        assert await taken(queue, 3) == [("c", 0), ("a", 10), ("b", 15)]
+        queue.add_after("c", SECOND)
+        assert (queue.depth, queue.later) == (0, 3)
+        assert await taken(queue, 3) == [("c", 1), ("a", 10), ("b", 15)]
         await asyncio.sleep(60)
         assert queue.depth == 0
 
     run(main())
+
+
+@pytest.mark.parametrize(
+    "delay", [timedelta(0), -SECOND, timedelta(microseconds=1), timedelta(milliseconds=99)], ids=str
+)
+def test_a_delay_is_at_least_100_milliseconds_and_a_shorter_one_is_logged_once(
+    caplog: pytest.LogCaptureFixture, delay: timedelta
+) -> None:
+    """https://github.com/tektoncd/pipeline/pull/7589: a negative one made a loop without a pause.
+
+    https://github.com/gocardless/theatre/pull/52: in controller-runtime it means never.
+    """
+
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("shops", delays=FixedDelay(timedelta(milliseconds=5)))
+        queue.add_after("a", delay)
+        assert await taken(queue, 1) == [("a", 0.1)]
+        queue.add_after("a", delay)
+        assert queue.retry("b") == timedelta(milliseconds=100)
+        assert await taken(queue, 2) == [("a", 0.2), ("b", 0.2)]
+
+    run(main())
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"shops: a delay of {delay} is raised to the shortest one, 0:00:00.100000")
 
 
 def test_what_comes_later_may_come_now_too_and_then_comes_again_unless_unscheduled() -> None:
