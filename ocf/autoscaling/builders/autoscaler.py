@@ -1,7 +1,8 @@
 """Factory for an HPA from its target, validated as a whole.
 
 Arguments that are not given are not set, so the defaults of the API server apply. The target is returned without
-`replicas`: otherwise every apply of the target would revert the autoscaler.
+`replicas`: otherwise every apply of the target would revert the autoscaler. Where the target is live and has had the
+field, the first apply without it may set the count to 1: `docs/scale-with-hpa.md` has what to do beforehand.
 """
 
 from __future__ import annotations

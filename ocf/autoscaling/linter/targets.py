@@ -11,6 +11,11 @@ from ocf.objects import LabelSelector, Manifest, get_field
 __all__ = ["conflict_findings", "target_findings"]
 
 _HPA: Final = "HorizontalPodAutoscaler"
+_HAND_OVER: Final = (
+    "Remove replicas before the first apply. Of a live target do not just remove it: that sets the target to 1. With "
+    "kubectl apply, first run kubectl apply set-last-applied on the file without it; with server-side apply (Helm 4), "
+    "first apply the live count by another field manager; with Helm 3, let the chart render the live count by lookup."
+)
 
 
 def target_findings(hpa: Manifest, target: Reference | None) -> Iterator[Finding]:
@@ -43,13 +48,22 @@ def target_findings(hpa: Manifest, target: Reference | None) -> Iterator[Finding
             "Write quantities such as 500m, 2 or 1Gi.",
         )
     if target is not None and target.replicas is not None:
-        yield Finding(
-            Code.FIXED_REPLICAS,
-            Severity.WARNING,
-            "spec.scaleTargetRef",
-            f"{target} sets replicas to {target.replicas}, so every apply of it reverts the autoscaler.",
-            "Remove replicas from the target.",
+        yield _fixed_replicas(hpa, target, target.replicas)
+
+
+def _fixed_replicas(hpa: Manifest, target: Reference, replicas: int) -> Finding:
+    # With minReplicas 0, it depends on the release and on who set the 0 whether the controller scales the target up.
+    if replicas == 0 and hpa["spec"].get("minReplicas") != 0:
+        why = "at which the HPA controller does not scale it (ScalingDisabled)."
+        fix = "Remove replicas, which starts the target at 1, or keep 0 as long as nothing is to run."
+    else:
+        why = (
+            "so each client-side apply of it, and each upgrade by Helm 3, reverts the autoscaler; a server-side apply "
+            "of it conflicts with the autoscaler."
         )
+        fix = _HAND_OVER
+    explanation = f"{target} sets replicas to {replicas}, {why}"
+    return Finding(Code.FIXED_REPLICAS, Severity.WARNING, "spec.scaleTargetRef", explanation, fix)
 
 
 def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, others: Iterable[Manifest]) -> Iterator[Finding]:

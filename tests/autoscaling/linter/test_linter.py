@@ -346,6 +346,14 @@ class TestExplanations:
 
         assert "more than three days" in self.text(hpa(maxReplicas=1000, behavior=slow))
 
+    def test_the_fix_of_fixed_replicas_names_each_tool(self) -> None:
+        """`tests/clients/test_replicas_of_a_live_target.py` tries each of them."""
+        (found,) = lint(hpa(), workload(FULL, replicas=3))
+
+        assert found.fix.startswith("Remove replicas before the first apply. Of a live target do not just remove it")
+        for tool in ("kubectl apply set-last-applied", "server-side apply (Helm 4)", "Helm 3"):
+            assert tool in found.fix
+
     def test_a_missing_request_names_the_containers(self) -> None:
         assert "c1, c2 requests no cpu" in self.text(hpa(), workload(FULL, {}, {}))
 

@@ -156,6 +156,24 @@ class TestTargets:
         assert size != 3
         assert sync(manifest, 3, 1000, target=target).rescale
 
+    def test_a_target_at_zero_is_not_scaled(self) -> None:
+        manifest, target = hpa([resource(averageUtilization=50)]), workload(replicas=0, requests={"cpu": "1"})
+        found = finding(Code.FIXED_REPLICAS, manifest, target)
+
+        assert condition(sync(manifest, 0, 1000, target=target)) == ("False", "ScalingDisabled")
+        assert (
+            "sets replicas to 0, at which the HPA controller does not scale it (ScalingDisabled)" in found.explanation
+        )
+        assert "starts the target at 1" in found.fix
+
+    def test_a_target_at_zero_is_scaled_if_the_autoscaler_may_scale_to_zero(self) -> None:
+        manifest, target = hpa([queue()], minReplicas=0), workload(replicas=0)
+        gates = FeatureGates(scale_to_zero=True, remembered_zero=False)
+        (found,) = lint(manifest, target, gates=gates)
+
+        assert sync(manifest, 0, [9000], target=target, gates=gates).desired > 0
+        assert "ScalingDisabled" not in found.explanation
+
     def test_missing_request(self) -> None:
         manifest, target = hpa([resource(averageUtilization=50)]), workload(limits={"memory": "1Gi"})
         finding(Code.MISSING_REQUEST, manifest, target)

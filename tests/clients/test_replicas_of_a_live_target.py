@@ -1,0 +1,261 @@
+"""Replicas that leave the manifest of a live target: what each tool makes of it, and the page's commands to the letter.
+
+The removal took live targets to 1: https://github.com/kubernetes/kubernetes/issues/25238,
+https://github.com/kubernetes/website/pull/29739, https://github.com/helm/helm/issues/12650,
+https://github.com/helm/helm/issues/12486, https://github.com/helm/helm/issues/7090,
+https://github.com/grafana/mimir/issues/7367. With server-side apply, replicas that stay conflict with the autoscaler:
+https://github.com/nginx/nginx-gateway-fabric/pull/4897.
+
+Helm 4 without server-side apply makes the three-way patch of Helm 3, so it stands for it here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+import pytest_asyncio
+
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import serving, write_kubeconfig
+from ocf.testing.envtest import Program, Programs
+from tests.clients.helm import Helm
+from tests.clients.support import Server
+from tests.kubectl import Kubectl
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "scale-with-hpa.md"
+SECTION: Final = "## Take `replicas` out of a live target"
+
+DEPLOYMENT: Final = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+%s  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: "web:%s"}]
+"""
+WITH: Final = DEPLOYMENT % ("  replicas: 3\n", 1)
+WITHOUT: Final = DEPLOYMENT % ("", 1)
+NEXT: Final = DEPLOYMENT % ("", 2)
+CLIENT: Final = ("apply", "-f", "-")
+SERVER: Final = ("apply", "--server-side", "-f", "-")
+CHART: Final = "apiVersion: v2\nname: web\nversion: 0.1.0\n"
+CLIENT_SIDE: Final = ("--server-side=false",)
+
+
+@dataclass(frozen=True)
+class Tools:
+    """kubectl and helm, for a namespace of one server."""
+
+    kubectl: Kubectl
+    helm: Helm
+    folder: Path
+
+    async def replicas(self) -> int:
+        return int((await self.kubectl("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}")).out)
+
+    async def autoscale(self, replicas: int) -> None:
+        """Set the count as the HPA controller does, by the subresource `scale`."""
+        await self.kubectl("scale", "deployment", "web", f"--replicas={replicas}")
+
+    async def chart(self, manifest: str, *arguments: str) -> tuple[int, str]:
+        """Install or upgrade a chart with one manifest; return the exit code and what helm prints."""
+        (self.folder / "chart" / "templates").mkdir(parents=True, exist_ok=True)
+        (self.folder / "chart" / "Chart.yaml").write_text(CHART)
+        (self.folder / "chart" / "templates" / "web.yaml").write_text(manifest)
+        return await self.helm("upgrade", "--install", "web", str(self.folder / "chart"), *arguments)
+
+    async def shell(self, commands: str) -> None:
+        """Run commands in the folder, with kubectl in the path and the kubeconfig of the server."""
+        bin_ = self.folder / "bin"
+        bin_.mkdir(exist_ok=True)
+        (bin_ / "kubectl").write_text(
+            f'#!/bin/sh\nexec {self.kubectl.program} --namespace={self.kubectl.namespace} "$@"\n'
+        )
+        (bin_ / "kubectl").chmod(0o755)
+        home = {"HOME": str(self.folder), "KUBECONFIG": str(self.kubectl.kubeconfig)}
+        process = await asyncio.create_subprocess_exec(
+            "sh",
+            "-euc",
+            commands,
+            cwd=self.folder,
+            env={**os.environ, **home, "PATH": f"{bin_}:{os.environ['PATH']}"},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await process.communicate()
+        assert process.returncode == 0, output.decode()
+
+
+@pytest_asyncio.fixture(params=["embedded", "real"])
+async def tools(request: pytest.FixtureRequest, envtest_programs: Programs, tmp_path: Path) -> AsyncIterator[Tools]:
+    """Return the tools for an empty namespace of one server and then of the other."""
+    program = envtest_programs.path(Program.KUBECTL)
+
+    def made(server: Server) -> Tools:
+        return Tools(Kubectl(program, server.kubeconfig, tmp_path, server.namespace), Helm(server, tmp_path), tmp_path)
+
+    if request.param == "real":
+        yield made(request.getfixturevalue("real"))
+        return
+    async with serving(EmbeddedCluster(namespaces=["shop"])) as server:
+        write_kubeconfig(server.kubeconfig(), tmp_path / "kubeconfig")
+        yield made(Server(tmp_path / "kubeconfig", "shop"))
+
+
+def block(name: str, language: str = "sh") -> str:
+    """Return the block of code of a tool's remedy in the page."""
+    section = PAGE.read_text(encoding="utf-8").partition(SECTION)[2]
+    part = section.partition(f"\n**{name}**")[2]
+    found = re.search(rf"```{language}\n(.*?)```", part, re.DOTALL)
+    assert found, f"{name} has no block of {language}"
+    return found[1]
+
+
+async def test_client_side_apply_reverts_the_count_and_its_removal_starts_at_one(tools: Tools) -> None:
+    await tools.kubectl(*CLIENT, stdin=WITH)
+    await tools.autoscale(12)
+    await tools.kubectl(*CLIENT, stdin=WITH)
+    assert await tools.replicas() == 3
+
+    await tools.autoscale(12)
+    await tools.kubectl(*CLIENT, stdin=WITHOUT)
+    assert await tools.replicas() == 1
+
+
+async def test_the_remedy_for_client_side_apply_keeps_the_count(tools: Tools) -> None:
+    await tools.kubectl(*CLIENT, stdin=WITH)
+    await tools.autoscale(12)
+    (tools.folder / "web.yaml").write_text(WITHOUT)
+
+    await tools.shell(block("kubectl apply"))
+
+    assert await tools.replicas() == 12
+    await tools.kubectl(*CLIENT, stdin=NEXT)
+    assert await tools.replicas() == 12
+
+
+async def test_the_editor_of_kubectl_does_the_same(tools: Tools) -> None:
+    await tools.kubectl(*CLIENT, stdin=WITH)
+    await tools.autoscale(12)
+
+    await tools.shell(
+        "KUBE_EDITOR='sed -i /replicas:/d' kubectl apply edit-last-applied deployment/web\n"
+        f"kubectl apply -f - <<'EOF'\n{NEXT}EOF\n"
+    )
+
+    assert await tools.replicas() == 12
+
+
+async def test_server_side_apply_conflicts_with_the_autoscaler(tools: Tools) -> None:
+    await tools.kubectl(*SERVER, stdin=WITH)
+    await tools.autoscale(12)
+
+    failed = await tools.kubectl(*SERVER, stdin=WITH, code=1)
+    assert ".spec.replicas" in failed.err
+    assert await tools.replicas() == 12
+
+    await tools.kubectl(*SERVER, "--force-conflicts", stdin=WITH)
+    assert await tools.replicas() == 3
+
+
+async def test_server_side_apply_without_replicas_keeps_what_the_autoscaler_has_set(tools: Tools) -> None:
+    await tools.kubectl(*SERVER, stdin=WITH)
+    await tools.autoscale(12)
+    await tools.kubectl(*SERVER, stdin=WITHOUT)
+
+    assert await tools.replicas() == 12
+
+
+async def test_server_side_apply_without_replicas_starts_at_one_if_no_autoscaler_has_set_them(tools: Tools) -> None:
+    await tools.kubectl(*SERVER, stdin=WITH)
+    await tools.kubectl(*SERVER, stdin=WITHOUT)
+
+    assert await tools.replicas() == 1
+
+
+@pytest.mark.parametrize("scaled", [None, 12], ids=["never scaled", "scaled"])
+async def test_the_remedy_for_server_side_apply_keeps_the_count(tools: Tools, scaled: int | None) -> None:
+    await tools.kubectl(*SERVER, stdin=WITH)
+    if scaled:
+        await tools.autoscale(scaled)
+    (tools.folder / "web.yaml").write_text(WITHOUT)
+
+    await tools.shell(block("kubectl apply --server-side"))
+
+    assert await tools.replicas() == (scaled or 3)
+    await tools.autoscale(7)
+    await tools.kubectl(*SERVER, stdin=NEXT)
+    assert await tools.replicas() == 7
+
+
+async def test_helm_3_takes_the_target_to_one(tools: Tools) -> None:
+    code, output = await tools.chart(WITH, *CLIENT_SIDE)
+    assert code == 0, output
+    await tools.autoscale(12)
+    code, output = await tools.chart(WITHOUT, *CLIENT_SIDE)
+
+    assert (code, await tools.replicas()) == (0, 1), output
+
+
+async def test_helm_3_reverts_the_count_with_each_upgrade(tools: Tools) -> None:
+    code, output = await tools.chart(WITH, *CLIENT_SIDE)
+    assert code == 0, output
+    await tools.autoscale(12)
+    code, output = await tools.chart(WITH.replace("web:1", "web:2"), *CLIENT_SIDE)
+
+    assert code == 0, output
+    assert await tools.replicas() == 3
+
+
+async def test_the_remedy_for_helm_3_keeps_the_count(tools: Tools) -> None:
+    code, output = await tools.chart(WITH, *CLIENT_SIDE)
+    assert code == 0, output
+    await tools.autoscale(12)
+    template = DEPLOYMENT % (block("Helm 3", "yaml").partition("spec:\n")[2], 1)
+
+    code, output = await tools.chart(template, *CLIENT_SIDE)
+    assert code == 0, output
+    assert await tools.replicas() == 12
+    await tools.autoscale(7)
+    code, output = await tools.chart(template.replace("web:1", "web:2"), *CLIENT_SIDE)
+    assert code == 0, output
+    assert await tools.replicas() == 7
+
+
+async def test_helm_4_conflicts_with_the_autoscaler_and_may_drop_what_it_has_set(tools: Tools) -> None:
+    code, output = await tools.chart(WITH)
+    assert code == 0, output
+    await tools.autoscale(12)
+    code, output = await tools.chart(WITH.replace("web:1", "web:2"))
+    assert (code, await tools.replicas()) == (1, 12), output
+    assert ".spec.replicas" in output
+
+    code, output = await tools.chart(NEXT)
+    assert (code, await tools.replicas()) == (0, 12), output
+
+
+async def test_helm_4_takes_the_target_to_one_if_no_autoscaler_has_set_the_count(tools: Tools) -> None:
+    code, output = await tools.chart(WITH)
+    assert code == 0, output
+    code, output = await tools.chart(WITHOUT)
+
+    assert (code, await tools.replicas()) == (0, 1), output
+
+
+@pytest.mark.parametrize("apply", [CLIENT, SERVER], ids=["client side", "server side"])
+async def test_a_target_at_zero_starts_at_one(tools: Tools, apply: tuple[str, ...]) -> None:
+    await tools.kubectl(*apply, stdin=WITH.replace("replicas: 3", "replicas: 0"))
+    assert await tools.replicas() == 0
+    await tools.kubectl(*apply, stdin=WITHOUT)
+
+    assert await tools.replicas() == 1
