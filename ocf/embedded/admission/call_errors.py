@@ -9,7 +9,8 @@ from typing import Any, Final
 import aiohttp
 
 from ocf.cluster.generic_messages import generic_message
-from ocf.embedded.api.json_errors import UNREADABLE_HEAD, go_problem, untyped_problem
+from ocf.embedded.api.json_errors import UNREADABLE_HEAD, untyped_problem
+from ocf.objects.json_syntax import json_problem
 
 __all__ = ["ResponseError", "call_problem", "read_response"]
 
@@ -100,11 +101,14 @@ def read_response(status: int, media_type: str, body: bytes) -> Any:
     if not body:
         raise ResponseError(f"0-length response with status code: {status} and content type: {media_type}")
     try:
-        found = json.loads(body)
+        # Go's decoder replaces bytes that are not UTF-8.
+        found = json.loads(body.decode(errors="replace"))
     except json.JSONDecodeError as error:
-        raise ResponseError(f"{UNREADABLE_HEAD}{go_problem(error)}") from error
-    except (ValueError, RecursionError) as error:  # bytes that are not UTF-8, and integers with thousands of digits
-        raise ResponseError(f"{UNREADABLE_HEAD}{error}") from error
+        raise ResponseError(f"{UNREADABLE_HEAD}{json_problem(body).message}") from error
+    except RecursionError as error:
+        raise ResponseError(f"{UNREADABLE_HEAD}exceeded max depth") from error
+    except ValueError as error:
+        raise ResponseError(f"{UNREADABLE_HEAD}an integer has too many digits") from error
     if not isinstance(found, dict):
         raise ResponseError(f"{UNREADABLE_HEAD}{untyped_problem(found)}")
     return found

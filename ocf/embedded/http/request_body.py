@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 from ocf.cluster.protocol import PatchType
-from ocf.embedded.api.json_errors import UNREADABLE_HEAD, go_problem, untyped_problem
+from ocf.embedded.api.json_errors import UNREADABLE_HEAD, untyped_problem
 from ocf.embedded.api.status_errors import bad_request, go_shape
 from ocf.embedded.http.content_negotiation import media_type
 from ocf.embedded.http.protobuf import MEDIA_TYPE, ProtobufError, read_protobuf
@@ -19,6 +19,7 @@ from ocf.embedded.http.status import bad_body, unknown_body, unsupported_patch
 from ocf.errors import ManifestError, api_error
 from ocf.objects import Manifest, load_documents
 from ocf.objects.document_limits import MAX_DEPTH, is_nested_deeper
+from ocf.objects.json_syntax import json_problem
 
 __all__ = ["APPLY", "MAX_BYTES", "duplicates", "read_object", "read_options", "read_patch"]
 
@@ -157,7 +158,7 @@ def _json(body: bytes) -> Any:
     except RecursionError as error:
         raise _BodyError("exceeded max depth") from error
     except json.JSONDecodeError as error:
-        raise _BodyError(go_problem(error)) from error
+        raise _BodyError(json_problem(body).message) from error
     _require_depth(found, body)
     return found
 
@@ -189,7 +190,7 @@ def _float(text: str) -> float:
 
 
 def _reject_constant(constant: str) -> NoReturn:
-    raise _BodyError(f"invalid character '{constant[0]}' looking for beginning of value")
+    raise json.JSONDecodeError(constant, "", 0)
 
 
 def _yaml(body: bytes) -> Any:
