@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.cli.fault_options import read_faults
 from ocf.cluster.interceptor import describe
 from ocf.errors import ConfigError, api_error
+from ocf.objects.json_syntax import json_problem
 from ocf.testing.fault_cluster import FaultyCluster
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ def _texts(body: bytes) -> list[str]:
     try:
         found = json.loads(body)
     except ValueError as error:
-        raise ConfigError(f"the body is not JSON: {error}") from error
+        problem = json_problem(body).message or "not UTF-8, or a number too long"
+        raise ConfigError(f"the body is not JSON: {problem}") from error
     texts = found.get("faults") if isinstance(found, dict) else None
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ConfigError('the body must be {"faults": ["conflict,kind=Deployment", ...]}')

@@ -81,7 +81,9 @@ class _Scanner:
             place = str(error)
             if self._at == len(self._text) and not place.startswith(_INSIDE):
                 return JsonProblem("unexpected end of JSON input", self._at)
-            return JsonProblem(f"invalid character {_shown(self._text[self._at : self._at + 1] or ' ')} {place}", self._at)
+            return JsonProblem(
+                f"invalid character {_shown(self._text[self._at : self._at + 1] or ' ')} {place}", self._at
+            )
         return JsonProblem("", self._at)
 
     def _document(self) -> None:

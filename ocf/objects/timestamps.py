@@ -1,6 +1,7 @@
 """Timestamps of the Kubernetes API: RFC 3339, `metav1.Time` and `metav1.MicroTime`."""
 
 import re
+from calendar import monthrange
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
@@ -9,12 +10,13 @@ __all__ = ["Fraction", "format_micro_time", "format_time", "parse_micro_time", "
 
 _RFC3339: Final = re.compile(
     r"""
-    \d{4}-\d\d-\d\d T (?:[01]\d|2[0-3]) : [0-5]\d
-    (?P<seconds> : [0-5]\d (?P<fraction> [.,] \d+ )? )?
+    (?P<year>\d{4}) - (?P<month>\d\d) - (?P<day>\d\d) T (?P<hour>\d\d) : (?P<minute>\d\d)
+    (?P<seconds> : (?P<second>\d\d) (?P<fraction> [.,] \d+ )? )?
     (?: Z | [+-] (?:[01]\d|2[0-3]) : [0-5]\d )
     """,
     re.ASCII | re.VERBOSE,
 )
+_HIGHEST: Final = {"month": 12, "hour": 23, "minute": 59, "second": 59}
 _TIME_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 _MICRO_TIME_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 _WHOLE_SECONDS: Final = len("2006-01-02T15:04:05")
@@ -116,10 +118,16 @@ def parse_rfc3339(
     match = _RFC3339.fullmatch(text)
     if match is None or not (match["seconds"] or optional_seconds) or ("," in text and not comma):
         raise _unparsed(text, _TIME_LAYOUT, text, "2006")
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ValueError(f'parsing time "{text}": {error}') from None
+    # Python's message depends on its version, and from 3.14 on it accepts 24:00.
+    for part, highest in _HIGHEST.items():
+        if int(match[part] or 0) > highest:
+            raise ValueError(f'parsing time "{text}": {part} out of range')
+    year, month, day = (int(match[part]) for part in ("year", "month", "day"))
+    if not year or not month:
+        raise ValueError(f'parsing time "{text}": {"month" if year else "year"} out of range')
+    if not 1 <= day <= monthrange(year, month)[1]:
+        raise ValueError(f'parsing time "{text}": day out of range')
+    return datetime.fromisoformat(text)
 
 
 def parse_micro_time(text: str) -> datetime:

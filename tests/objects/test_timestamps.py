@@ -119,7 +119,15 @@ def test_missing_seconds_need_leave() -> None:
         pytest.param("2026-01-01T00:00:00.0000000Z", 'cannot parse ".0000000Z" as ".000000"', id="seven digits"),
         pytest.param("2026-01-01T00:00Z", 'cannot parse "2026-01-01T00:00Z" as "2006"', id="no seconds"),
         pytest.param("yesterday", 'cannot parse "yesterday" as "2006"', id="not a time"),
-        pytest.param("2026-13-01T00:00:00.000000Z", "month must be in 1..12", id="a month that does not exist"),
+        pytest.param("2026-13-01T00:00:00.000000Z", ": month out of range", id="a month that does not exist"),
+        pytest.param("2026-00-01T00:00:00.000000Z", ": month out of range", id="no month"),
+        pytest.param("2026-02-29T00:00:00.000000Z", ": day out of range", id="a day that does not exist"),
+        pytest.param("2026-02-00T00:00:00.000000Z", ": day out of range", id="no day"),
+        pytest.param("2026-02-01T24:00:00.000000Z", ": hour out of range", id="hour 24"),
+        pytest.param("2026-02-01T00:60:00.000000Z", ": minute out of range", id="minute 60"),
+        pytest.param("2026-02-01T00:00:60.000000Z", ": second out of range", id="a leap second"),
+        pytest.param("2026-13-01T25:00:00.000000Z", ": month out of range", id="the first of two"),
+        pytest.param("0000-01-01T00:00:00.000000Z", ": year out of range", id="a year that Python cannot represent"),
     ],
 )
 def test_a_micro_time_has_six_digits(text: str, problem: str) -> None:

@@ -5,8 +5,6 @@ https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-con
 Errors about invalid responses have the texts of a real API server. No I/O is done here.
 """
 
-import base64
-import binascii
 import json
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,6 +17,8 @@ from ocf.embedded.registry.pending_write import Review, WriteOperation
 from ocf.embedded.registry.registry import Registry
 from ocf.errors import ApiError, FieldProblem, StatusCause, api_error
 from ocf.objects import Manifest, get_field
+from ocf.objects.data_validation import decode_base64
+from ocf.objects.json_syntax import json_problem
 from ocf.schema.builtin import ApiResource
 
 __all__ = [
@@ -276,11 +276,14 @@ def patched_object(manifest: Manifest, response: Mapping[str, Any]) -> Manifest:
         return manifest
     if response.get("patchType") != "JSONPatch":
         raise ValueError(f'webhook response.patchType is "{response.get("patchType") or ""}", expected "JSONPatch"')
+    patch = decode_base64(response["patch"])
     try:
-        operations = json.loads(base64.b64decode(response["patch"]))
+        operations = json.loads(patch)
         out = json_patch(manifest, operations if isinstance(operations, list) else [operations])
-    except (binascii.Error, ValueError, TypeError, PatchError, RecursionError) as error:
-        raise ValueError(str(error)) from error
+    except RecursionError as error:
+        raise ValueError("exceeded max depth") from error
+    except (ValueError, TypeError, PatchError) as error:
+        raise ValueError(json_problem(patch).message or str(error)) from error
     if not isinstance(out, dict):
         raise ValueError("the patch does not leave an object")  # noqa: TRY004 (data of the webhook, not an argument)
     return out

@@ -1,7 +1,5 @@
 """Client that calls admission webhooks over HTTPS."""
 
-import base64
-import binascii
 import posixpath
 import ssl
 from collections.abc import Mapping
@@ -11,6 +9,7 @@ from urllib.parse import urlsplit
 from ocf.embedded.admission.errors import UnansweredError
 from ocf.embedded.api.trace_context import handed_on
 from ocf.objects import Manifest
+from ocf.objects.data_validation import decode_base64
 
 __all__ = ["HttpAdmissionClient", "tls_context"]
 
@@ -132,9 +131,10 @@ def tls_context(config: Mapping[str, Any]) -> ssl.SSLContext:
     if not bundle:
         return ssl.create_default_context()
     try:
-        text = base64.b64decode(bundle).decode()
-    except (binascii.Error, UnicodeDecodeError) as error:
-        raise ValueError(f"clientConfig.caBundle cannot be decoded: {error}") from error
+        text = decode_base64(bundle).decode()
+    except ValueError as error:
+        problem = "not UTF-8" if isinstance(error, UnicodeError) else error
+        raise ValueError(f"clientConfig.caBundle cannot be decoded: {problem}") from error
     context = ssl.create_default_context(cadata=text)
     # Go, in which real API servers are written, trusts any certificate of the bundle, also one that is not a CA's, and
     # does not demand the extensions of RFC 5280.

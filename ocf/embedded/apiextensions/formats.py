@@ -3,8 +3,6 @@
 Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation.
 """
 
-import base64
-import binascii
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -14,6 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from ocf.objects.data_validation import decode_base64
 from ocf.objects.timestamps import parse_rfc3339
 
 __all__ = ["is_of_format"]
@@ -28,7 +27,7 @@ def _reads(read: Callable[[str], object]) -> Callable[[str], bool]:
     def is_read(text: str) -> bool:
         try:
             read(text)
-        except (ValueError, binascii.Error):
+        except ValueError:
             return False
         return True
 
@@ -40,6 +39,9 @@ def _matches(pattern: str) -> Callable[[str], bool]:
     return lambda text: compiled.fullmatch(text) is not None
 
 
+_IS_DATE: Final = _matches(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
 def _uri(text: str) -> object:
     parts = urlsplit(text)
     if not parts.scheme and not text.startswith("/"):
@@ -48,9 +50,9 @@ def _uri(text: str) -> object:
 
 
 _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
-    "byte": _reads(lambda text: base64.b64decode(text, validate=True)),
+    "byte": _reads(decode_base64),
     "cidr": lambda text: "/" in text and _reads(lambda given: ip_network(given, strict=False))(text),
-    "date": lambda text: len(text) == len("2026-01-01") and _reads(date.fromisoformat)(text),
+    "date": lambda text: _IS_DATE(text) and _reads(date.fromisoformat)(text),
     "date-time": _reads(partial(parse_rfc3339, lower_case=True)),
     "datetime": _reads(partial(parse_rfc3339, lower_case=True)),
     "duration": _matches(

@@ -5,8 +5,6 @@ a `list`, and a map or an object a `dict`. A value that does not match its schem
 expression that uses it fails.
 """
 
-import base64
-import binascii
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from ocf.embedded.cel.types import with_head
+from ocf.objects.data_validation import decode_base64
 from ocf.objects.timestamps import parse_rfc3339
 
 __all__ = [
@@ -234,7 +233,7 @@ def _string(given: Any, schema: _Schema) -> Any:
     description, read = _FORMS[form]
     try:
         return read(given)
-    except (ValueError, OverflowError, binascii.Error) as error:
+    except (ValueError, OverflowError) as error:
         return InvalidValue(f"Invalid {description} {given}: {error}")
 
 
@@ -317,7 +316,7 @@ def _date(text: str) -> datetime:
 
 
 _FORMS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
-    "byte": ("byte formatted string", base64.b64decode),
+    "byte": ("byte formatted string", decode_base64),
     "date": ("date formatted string", _date),
     "date-time": ("date-time formatted string", read_instant),
     "duration": ("duration", read_duration),

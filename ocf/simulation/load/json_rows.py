@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ocf.objects import format_path, get_field
+from ocf.objects.json_syntax import json_problem
 from ocf.simulation.input_errors import InputError, InputProblem
 from ocf.simulation.load.files import JsonLoad, Row
 from ocf.simulation.load.json_lines import line_of
@@ -111,8 +112,13 @@ def parse_json(text: str, file: str, before: int = 0) -> Any:
     """
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
-        problem = InputProblem(file, f"invalid JSON: {error.msg} in column {error.colno}", before + error.lineno)
+    except json.JSONDecodeError:
+        body = text.encode("utf-8", "surrogatepass")
+        found = json_problem(body)
+        lines = body[: found.offset].decode(errors="replace").split("\n")
+        problem = InputProblem(
+            file, f"invalid JSON: {found.message} in column {len(lines[-1]) + 1}", before + len(lines)
+        )
     except (RecursionError, ValueError) as error:
         problem = InputProblem(file, f"invalid JSON: {type(error).__name__}: nested too deep, or a number too long")
     raise InputError([problem])

@@ -17,6 +17,7 @@ from ocf.objects import Manifest
 from ocf.objects.field_types import FileModel
 from ocf.objects.timestamps import Fraction, format_time
 from ocf.simulation.input_errors import InputError, InputProblem
+from ocf.simulation.load.json_rows import parse_json
 from ocf.simulation.load.text_files import bounded_lines, open_text
 from ocf.simulation.model_problems import model_problems
 from ocf.simulation.recording.objects import difference, identity
@@ -190,9 +191,11 @@ def _lines(file: Path) -> Iterator[tuple[int, Any]]:
             if waiting is not None:
                 raise waiting
             try:
-                yield number, json.loads(line)
-            except (ValueError, RecursionError) as error:
-                waiting = InputError([InputProblem(str(file), f"invalid JSON: {error}", number)])
+                content = parse_json(line, str(file), before=number - 1)
+            except InputError as error:
+                waiting = error
+            else:
+                yield number, content
         if waiting is not None and waiting.problems[0].line == 1:
             raise waiting
 

@@ -5,6 +5,7 @@ The expected texts are those of a real API server (1.36.3).
 
 import asyncio
 import base64
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -40,7 +41,7 @@ class Webhooks:
         name = webhook["name"].partition(".")[0]
         self.requests.append((name, review["request"]))
         content = self.responses.get(name, {"allowed": True})
-        if asyncio.iscoroutinefunction(content):
+        if inspect.iscoroutinefunction(content):
             content = await content(review["request"])
         if isinstance(content, str):
             raise UnansweredError(content)

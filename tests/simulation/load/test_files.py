@@ -319,7 +319,15 @@ class TestJson:
     @pytest.mark.parametrize(
         ("content", "fields", "problem"),
         [
-            pytest.param("[[0, 5],\n[15 8]]", {}, "load.json:2: invalid JSON: Expecting ',' delimiter", id="not JSON"),
+            pytest.param(
+                "[[0, 5],\n[15 8]]",
+                {},
+                "load.json:2: invalid JSON: invalid character '8' after array element in column 5",
+                id="not JSON",
+            ),
+            pytest.param(
+                "[[0, 5],\n[15, 8],\n]", {}, "load.json:3: invalid JSON: invalid character ']' looking for", id="comma"
+            ),
             pytest.param(
                 {"points": []}, {}, "must be a list of entries, got an object with 1 entries; `items`", id="object"
             ),
