@@ -10,6 +10,7 @@ from typing import Any, Final, get_type_hints
 import pytest
 
 from ocf.lazy_types import LazyGeneric, lazy_type, lazy_types
+from ocf.lazy_types.signatures import annotated_names, signature_of
 from scripts.site import api
 
 MODULES: Final = [name for names in api.MODULES.values() for name in names]
@@ -73,6 +74,30 @@ def test_a_generic_keeps_its_arguments() -> None:
     drain.__annotations__ = {"first": queue[int], "second": queue[[str]]}  # a list cannot be hashed
     hints = get_type_hints(drain)
     assert [hints["first"].__args__, hints["second"].__args__] == [(int,), ([str],)]
+
+
+# What is imported for type checkers only needs no quotes from Python 3.14 on (PEP 649).
+_QUOTE: Final = "" if sys.version_info >= (3, 14) else "'"
+
+
+def test_the_signature_of_a_function_whose_annotations_have_unknown_names() -> None:
+    known: dict[str, Any] = {}
+    exec(f"def components(owner: {_QUOTE}Shop{_QUOTE}, *, dry: bool = False) -> None: ...", known)  # noqa: S102 (annotations of another version)
+
+    parameters = signature_of(known["components"]).parameters
+
+    assert list(parameters) == ["owner", "dry"]
+    assert parameters["dry"].annotation is bool
+    assert getattr(parameters["owner"].annotation, "__forward_arg__", parameters["owner"].annotation) == "Shop"
+
+
+def test_the_names_that_a_class_annotates_although_their_types_are_unknown() -> None:
+    known: dict[str, Any] = {}
+    exec(f"class Web:\n identity: {_QUOTE}Name{_QUOTE}\n version: str", known)  # noqa: S102 (annotations of another version)
+
+    assert list(annotated_names(known["Web"])) == ["identity", "version"]
+    # Of a built-in type the attribute is a descriptor.
+    assert list(annotated_names(type(sys))) == []
 
 
 def test_a_missing_type_is_an_error_that_names_it() -> None:

@@ -14,10 +14,11 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, ForwardRef, get_type_hints
 
 from ocf.cli.manifest_files import STDIN, Document, document_parts, opened
 from ocf.errors import BuildError, ConfigError
+from ocf.lazy_types.signatures import signature_of
 from ocf.objects import ObjectKey, describe_invalid, load_documents, parse_path, with_field
 
 if TYPE_CHECKING:
@@ -208,10 +209,12 @@ def _model_of(function: Callable[[Any], object]) -> Any:
     from pydantic import BaseModel
 
     try:
-        first = next(iter(inspect.signature(function).parameters.values()))
+        first = next(iter(signature_of(function).parameters.values()))
     except (StopIteration, TypeError, ValueError):
         return None
     wanted = first.annotation
+    if isinstance(wanted, ForwardRef):
+        wanted = wanted.__forward_arg__
     if isinstance(wanted, str):
         # Only this annotation: the others may use names that are imported for type checkers only.
         def taking(owner: object) -> None: ...

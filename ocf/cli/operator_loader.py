@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from ocf.cli.component_loader import (
     source_location,
 )
 from ocf.errors import ConfigError
+from ocf.lazy_types.signatures import signature_of
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -189,7 +189,7 @@ def _operator_of(module: ModuleType, function: object) -> Operator[Any] | None:
 def _accepts(function: Callable[..., object], *arguments: object) -> bool:
     """Return whether a function can be called with positional arguments; True if its signature is unknown."""
     try:
-        inspect.signature(function).bind(*arguments)
+        signature_of(function).bind(*arguments)
     except TypeError:
         return False
     except ValueError:

@@ -109,7 +109,7 @@ def settings_of(owner: Any) -> Iterator[Setting]:
     if is_typeddict(owner):
         meanings = entries(owner, "Attributes")
         applied = {each.name: each.default for each in fields(EffectiveOptions)}
-        for name, kind in _annotations(owner):
+        for name, kind in inspect.get_annotations(owner).items():
             optional = "None" in str(kind)
             yield Setting(name, _type(kind), _default(applied.get(name, None if optional else False)), meanings[name])
     elif issubclass(owner, BaseModel):
@@ -139,11 +139,6 @@ def _methods(owner: Any) -> Iterator[Setting]:
         if not name.startswith("_") and name != "build":
             shown = [f"{each}" for each in inspect.signature(method).parameters if each != "self"]
             yield Setting(f"{name}({', '.join(shown)})", _METHOD, "", summary(method))
-
-
-def _annotations(owner: Any) -> Iterator[tuple[str, Any]]:
-    for base in reversed(owner.__mro__):
-        yield from vars(base).get("__annotations__", {}).items()
 
 
 def _type(annotation: Any) -> str:

@@ -1,6 +1,7 @@
 """Loading the operator's code: functions, owners and components, with one-line errors."""
 
 import asyncio
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,26 @@ class TestFunction:
     def test_another_object_than_a_function(self) -> None:
         assert error_of(lambda: load_components("shop_operator:SIZE")) == (
             "shop_operator:SIZE is not an operator, got int"
+        )
+
+    def test_annotations_of_others_than_the_owner_need_not_be_known(self, tmp_path: Path) -> None:
+        """From Python 3.14 on they need no quotes either (PEP 649)."""
+        quote = "" if sys.version_info >= (3, 14) else '"'
+        source = "from shop_operator import Shop, modelled\ndef annotated(shop: Shop) -> QComponentQ: return modelled(shop)\n"
+        (tmp_path / "annotated.py").write_text(source.replace("Q", quote))
+
+        (component,) = asyncio.run(load_components("annotated:annotated").components(OWNER))
+
+        assert component.name == "web"
+
+    def test_a_model_of_the_owner_that_is_imported_for_type_checkers_only(self, tmp_path: Path) -> None:
+        quote = "" if sys.version_info >= (3, 14) else '"'
+        (tmp_path / "annotated.py").write_text(f"def annotated(shop: {quote}Shop{quote}): ...\n")
+
+        problem = error_of(lambda: asyncio.run(load_components("annotated:annotated").components(OWNER)))
+
+        assert problem == (
+            "annotated(shop: Shop): name 'Shop' is not defined; import the owner's model outside of TYPE_CHECKING"
         )
 
 

@@ -27,6 +27,7 @@ from ocf.concepts import (
     ScaleTarget,
     Suspendable,
 )
+from ocf.lazy_types.signatures import annotated_names
 from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["Registration", "ScaleTargets", "find_scale_targets", "is_builder", "is_resource", "scalers_first"]
@@ -153,9 +154,7 @@ def _concepts_of(kind: type) -> tuple[str, ...]:
 @cache
 def _satisfies(kind: type, concept: object) -> bool:
     """Return whether a class has the members of a concept; checking an instance would evaluate its properties."""
-    annotated = (vars(base).get("__annotations__") for base in kind.__mro__)
-    # For some built-in types, such as that of modules, the attribute is not a mapping.
-    declared = {name for names in annotated if isinstance(names, dict) for name in names}
+    declared = {name for base in kind.__mro__ for name in annotated_names(base)}
     members = [name for name in vars(concept) if not name.startswith("_")]
     return all(hasattr(kind, member) or member in declared for member in members)
 

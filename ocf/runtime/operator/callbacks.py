@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from ocf.component import CleanupPending, Component
 from ocf.component.parallel import reject_duplicates
 from ocf.errors import ConfigError
+from ocf.lazy_types.signatures import signature_of
 
 if TYPE_CHECKING:
     from ocf.component import ReconcileContext
@@ -114,7 +115,7 @@ class Callbacks(Generic[O]):
 def _positional(function: Callable[..., Any]) -> int:
     """Return the number of required positional parameters of a function; 1 if its signature is unknown."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = signature_of(function).parameters.values()
     except (TypeError, ValueError):
         return 1
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

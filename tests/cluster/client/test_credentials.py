@@ -398,6 +398,8 @@ class TestSharing:
         pytest.param({"name": "azure"}, "(KeyError)", id="unknown"),
     ],
 )
+# Of the official client, which still calls what Python 3.12 and 3.14 have deprecated.
+@pytest.mark.filterwarnings("ignore:.*(utcnow|utcfromtimestamp|iscoroutinefunction).*:DeprecationWarning")
 async def test_auth_providers_of_the_official_client(server: Server, provider: dict[str, Any], expected: str) -> None:
     async with _caller(server, RestConfig(host=server.url, auth_provider=provider)) as caller:
         if expected.startswith("Bearer"):
