@@ -30,8 +30,10 @@ settings.register_profile("random", settings.get_profile("ocf"), derandomize=Fal
 settings.load_profile("ocf")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Let programs that tests start be interrupted, also in a background job, where a shell has SIGINT ignored."""
+    # hypothesis asks the garbage collector who refers to its source of random numbers; what is frozen is not an answer.
+    config.addinivalue_line("filterwarnings", "ignore:It looks like `register_random` was passed an object")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

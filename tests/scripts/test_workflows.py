@@ -43,10 +43,10 @@ def test_a_workflow_may_only_read_and_keeps_no_token_in_the_checkout(path: Path)
                 assert step["with"]["persist-credentials"] is False
 
 
-def test_the_wheel_is_tried_on_every_supported_python() -> None:
+def test_all_tests_run_and_the_wheel_is_tried_on_every_supported_python() -> None:
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     named = set(re.findall(r'"Programming Language :: Python :: (3\.\d+)"', project))
-    for name, job in (("ci", "wheel"), ("release", "test")):
+    for name, job in (("ci", "test"), ("ci", "wheel"), ("release", "test")):
         matrix = read(ROOT / ".github" / "workflows" / f"{name}.yml")["jobs"][job]["strategy"]["matrix"]
         assert named <= set(matrix["python"])
 
