@@ -89,8 +89,8 @@ class TestFunction:
     def test_annotations_of_others_than_the_owner_need_not_be_known(self, tmp_path: Path) -> None:
         """From Python 3.14 on they need no quotes either (PEP 649)."""
         quote = "" if sys.version_info >= (3, 14) else '"'
-        source = "from shop_operator import Shop, modelled\ndef annotated(shop: Shop) -> QComponentQ: return modelled(shop)\n"
-        (tmp_path / "annotated.py").write_text(source.replace("Q", quote))
+        function = f"def annotated(shop: Shop) -> {quote}Component{quote}: return modelled(shop)"
+        (tmp_path / "annotated.py").write_text(f"from shop_operator import Shop, modelled\n{function}\n")
 
         (component,) = asyncio.run(load_components("annotated:annotated").components(OWNER))
 
