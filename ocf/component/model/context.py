@@ -55,6 +55,8 @@ class ReconcileContext:
         owner: The owner as it was read.
         owned_by: Key, uid and generation of the owner.
         recorder: Receives attempts, events and conditions.
+        unobserved: The cluster for lists of which the reconcile uses only objects that belong to the owner. An operator
+            does not reconcile the owner again because another object that they select changes.
         now: Time of the reconcile.
         elapsed: The same on the monotonic clock.
         claims: Objects that the components of the owner manage in this reconcile.
@@ -65,6 +67,7 @@ class ReconcileContext:
         self.owner = owner
         self._changes: Final = StatusChanges(owner.get("status") or {})
         self._cluster: Final = cluster
+        self.unobserved: Cluster = cluster
         self.owned_by: Final = Owner.of(owner)
         self.recorder: Final[Recorder] = recorder or NullRecorder()
         self.now: Final = clock.now()

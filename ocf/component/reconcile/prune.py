@@ -153,7 +153,7 @@ class Pruner:
         """
         context = self._run.context
         try:
-            found = await context.cluster.list(api_version, kind, ListOptions(namespace=namespace))
+            found = await context.unobserved.list(api_version, kind, ListOptions(namespace=namespace))
         except NotFoundError:
             return []
         ours = self._deleter.is_applied_by_us

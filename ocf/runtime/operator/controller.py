@@ -206,7 +206,12 @@ class Controller:
             return None
         try:
             return await reconcile_owner(
-                self.operator, manifest, cluster, clock=self._deps.clock, recorder=self._deps.recorder
+                self.operator,
+                manifest,
+                cluster,
+                clock=self._deps.clock,
+                recorder=self._deps.recorder,
+                unobserved=RecordingReads(self._cache, ObservedVersions(owner), self._follow_requested),
             )
         finally:
             self._index.replace(observed)
@@ -215,11 +220,11 @@ class Controller:
         """Yield the owners that an object affects, or has affected before the change."""
         if (key.api_version, key.kind) == self._owner_kind:
             yield key
-        for state in (change.entry, change.old):
-            if state is not None:
-                yield from self._referred_owners(key, state)
-        yield from self._index.dependents(key)
-        yield from (owner for owner, run_state in self._runs.items() if key in run_state.observed.requested)
+        states = [state for state in (change.entry, change.old) if state is not None]
+        for state in states:
+            yield from self._referred_owners(key, state)
+        yield from self._index.dependents(key, states)
+        yield from (owner for owner, run_state in self._runs.items() if run_state.observed.depends_on(key, states))
 
     def _referred_owners(self, key: ObjectKey, state: CacheEntry) -> Iterable[ObjectKey]:
         """Yield the owners that a state of an object refers to: its controller, and what the watches map it to."""

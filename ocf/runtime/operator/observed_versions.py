@@ -1,28 +1,78 @@
 """Object versions that reconciles have observed.
 
-A reconcile records the version of each object that it reads by name, and of each that it writes. An event whose version
-the owner's last reconcile has observed triggers no reconcile; any other event does. So an operator's own writes trigger
-nothing, and every other change does, independent of its author and of the changed fields.
+A reconcile records the version of each object that it reads, by name or in a list, and of each that it writes. An event
+whose version the owner's last reconcile has observed triggers no reconcile; any other event does. So an operator's own
+writes trigger nothing, and every other change does, independent of its author and of the changed fields.
 
-The same records show which objects an owner depends on without controlling them: those that its last reconcile read.
+Of several reads of an object the first one counts, because a decision may depend on it. A write replaces it, because
+the stored object contains that decision, but only where nothing else came in between. To know that, a write names the
+version that was read. If the API server answers that another writer was faster, the write is repeated without the
+version, and no version of the object counts as observed. Comparing the answer with what was read would not do: defaults
+and mutating webhooks change fields that were not sent, and a cache does not know who owns which field.
+
+The same records show which objects an owner depends on without controlling them: those that its last reconcile read,
+and those that its lists select, whether they existed or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
-from ocf.cluster import Cluster, InterceptingCluster, Request, Subresource
+from ocf.cluster import (
+    DEFAULT_LIST_OPTIONS,
+    Cluster,
+    InterceptingCluster,
+    ListOptions,
+    ObjectList,
+    PatchOptions,
+    Request,
+    Subresource,
+    Verb,
+)
+from ocf.cluster.cache.list_filter import ListFilter
+from ocf.cluster.cache.serialization import CacheEntry, pack, unpack
 from ocf.cluster.interceptor import key_of, requested_key
-from ocf.errors import ConflictError, NotFoundError
+from ocf.errors import ConflictError, InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.owner_references import controller_of
 
-__all__ = ["ObservationIndex", "ObservedVersions", "RecordingReads"]
+__all__ = ["ListScope", "ObservationIndex", "ObservedVersions", "RecordingReads"]
 
 _ABSENT: Final = ""
 # No version is equal to it.
 _UNKNOWN: Final = "?"
+_VERSION_PATH: Final = "/metadata/resourceVersion"
+# What a write of the owner may change without a reconcile that follows: what the API server derives, and what
+# controllers set to hold a deletion.
+_UNREAD: Final = frozenset({"finalizers", "generation", "managedFields", "resourceVersion"})
+
+
+class ListScope(NamedTuple):
+    """The objects that a list selects, whether they exist or not.
+
+    Args:
+        api_version: Group and version.
+        kind: Kind.
+        namespace: Namespace; empty for all namespaces.
+        selected: The selectors; None if only the API server can evaluate them, so that any object may be meant.
+    """
+
+    api_version: str
+    kind: str
+    namespace: str
+    selected: ListFilter | None
+
+    def covers(self, key: ObjectKey, labels: Mapping[str, str]) -> bool:
+        """Return whether the list selects an object.
+
+        Args:
+            key: The object.
+            labels: Its labels.
+        """
+        if (key.api_version, key.kind) != (self.api_version, self.kind) or self.namespace not in ("", key.namespace):
+            return False
+        return self.selected is None or self.selected.matches((key.namespace, key.name), labels)
 
 
 class ObservedVersions:
@@ -32,56 +82,146 @@ class ObservedVersions:
         owner: The owner that is reconciled.
     """
 
-    __slots__ = ("owner", "requested", "superseded", "uncontrolled", "versions")
+    __slots__ = (
+        "_final",
+        "_owner_as_read",
+        "_uids",
+        "lists",
+        "owner",
+        "requested",
+        "superseded",
+        "uncontrolled",
+        "versions",
+    )
 
     def __init__(self, owner: ObjectKey) -> None:
         self.owner: Final = owner
         self.versions: dict[ObjectKey, str] = {}
+        self.lists: list[ListScope] = []
+        """Lists that the reconcile has requested so far, answered or not."""
         self.uncontrolled: set[ObjectKey] = set()
+        """Objects that it has read by name or written, and that the owner does not control."""
         self.requested: set[ObjectKey] = set()
         """Objects that the reconcile has requested so far, answered or not."""
         self.superseded: set[tuple[ObjectKey, str]] = set()
         """Versions that the reconcile has observed and then replaced by its own writes."""
+        self._uids: dict[ObjectKey, str] = {}
+        self._owner_as_read: CacheEntry | None = None
+        self._final: frozenset[int] = frozenset()
+        """Hashes of what was observed, once the reconcile has ended: lists of many objects would take much memory."""
 
-    def record(self, key: ObjectKey, live: Manifest | None, *, written: bool = False) -> None:
-        """Record an object as the cluster returned it.
-
-        The first of several reads counts, because a decision may depend on it. A write replaces it, because the
-        written object contains that decision.
+    def record(self, key: ObjectKey, live: Manifest | None) -> None:
+        """Record an object as it was read by name.
 
         Args:
             key: The object.
-            live: The returned object; None if it does not exist.
-            written: Whether it is the response to a write.
+            live: The object; None if it does not exist.
         """
-        version = _ABSENT if live is None else str(live["metadata"].get("resourceVersion") or "")
+        listed_absent = live is not None and key not in self.versions and self._is_listed(key, live)
+        self._read(key, _ABSENT if listed_absent else _version(live), live)
+        self._note_dependency(key, live)
+        if key == self.owner and live is not None and self._owner_as_read is None:
+            self._owner_as_read = pack(live)
+
+    def record_list(self, items: Iterable[Manifest]) -> None:
+        """Record objects as a list returned them; what its `ListScope` selects and is not among them did not exist."""
+        for live in items:
+            self._read(ObjectKey.of(live), _version(live), live)
+
+    def record_write(self, key: ObjectKey, live: Manifest, manager: str, *, whole: bool = True) -> None:
+        """Record an object as a write of the reconcile returned it.
+
+        The version counts as observed if the write has named the version that was read, or has created the object.
+        A write of the owner that changed what the reconcile has read of it does not count.
+
+        Args:
+            key: The object.
+            live: The object.
+            manager: The field manager of the write.
+            whole: Whether the object was written, and not a subresource of it.
+        """
         known = self.versions.get(key)
-        if known is None or (written and known != _UNKNOWN):
-            self.versions[key] = version
+        if known is None and self._is_listed(key, live):
+            known = _ABSENT
+        if self._is_foreign(key, live, known, manager) or (whole and self._changes_owner(key, live)):
+            self.invalidate(key)
+        elif known != _UNKNOWN:
             self.superseded.add((key, known or _ABSENT))
-        if key != self.owner and (live is None or not _is_controlled_by(live, self.owner)):
-            self.uncontrolled.add(key)
-        else:
-            self.uncontrolled.discard(key)
+            self.versions[key] = _version(live)
+        self._uids[key] = _uid(live)
+        self._note_dependency(key, live)
+
+    def record_delete(self, key: ObjectKey) -> None:
+        """Record that the reconcile has deleted an object; its event triggers a reconcile."""
+        if key in self.versions and self.versions[key] != _UNKNOWN:
+            self.superseded.add((key, self.versions[key]))
+            self.versions[key] = _ABSENT
 
     def invalidate(self, key: ObjectKey) -> None:
-        """Record a write conflict: treat every later event for this object as not observed.
-
-        A later write of this reconcile replaces a version that it has not observed.
-        """
+        """Record that another writer was faster: treat every later event for this object as not observed."""
         self.versions[key] = _UNKNOWN
+
+    def version_of(self, key: ObjectKey) -> str:
+        """Return the version that a write has to name; empty if the object was not read or is not there."""
+        known = self.versions.get(key, _ABSENT)
+        return "" if known == _UNKNOWN else known
 
     def has_seen(self, key: ObjectKey, version: str) -> bool:
         """Return whether the reconcile has observed a version of an object.
 
         Only equal versions count: after a restore from a backup, new changes have lower versions.
         """
-        return version != _ABSENT and (self.versions.get(key) == version or (key, version) in self.superseded)
+        if version == _ABSENT:
+            return False
+        observed = (key, version)
+        return self.versions.get(key) == version or observed in self.superseded or hash(observed) in self._final
+
+    def depends_on(self, key: ObjectKey, states: Iterable[CacheEntry]) -> bool:
+        """Return whether the reconcile has requested an object so far, by name or in a list.
+
+        Args:
+            key: The object.
+            states: The object before and after a change.
+        """
+        return key in self.requested or _are_covered(self.lists, key, states)
 
     def end(self) -> None:
         """Drop the records that matter only while the reconcile runs."""
+        self._final = frozenset(map(hash, self.versions.items()))
+        self.versions = {}
         self.requested = set()
         self.superseded = set()
+        self._uids = {}
+        self._owner_as_read = None
+
+    def _read(self, key: ObjectKey, version: str, live: Manifest | None) -> None:
+        known = self.versions.setdefault(key, version)
+        if known != version:
+            self.invalidate(key)
+        elif live is not None:
+            self._uids[key] = _uid(live)
+
+    def _is_listed(self, key: ObjectKey, live: Manifest) -> bool:
+        """Return whether a list that selects an object was requested."""
+        return any(scope.covers(key, live["metadata"].get("labels") or {}) for scope in self.lists)
+
+    def _is_foreign(self, key: ObjectKey, live: Manifest, known: str | None, manager: str) -> bool:
+        """Return whether an object that was written is another one than was read, or exists although none was found."""
+        if known == _ABSENT:
+            entries = live["metadata"].get("managedFields") or ()
+            return any(entry.get("manager") != manager for entry in entries)
+        return self._uids.get(key, _uid(live)) != _uid(live)
+
+    def _changes_owner(self, key: ObjectKey, live: Manifest) -> bool:
+        if key != self.owner or self._owner_as_read is None:
+            return False
+        return _content(unpack(self._owner_as_read)) != _content(live)
+
+    def _note_dependency(self, key: ObjectKey, live: Manifest | None) -> None:
+        if key != self.owner and (live is None or not _is_controlled_by(live, self.owner)):
+            self.uncontrolled.add(key)
+        else:
+            self.uncontrolled.discard(key)
 
 
 class ObservationIndex:
@@ -90,34 +230,53 @@ class ObservationIndex:
     def __init__(self) -> None:
         self._of: dict[ObjectKey, ObservedVersions] = {}
         self._dependents: dict[ObjectKey, set[ObjectKey]] = {}
+        self._listing: dict[tuple[str, str], dict[ObjectKey, list[ListScope]]] = {}
+        """What owners have listed, by kind."""
 
     def __len__(self) -> int:
         return len(self._of)
 
     def replace(self, observed: ObservedVersions) -> None:
         """Replace the records of an owner's previous reconcile."""
-        self.forget(observed.owner)
-        self._of[observed.owner] = observed
+        owner = observed.owner
+        self.forget(owner)
+        self._of[owner] = observed
         for key in observed.uncontrolled:
-            self._dependents.setdefault(key, set()).add(observed.owner)
+            self._dependents.setdefault(key, set()).add(owner)
+        for scope in observed.lists:
+            self._listing.setdefault((scope.api_version, scope.kind), {}).setdefault(owner, []).append(scope)
 
     def forget(self, owner: ObjectKey) -> None:
         """Drop the records of an owner."""
         observed = self._of.pop(owner, None)
-        for key in observed.uncontrolled if observed is not None else ():
+        if observed is None:
+            return
+        for key in observed.uncontrolled:
             owners = self._dependents[key]
             owners.discard(owner)
             if not owners:
                 del self._dependents[key]
+        for kind in {(scope.api_version, scope.kind) for scope in observed.lists}:
+            del self._listing[kind][owner]
+            if not self._listing[kind]:
+                del self._listing[kind]
 
     def has_seen(self, owner: ObjectKey, key: ObjectKey, version: str) -> bool:
         """Return whether the last reconcile of an owner has observed a version of an object."""
         observed = self._of.get(owner)
         return observed is not None and observed.has_seen(key, version)
 
-    def dependents(self, key: ObjectKey) -> Iterator[ObjectKey]:
-        """Yield the owners whose last reconcile read an object that they do not control."""
+    def dependents(self, key: ObjectKey, states: Collection[CacheEntry]) -> Iterator[ObjectKey]:
+        """Yield the owners whose last reconcile read an object that they do not control, or a list that selects it.
+
+        Args:
+            key: The object.
+            states: The object before and after a change.
+        """
         yield from self._dependents.get(key, ())
+        for owner, scopes in self._listing.get((key.api_version, key.kind), {}).items():
+            if _are_covered(scopes, key, states):
+                yield owner
 
 
 class RecordingReads(InterceptingCluster):
@@ -138,7 +297,18 @@ class RecordingReads(InterceptingCluster):
         """Read one object, or its Scale."""
         # Reads and applies are nearly all requests of a reconcile, so they are not described as a `Request` first.
         sent = self._inner.get(key, subresource=subresource)
-        found: Manifest = await self._recorded(key, sent, subresource, is_read=True)
+        found: Manifest = await self._recorded(key, sent, subresource)
+        return found
+
+    async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
+        """Read the objects of a kind."""
+        selected = ListFilter.parse(options.label_selector, options.field_selector)
+        scope = ListScope(api_version, kind, options.namespace, selected)
+        self._follow(api_version, kind, options.namespace)
+        if scope not in self._observed.lists:
+            self._observed.lists.append(scope)
+        found = await self._inner.list(api_version, kind, options)
+        self._observed.record_list(found.items)
         return found
 
     async def apply(
@@ -151,42 +321,160 @@ class RecordingReads(InterceptingCluster):
         dry_run: bool = False,
     ) -> Manifest:
         """Create or change an object by server-side apply."""
-        sent = self._inner.apply(
-            manifest, field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
-        )
-        stored: Manifest = await self._recorded(requested_key(manifest), sent, subresource, dry_run=dry_run)
-        return stored
+
+        def send(version: str) -> Awaitable[Manifest]:
+            return self._inner.apply(
+                _naming(manifest, version),
+                field_manager=field_manager,
+                force=force,
+                subresource=subresource,
+                dry_run=dry_run,
+            )
+
+        write = _Write(field_manager, subresource, dry_run=dry_run)
+        return await self._written(requested_key(manifest), manifest, send, write)
+
+    async def update(
+        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+    ) -> Manifest:
+        """Replace an object, or its status."""
+
+        def send(version: str) -> Awaitable[Manifest]:
+            return self._inner.update(
+                _naming(manifest, version), field_manager=field_manager, subresource=subresource, dry_run=dry_run
+            )
+
+        write = _Write(field_manager, subresource, dry_run=dry_run)
+        return await self._written(requested_key(manifest), manifest, send, write)
+
+    async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
+        """Change parts of an object, of its status, or of its Scale."""
+
+        def send(version: str) -> Awaitable[Manifest]:
+            return self._inner.patch(key, _naming(patch, version), options)
+
+        write = _Write(options.field_manager, options.subresource, dry_run=options.dry_run)
+        return await self._written(key, patch, send, write)
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         """Send a request, and record the returned object."""
-        is_read, dry_run = request.verb.is_read, request.dry_run
-        return await self._recorded(key_of(request), send(), request.subresource, is_read=is_read, dry_run=dry_run)
+        write = _Write(request.field_manager, request.subresource, dry_run=request.dry_run)
+        key = key_of(request)
+        answer = await self._recorded(key, send(), request.subresource, None if request.verb.is_read else write)
+        if request.verb is Verb.DELETE and not request.dry_run:
+            self._observed.record_delete(key)
+        return answer
+
+    async def _written(
+        self, key: ObjectKey, sent: Any, send: Callable[[str], Awaitable[Manifest]], write: _Write
+    ) -> Manifest:
+        """Send a write that names the version that was read; if another writer was faster, without the version.
+
+        Args:
+            key: The object.
+            sent: The object or the patch; it may name a version itself, and its sender handles the conflict then.
+            send: Sends it, with a version that is not empty.
+            write: How it is written.
+        """
+        version = self._observed.version_of(key) if write.is_recorded and not _names_version(sent) else ""
+        if version:
+            try:
+                named: Manifest = await self._recorded(key, send(version), write.subresource, write)
+            except ConflictError as error:
+                # Only a conflict about the ownership of fields has causes.
+                if error.causes:
+                    raise
+            except InvalidError:
+                # A JSON patch whose test of the version fails; or it is invalid, and is so again.
+                if not isinstance(sent, list):
+                    raise
+                self._observed.invalidate(key)
+            else:
+                return named
+        stored: Manifest = await self._recorded(key, send(""), write.subresource, write)
+        return stored
 
     async def _recorded(
-        self,
-        key: ObjectKey,
-        sent: Awaitable[Any],
-        subresource: Subresource | None,
-        *,
-        is_read: bool = False,
-        dry_run: bool = False,
+        self, key: ObjectKey, sent: Awaitable[Any], subresource: Subresource | None, write: _Write | None = None
     ) -> Any:
-        """Wait for the answer to a request, and record it; the name in the key is empty for a list or a watch."""
+        """Wait for the answer to a request, and record it; the name in the key is empty for a watch."""
         self._follow(key.api_version, key.kind, key.namespace)
         self._observed.requested.add(key)
         try:
             answer = await sent
         except NotFoundError:
-            if is_read and key.name:
+            if write is None and key.name:
                 self._observed.record(key, None)
             raise
         except ConflictError:
             self._observed.invalidate(key)
             raise
-        whole = subresource is None or subresource.shows_object
-        if isinstance(answer, dict) and key.name and whole and not dry_run:
-            self._observed.record(key, answer, written=not is_read)
+        if isinstance(answer, dict) and key.name:
+            if write is None and _shows_object(subresource):
+                self._observed.record(key, answer)
+            elif write is not None and write.is_recorded:
+                # The API server completes a name that begins with `generateName`.
+                written = key._replace(name=str(answer["metadata"].get("name") or key.name))
+                self._observed.record_write(written, answer, write.manager, whole=subresource is None)
         return answer
+
+
+class _Write(NamedTuple):
+    """How an object is written.
+
+    Args:
+        manager: The field manager.
+        subresource: The part of the object that is written; None for the object itself.
+        dry_run: Whether nothing is stored.
+    """
+
+    manager: str
+    subresource: Subresource | None
+    dry_run: bool
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether its answer is the object as it is stored now."""
+        return _shows_object(self.subresource) and not self.dry_run
+
+
+def _shows_object(subresource: Subresource | None) -> bool:
+    return subresource is None or subresource.shows_object
+
+
+def _names_version(sent: Any) -> bool:
+    """Return whether an object or a patch names a version itself."""
+    if isinstance(sent, list):
+        return any(isinstance(one, dict) and one.get("path") == _VERSION_PATH for one in sent)
+    metadata = sent.get("metadata") if isinstance(sent, dict) else None
+    return isinstance(metadata, dict) and bool(metadata.get("resourceVersion"))
+
+
+def _naming(sent: Any, version: str) -> Any:
+    """Return an object or a patch that applies to one version only; unchanged without a version."""
+    if not version:
+        return sent
+    if isinstance(sent, list):
+        return [{"op": "test", "path": _VERSION_PATH, "value": version}, *sent]
+    return {**sent, "metadata": {**(sent.get("metadata") or {}), "resourceVersion": version}}
+
+
+def _are_covered(scopes: Iterable[ListScope], key: ObjectKey, states: Iterable[CacheEntry]) -> bool:
+    return any(scope.covers(key, state.labels) for scope in scopes for state in states)
+
+
+def _version(live: Manifest | None) -> str:
+    return _ABSENT if live is None else str(live["metadata"].get("resourceVersion") or "")
+
+
+def _uid(live: Manifest) -> str:
+    return str(live["metadata"].get("uid") or "")
+
+
+def _content(live: Manifest) -> Manifest:
+    """Return what a reconcile reads of its owner beside the status, which is its own."""
+    metadata = {name: value for name, value in live["metadata"].items() if name not in _UNREAD}
+    return {**{name: value for name, value in live.items() if name != "status"}, "metadata": metadata}
 
 
 def _is_controlled_by(live: Manifest, owner: ObjectKey) -> bool:

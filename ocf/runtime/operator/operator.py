@@ -62,15 +62,16 @@ class Operator(Generic[O]):
     """An operator: it reconciles the components of every owner.
 
     An owner is reconciled when it changes, when an object changes that it controls or that its last reconcile read by
-    name, when a watch of `watches` maps an event to it, when its last reconcile asked to be requeued, and every
-    `resync`. Versions that a reconcile has read or written itself trigger nothing.
+    name or in a list, when a watch of `watches` maps an event to it, when its last reconcile asked to be requeued, and
+    every `resync`. Versions that a reconcile has read or written itself trigger nothing.
 
     Args:
         name: Name of the operator in metrics, events and leases: a DNS label such as `shop-operator`.
         owner: The kind of its owners.
         components: Returns the components of an owner; called in every reconcile. It may read objects through the
-            context (`context.cluster.get`): objects read by name are watched from then on. While the owner is being
-            deleted (`context.is_ending`) it is called where its objects have to be found, and should make nothing.
+            context (`context.cluster.get` and `list`): objects read by name or in a list are watched from then on.
+            While the owner is being deleted (`context.is_ending`) it is called where its objects have to be found, and
+            should make nothing.
         report: Sets fields and conditions of the owner's status, which are part of its one status write; called at the
             end of each reconcile, also if the reconcile failed. It is not called for an owner that its model cannot
             read, because there is no owner to pass, nor once the owner is gone.

@@ -28,7 +28,13 @@ _REPORT_TIME: Final = 10.0
 
 
 async def reconcile_owner(
-    operator: Operator[O], manifest: Manifest, cluster: Cluster, *, clock: Clock, recorder: Recorder
+    operator: Operator[O],
+    manifest: Manifest,
+    cluster: Cluster,
+    *,
+    clock: Clock,
+    recorder: Recorder,
+    unobserved: Cluster | None = None,
 ) -> timedelta | None:
     """Reconcile the components of an owner, and write its status once, also if the reconcile fails.
 
@@ -41,6 +47,7 @@ async def reconcile_owner(
         cluster: The cluster of the objects.
         clock: The clock of the reconcile.
         recorder: Gets the attempts, events and conditions of the reconcile.
+        unobserved: The cluster without the records of what the reconcile has read; None if there are no records.
 
     Returns:
         The delay until the next reconcile without an event; None if only an event can change anything.
@@ -49,6 +56,8 @@ async def reconcile_owner(
         Exception: The error that the reconcile failed with, after the status was written.
     """
     async with reconciling(manifest, cluster, clock=clock, recorder=recorder) as context:
+        if unobserved is not None:
+            context.unobserved = unobserved
         annotate_span(lambda: {"ocf.controller": operator.name})
         delay = await _OwnerReconcile(operator, context).run()
         annotate_span(requeue_attributes, delay)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias
 
 import pytest
 
-from ocf.cluster import Cluster, InterceptingCluster, Request, Subresource
+from ocf.cluster import (
+    Cluster,
+    DeleteOptions,
+    InterceptingCluster,
+    ListOptions,
+    PatchOptions,
+    PatchType,
+    Propagation,
+    Request,
+    Subresource,
+)
 from ocf.embedded import EmbeddedCluster
-from ocf.errors import ApiError, ConflictError
+from ocf.errors import ApiError, ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator.observed_versions import ObservedVersions, RecordingReads
 
@@ -110,3 +121,195 @@ def test_an_apply_is_recorded_as_any_other_request(case: str, conflicting: bool)
     arguments = {"field_manager": "me", **APPLIES[case]}
     direct = recorded("apply", arguments, whole=False, conflicting=conflicting)
     assert direct == recorded("apply", arguments, whole=True, conflicting=conflicting)
+
+
+Server: TypeAlias = tuple[Cluster, str]
+
+
+@pytest.fixture(params=["embedded", "real"])
+def server(request: pytest.FixtureRequest) -> Server:
+    """Return a cluster and a namespace; requested outside of the event loop, which the client needs."""
+    if request.param == "embedded":
+        return EmbeddedCluster(namespaces=("town",)), "town"
+    return request.getfixturevalue("envtest_cluster"), request.getfixturevalue("envtest").namespace
+
+
+class Counting(InterceptingCluster):
+    """A cluster that counts writes."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.writes = 0
+
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        self.writes += not request.verb.is_read
+        return await send()
+
+
+def placed(namespace: str, **changed: Any) -> Manifest:
+    return {**DEPLOYMENT, "metadata": {"name": "web", "namespace": namespace}, **changed}
+
+
+def options(patch_type: PatchType, subresource: Subresource | None = None) -> PatchOptions:
+    return PatchOptions(patch_type=patch_type, field_manager="me", subresource=subresource)
+
+
+Act: TypeAlias = Callable[[Cluster, ObjectKey], Awaitable[object]]
+PAUSED: Final[Manifest] = {"spec": {"paused": True}}
+
+
+async def _update(cluster: Cluster, key: ObjectKey) -> None:
+    manifest = placed(key.namespace, spec={**DEPLOYMENT["spec"], "paused": True})
+    await cluster.update(manifest, field_manager="me")
+
+
+WRITES: Final[dict[str, Act]] = {
+    "apply": lambda cluster, key: cluster.apply(
+        placed(key.namespace, spec={**DEPLOYMENT["spec"], "paused": True}), field_manager="me", force=True
+    ),
+    "update": _update,
+    "merge patch": lambda cluster, key: cluster.patch(key, PAUSED, options(PatchType.MERGE)),
+    "strategic merge patch": lambda cluster, key: cluster.patch(key, PAUSED, options(PatchType.STRATEGIC_MERGE)),
+    "JSON patch": lambda cluster, key: cluster.patch(
+        key, [{"op": "add", "path": "/spec/paused", "value": True}], options(PatchType.JSON)
+    ),
+    "patch of the status": lambda cluster, key: cluster.patch(
+        key, {"status": {"replicas": 2}}, options(PatchType.MERGE, Subresource.STATUS)
+    ),
+    "apply that changes nothing": lambda cluster, key: cluster.apply(placed(key.namespace), field_manager="me"),
+}
+
+
+async def _fail(cluster: Cluster, key: ObjectKey) -> None:
+    failed = {"type": "Failed", "status": "True", "reason": "Broken", "message": ""}
+    patch = {"status": {"conditions": [failed]}}
+    await cluster.patch(
+        key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="other", subresource=Subresource.STATUS)
+    )
+
+
+async def _replace(cluster: Cluster, key: ObjectKey) -> None:
+    await cluster.delete(key, DeleteOptions(propagation=Propagation.BACKGROUND))
+    await cluster.create(placed(key.namespace), field_manager="other")
+
+
+FOREIGN: Final[dict[str, Act]] = {
+    "status": _fail,
+    "annotation": lambda cluster, key: cluster.patch(
+        key,
+        {"metadata": {"annotations": {"a": "b"}}},
+        PatchOptions(patch_type=PatchType.MERGE, field_manager="other"),
+    ),
+    "replaced": _replace,
+}
+
+
+@pytest.mark.promise("no-lost-change", runs="every kind of write after another writer, on a real API server, too")
+@pytest.mark.parametrize("change", FOREIGN)
+@pytest.mark.parametrize("write", WRITES)
+async def test_a_write_does_not_hide_what_another_writer_has_changed_before(
+    server: Server, write: str, change: str
+) -> None:
+    """https://github.com/operator-framework/java-operator-sdk/issues/3398."""
+    cluster, namespace = server
+    key = WEB._replace(namespace=namespace)
+    await cluster.apply(placed(namespace), field_manager="me")
+    observed = ObservedVersions(OWNER)
+    reads = RecordingReads(cluster, observed, lambda *_: None)
+    before = await reads.get(key)
+    await FOREIGN[change](cluster, key)
+    await WRITES[write](reads, key)
+    live = await cluster.get(key)
+    assert not observed.has_seen(key, live["metadata"]["resourceVersion"])
+    assert (live["metadata"]["uid"] != before["metadata"]["uid"]) is (change == "replaced")
+    assert bool((live.get("status") or {}).get("conditions")) is (change == "status")
+
+
+@pytest.mark.promise("no-lost-change", runs="every kind of write without another writer, on a real API server, too")
+@pytest.mark.parametrize("write", WRITES)
+async def test_a_write_alone_is_observed_and_takes_one_request(server: Server, write: str) -> None:
+    cluster, namespace = Counting(server[0]), server[1]
+    key = WEB._replace(namespace=namespace)
+    await cluster.apply(placed(namespace), field_manager="me")
+    observed = ObservedVersions(OWNER)
+    reads = RecordingReads(cluster, observed, lambda *_: None)
+    await reads.get(key)
+    for _ in range(2):
+        cluster.writes = 0
+        await WRITES[write](reads, key)
+        assert cluster.writes == 1
+        assert observed.has_seen(key, (await cluster.get(key))["metadata"]["resourceVersion"])
+
+
+@pytest.mark.parametrize("made", [True, False], ids=["by another writer", "by the reconcile"])
+@pytest.mark.parametrize("listed", [True, False], ids=["listed", "read by name"])
+async def test_an_object_that_was_absent_is_observed_if_the_reconcile_has_made_it(
+    server: Server, *, made: bool, listed: bool
+) -> None:
+    cluster, namespace = server
+    key = WEB._replace(namespace=namespace)
+    observed = ObservedVersions(OWNER)
+    reads = RecordingReads(cluster, observed, lambda *_: None)
+    if listed:
+        await reads.list("apps/v1", "Deployment", ListOptions(namespace=namespace))
+    else:
+        with pytest.raises(NotFoundError):
+            await reads.get(key)
+    if made:
+        await cluster.create(placed(namespace), field_manager="other")
+    live = await reads.apply(placed(namespace), field_manager="me", force=True)
+    assert observed.has_seen(key, live["metadata"]["resourceVersion"]) is not made
+    observed.end()
+    assert observed.has_seen(key, live["metadata"]["resourceVersion"]) is not made
+
+
+@pytest.mark.parametrize(
+    ("patch", "subresource", "seen"),
+    [
+        pytest.param({"spec": {"paused": True}}, None, False, id="spec"),
+        pytest.param({"metadata": {"labels": {"a": "b"}}}, None, False, id="label"),
+        pytest.param({"metadata": {"annotations": {"a": "b"}}}, None, False, id="annotation"),
+        pytest.param({"metadata": {"finalizers": ["example.com/a"]}}, None, True, id="finalizer"),
+        pytest.param({"status": {"replicas": 3}}, Subresource.STATUS, True, id="status"),
+        pytest.param({"spec": {"paused": None}}, None, True, id="nothing"),
+    ],
+)
+async def test_a_write_of_the_owner_is_observed_unless_it_changes_what_was_read(
+    server: Server, patch: Manifest, subresource: Subresource | None, *, seen: bool
+) -> None:
+    cluster, namespace = server
+    owner = WEB._replace(namespace=namespace)
+    await cluster.apply(placed(namespace), field_manager="me")
+    observed = ObservedVersions(owner)
+    reads = RecordingReads(cluster, observed, lambda *_: None)
+    await reads.get(owner)
+    live = await reads.patch(owner, patch, options(PatchType.MERGE, subresource))
+    assert observed.has_seen(owner, live["metadata"]["resourceVersion"]) is seen
+    if not seen:
+        return
+    live = await reads.patch(owner, {"metadata": {"labels": {"c": "d"}}}, options(PatchType.MERGE))
+    assert not observed.has_seen(owner, live["metadata"]["resourceVersion"])
+
+
+async def test_a_generated_name_is_observed_as_it_was_completed(server: Server) -> None:
+    cluster, namespace = server
+    observed = ObservedVersions(OWNER)
+    reads = RecordingReads(cluster, observed, lambda *_: None)
+    metadata = {"generateName": "made-", "namespace": namespace}
+    made = await reads.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, field_manager="me")
+    assert observed.has_seen(ObjectKey.of(made), made["metadata"]["resourceVersion"])
+
+
+async def test_a_conflict_about_a_field_is_not_repeated() -> None:
+    """Nor is a conflict with a version that the caller names."""
+    cluster = Counting(EmbeddedCluster(namespaces=("town",)))
+    reads = RecordingReads(cluster, ObservedVersions(OWNER), lambda *_: None)
+    await cluster.apply({**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": 3}}, field_manager="other")
+    live = await reads.get(WEB)
+    await cluster.patch(WEB, PAUSED, options(PatchType.MERGE))
+    cluster.writes = 0
+    with pytest.raises(ConflictError, match="replicas"):
+        await reads.apply({**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": 2}}, field_manager="me")
+    with pytest.raises(ConflictError, match="modified"):
+        await reads.update(live, field_manager="me")
+    assert cluster.writes == 2
