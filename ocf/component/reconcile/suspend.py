@@ -1,8 +1,9 @@
 """Suspension of a component: every resource that can be suspended, scalers before their targets.
 
 The suspended form may need data from other resources. A resource that cannot be suspended is only looked at if a
-suspended resource needs its data, directly or through another one. Then it is applied as while the component runs,
-because an object that a user has deleted must not keep a workload running. What only others can make is waited for.
+suspended resource needs its data, directly or through another one. Then it is read, and applied only if its object or
+its data is gone, because what a user has deleted must not keep a workload running. What only others can make is waited
+for.
 """
 
 from __future__ import annotations
@@ -92,14 +93,20 @@ def _needed_data(entries: Sequence[Registration]) -> set[Data[Any]]:
 
 
 async def _provide(entry: Registration, suspension: _Suspension) -> list[ResourceOutcome]:
-    """Extract the data of a resource that is not suspended; a managed one is applied first, unless it is blocked."""
+    """Extract the data of a resource that is not suspended; a managed one that has none is applied, after its guard."""
     run = suspension.run
-    if entry.options.lifecycle is Lifecycle.READ_ONLY:
-        live = await run.object_of(entry).get()
-        if live is None:
-            suspension.missing.append(entry.identity)
-        else:
+    is_ours = entry.options.lifecycle is Lifecycle.MANAGED
+    live = await run.object_of(entry).get()
+    if live is not None:
+        try:
             await run.extract(entry, live)
+        except ReconcileError:
+            if not is_ours:
+                raise
+        else:
+            return []
+    if not is_ours:
+        suspension.missing.append(entry.identity)
         return []
     outcome, _ = await reconcile_one(entry, run)
     if outcome.action is Action.BLOCKED:

@@ -300,19 +300,13 @@ class TestSuspended:
         await env.reconcile(builder(maker(), web).suspend().build())
         assert [request.kind for request in env.cluster.requests if request.kind == "ConfigMap"] == []
 
-    async def test_a_missing_object_counts_as_suspended(self, env: Env, subject: Callable[..., Any]) -> None:
-        """A resource whose data was never available cannot be rendered, and has nothing to suspend."""
-        result = await env.reconcile(subject(suspended=True))
-        assert (result.condition.reason, result.outcomes[0].action) == (Reason.SUSPENDED, Action.ABSENT)
-        assert not await env.exists(env.web)
-
-    async def test_an_existing_object_that_cannot_be_rendered_is_an_error(
+    async def test_a_missing_object_is_created_suspended_with_what_it_needs(
         self, env: Env, subject: Callable[..., Any]
     ) -> None:
-        await env.reconcile(subject(suspended=False))
-        await env.cluster.delete(ObjectKey("v1", "ConfigMap", "database", "shop"))
-        with pytest.raises(ReconcileError, match='data "db-host": data not extracted'):
-            await env.reconcile(subject(suspended=True))
+        result = await env.reconcile(subject(suspended=True))
+        assert result.condition.reason is Reason.SUSPENDED
+        assert [outcome.action for outcome in result.outcomes] == [Action.CREATED, Action.CREATED]
+        assert await env.replicas() == 0
 
     async def test_a_scaler_that_reads_its_targets_data_waits_for_it(
         self, env: Env, web_base: Manifest, hpa_base: Manifest

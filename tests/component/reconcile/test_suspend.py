@@ -264,15 +264,14 @@ class TestNeededData:
 
     async def test_nothing_is_written_while_it_is_there(self, env: Env, needing: Needing) -> None:
         resources = needing.creds().build(), needing.web()
-        await env.reconcile(of(*resources))
+        await env.reconcile(of(*resources, suspended=False))
+        await env.change(CREDS, metadata={"labels": {"rotated": "yes"}}, data={"password": "c2VjcmV0"})
         await env.reconcile(of(*resources))
         env.cluster.requests.clear()
         result = await env.reconcile(of(*resources))
         assert env.cluster.requests.writes == 0
-        assert [(outcome.action, outcome.report is None) for outcome in result.outcomes] == [
-            (Action.UNCHANGED, True),
-            (Action.UNCHANGED, False),
-        ]
+        assert [(outcome.resource, outcome.action) for outcome in result.outcomes] == [(str(env.web), Action.UNCHANGED)]
+        assert (await env.cluster.get(CREDS))["data"] == {"password": "c2VjcmV0"}
 
     async def test_what_nothing_needs_is_not_looked_at(
         self, env: Env, needing: Needing, web: deployment.Resource
