@@ -7,8 +7,16 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from ocf.scaffold import OperatorProject, render_operator
+
 ROOT: Final = Path(__file__).parents[2]
 WORKFLOWS: Final = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PAGES: Final = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
+ACTIONS: Final = [ROOT / "action.yml", ROOT / "simulate" / "action.yml"]
+USES: Final = re.compile(r"^\s*(?:- )?uses:\s*(.*)$", re.MULTILINE)
+PINNED: Final = re.compile(r"[\w.-]+(?:/[\w.-]+)+@[0-9a-f]{40} # v[0-9]+\.[0-9]+\.[0-9]+")
+OURS: Final = re.compile(r"[\w.-]+/ocf(?:/simulate)?@main")
+"""Our own actions in pages, which name no release yet."""
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -31,6 +39,46 @@ def test_every_target_and_script_of_a_step_exists(path: Path) -> None:
         if program == "echo":
             continue
         assert word in targets if program == "make" else (ROOT / word).is_file()
+
+
+def generated() -> dict[str, str]:
+    """Return the workflows of a new operator."""
+    made = render_operator(OperatorProject(name="shop-operator"), requirement="ocf", locks={})
+    return {path: text for path, text in made.items() if path.startswith(".github/")}
+
+
+def test_every_action_is_pinned_to_a_commit() -> None:
+    """A tag can be moved to other code: https://github.com/tj-actions/changed-files/issues/2463."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (*WORKFLOWS, *ACTIONS)} | generated()
+    used = [(name, action) for name, text in texts.items() for action in USES.findall(text)]
+
+    assert {name for name, _ in used} == {"ci.yml", "release.yml", ".github/workflows/ci.yaml"}
+    assert [each for each in used if not each[1].startswith("./") and not PINNED.fullmatch(each[1])] == []
+    commits: dict[str, set[str]] = {}
+    for _, action in used:
+        commits.setdefault(action.partition("@")[0], set()).add(action)
+    assert [versions for versions in commits.values() if len(versions) > 1] == [], "one version of each action"
+
+
+def test_pages_pin_the_actions_of_others() -> None:
+    used = [(path.name, action) for path in PAGES for action in USES.findall(path.read_text(encoding="utf-8"))]
+
+    assert used
+    assert [each for each in used if not OURS.fullmatch(each[1]) and not PINNED.fullmatch(each[1])] == []
+
+
+def test_a_generated_workflow_may_only_read_and_keeps_no_token_in_the_checkout() -> None:
+    for text in generated().values():
+        workflow = yaml.safe_load(text)
+        assert workflow["permissions"] == {"contents": "read"}
+        checkouts = [
+            step
+            for job in workflow["jobs"].values()
+            for step in steps(job)
+            if step.get("uses", "").startswith("actions/checkout@")
+        ]
+        assert checkouts
+        assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
