@@ -1,15 +1,19 @@
-"""Client errors that the API server reports as 500 (internal server error).
+"""Errors of the API server whose messages have to be read: client errors reported as 500, and quoted values.
 
 An apply that does not match the schema, and a strategic merge patch that contradicts itself, are answered with 500 and
 no reason. A retry does not help, so these answers are recognized by the beginning of their message: nothing else
 identifies them.
+
+A rejection of an object quotes the values that it rejects, and a webhook or a policy may quote any value. If one may be
+that of a Secret, only the field and the kind of the problem are kept.
 """
 
+import re
 from typing import Final
 
-from ocf.errors import ApiError, InvalidError
+from ocf.errors import ApiError, BadRequestError, InvalidError, StatusCause
 
-__all__ = ["as_client_error"]
+__all__ = ["as_client_error", "without_values"]
 
 _INTERNAL: Final = 500
 _BEGINNINGS: Final = (
@@ -45,3 +49,58 @@ def as_client_error(error: ApiError) -> ApiError:
     if error.code == _INTERNAL and not error.reason and error.message.startswith(_BEGINNINGS):
         return InvalidError(error.message, code=error.code, causes=error.causes, retry_after=error.retry_after)
     return error
+
+
+# Texts of the types of field errors, k8s.io/apimachinery/pkg/util/validation/field, by the reason of the cause.
+_PROBLEMS: Final = {
+    "FieldValueNotFound": "Not found",
+    "FieldValueRequired": "Required value",
+    "FieldValueDuplicate": "Duplicate value",
+    "FieldValueInvalid": "Invalid value",
+    "FieldValueTypeInvalid": "Invalid value",
+    "FieldValueNotSupported": "Unsupported value",
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueTooLong": "Too long",
+    "FieldValueTooMany": "Too many",
+}
+_WITHHELD: Final = "the values are not shown, because some of them come from a Secret"
+# Who denied a request by admission; their own text follows, with whatever status they chose.
+_DENIED: Final = re.compile(
+    r"""^(?:[^\s"]+ "[^"]*" is forbidden: )?"""
+    r"""(?:admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*' with binding '[^']*') denied (?:the )?request"""
+)
+# The object and the field of an apply that does not match the schema.
+_UNTYPED: Final = re.compile(r"^(failed to [a-z ]+) \([^()]*\): (\.[^\s:\[]+)")
+
+
+def without_values(error: ApiError) -> ApiError:
+    """Return an error without the values of the object that the API server rejects.
+
+    Args:
+        error: The error of a write.
+
+    Returns:
+        An error of the same class, with the fields and what kind of problem each has; the same error if it can quote no
+        value, such as a conflict or an outage.
+
+    Example:
+        >>> causes = [StatusCause("FieldValueInvalid", 'Invalid value: "hunter2": must be lower', "spec.user")]
+        >>> str(without_values(InvalidError('Shop "a" is invalid: spec.user: ...', code=422, causes=causes)))
+        'spec.user: Invalid value (the values are not shown, because some of them come from a Secret)'
+    """
+    denied = _DENIED.match(error.message)
+    if denied is None and not isinstance(error, InvalidError | BadRequestError):
+        return error
+    causes = [StatusCause(one.reason, _PROBLEMS.get(one.reason, one.reason), one.field) for one in error.causes]
+    fields = "; ".join(dict.fromkeys(f"{one.field}: {one.message}" for one in causes if one.field))
+    untyped = _UNTYPED.match(error.message)
+    what = f"{untyped[1]}: {untyped[2]}" if untyped else f"{error.reason or 'rejected'} (HTTP {error.code})"
+    text = ": ".join(filter(None, (denied[0] if denied else "", fields))) or what
+    return type(error)(
+        f"{text} ({_WITHHELD})",
+        code=error.code,
+        reason=error.reason,
+        causes=causes,
+        retry_after=error.retry_after,
+        subject=error.subject,
+    )

@@ -10,14 +10,14 @@ cells hold such values, and counts how often one of them was read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from ocf.errors import ConfigError, DataNotExtractedError
 
-__all__ = ["Data", "data_scope", "secret_reads"]
+__all__ = ["Data", "data_scope", "mark_derived", "secret_reads"]
 
 ValueT = TypeVar("ValueT")
 
@@ -135,6 +135,18 @@ def data_scope() -> Iterator[None]:
         yield
     finally:
         _scope.reset(token)
+
+
+def mark_derived(filled: Iterable[Data[Any]], read: Collection[Data[Any]]) -> None:
+    """Record that values come from a Secret if the object that they were extracted from was made of such values.
+
+    Args:
+        filled: The cells that were filled from the object.
+        read: The cells that were read to make it.
+    """
+    scope = _scope.get()
+    if scope is not None and not scope.secret.isdisjoint(read):
+        scope.secret.update(filled)
 
 
 def secret_reads() -> int:

@@ -3,9 +3,9 @@
 import pytest
 
 from ocf.cluster.client.responses import status_error
-from ocf.cluster.server_errors import as_client_error
+from ocf.cluster.server_errors import as_client_error, without_values
 from ocf.embedded import EmbeddedCluster
-from ocf.errors import ApiError, InvalidError, ServerError, api_error
+from ocf.errors import ApiError, ConflictError, InvalidError, ServerError, StatusCause, api_error
 
 UNFITTING = (
     "failed to create typed patch object (default/web; apps/v1, Kind=Deployment): "
@@ -50,3 +50,96 @@ async def test_both_clusters_raise_the_same_error() -> None:
 
     assert type(answered) is type(caught.value)
     assert (answered.message, answered.code) == (caught.value.message, caught.value.code)
+
+
+LABEL = "metadata.labels"
+QUOTED = 'Invalid value: "hunter2!": a valid label must be an empty string or consist of alphanumeric characters'
+DENIED = 'admission webhook "check.example.com" denied the request'
+POLICY = "deployments.apps \"web\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request"
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        pytest.param(
+            api_error(
+                f'Deployment.apps "web" is invalid: {LABEL}: {QUOTED}',
+                code=422,
+                reason="Invalid",
+                causes=[StatusCause("FieldValueInvalid", QUOTED, LABEL)],
+            ),
+            f"{LABEL}: Invalid value",
+            id="an invalid value",
+        ),
+        pytest.param(
+            api_error(
+                "invalid",
+                code=422,
+                reason="Invalid",
+                causes=[
+                    StatusCause("FieldValueNotSupported", 'Unsupported value: "hunter2!"', "spec.mode"),
+                    StatusCause("FieldValueTooLong", "Too long: may not be more than 3 bytes", "spec.user"),
+                    StatusCause("FieldValueOfTheFuture", "hunter2!", "spec.age"),
+                ],
+            ),
+            "spec.mode: Unsupported value; spec.user: Too long; spec.age: FieldValueOfTheFuture",
+            id="several fields, and a type that is not known",
+        ),
+        pytest.param(
+            InvalidError(
+                "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): "
+                '.spec.replicas: expected numeric (int or float), got "hunter2!"',
+                code=500,
+            ),
+            "failed to create typed patch object: .spec.replicas",
+            id="an apply that does not match the schema",
+        ),
+        pytest.param(
+            api_error('quantities must match the regular expression, got "hunter2!"', code=400, reason="BadRequest"),
+            "BadRequest (HTTP 400)",
+            id="a value that cannot be decoded",
+        ),
+        pytest.param(api_error(f"{DENIED}: hunter2! is short", code=403, reason="Forbidden"), DENIED, id="a webhook"),
+        pytest.param(api_error(f"{DENIED}: hunter2! is short", code=503), DENIED, id="a webhook with its own status"),
+        pytest.param(
+            api_error(
+                f"{POLICY}: hunter2! is short",
+                code=422,
+                reason="Invalid",
+                causes=[StatusCause("", f"{POLICY}: hunter2! is short", "")],
+            ),
+            POLICY,
+            id="a policy",
+        ),
+    ],
+)
+def test_a_rejection_without_values_has_the_field_and_the_kind_of_the_problem(error: ApiError, shown: str) -> None:
+    """https://github.com/PackRat-AI/PackRat/issues/2164: a message of a validation repeats what was sent."""
+    safe = without_values(error)
+
+    assert safe.message == f"{shown} (the values are not shown, because some of them come from a Secret)"
+    assert (type(safe), safe.code, safe.reason) == (type(error), error.code, error.reason)
+    assert [cause.field for cause in safe.causes] == [cause.field for cause in error.causes]
+    assert "hunter2" not in repr((vars(safe), safe.args))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(
+            ConflictError(
+                'Apply failed with 1 conflict: conflict with "kubectl": .spec.replicas',
+                code=409,
+                causes=[StatusCause("FieldManagerConflict", 'conflict with "kubectl"', ".spec.replicas")],
+            ),
+            id="a conflict",
+        ),
+        pytest.param(
+            api_error('secrets "a" is forbidden: User "u" cannot patch resource', code=403, reason="Forbidden"),
+            id="a missing right",
+        ),
+        pytest.param(api_error("etcdserver: request timed out", code=500), id="an outage"),
+    ],
+)
+def test_an_error_that_quotes_no_value_is_unchanged(error: ApiError) -> None:
+    assert without_values(error) is error

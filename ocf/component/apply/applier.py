@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.cluster import LastWrite, Rewrites
+from ocf.cluster.server_errors import without_values
 from ocf.component.apply.desired_object import DesiredObject
 from ocf.component.apply.drift import find_drift, is_stored_as_sent
 from ocf.component.apply.immutable import delete_for_recreation, immutable_fields, immutable_problem
@@ -18,7 +19,17 @@ from ocf.component.apply.write_backoff import is_fighting, is_older, next_write,
 from ocf.component.model.resource_options import Conflicts
 from ocf.component.status.results import Drift
 from ocf.concepts import ApplyOperation, Why
-from ocf.errors import ConfigError, ConflictError, InvalidError, MutationError, NotFoundError, OcfError, ReconcileError
+from ocf.concepts.data import secret_reads
+from ocf.errors import (
+    ApiError,
+    ConfigError,
+    ConflictError,
+    InvalidError,
+    MutationError,
+    NotFoundError,
+    OcfError,
+    ReconcileError,
+)
 from ocf.objects import Manifest, split_api_version
 from ocf.objects.managed_fields import ManagedFields, fields_path
 from ocf.objects.owned_paths import path_label
@@ -32,6 +43,7 @@ __all__ = ["Applier", "ApplyResult"]
 
 _IGNORED_METADATA: Final = frozenset({"generation", "managedFields", "resourceVersion"})
 _IGNORED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
+_SECRET: Final = ("", "Secret")
 _ABSENT: Final = (Drift("", Why.ABSENT),)
 
 
@@ -95,6 +107,7 @@ class Applier:
         )
         self._manager = manager
         self._is_owner = context.owned_by.is_object(entry.key)
+        self._has_secrets = entry.key.group_kind == _SECRET
 
     async def get(self) -> Manifest | None:
         """Read the live object; None if it does not exist.
@@ -151,8 +164,9 @@ class Applier:
             if self._is_owner:
                 await self.get()
             fields = immutable_fields(error) if live is not None else ()
-            problem = ConfigError(immutable_problem(fields)) if fields else error
-            raise self._failed("apply", problem) from error
+            cause = without_values(error) if self._has_secrets and isinstance(error, ApiError) else error
+            problem = ConfigError(immutable_problem(fields)) if fields else cause
+            raise self._failed("apply", problem) from cause
         if self._is_owner and (applied.writes or taken or paths):
             self._context.owner_changed(applied.live)
         before = [Drift("metadata.managedFields", Why.TAKEN_OVER)] if taken else []
@@ -177,10 +191,14 @@ class Applier:
         return ReconcileError(self._component, f"failed to {what} resource {identity}: {problem}", resource=identity)
 
     async def _rendered(self, *, suspended: bool) -> Manifest:
+        since = secret_reads()
         try:
             return await self._desired.applied(suspended=suspended)
         except OcfError as error:
             raise self._failed("mutate", error) from error
+        finally:
+            # What the API server says about the object may quote what its rendering has read.
+            self._has_secrets = self._has_secrets or secret_reads() > since
 
     async def _apply_if_drifted(self, desired: Manifest, live: Manifest | None) -> ApplyResult:
         digest = self._digest(desired)

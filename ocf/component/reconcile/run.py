@@ -14,6 +14,7 @@ from ocf.component.model.registration import Registration, ScaleTargets
 from ocf.component.model.timeouts import call_with_timeout
 from ocf.component.status.results import Action, ResourceOutcome
 from ocf.concepts import ApplyOperation, Attempt, Event, StatusReport, Why
+from ocf.concepts.data import mark_derived
 from ocf.errors import OcfError, ReconcileError
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class ReconcileRun:
         """
         if entry.producer is not None:
             await self.ask("extract data from", entry, entry.producer.extract_data, live)
+            mark_derived(entry.cells_filled, entry.cells_read)
 
     def finished(self, entry: Registration, applied: ApplyResult, report: StatusReport[Any] | None) -> ResourceOutcome:
         """Record an attempt that succeeded, and return its outcome.

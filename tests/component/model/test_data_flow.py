@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from functools import partial
+from traceback import format_exception
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +15,7 @@ from ocf.concepts import Data, GuardStatus, StatusReport
 from ocf.editors import ObjectMetaEditor
 from ocf.errors import BuildError, DataNotExtractedError, HandlerError, ReconcileError
 from ocf.feature import BooleanGate
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.objects.quantity import Quantity
 from ocf.primitives import configmap, deployment, hpa, secret
 
@@ -397,6 +398,59 @@ class TestErrorsNameNoValueOfASecret:
             await env.reconcile(made.with_resource(web.build()).build())
         assert "text withheld" in caught.value.problem
         assert "hunter2" not in str(caught.value) + (await env.condition())["message"]
+
+    @pytest.mark.parametrize(
+        ("through", "suspended"),
+        [
+            ("a data cell", False),
+            ("a data cell", True),
+            ("another object", False),
+            ("another object", True),
+            ("its own data", False),
+        ],
+    )
+    async def test_a_rejection_of_the_api_server(
+        self, env: Env, host: Data[Any], web_base: Manifest, through: str, *, suspended: bool
+    ) -> None:
+        """It quotes what it rejects: here a label, which must not contain an exclamation mark."""
+        await env.create(ObjectKey("v1", "Secret", "login", "shop"), stringData={"password": "hunter2!"})
+        base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "namespace": "shop"}}
+        reads = secret.Builder(base).extract_into(host, lambda live: b64decode(read_entry(live)).decode())
+        url = Data[str]("url")
+        shown = url if through == "another object" else host
+
+        def labels(m: Any) -> None:
+            m.edit_object_metadata(lambda meta: meta.ensure_label("user", shown.require()))
+
+        def link(m: configmap.Mutator) -> None:
+            m.edit_object_metadata(lambda meta: meta.ensure_annotation("url", host.require()))
+
+        metadata = {"name": "link", "namespace": "shop"}
+        linked = configmap.Builder({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+        linked.with_data_guard(host).with_mutation(configmap.Mutation("link", link))
+        linked.extract_into(url, lambda live: str(((live.metadata and live.metadata.annotations) or {})["url"]))
+        web = deployment.Builder(web_base).with_data_guard(shown).with_mutation(deployment.Mutation("labels", labels))
+        made = component.Builder("web", condition_type="WebReady").suspend(suspended)
+        if through == "its own data":
+            made.with_resource(
+                secret.Builder({**base, "metadata": {**metadata, "labels": {"user": "hunter2!"}}}).build()
+            )
+        else:
+            made.with_resource(reads.build(), read_only=True).with_resource(linked.build())
+            made.with_resource(web.build())
+        with pytest.raises(ReconcileError) as caught:
+            await env.reconcile(made.build())
+        assert "metadata.labels: Invalid value (the values are not shown" in caught.value.problem
+        texts = "".join(format_exception(caught.value)) + (await env.condition())["message"]
+        assert "hunter2" not in texts
+
+    async def test_a_rejection_of_the_api_server_without_a_secret_is_shown_as_it_is(
+        self, env: Env, web_base: Manifest
+    ) -> None:
+        base = copy_json(web_base)
+        base["metadata"]["labels"] = {"user": "anyone!"}
+        with pytest.raises(ReconcileError, match='Invalid value: "anyone!"'):
+            await env.reconcile(builder(deployment.Builder(base).build()).build())
 
     async def test_an_edit_of_what_an_earlier_mutation_has_set(
         self, env: Env, host: Data[Any], web_base: Manifest
