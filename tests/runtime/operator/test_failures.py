@@ -448,6 +448,23 @@ def test_an_error_of_an_unpublished_component_is_in_the_report_or_in_the_failure
     run(test)
 
 
+def test_a_failed_report_and_an_unpublished_component_that_fails_are_both_shown(run: Run) -> None:
+    def hidden(_: Shop) -> Component:
+        settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "nowhere"}}
+        builder = component.Builder("web", condition_type="WebReady").unpublished()
+        return builder.with_resource(configmap.Builder(settings).build()).build()
+
+    async def test(env: Env) -> None:
+        for _ in range(2):
+            assert await env.reconcile(replace(OPERATOR, components=hidden, report=fail)) is not None
+        (message,) = await env.messages()
+        assert message.startswith("the report failed: unexpected KeyError; failed to ")
+        assert "nowhere" in message
+        assert len(env.events.failures) == 2
+
+    run(test)
+
+
 def test_a_failed_finalizer_write_reorders_no_conditions(run: Run) -> None:
     def ready_first(context: ReconcileContext, _: Shop, __: ReconcileOutcome) -> None:
         context.set_condition("Ready", status="False", reason="NotYet", message="")
