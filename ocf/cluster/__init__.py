@@ -4,7 +4,7 @@ There are several implementations: `ocf.cluster.client` is a client of an API se
 inside the process, and `ocf.cluster.cache` is a cache in front of either.
 """
 
-from ocf.cluster.apply_cache import ApplyCache, LastWrite, Rewrites
+from ocf.cluster.apply_cache import ApplyCache, LastWrite, Rewrites, UnstoredStatus
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.cluster.protocol import (
     DEFAULT_DELETE_OPTIONS,
@@ -43,6 +43,7 @@ __all__ = [
     "RequestLog",
     "Rewrites",
     "Subresource",
+    "UnstoredStatus",
     "Verb",
     "WatchEvent",
     "WatchOptions",

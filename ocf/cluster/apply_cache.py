@@ -9,6 +9,8 @@ It also keeps when an object was last written, with which desired state, and how
 then, to detect another controller that insists on other values. Losing that costs a few writes before the conflict is
 detected again.
 
+It keeps which fields of a status the API server does not store. Losing that costs one write for each affected owner.
+
 Finally it keeps, in a few bytes for each object, in which version and for which desired state the object was last in
 sync: as long as both are the same, the object need not be compared again. Losing that costs one comparison.
 """
@@ -21,7 +23,7 @@ from typing import Any, Final, TypeAlias
 
 from ocf.objects import ObjectKey
 
-__all__ = ["ApplyCache", "LastWrite", "Rewrites"]
+__all__ = ["ApplyCache", "LastWrite", "Rewrites", "UnstoredStatus"]
 
 Rewrites: TypeAlias = Mapping[str, tuple[Any, Any]]
 """Field path to (value sent, value stored)."""
@@ -48,6 +50,21 @@ class LastWrite:
     noticed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class UnstoredStatus:
+    """The last write of a status that was not stored as it was sent.
+
+    Args:
+        version: The `resourceVersion` of the object after the write.
+        fields: The fields that were not stored, each as the keys of its path.
+        sent: The status that was sent, without these fields.
+    """
+
+    version: str
+    fields: frozenset[tuple[str, ...]]
+    sent: Mapping[str, Any]
+
+
 @dataclass(slots=True)
 class ApplyCache:
     """Results of the operator's writes, by object and field manager.
@@ -71,6 +88,7 @@ class ApplyCache:
     )
     _table: OrderedDict[tuple[str, str], Rewrites] = field(default_factory=OrderedDict, init=False, repr=False)
     _writes: OrderedDict[tuple[ObjectKey, str], LastWrite] = field(default_factory=OrderedDict, init=False, repr=False)
+    _unstored: OrderedDict[str, UnstoredStatus] = field(default_factory=OrderedDict, init=False, repr=False)
 
     def rewrites(self, uid: str, manager: str) -> Rewrites:
         """Return the fields of an object that the server stored differently.
@@ -157,3 +175,24 @@ class ApplyCache:
             manager: The field manager that wrote.
         """
         self._writes.pop((key, manager), None)
+
+    def unstored_status(self, uid: str) -> UnstoredStatus | None:
+        """Return the last write of an object's status that was not stored as it was sent; None if there is none.
+
+        Args:
+            uid: The object's uid.
+        """
+        return self._unstored.get(uid)
+
+    def note_unstored_status(self, uid: str, write: UnstoredStatus | None) -> None:
+        """Record the last write of an object's status.
+
+        Args:
+            uid: The object's uid.
+            write: The write; None if the status was stored as it was sent.
+        """
+        self._unstored.pop(uid, None)
+        if write is not None:
+            self._unstored[uid] = write
+            while len(self._unstored) > self.limit:
+                self._unstored.popitem(last=False)

@@ -6,6 +6,7 @@ copy of its status.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
@@ -17,15 +18,17 @@ from ocf.component.model.ownership import Owner
 from ocf.component.model.status_changes import StatusChanges
 from ocf.component.model.status_writer import write_status
 from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
-from ocf.component.status.failures import failure_events, shows
+from ocf.component.status.failures import UNSTORED_EVENT, failure_events, is_refused, shows
 from ocf.component.status.own_conditions import own_condition
 from ocf.component.status.reasons import Reason
-from ocf.concepts import Clock, NullRecorder, Recorder
-from ocf.errors import ConfigError
+from ocf.concepts import Clock, Event, NullRecorder, Recorder
+from ocf.errors import ApiError, ConfigError
 from ocf.objects import Manifest
 from ocf.objects.conditions import find_condition
 
 __all__ = ["Conditioned", "ReconcileContext"]
+
+_log: Final = logging.getLogger("ocf.component")
 
 
 class Conditioned(Protocol):
@@ -275,14 +278,41 @@ class ReconcileContext:
         After a conflict the status is read again. Other writers' changes are kept, except in the conditions and fields
         that were changed here. Nothing is written for an owner that was deleted meanwhile.
 
+        A status that is refused, or of which fields are not stored, becomes an event of type Warning.
+
         Raises:
             ApiError: If the write fails for another reason, or conflicts 32 times in a row.
         """
         owner, changes = self.owned_by, self._open_changes
         for event in failure_events(owner.key, owner.uid, self._problems, changes.stored_conditions):
             self.recorder.happened(event)
-        status = None if self._is_gone else await write_status(self._cluster, self.owner, owner, changes)
-        if status is None:
+        if self._is_gone:
+            return
+        try:
+            written = await write_status(self._cluster, self.owner, owner, changes)
+        except ApiError as error:
+            if is_refused(error):
+                self._record_loss(f"the API server refused the status: {error}")
+            raise
+        if written is None:
             self._is_gone = True
-        else:
-            self.recorder.observed(owner.key, status.get("conditions") or [])
+            return
+        if written.problem:
+            _log.warning("%s: %s", owner.key, written.problem, extra={"owner": str(owner.key)})
+            self._record_loss(written.problem)
+        self.recorder.observed(owner.key, written.status.get("conditions") or [])
+
+    def _record_loss(self, note: str) -> None:
+        """Record that the status, or a part of it, is not stored, so that it is shown in an event at least."""
+        owner = self.owned_by
+        self.recorder.happened(
+            Event(
+                owner=owner.key,
+                owner_uid=owner.uid,
+                resource=owner.key,
+                reason=UNSTORED_EVENT,
+                action="UpdateStatus",
+                note=note,
+                type="Warning",
+            )
+        )

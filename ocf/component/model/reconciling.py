@@ -6,8 +6,10 @@ Leaving the block writes the owner's status once, if it changed; also after an e
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
 
 from ocf.cluster import Cluster
 from ocf.component.model.context import ReconcileContext
@@ -18,6 +20,8 @@ from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, write_model
 
 __all__ = ["reconciling"]
+
+_log: Final = logging.getLogger("ocf.component")
 
 
 @asynccontextmanager
@@ -52,7 +56,9 @@ async def reconciling(
             try:
                 await context.write_status()
             except ApiError as unwritten:
-                error.add_note(f"the status of {context.owned_by.key} could not be written either: {unwritten}")
+                key = context.owned_by.key
+                _log.warning("%s: the status could not be written: %s", key, unwritten, extra={"owner": str(key)})
+                error.add_note(f"the status of {key} could not be written either: {unwritten}")
             raise
         else:
             await context.write_status()

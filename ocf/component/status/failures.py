@@ -9,12 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from ocf.concepts import Event
+from ocf.errors import ApiError, BadRequestError, ForbiddenError, InvalidError
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["FAILED_EVENT", "failure_events", "shows"]
+__all__ = ["FAILED_EVENT", "UNSTORED_EVENT", "failure_events", "is_refused", "shows"]
 
 FAILED_EVENT: Final = "ReconcileFailed"
 """Reason of the event about a failed reconcile."""
+UNSTORED_EVENT: Final = "StatusNotStored"
+"""Reason of the event about a status that the API server refuses, or of which it drops fields."""
 
 # How many characters of a text are compared.
 _COMPARED: Final = 1000
@@ -52,3 +55,12 @@ def failure_events(owner: ObjectKey, uid: str, problems: Iterable[str], stored: 
                 note=problem,
                 type="Warning",
             )
+
+
+def is_refused(error: ApiError) -> bool:
+    """Return whether the API server has refused a write, and will refuse it again: by schema, by RBAC, by its size.
+
+    Args:
+        error: The error of the write.
+    """
+    return isinstance(error, BadRequestError | ForbiddenError | InvalidError)

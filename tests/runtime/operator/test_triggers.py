@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import Request
+from ocf.cluster import ListOptions, Request
 from ocf.cluster.cache.serialization import CacheEntry, unpack
-from ocf.component import ReconcileContext
+from ocf.component import Component, ReconcileContext
 from ocf.errors import InvalidError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.operator import Watch, controller
+from ocf.runtime.operator import OwnerType, Watch, controller
 from ocf.runtime.workqueue import ExponentialBackoff
 
-from .conftest import NAMESPACE, SECOND, Env, RunTest, Shop, key_of, settings_of, shop
+from .conftest import NAMESPACE, SECOND, Env, RunTest, Shop, components_of, key_of, settings_of, shop
 
 GUIDE = ObjectKey("v1", "Secret", "guide", NAMESPACE)
 
@@ -478,6 +478,53 @@ def test_a_failing_owner_waits_longer_each_time_and_its_own_status_wakes_it_not(
             await env.edit(key_of(), {"spec": {"motto": "broken again"}})
             await asyncio.sleep(4)
             assert env.times == [205, 215, 216, 218]
+
+    run_test(test)
+
+
+@pytest.mark.promise("status-kept", runs="10 resyncs of owners whose status is not stored")
+@pytest.mark.parametrize(
+    "version",
+    [
+        pytest.param({}, id="no status subresource"),
+        pytest.param({"subresources": {"status": {}}}, id="no conditions in the schema"),
+    ],
+)
+def test_an_owner_whose_status_is_not_stored_is_at_rest(run_test: RunTest, version: Manifest) -> None:
+    """Its operator posts an event, and then sends no request any more."""
+    fields = {"spec": {"type": "object"}, "status": {"type": "object", "properties": {"phase": {"type": "string"}}}}
+    served = {"name": "v1", "served": True, "storage": True, **version}
+    kiosks = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "kiosks.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"kind": "Kiosk", "plural": "kiosks", "singular": "kiosk", "listKind": "KioskList"},
+            "scope": "Namespaced",
+            "versions": [served | {"schema": {"openAPIV3Schema": {"type": "object", "properties": fields}}}],
+        },
+    }
+    reconciles: list[str] = []
+
+    def components(owner: Manifest) -> Component:
+        reconciles.append(owner["metadata"]["name"])
+        return components_of(Shop.model_validate(owner))
+
+    async def test(env: Env) -> None:
+        await env.create(kiosks)
+        kiosk = shop() | {"kind": "Kiosk"}
+        settings: dict[str, Any] = {"owner": OwnerType("example.com/v1", "Kiosk"), "components": components}
+        async with env.operating(**settings, resync=60 * SECOND):
+            await env.create(kiosk)
+            await asyncio.sleep(30)
+            events = await env.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=NAMESPACE))
+            assert [one["note"] for one in events.items if one["reason"] == "StatusNotStored"]
+            env.forget()
+            before = len(reconciles)
+            await asyncio.sleep(10 * 60)
+            assert len(reconciles) == before + 10
+            assert env.gateway.requests == []
 
     run_test(test)
 

@@ -1,0 +1,263 @@
+"""A status that the API server does not store as it is sent: shown once, and not written again and again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, Final, TypeAlias
+
+import pytest
+
+from ocf import component
+from ocf.cluster import Cluster, InterceptingCluster, PatchOptions, PatchType, Request, Subresource
+from ocf.component import reconciling
+from ocf.concepts import Event, NullRecorder
+from ocf.embedded import EmbeddedCluster
+from ocf.errors import ApiError, BadRequestError, ForbiddenError, NotFoundError, OcfError
+from ocf.objects import Manifest, ObjectKey
+from ocf.testing import VirtualClock
+from tests.support import eventually
+
+STRING: Final[Manifest] = {"type": "string"}
+CONDITION: Final[Manifest] = {
+    "type": "object",
+    "properties": dict.fromkeys(("type", "status", "reason", "message", "lastTransitionTime"), STRING),
+}
+FULL: Final[Manifest] = {
+    **CONDITION,
+    "properties": {**CONDITION["properties"], "observedGeneration": {"type": "integer"}},
+}
+PHASE: Final[Manifest] = {"type": "string", "enum": ["Open", "Closed"]}
+
+
+def definition(plural: str, status: Manifest | None, *, subresource: bool = True) -> Manifest:
+    """Return a definition whose status has some fields; without any, the schema has no status."""
+    kind = plural[:-1].capitalize()
+    spec = {"type": "object", "properties": {"size": {"type": "integer"}}}
+    schema: Manifest = {"type": "object", "properties": {"spec": spec}}
+    if status is not None:
+        schema["properties"]["status"] = {"type": "object", "properties": status}
+    version: Manifest = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    if subresource:
+        version["subresources"] = {"status": {}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.unstored.example.com"},
+        "spec": {
+            "group": "unstored.example.com",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
+            "scope": "Namespaced",
+            "versions": [version],
+        },
+    }
+
+
+def conditions(item: Manifest) -> Manifest:
+    return {"type": "array", "items": item}
+
+
+DEFINITIONS: Final = {
+    "no subresource": definition("booths", {"conditions": conditions(FULL)}, subresource=False),
+    "no status in the schema": definition("huts", None),
+    "no conditions in the schema": definition("kiosks", {"phase": PHASE}),
+    "no observed generation in the schema": definition("stands", {"conditions": conditions(CONDITION), "phase": PHASE}),
+}
+WORKLOAD: Final[Manifest] = {
+    "selector": {"matchLabels": {"app": "web"}},
+    "template": {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "web", "image": "web"}]},
+    },
+}
+OWNERS: Final[dict[str, Manifest]] = {
+    **{
+        name: {"apiVersion": "unstored.example.com/v1", "kind": one["spec"]["names"]["kind"], "spec": {"size": 1}}
+        for name, one in DEFINITIONS.items()
+    },
+    "a Secret": {"apiVersion": "v1", "kind": "Secret", "stringData": {"password": "hunter2"}},
+    "a Deployment": {"apiVersion": "apps/v1", "kind": "Deployment", "spec": WORKLOAD},
+}
+UNSTORED: Final = {
+    "no subresource": "no subresource `status` for Booth of unstored.example.com/v1",
+    "no status in the schema": "does not store status.conditions, status.phase of Hut",
+    "no conditions in the schema": "does not store status.conditions of Kiosk",
+    "no observed generation in the schema": "does not store status.conditions[*].observedGeneration of Stand",
+    "a Secret": "no subresource `status` for Secret of v1",
+    "a Deployment": "does not store status.conditions[*].observedGeneration, status.phase of Deployment",
+}
+
+CLOCK: Final = VirtualClock()
+
+Server: TypeAlias = tuple[Cluster, str]
+
+
+@pytest.fixture(params=["embedded", "real"])
+def server(request: pytest.FixtureRequest) -> Server:
+    """Return a cluster and a namespace; requested outside of the event loop, which the client needs."""
+    if request.param == "embedded":
+        return EmbeddedCluster(namespaces=("town",)), "town"
+    return request.getfixturevalue("shop_server"), request.getfixturevalue("envtest").namespace
+
+
+class Writes(InterceptingCluster):
+    """A cluster that counts writes, and can refuse those of a status."""
+
+    def __init__(self, cluster: Cluster, refusal: ApiError | None = None) -> None:
+        super().__init__(cluster)
+        self.count = 0
+        self.refusal = refusal
+
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        self.count += not request.verb.is_read
+        if self.refusal is not None and request.subresource is Subresource.STATUS:
+            raise self.refusal
+        return await send()
+
+
+class Events(NullRecorder):
+    """A recorder that keeps the notes of events, by reason."""
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[str, str]] = []
+
+    def happened(self, event: Event) -> None:
+        self.notes.append((event.reason, event.note))
+
+
+async def made(server: Server, case: str) -> ObjectKey:
+    """Define the kind, and create an owner."""
+    cluster, namespace = server
+    if case in DEFINITIONS:
+        await cluster.apply(DEFINITIONS[case], field_manager="admin", force=True)
+    owner = {**OWNERS[case], "metadata": {"name": "corner", "namespace": namespace}}
+    created = await eventually(lambda: cluster.create(owner, field_manager="admin"), ignore=(NotFoundError,))
+    return ObjectKey.of(created)
+
+
+async def reconcile(
+    cluster: Cluster,
+    key: ObjectKey,
+    *,
+    phase: str = "Open",
+    error: Exception | None = None,
+    events: Events | None = None,
+) -> Events:
+    """Reconcile an owner, an hour after the last time; a new condition has another time then."""
+    events = events or Events()
+    CLOCK.advance(timedelta(hours=1))
+    web = component.Builder("web", condition_type="WebReady").build()
+    async with reconciling(await cluster.get(key), cluster, clock=CLOCK, recorder=events) as context:
+        await web.reconcile(context)
+        context.status["phase"] = phase
+        if error is not None:
+            raise error
+    return events
+
+
+@pytest.mark.promise("status-kept", runs="six kinds that store a part of the status or none, on a real API server, too")
+@pytest.mark.parametrize("case", OWNERS)
+async def test_what_is_not_stored_is_shown_once_and_not_written_again(
+    server: Server, case: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such losses in other projects.
+
+    * https://github.com/kubernetes-sigs/controller-runtime/issues/661 (no subresource)
+    * https://github.com/nolar/kopf/pull/527 (fields that the schema lacks)
+    * https://github.com/opensandbox-group/OpenSandbox/issues/1423 (a write in each reconcile, without end)
+    """
+    key = await made(server, case)
+    cluster = Writes(server[0])
+    with caplog.at_level(logging.WARNING, "ocf.component"):
+        events = await reconcile(cluster, key)
+    [(reason, note)] = events.notes
+    assert reason == "StatusNotStored"
+    assert UNSTORED[case] in note
+    assert [record.getMessage() for record in caplog.records] == [f"{key}: {note}"]
+    assert cluster.count == 1
+    assert "hunter2" not in note
+
+    for _ in range(3):
+        assert (await reconcile(cluster, key)).notes == []
+    assert cluster.count == 1
+
+
+@pytest.mark.parametrize("case", OWNERS)
+async def test_the_status_is_written_again_if_it_or_the_owner_changes(server: Server, case: str) -> None:
+    key = await made(server, case)
+    cluster = Writes(server[0])
+    await reconcile(cluster, key)
+    label = {"metadata": {"labels": {"a": "b"}}}
+    await server[0].patch(key, label, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
+    cluster.count = 0
+    for _ in range(2):
+        assert (await reconcile(cluster, key)).notes == [], "it was shown before"
+    assert cluster.count == 1
+    kept = "phase" in str(DEFINITIONS.get(case))
+    await reconcile(cluster, key, phase="Closed")
+    assert cluster.count == (2 if kept else 1)
+    if kept:
+        assert (await server[0].get(key))["status"]["phase"] == "Closed"
+
+
+async def test_a_definition_that_is_completed_stores_the_status(server: Server) -> None:
+    """At the next change of the owner."""
+    key = await made(server, "no conditions in the schema")
+    cluster = Writes(server[0])
+    await reconcile(cluster, key)
+    full = definition("kiosks", {"conditions": conditions(FULL), "phase": PHASE})
+    await server[0].apply(full, field_manager="admin", force=True)
+    counter = iter(range(1000))
+
+    async def stored() -> Any:
+        # The real API server uses the schema a moment after it is stored.
+        change = {"metadata": {"labels": {"count": str(next(counter))}}}
+        await server[0].patch(key, change, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
+        await reconcile(cluster, key)
+        return (await server[0].get(key))["status"].get("conditions")
+
+    [condition] = await eventually(stored)
+    assert (condition["type"], condition["status"], condition["observedGeneration"]) == ("WebReady", "True", 1)
+    assert cluster.apply_cache.unstored_status((await server[0].get(key))["metadata"]["uid"]) is None
+
+
+async def test_a_deleted_owner_is_not_taken_for_one_without_a_status(server: Server) -> None:
+    key = await made(server, "no conditions in the schema")
+    events = Events()
+    async with reconciling(await server[0].get(key), server[0], recorder=events) as context:
+        context.status["phase"] = "Open"
+        await server[0].delete(key)
+    assert (events.notes, context.is_gone) == ([], True)
+
+
+REFUSALS: Final = {
+    "by RBAC": ForbiddenError("cannot update stands/status", code=403, reason="Forbidden"),
+    "by size": BadRequestError("Request entity too large: limit is 3145728", code=413, reason="RequestEntityTooLarge"),
+}
+
+
+@pytest.mark.promise("status-kept", runs="statuses that are refused by schema, by RBAC and by size")
+@pytest.mark.parametrize("fails", [False, True], ids=["alone", "after an error"])
+@pytest.mark.parametrize("case", ["by schema", *REFUSALS])
+async def test_a_status_that_is_refused_fails_the_reconcile_and_is_shown(
+    server: Server, case: str, caplog: pytest.LogCaptureFixture, *, fails: bool
+) -> None:
+    key = await made(server, "no observed generation in the schema")
+    cluster = Writes(server[0], REFUSALS.get(case))
+    cause = "status.phase" if case == "by schema" else str(REFUSALS[case])
+    error = OcfError("the registry cannot be reached") if fails else None
+    recorder = Events()
+    with caplog.at_level(logging.WARNING, "ocf.component"), pytest.raises(OcfError) as caught:
+        await reconcile(cluster, key, phase="Ajar", error=error, events=recorder)
+    assert (caught.value is error) is fails
+    [(reason, note)] = recorder.notes
+    assert reason == "StatusNotStored"
+    assert cause in note
+    # Without an error of the block, the work queue logs the error that is raised.
+    assert ([cause in record.getMessage() for record in caplog.records]) == [True] * fails
+    assert "conditions" not in ((await server[0].get(key)).get("status") or {})
+
+    cluster.refusal = None
+    await reconcile(cluster, key)
+    assert (await server[0].get(key))["status"]["phase"] == "Open"
