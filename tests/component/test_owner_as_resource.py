@@ -128,6 +128,22 @@ async def test_an_owner_that_is_deleted_meanwhile_is_not_created_again(
     assert "status" not in new
 
 
+@pytest.mark.promise("owner-itself", runs="an owner that is deleted right before a field is handed over")
+async def test_nor_is_one_whose_field_is_handed_over(env: Env) -> None:
+    """The second field manager applies that field alone."""
+    sized = unstructured.static.Builder(labelled(size=5)).build()
+    await env.reconcile(of(sized))
+
+    async def delete() -> None:
+        await env.cluster.delete(env.owner)
+
+    owner = await env.owner_manifest()
+    before = FaultyCluster(env.cluster, [faults.meanwhile(delete, verbs=[Verb.APPLY], kind="Shop", times=1)])
+    (result,) = await reconcile(env, owner, of(sized, ignore_fields=["spec.size"]), cluster=before)
+    assert result.outcomes == ()
+    assert not await env.exists(env.owner)
+
+
 async def test_nothing_is_made_for_an_owner_that_its_status_write_has_found_to_be_gone(
     env: Env, config_map: Callable[..., StaticKind]
 ) -> None:
