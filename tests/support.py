@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import pytest
 
@@ -14,11 +14,32 @@ from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.rbac import PolicyRule
 
-__all__ = ["Env", "defined", "eventually", "until_granted"]
+__all__ = ["Env", "Forward", "defined", "eventually", "settable_time", "until", "until_granted"]
 
 T = TypeVar("T")
 ClusterT = TypeVar("ClusterT", bound=Cluster)
 ClockT = TypeVar("ClockT", bound=Clock)
+
+
+Forward: TypeAlias = Callable[[float], None]
+"""Sets the clock of the event loop forward by a number of seconds."""
+
+
+def settable_time(monkeypatch: pytest.MonkeyPatch) -> Forward:
+    """Return a function that sets the clock of the running event loop forward, for tests with sockets and threads.
+
+    Args:
+        monkeypatch: Takes the clock back at the end of the test.
+    """
+    loop, ahead = asyncio.get_running_loop(), 0.0
+    real = loop.time
+
+    def forward(seconds: float) -> None:
+        nonlocal ahead
+        ahead += seconds
+
+    monkeypatch.setattr(loop, "time", lambda: real() + ahead)
+    return forward
 
 
 async def defined(first: EmbeddedCluster, *definitions: Manifest) -> EmbeddedCluster:
@@ -27,6 +48,16 @@ async def defined(first: EmbeddedCluster, *definitions: Manifest) -> EmbeddedClu
         for one in definitions:
             await first.create(one, field_manager="user")
     return first.clone()
+
+
+async def until(holds: Callable[[], object]) -> None:
+    """Wait until a condition holds that this process brings about without an event.
+
+    Args:
+        holds: The condition.
+    """
+    while not holds():  # noqa: ASYNC110 (there is no event)
+        await asyncio.sleep(0)
 
 
 async def eventually(

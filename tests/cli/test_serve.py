@@ -161,7 +161,7 @@ def test_an_error_at_start_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert error_of("--port", port) == (
-            f"error: cannot listen on 127.0.0.1:{port}: Address already in use; "
+            f"error: API server: cannot listen on 127.0.0.1:{port}: Address already in use; "
             "choose another port, or 0 for a free one\n"
         )
 

@@ -25,6 +25,8 @@ __all__ = ["Control", "HttpServer", "serving", "write_kubeconfig"]
 _NAME = "ocf"
 # The default of Go's HTTP server: selectors in the query may be long.
 _MAX_HEADER_BYTES = 2**20
+# Of the files that the process may open: an operator in the same process holds up to three eighths.
+_SHARE = 1 / 2
 
 
 @dataclass(slots=True)
@@ -111,11 +113,11 @@ async def serving(
         True
     """
     # Imported here, because the import of aiohttp is slow.
-    from aiohttp import web
-
     from ocf.embedded.http.app import make_app
     from ocf.embedded.http.backend import Backend
     from ocf.embedded.http.request_log import request_logger
+    from ocf.http.limits import Limits, connections_within
+    from ocf.http.server import serving_app
 
     _require_loopback(host)
     issued = ServingTls.issue(host, "localhost") if tls else None
@@ -123,34 +125,17 @@ async def serving(
     backend.wrap(wrap)
     stopping = asyncio.Event()
     app = make_app(backend, stopping, control)
-    runner = web.AppRunner(
-        app,
-        access_log=None,
-        # A real API server does not read compressed bodies either.
-        auto_decompress=False,
-        handler_cancellation=True,
-        logger=request_logger(),
-        max_field_size=_MAX_HEADER_BYTES,
-        max_line_size=_MAX_HEADER_BYTES,
-        shutdown_timeout=1.0,
-    )
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, host, port, ssl_context=issued.context if issued else None)
-        try:
-            await site.start()
-        except OSError as error:
-            # asyncio's message repeats the address, so the text of the error number is used.
-            reason = os.strerror(error.errno) if error.errno else str(error)
-            advice = "choose another port, or 0 for a free one"
-            raise ConfigError(f"cannot listen on {host}:{port}: {reason}; {advice}") from error
-        bound = runner.addresses[0][1]
+    # A client may leave a response unread for as long as it likes: a real API server waits, too.
+    limits = Limits(connections=connections_within(_SHARE), reading=None, line_bytes=_MAX_HEADER_BYTES)
+    context = issued.context if issued else None
+    served = serving_app(app, limits, name="API server", address=(host, port), tls=context, logger=request_logger())
+    async with served as listening:
         name = f"[{host}]" if ":" in host else host
         scheme, authority = ("https", issued.authority) if issued else ("http", b"")
-        yield HttpServer(f"{scheme}://{name}:{bound}", cluster, backend, authority)
-    finally:
-        stopping.set()
-        await runner.cleanup()
+        try:
+            yield HttpServer(f"{scheme}://{name}:{listening.port}", cluster, backend, authority)
+        finally:
+            stopping.set()
 
 
 def _require_loopback(host: str) -> None:

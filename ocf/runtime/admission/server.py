@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
@@ -20,7 +19,9 @@ from prometheus_client import CollectorRegistry
 
 from ocf.concepts import Clock, SystemClock
 from ocf.concepts.tracing import traced
-from ocf.errors import ConfigError, OcfError
+from ocf.errors import OcfError
+from ocf.http.limits import Limits, connections_within
+from ocf.http.server import serving_app
 from ocf.objects import Manifest
 from ocf.objects.timestamps import format_time
 from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
@@ -39,7 +40,10 @@ _log: Final = logging.getLogger(__name__)
 _PORT: Final = 9443
 # API servers keep idle connections for 90 seconds. They must close first: a request on a connection that the server
 # closes at the same time fails.
-_KEPT_ALIVE: Final = 120.0
+_IDLE: Final = 120.0
+# Of the files that the process may open; probes and metrics hold an eighth, and the rest is for its own connections.
+_SHARE: Final = 1 / 4
+_MOST: Final = 512
 _WORKERS: Final = 4
 _TIMEOUT_FRACTION: Final = 0.9  # of the time an API server waits, so that the answer still arrives
 
@@ -174,43 +178,23 @@ async def serving(
     app = web.Application()
     app.router.add_get("/readyz", server.readiness)
     app.router.add_post("/{path:.*}", server.answer)
-    runner = web.AppRunner(
+    serving = serving_app(
         app,
-        access_log=None,
-        handle_signals=False,
-        keepalive_timeout=_KEPT_ALIVE,
+        Limits(connections=connections_within(_SHARE, _MOST), idle=_IDLE),
+        name="webhooks",
+        address=(host, port),
+        tls=server.tls_context.context,
         shutdown_timeout=max(route.timeout for route in routes(webhooks).values()).total_seconds(),
     )
-    await runner.setup()
-    refreshing = asyncio.create_task(server.run())
-    try:
-        server.url = await _listen(runner, server.tls_context.context, host, port)
-        yield server
-    finally:
-        refreshing.cancel()
-        with suppress(asyncio.CancelledError):
-            await refreshing
-        await _close(runner)
-
-
-async def _listen(runner: web.AppRunner, context: ssl.SSLContext, host: str, port: int) -> str:
-    try:
-        await web.TCPSite(runner, host, port, ssl_context=context).start()
-    except (OSError, OverflowError) as error:  # the latter for invalid ports
-        problem = getattr(error, "strerror", "") or error
-        raise ConfigError(f"webhooks: cannot listen on {host}:{port}: {problem}") from error
-    address: tuple[Any, ...] = runner.addresses[0]
-    return f"https://{address[0]}:{address[1]}"
-
-
-async def _close(runner: web.AppRunner) -> None:
-    """Wait for running requests, then abort all connections, which API servers would keep open."""
-    served = runner.server
-    transports = [connection.transport for connection in served.connections] if served else []
-    await runner.cleanup()
-    for transport in filter(None, transports):
-        transport.abort()
-    await asyncio.sleep(0)
+    async with serving as listening:
+        server.url = f"https://{listening.host}:{listening.port}"
+        refreshing = asyncio.create_task(server.run())
+        try:
+            yield server
+        finally:
+            refreshing.cancel()
+            with suppress(asyncio.CancelledError):
+                await refreshing
 
 
 def _question(body: bytes, route: Route) -> dict[str, Any]:

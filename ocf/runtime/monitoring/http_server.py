@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ocf.errors import ConfigError
+from ocf.http.limits import Limits, connections_within
 from ocf.runtime.monitoring.metrics import render_metrics
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ Checks: TypeAlias = Mapping[str, Check]
 """Checks by name."""
 
 _PORT: Final = 8080
-_SHUTDOWN_TIMEOUT: Final = 1.0
+# Of the files that the process may open; webhooks hold a quarter, and the rest is for its own connections.
+_SHARE: Final = 1 / 8
+_MOST: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ async def serving(
     """
     from aiohttp import web
 
+    from ocf.http.server import serving_app
+
     app = web.Application()
     for page, checks in (("healthz", live), ("readyz", ready)):
         pages = _Probe(page, {"ping": lambda: "", **(checks or {})})
@@ -95,24 +99,9 @@ async def serving(
         app.router.add_get(f"/{page}/{{name}}", pages.one)
     if registry is not None:
         app.router.add_get("/metrics", _metrics_of(registry))
-    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_SHUTDOWN_TIMEOUT)
-    await runner.setup()
-    try:
-        yield await _listen(runner, host, port)
-    finally:
-        await runner.cleanup()
-
-
-async def _listen(runner: web.AppRunner, host: str, port: int) -> Endpoints:
-    from aiohttp import web
-
-    try:
-        await web.TCPSite(runner, host, port).start()
-    except (OSError, OverflowError) as error:  # the latter for invalid ports
-        problem = getattr(error, "strerror", "") or error
-        raise ConfigError(f"endpoints: cannot listen on {host}:{port}: {problem}") from error
-    address: tuple[Any, ...] = runner.addresses[0]
-    return Endpoints(str(address[0]), int(address[1]))
+    limits = Limits(connections=connections_within(_SHARE, _MOST))
+    async with serving_app(app, limits, name="endpoints", address=(host, port)) as server:
+        yield Endpoints(server.host, server.port)
 
 
 def _metrics_of(registry: CollectorRegistry) -> Callable[[web.Request], Any]:

@@ -235,3 +235,19 @@ def test_a_kubeconfig_is_private_and_replaced_atomically(tmp_path: Path) -> None
     assert [one.name for one in tmp_path.iterdir()] == ["kubeconfig"]
     with pytest.raises(ConfigError, match="cannot be written: No such file"):
         write_kubeconfig({}, tmp_path / "none" / "kubeconfig")
+
+
+async def test_watches_stay_open_while_clients_hold_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watch is a request that is processed, however long: connections without a request make place for others."""
+    monkeypatch.setattr("ocf.http.limits.open_files_limit", lambda: 16)
+    cluster = EmbeddedCluster(namespaces=["shop"])
+    async with serving(cluster) as server, aiohttp.ClientSession(server.url) as session:
+        watches = [await session.get(f"{PATH}?watch=true") for _ in range(6)]
+        host, port = server.url.removeprefix("http://").split(":")
+        held = [await asyncio.open_connection(host, int(port)) for _ in range(30)]
+        await session.post(PATH, json=config_map("corner"))
+        for watch in watches:
+            assert b'"name":"corner"' in (await watch.content.readline()).replace(b" ", b"")
+            watch.close()
+        for _, writer in held:
+            writer.close()

@@ -15,8 +15,9 @@ __all__ = ["LEVELS", "Logger", "loggers"]
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _METHODS: Final = {**{level.lower(): level for level in LEVELS}, "exception": "ERROR"}
 _ROOT: Final = Path(ocf.__file__).parent
-# The HTTP library logs with the logger that this module makes.
+# The HTTP library logs with the loggers that these modules make.
 _OF_THE_SERVER: Final = "ocf.embedded.http.request_log"
+_OF_OTHER_SERVERS: Final = "ocf.http.server"
 
 
 @dataclass
@@ -50,6 +51,7 @@ def loggers() -> dict[str, Logger]:
         elif levels and not module.startswith("ocf.cli."):  # commands only choose what is written
             assert module.startswith("ocf.embedded.http."), f"{module} logs without a logger of its own"
             found[_OF_THE_SERVER].levels |= levels
+    found[_OF_OTHER_SERVERS].levels.add("ERROR")
     return found
 
 

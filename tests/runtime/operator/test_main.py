@@ -35,7 +35,7 @@ def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pyt
     )
 
 
-@pytest.mark.parametrize(("port", "problem"), [(None, "address already in use"), (70_000, "port must be 0-65535")])
+@pytest.mark.parametrize(("port", "problem"), [(None, "Address already in use"), (70_000, "a port is 0 to 65535")])
 def test_an_address_that_is_not_available(
     port: int | None,
     problem: str,
