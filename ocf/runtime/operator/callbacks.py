@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ocf.component import CleanupPending, Component
 from ocf.component.parallel import reject_duplicates
@@ -21,7 +20,6 @@ __all__ = ["Callbacks"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
 
-_log: Final = logging.getLogger(__name__)
 
 _BOTH = 2
 
