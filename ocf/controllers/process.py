@@ -85,7 +85,7 @@ async def run_serving(
     Raises:
         ConfigError: If the controller cannot work in this cluster, or the port is taken.
     """
-    live, ready = {"reconciles": runner.live}, {"controller": runner.ready}
+    live, ready = {"reconciles": runner.live, "lease": runner.lost}, {"controller": runner.ready}
     async with serving(registry=registry, live=live, ready=ready, host=listen.host, port=listen.port) as endpoints:
         on_serving(endpoints)
         await runner.run()

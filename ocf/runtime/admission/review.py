@@ -23,6 +23,7 @@ from ocf.objects.json_changes import merge_changes
 from ocf.objects.model_errors import field_errors_of
 from ocf.runtime.admission.json_patch import json_patch
 from ocf.runtime.admission.webhooks import Operation, Step, Warn, Webhook
+from ocf.runtime.running_function import name_of, running_function
 
 __all__ = ["rejection", "review"]
 
@@ -156,7 +157,7 @@ def _default(webhook: Webhook[Any], request: Mapping[str, Any]) -> dict[str, Any
 def _run_defaulter(model: T, defaulter: Callable[[T], T | None]) -> T:
     made = _call(defaulter, model)
     if made is not None and type(made) is not type(model):
-        raise _WebhookError(f"{_name(defaulter)} must return {_type(model)} or None, got {_type(made)}")
+        raise _WebhookError(f"{name_of(defaulter)} must return {_type(model)} or None, got {_type(made)}")
     return model if made is None else made
 
 
@@ -192,7 +193,7 @@ def _errors(webhook: Webhook[T], new: T, old: T | None, operation: Operation, wa
             elif isinstance(finding, Warn):
                 warnings.append(finding.text)
             else:
-                raise _WebhookError(f"{_name(validator)} must return FieldError or Warn, got {_type(finding)}")
+                raise _WebhookError(f"{name_of(validator)} must return FieldError or Warn, got {_type(finding)}")
     return errors
 
 
@@ -216,12 +217,13 @@ def _invalid(webhook: Webhook[Any], request: Mapping[str, Any], errors: Sequence
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+    name = name_of(arguments[0] if function is _all else function)
     try:
-        return function(*arguments)
+        with running_function(name):
+            return function(*arguments)
     except Exception as error:
-        failed = arguments[0] if function is _all else function
-        _log.exception("%s failed", _name(failed))
-        raise _WebhookError(f"{_name(failed)} failed with {_type(error)}, see the operator's log") from error
+        _log.exception("%s failed", name)
+        raise _WebhookError(f"{name} failed with {_type(error)}, see the operator's log") from error
 
 
 def _read(webhook: Webhook[T], manifest: Manifest) -> T:
@@ -229,7 +231,8 @@ def _read(webhook: Webhook[T], manifest: Manifest) -> T:
         return cast("T", copy_json(manifest))
     model: Any = webhook.model
     try:
-        return cast("T", read_live(manifest, model))
+        with running_function(f"the model {model.__name__}"):  # its validators are functions, too
+            return cast("T", read_live(manifest, model))
     except ManifestError as error:
         raise _UnreadableError(_problems(model, manifest)) from error
 
@@ -252,10 +255,6 @@ def _written(webhook: Webhook[Any], model: Any) -> Manifest:
     except ManifestError as error:
         fields = ", ".join(problem.path or "the object" for problem in error.problems)
         raise _WebhookError(f"a defaulter set values of the wrong type: {fields}") from error
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__qualname__", _type(function)))
 
 
 def _type(value: object) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext
+from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
@@ -21,7 +23,7 @@ from ocf.concepts import Clock, SystemClock
 from ocf.concepts.tracing import traced
 from ocf.errors import OcfError
 from ocf.http.limits import Limits, connections_within
-from ocf.http.server import serving_app
+from ocf.http.server import ListeningServer, serving_app
 from ocf.objects import Manifest
 from ocf.objects.timestamps import format_time
 from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
@@ -31,7 +33,7 @@ from ocf.runtime.admission.spans import webhook_outcome, webhook_span
 from ocf.runtime.admission.tls_context import ReloadableTLSContext
 from ocf.runtime.admission.webhook_metrics import WebhookMetrics
 from ocf.runtime.admission.webhooks import Webhooks
-from ocf.runtime.admission.worker_threads import WorkerThreads
+from ocf.runtime.admission.worker_threads import Call, WorkerThreads
 
 __all__ = ["WebhookServer", "serving"]
 
@@ -45,7 +47,14 @@ _IDLE: Final = 120.0
 _SHARE: Final = 1 / 4
 _MOST: Final = 512
 _WORKERS: Final = 4
-_TIMEOUT_FRACTION: Final = 0.9  # of the time an API server waits, so that the answer still arrives
+# Functions that may hang while others still get a thread.
+_SPARE: Final = 16
+# How long after its time limit a function may return before it counts as one that never will.
+_HANGS_AFTER: Final = timedelta(minutes=1)
+# How long the refresh of a certificate may take: several requests to the API server, each with retries.
+_REFRESH_HANGS_AFTER: Final = timedelta(minutes=5)
+# How long accepting connections may fail before the process is unhealthy.
+_NOT_ACCEPTING: Final = 60.0
 
 
 class WebhookServer:
@@ -78,7 +87,10 @@ class WebhookServer:
         self._certificates = certificates
         self._clock = clock
         self._certificate = certificate
-        self._threads = WorkerThreads(_WORKERS, "admission")
+        self._threads = WorkerThreads(_WORKERS, _SPARE, "admission", clock)
+        self._listening: ListeningServer | None = None
+        self._refreshing: asyncio.Task[None] | None = None
+        self._refresh_began: timedelta | None = None
 
     @property
     def pair(self) -> KeyPair:
@@ -91,18 +103,58 @@ class WebhookServer:
         if not pair.is_usable(self._clock.now()):
             window = f"from {format_time(pair.not_before)} to {format_time(pair.not_after)}"
             return f"the certificate is valid {window}, and it is {format_time(self._clock.now())}"
-        if self._threads.late >= _WORKERS:
-            return f"{self._threads.late} calls of functions of webhooks do not return, so no more can be started"
-        return self._certificate.problem
+        if self._threads.exhausted:
+            return f"no function can be called: {_not_returning(self._threads.given_up())}"
+        return self._not_accepting() or self._not_refreshing() or self._certificate.problem
+
+    def live(self) -> str:
+        """Return why the process should be restarted; empty if it should not. A check for `/healthz`.
+
+        A restart ends the threads of functions that do not return, frees files, and starts tasks that have ended.
+        """
+        hanging = self._threads.given_up(lasting=_HANGS_AFTER)
+        if hanging.total() >= _SPARE:
+            return f"for {_HANGS_AFTER} after their time limit: {_not_returning(hanging)}"
+        return self._not_accepting(_NOT_ACCEPTING) or self._not_refreshing()
+
+    def _not_accepting(self, lasting: float = 0.0) -> str:
+        return self._listening.problem(lasting=lasting) if self._listening is not None else ""
+
+    def _not_refreshing(self) -> str:
+        if self._refreshing is not None and self._refreshing.done():
+            return "the task that renews the certificate has ended"
+        began = self._refresh_began
+        if began is not None and self._clock.elapsed() - began >= _REFRESH_HANGS_AFTER:
+            return f"the renewal of the certificate has not ended for {_REFRESH_HANGS_AFTER}"
+        return ""
+
+    @asynccontextmanager
+    async def started(self, listening: ListeningServer) -> AsyncIterator[None]:
+        """Refresh the certificate for as long as the block runs.
+
+        Args:
+            listening: Accepts the connections.
+        """
+        self._listening, self.url = listening, f"https://{listening.host}:{listening.port}"
+        self._refreshing = task = asyncio.create_task(self.run())
+        try:
+            yield
+        finally:
+            self._refreshing = None
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     async def refresh(self) -> None:
         """Use the current certificate of the source; an error is logged, and the previous one stays in use."""
+        self._refresh_began = self._clock.elapsed()
         try:
             certificate = await self._certificates.refresh()
             self.tls_context.show(certificate.pair)
         except Exception as error:  # noqa: BLE001 (no error may end the refreshing)
             _log.warning("the certificate of the webhooks is not renewed: %s", _error_text(error))
             return
+        finally:
+            self._refresh_began = None
         self._certificate = certificate
 
     async def run(self) -> None:
@@ -124,17 +176,29 @@ class WebhookServer:
 
     @traced(lambda _self, route, request: webhook_span(route.name, request), webhook_outcome)
     async def _answered(self, route: Route, request: web.Request) -> Manifest:
-        seconds = route.timeout.total_seconds() * _TIMEOUT_FRACTION
-        uid = ""
+        seconds = route.seconds(request.query.get("timeout", ""))
+        uid, call = "", None
         try:
             async with asyncio.timeout(seconds):
                 body = await request.clone(client_max_size=route.longest).read()
                 question = _question(body, route)
                 uid = str(question["request"].get("uid") or "") if isinstance(question.get("request"), dict) else ""
                 # In a thread, so that a slow function, or one that never returns, blocks nothing else.
-                return await self._threads.call(partial(route.respond, question))
+                call = Call()
+                return await self._threads.call(partial(route.respond, question), call)
         except TimeoutError:
-            return route.reject_late(uid, f"{route.name} did not answer within {seconds:g} seconds")
+            return route.reject_late(uid, f"{route.name}: {self._late(call)} within {seconds:g} seconds")
+
+    def _late(self, call: Call | None) -> str:
+        """Return what has not happened in time, and log where a function is that has not returned."""
+        if call is None:
+            return "the request did not arrive"
+        if call.thread is None:
+            others = self._threads.given_up()
+            return "no thread was free" + (f" ({_not_returning(others)})" if others else "")
+        what = f"{call.running.name or 'the webhook'} did not return"
+        _log.error("%s in time; its thread is not stopped, and is now at\n%s", what, call.place())
+        return what
 
     async def readiness(self, _: web.Request) -> web.Response:
         """Respond whether API servers can call the webhooks."""
@@ -166,7 +230,7 @@ async def serving(
         registry: The registry of the metrics of the requests; None for no metrics.
 
     Yields:
-        The server: its `url`, and `problem`, a check for the operator's own `/readyz`.
+        The server: its `url`, and `problem` and `live`, checks for the `/readyz` and `/healthz` of the process.
 
     Raises:
         ConfigError: If there is no certificate, or the server cannot listen on the address.
@@ -186,15 +250,14 @@ async def serving(
         tls=server.tls_context.context,
         shutdown_timeout=max(route.timeout for route in routes(webhooks).values()).total_seconds(),
     )
-    async with serving as listening:
-        server.url = f"https://{listening.host}:{listening.port}"
-        refreshing = asyncio.create_task(server.run())
-        try:
-            yield server
-        finally:
-            refreshing.cancel()
-            with suppress(asyncio.CancelledError):
-                await refreshing
+    async with serving as listening, server.started(listening):
+        yield server
+
+
+def _not_returning(calls: Counter[str]) -> str:
+    """Return which functions do not return, the most frequent first."""
+    counted = (f"{name or 'a webhook'} ({number})" for name, number in calls.most_common())
+    return f"{calls.total()} calls do not return: {', '.join(counted)}"
 
 
 def _question(body: bytes, route: Route) -> dict[str, Any]:

@@ -6,6 +6,7 @@ work. The label `webhook` is a path of the server.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -83,6 +84,10 @@ class WebhookMetrics:
         except web.HTTPException as error:
             code = error.status
             raise
+        except asyncio.CancelledError:
+            code = 0  # its client is gone, and gets no response
+            raise
         finally:
-            self._latency.labels(path).observe((self._clock.elapsed() - started).total_seconds())
-            self._requests.labels(path, str(code)).inc()
+            if code:
+                self._latency.labels(path).observe((self._clock.elapsed() - started).total_seconds())
+                self._requests.labels(path, str(code)).inc()

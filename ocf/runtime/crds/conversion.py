@@ -18,6 +18,7 @@ from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import PREFIX, Manifest, describe_invalid, get_field, read_live
 from ocf.objects.json_changes import merge_changes, same_json
 from ocf.runtime.crds.model_manifests import write_nullable
+from ocf.runtime.running_function import name_of, running_function
 
 if TYPE_CHECKING:
     from ocf.runtime.crds.crd import CRDVersion
@@ -150,7 +151,7 @@ class _Run:
             return original
         seen = before if isinstance(before, dict) else {}
         problems = [
-            FieldProblem(f"metadata.{name}", f"{_name(self._forth)} must not change it, was {old!r}, got {new!r}")
+            FieldProblem(f"metadata.{name}", f"{name_of(self._forth)} must not change it, was {old!r}, got {new!r}")
             for name, new in after.items()
             if name not in _CHANGEABLE and new not in _NOTHING
             for old in [original.get(name)]
@@ -163,7 +164,8 @@ class _Run:
 
     def _read(self, manifest: Manifest, version: CRDVersion) -> BaseModel:
         try:
-            return read_live(manifest, version.model)
+            with running_function(f"the model {version.model.__name__}"):  # its validators are functions, too
+                return read_live(manifest, version.model)
         except ManifestError as error:
             raise ManifestError(self.subject, error.problems) from None
 
@@ -175,15 +177,16 @@ class _Run:
 
     def _called(self, function: _Function, model: BaseModel, target: CRDVersion) -> BaseModel:
         try:
-            made = function(model)
+            with running_function(name_of(function)):
+                made = function(model)
         except ManifestError as error:
             raise ManifestError(self.subject, error.problems) from error
         except Exception as error:
-            _log.exception("%s failed for %s", _name(function), self.subject)
+            _log.exception("%s failed for %s", name_of(function), self.subject)
             text = describe_invalid(error) or f"{type(error).__name__}, see the operator's log"
-            raise ManifestError(self.subject, [FieldProblem("", f"{_name(function)} failed: {text}")]) from error
+            raise ManifestError(self.subject, [FieldProblem("", f"{name_of(function)} failed: {text}")]) from error
         if not isinstance(made, target.model):
-            text = f"{_name(function)} must return {target.model.__name__}, got {type(made).__name__}"
+            text = f"{name_of(function)} must return {target.model.__name__}, got {type(made).__name__}"
             raise ManifestError(self.subject, [FieldProblem("", text)])
         return made
 
@@ -220,7 +223,3 @@ def _subject(manifest: Manifest, version: CRDVersion) -> str:
     place = (get_field(manifest, ("metadata", part)) for part in ("namespace", "name"))
     name = "/".join(str(part) for part in place if part)
     return " ".join(filter(None, [str(manifest.get("kind") or ""), name, f"in {version.name}"]))
-
-
-def _name(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__qualname__", type(function).__name__))

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from ocf.cluster import Cluster
@@ -39,10 +40,12 @@ class Leadership:
     Args:
         cluster: The cluster; it rejects writes once the lease is lost.
         identity: The identity of the leader.
+        overdue: Returns for how many seconds the lease has been lost while the block has not ended; 0 while it is held.
     """
 
     cluster: Cluster
     identity: str
+    overdue: Callable[[], float]
 
 
 @asynccontextmanager
@@ -98,7 +101,7 @@ async def lead(
         async with term:
             renewing = asyncio.create_task(_renew(elector, term))
             try:
-                yield Leadership(FencedCluster(cluster, lambda: elector.holds, key), identity)
+                yield Leadership(FencedCluster(cluster, lambda: elector.holds, key), identity, partial(_overdue, term))
             finally:
                 renewing.cancel()
                 await asyncio.gather(renewing, return_exceptions=True)
@@ -114,6 +117,11 @@ async def lead(
 def _seconds_left(elector: Elector) -> float:
     """Return for how many seconds this process holds the lease."""
     return max(0.0, (elector.valid_until - elector.clock.elapsed()).total_seconds())
+
+
+def _overdue(term: asyncio.Timeout) -> float:
+    now = asyncio.get_running_loop().time()
+    return max(0.0, now - (term.when() or now))
 
 
 async def _acquire(elector: Elector, random: Callable[[], float]) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from ocf.cluster.cache import CachedCluster
     from ocf.concepts import Clock
+    from ocf.runtime.admission import WebhookServer
     from ocf.runtime.monitoring.http_server import Check, Checks
     from ocf.runtime.operator.controller import Controller
 
@@ -26,16 +27,18 @@ class Health:
     Args:
         clock: Measures how long a problem has lasted.
         watch_failure_timeout: How long a watch may have a problem before the process is unhealthy.
+        lease: Returns that a lost lease has not ended what ran under it; None if the process needs no lease.
     """
 
-    def __init__(self, clock: Clock, watch_failure_timeout: timedelta) -> None:
+    def __init__(self, clock: Clock, watch_failure_timeout: timedelta, lease: Check | None = None) -> None:
         self._clock = clock
         self._watch_failure_timeout = watch_failure_timeout
         self._cache: CachedCluster | None = None
         self._controllers: Sequence[Controller] = ()
         self._since: timedelta | None = None
-        self.webhooks: Check | None = None
-        """Returns why the webhooks cannot be called; None if the process serves none."""
+        self._lease = lease
+        self.webhooks: WebhookServer | None = None
+        """The server of the webhooks; None if the process serves none."""
 
     def set_term(self, cache: CachedCluster | None, controllers: Sequence[Controller] = ()) -> None:
         """Set the cache and the controllers of the current term as the leader; None between terms."""
@@ -44,13 +47,16 @@ class Health:
     @property
     def live(self) -> Checks:
         """The checks of `/healthz`."""
-        return {"reconciles": self.reconciles, "watches": self._lasting(self.watches)}
+        own = {"reconciles": self.reconciles, "watches": self._lasting(self.watches)}
+        lease = {"lease": self._lease} if self._lease is not None else {}
+        webhooks = {"webhooks": self.webhooks.live} if self.webhooks is not None else {}
+        return {**own, **lease, **webhooks}
 
     @property
     def ready(self) -> Checks:
         """The checks of `/readyz`."""
         own = {"reconciles": self.reconciles, "owners": self.owners, "watches": self.watches}
-        return own if self.webhooks is None else {**own, "webhooks": self.webhooks}
+        return own if self.webhooks is None else {**own, "webhooks": self.webhooks.problem}
 
     def reconciles(self) -> str:
         """Return which reconciles still run after they were cancelled."""

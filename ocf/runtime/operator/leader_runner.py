@@ -17,12 +17,15 @@ from ocf.cluster import Cluster
 from ocf.concepts import Clock, SystemClock
 from ocf.concepts.tracing import background_context
 from ocf.errors import LeaseLostError
-from ocf.runtime.leader import lead
+from ocf.runtime.leader import Leadership, lead
 from ocf.runtime.operator.options import Lease
 
 __all__ = ["LeaderRunner", "OpenTerm", "Runnable"]
 
 _log: Final = logging.getLogger(__name__)
+
+# Seconds that a term may take to end after its lease was lost.
+_TERM_END: Final = 60.0
 
 
 class Runnable(Protocol):
@@ -97,6 +100,7 @@ class LeaderRunner:
         self._random = random
         self._stop = stopped or asyncio.Event()
         self._running: Runnable | None = None
+        self._leadership: Leadership | None = None
 
     @property
     def stopping(self) -> bool:
@@ -110,6 +114,15 @@ class LeaderRunner:
     def live(self) -> str:
         """Return why the process should be restarted; empty if it should not."""
         return self._running.live() if self._running is not None else ""
+
+    def lost(self) -> str:
+        """Return that a term has not ended long after its lease was lost: a task of it ignores its cancellation."""
+        overdue = self._leadership.overdue() if self._leadership is not None else 0.0
+        if self._lease is None or overdue < _TERM_END:
+            return ""
+        return (
+            f"the lease {self._lease.namespace}/{self._lease.name} was lost {overdue:.0f} s ago, and its term goes on"
+        )
 
     def stop(self) -> None:
         """Stop the runnable, and release the lease; `run` then returns."""
@@ -173,4 +186,8 @@ class LeaderRunner:
             timing=lease.timing,
             random=self._random,
         ) as leadership:
-            yield leadership.cluster
+            self._leadership = leadership
+            try:
+                yield leadership.cluster
+            finally:
+                self._leadership = None

@@ -85,7 +85,8 @@ class Manager:
         self._runner = LeaderRunner(
             cluster, self._open_term, lease=options.lease, clock=options.clock, random=options.random
         )
-        self.health: Final = Health(options.clock, options.watch_failure_timeout)
+        lease = self._runner.lost if options.lease is not None else None
+        self.health: Final = Health(options.clock, options.watch_failure_timeout, lease)
         self.endpoints: Endpoints | None = None
         self.webhooks: WebhookServer | None = None
 
@@ -152,7 +153,7 @@ class Manager:
         elif self._webhooks is not None:
             served = admission.serving(self._cluster, self._webhooks, registry=self.registry)
             self.webhooks = await stack.enter_async_context(served)
-            self.health.webhooks = self.webhooks.problem
+            self.health.webhooks = self.webhooks
 
     @asynccontextmanager
     async def _open_term(self, cluster: Cluster) -> AsyncIterator[_Term]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -52,14 +53,20 @@ def webhooks(shops: Webhook[Any], definition: Manifest, envtest: Envtest) -> Web
 
 @asynccontextmanager
 async def admitting(
-    cluster: ApiServerCluster, webhooks: Webhooks, definition: Manifest, certificates: SecretCertificates
+    cluster: ApiServerCluster,
+    webhooks: Webhooks,
+    definition: Manifest,
+    certificates: SecretCertificates,
+    *,
+    seconds: int = 10,
 ) -> AsyncIterator[WebhookServer]:
     await cluster.apply(definition, field_manager="t")
     async with serving(webhooks, certificates=certificates, host=HOST, port=0) as server:
         made = configurations(webhooks, Url(server.url))
         try:
             for manifest in made:
-                await cluster.create(manifest, field_manager="t")
+                called = [{**each, "timeoutSeconds": seconds} for each in manifest["webhooks"]]
+                await cluster.create({**manifest, "webhooks": called}, field_manager="t")
             await server.refresh()
             assert server.problem() == ""
             await until_asked(cluster, webhooks.name)
@@ -130,6 +137,43 @@ async def test_what_the_schema_refuses_is_told_by_the_schema(
             await envtest_cluster.create(shop(envtest.namespace, replicas="many", image=1), field_manager="t")
     assert "spec.replicas in body must be of type integer" in refused.value.message
     assert "spec.image in body must be of type string" in refused.value.message
+
+
+@pytest.mark.parametrize("kind", ["validators", "defaulters"])
+async def test_a_function_that_hangs_is_named_and_others_go_on(
+    envtest: Envtest, envtest_cluster: ApiServerCluster, shops: Webhook[Any], definition: Manifest, kind: str
+) -> None:
+    """The API server says how long it waits: five seconds, and not the ten that the server of the webhooks was told."""
+    released = threading.Event()
+
+    def hang(shop: Any, *_: Any) -> Any:
+        if shop.metadata.name == "stuck":
+            released.wait()
+        return [] if kind == "validators" else None
+
+    assert shops.model is not None
+    defaulters = [*shops.defaulters, *([hang] if kind == "defaulters" else [])]
+    validators = [*shops.validators, *([hang] if kind == "validators" else [])]
+    one = Webhook.of(definition, shops.model, defaulters=defaulters, validators=validators)
+    webhooks = Webhooks(envtest.namespace, [one])
+    certificates = SecretCertificates(envtest_cluster, webhooks, Url(f"https://{HOST}"), namespace=envtest.namespace)
+    try:
+        async with admitting(envtest_cluster, webhooks, definition, certificates, seconds=5) as server:
+            for _ in range(2):
+                tasks = [
+                    asyncio.create_task(envtest_cluster.create(shop(envtest.namespace, "stuck"), field_manager="t"))
+                    for _ in range(4)
+                ]
+                answers = await asyncio.gather(*tasks, return_exceptions=True)
+                assert {type(each) for each in answers} == {ServerError}
+                assert all("did not return within 4.5 seconds" in str(each) for each in answers), answers
+                assert all(f"{hang.__qualname__} did" in str(each) for each in answers), answers
+                stored = await envtest_cluster.create(shop(envtest.namespace, "other"), field_manager="t", dry_run=True)
+                assert stored["spec"]["replicas"] == 1
+            assert (server.problem(), server.live()) == ("", "")
+            released.set()
+    finally:
+        released.set()
 
 
 @pytest.mark.promise(

@@ -9,12 +9,12 @@ import logging
 import socket
 import ssl
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import aiohttp
 import pytest
@@ -22,8 +22,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from prometheus_client import CollectorRegistry
+from pydantic import BaseModel, model_validator
 
 from ocf.cluster.client import ApiServerCluster
+from ocf.concepts import Clock
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving as serving_cluster
 from ocf.embedded.http import write_kubeconfig
@@ -43,10 +45,12 @@ from ocf.runtime.admission import (
 )
 from ocf.runtime.admission.key_pairs import issue
 from ocf.testing import VirtualClock
-from tests.runtime.crds.shop_versions import GROUP, SHOPS
+from tests.runtime.crds.shop_versions import GROUP, ONE_TWO, SHOPS, TWO_THREE
+from tests.support import Forward, settable_time, until
 
 HOST: Final = "127.0.0.1"
 PATH: Final = "/validate/example.com/shops"
+DEFAULT_PATH: Final = "/default/example.com/shops"
 SHOP: Final = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "namespace": "default"}}
 REQUEST: Final = {
     "uid": "42",
@@ -195,35 +199,289 @@ async def test_requests_and_failures_are_counted(webhooks_: Webhooks) -> None:
     assert value("ocf_webhook_failures_total", webhook=PATH) == 0
 
 
-async def test_functions_that_do_not_return_are_told_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some leave the server at work; as many as it has threads make it unready, until they return."""
-    monkeypatch.setattr("ocf.runtime.admission.server._TIMEOUT_FRACTION", 0.02)
-    released = threading.Event()
+class Stuck:
+    """Functions of webhooks that do not return before the test wants them to."""
 
-    def stuck(*_: Any) -> list[Any]:
-        released.wait()
+    def __init__(self) -> None:
+        self.entered = threading.Semaphore(0)
+        self.released = threading.Event()
+
+    def wait(self) -> None:
+        self.entered.release()
+        self.released.wait()
+
+    def validator(self, *_: Any) -> list[Any]:
+        self.wait()
         return []
 
-    webhooks = Webhooks("shops", [Webhook("example.com", "v1", "Shop", "shops", None, (), [stuck])])
-    given = Given()
+    def generator(self, *_: Any) -> Iterator[Any]:
+        self.wait()
+        yield from ()
 
-    async def ask(session: aiohttp.ClientSession, url: str) -> Any:
-        async with session.post(url + PATH, json=QUESTION) as answer:
+    def defaulter(self, shop: Any) -> None:
+        if shop["metadata"]["name"] == "corner":
+            self.wait()
+
+    def conversion(self, _: Any) -> Any:
+        self.wait()
+        raise ValueError("late")
+
+    async def until_entered(self, times: int = 1) -> None:
+        for _ in range(times):
+            await asyncio.to_thread(self.entered.acquire)
+
+
+@pytest.fixture
+def stuck() -> Iterator[Stuck]:
+    one = Stuck()
+    yield one
+    one.released.set()
+
+
+@pytest.fixture
+async def forward(monkeypatch: pytest.MonkeyPatch) -> Forward:
+    return settable_time(monkeypatch)
+
+
+class Asking:
+    """A server of webhooks, of which some do not return, and the requests of an API server."""
+
+    def __init__(self, server: WebhookServer, session: aiohttp.ClientSession, forward: Forward, stuck: Stuck) -> None:
+        self.server = server
+        self._session = session
+        self._forward = forward
+        self._stuck = stuck
+
+    async def ask(self, path: str, question: Manifest = QUESTION) -> Any:
+        async with self._session.post(self.server.url + path, json=question) as answer:
+            assert answer.status == 200
             return (await answer.json())["response"]
 
-    async with serving(webhooks, certificates=given, host=HOST, port=0) as server, client(given.pair) as session:
-        try:
-            response = await ask(session, server.url)
-            assert server.problem() == ""
-            await asyncio.gather(*(ask(session, server.url) for _ in range(4)))
-            assert server.problem() == "4 calls of functions of webhooks do not return, so no more can be started"
-        finally:
-            released.set()
-        monkeypatch.setattr("ocf.runtime.admission.server._TIMEOUT_FRACTION", 1)
-        assert (await ask(session, server.url))["allowed"]
-        assert server.problem() == ""
+    async def stick(self, path: str, question: Manifest = QUESTION, *, times: int = 1, wait: float = 10) -> list[Any]:
+        """Return the responses of calls that hang, after the time that the API server waits."""
+        tasks = [asyncio.create_task(self.ask(path, question)) for _ in range(times)]
+        await self._stuck.until_entered(times)
+        self._forward(wait)
+        return list(await asyncio.gather(*tasks))
+
+
+@pytest.fixture
+def asking(stuck: Stuck, forward: Forward) -> Callable[..., Any]:
+    @asynccontextmanager
+    async def start(webhooks: Webhooks, clock: Clock | None = None) -> AsyncIterator[Asking]:
+        given = Given(made(now=clock.now() if clock is not None else None))
+        async with (
+            serving(webhooks, certificates=given, host=HOST, port=0, clock=clock) as server,
+            client(given.pair) as session,
+        ):
+            try:
+                yield Asking(server, session, forward, stuck)
+            finally:
+                stuck.released.set()
+
+    return start
+
+
+class Waiting(BaseModel):
+    """A model whose own validation does not return."""
+
+    metadata: dict[str, Any]
+
+    @model_validator(mode="after")
+    def wait(self) -> Self:
+        WAITING[0].wait()
+        return self
+
+
+WAITING: Final[list[Stuck]] = [Stuck()]
+
+
+def shops_with(**functions: Any) -> Webhooks:
+    return Webhooks("shops", [Webhook("example.com", "v1", "Shop", "shops", **functions)])
+
+
+HANGING: Final[dict[str, tuple[Callable[[Stuck], Webhooks], str, str]]] = {
+    "a validator": (lambda stuck: shops_with(validators=[stuck.validator]), PATH, "Stuck.validator"),
+    "a validator that yields": (lambda stuck: shops_with(validators=[stuck.generator]), PATH, "Stuck.generator"),
+    "a defaulter": (lambda stuck: shops_with(defaulters=[stuck.defaulter]), DEFAULT_PATH, "Stuck.defaulter"),
+    "a validator of the model": (lambda _: shops_with(model=Waiting), PATH, "the model Waiting"),
+}
+
+
+@pytest.mark.parametrize(("make", "path", "name"), HANGING.values(), ids=HANGING)
+async def test_a_function_that_hangs_is_named_in_time(
+    asking: Any, stuck: Stuck, caplog: pytest.LogCaptureFixture, make: Any, path: str, *, name: str
+) -> None:
+    WAITING[0] = stuck
+    async with asking(make(stuck)) as server:
+        (response,) = await server.stick(path)
+    step = path.split("/")[1]
     assert (response["uid"], response["allowed"], response["status"]["code"]) == ("42", False, 504)
-    assert response["status"]["message"] == "validate.shops.example.com did not answer within 0.2 seconds"
+    assert response["status"]["message"] == f"{step}.shops.example.com: {name} did not return within 9 seconds"
+    (record,) = caplog.records
+    assert record.levelno == logging.ERROR
+    assert record.getMessage().startswith(f"{name} did not return in time")
+    assert "self.released.wait()" in record.getMessage()
+
+
+async def test_a_conversion_that_hangs_is_named_in_time(asking: Any, stuck: Stuck) -> None:
+    hanging = replace(SHOPS, conversions=[ONE_TWO, replace(TWO_THREE, up=stuck.conversion)])
+    async with asking(Webhooks("shops", conversions=[hanging])) as server:
+        (response,) = await server.stick(CONVERT, conversion("a"), wait=30)
+        assert response["result"]["message"] == (
+            f"convert.shops.{GROUP}: Stuck.conversion did not return within 27 seconds"
+        )
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [
+        pytest.param("?timeout=5s", 5, id="what the API server says"),
+        pytest.param("?timeout=1500ms", 1.5, id="a part of a second"),
+        pytest.param("", 10, id="nothing: that of the configuration"),
+        pytest.param("?timeout=soon", 10, id="no duration"),
+        pytest.param("?timeout=0s", 10, id="no time at all"),
+        pytest.param("?timeout=-5s", 10, id="a negative time"),
+        pytest.param("?timeout=1h", 10, id="more than an API server may wait"),
+    ],
+)
+async def test_the_time_is_that_of_the_request(
+    asking: Any, stuck: Stuck, forward: Forward, asked: str, seconds: float
+) -> None:
+    """The configurations in the cluster may have another timeout than the operator was built with."""
+    async with asking(shops_with(validators=[stuck.validator])) as server:
+        task = asyncio.create_task(server.ask(PATH + asked))
+        await stuck.until_entered()
+        forward(0.9 * seconds - 0.5)
+        await asyncio.sleep(0)
+        assert not task.done()
+        forward(0.6)
+        assert (await task)["status"]["message"].endswith(f" did not return within {0.9 * seconds:g} seconds")
+
+
+@pytest.mark.promise("hanging-webhooks", runs="as many functions that never return as there are threads, and more")
+async def test_others_go_on_while_functions_hang_and_a_restart_is_asked_for_in_the_end(
+    asking: Any, stuck: Stuck, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A part of a process that hangs while its liveness stays green: project-koku/koku pull request 6278."""
+    clock = VirtualClock(datetime.now(UTC))
+    fine = Webhook[Any]("example.com", "v1", "Mall", "malls")
+    webhooks = Webhooks("shops", [*shops_with(validators=[stuck.validator]).webhooks, fine])
+    mall = {"request": {**REQUEST, "kind": {"group": "example.com", "version": "v1", "kind": "Mall"}}}
+    async with asking(webhooks, clock) as server:
+        for _ in range(4):
+            await server.stick(PATH, times=4)
+            assert (await server.ask("/validate/example.com/malls", mall))["allowed"]
+            assert (server.server.problem(), server.server.live()) == ("", "")
+        clock.advance(timedelta(minutes=1))
+        assert server.server.problem() == ""
+        assert (
+            server.server.live() == "for 0:01:00 after their time limit: 16 calls do not return: Stuck.validator (16)"
+        )
+        await server.stick(PATH, times=4)
+        late = asyncio.create_task(server.ask("/validate/example.com/malls", mall))
+        await asyncio.sleep(0)
+        assert server.server.problem() == ("no function can be called: 20 calls do not return: Stuck.validator (20)")
+        stuck.released.set()
+        assert (await late)["allowed"]
+        await until(lambda: not server.server.problem())
+        assert server.server.live() == ""
+    assert len(caplog.records) == 20
+
+
+def waiting_for_a_thread(server: WebhookServer) -> bool:
+    return bool(server._threads._free._waiters)
+
+
+async def test_where_no_thread_is_free_the_answer_names_those_that_hang(
+    asking: Any, stuck: Stuck, forward: Forward, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ocf.runtime.admission.server._SPARE", 0)
+    async with asking(shops_with(validators=[stuck.validator])) as server:
+        await server.stick(PATH, times=4)
+        task = asyncio.create_task(server.ask(PATH))
+        await until(lambda: waiting_for_a_thread(server.server))
+        forward(10)
+        problem = "no thread was free (4 calls do not return: Stuck.validator (4))"
+        assert (await task)["status"]["message"] == f"validate.shops.example.com: {problem} within 9 seconds"
+
+
+async def test_a_body_that_does_not_arrive_is_named(forward: Forward, webhooks_: Webhooks) -> None:
+    given = Given()
+    head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n"
+    async with serving(webhooks_, certificates=given, host=HOST, port=0) as server:
+        host, port = server.url.removeprefix("https://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port), ssl=trusting(given.pair))
+        writer.write(head.encode())
+        assert b"100 Continue" in await reader.readline()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        forward(10)
+        found = await reader.readuntil(b"}}")
+        assert b"validate.shops.example.com: the request did not arrive within 9 seconds" in found
+        writer.close()
+
+
+async def test_a_request_whose_client_is_gone_is_not_counted(stuck: Stuck) -> None:
+    registry, given = CollectorRegistry(), Given()
+    async with (
+        serving(
+            shops_with(validators=[stuck.validator]), certificates=given, host=HOST, port=0, registry=registry
+        ) as server,
+        client(given.pair) as session,
+    ):
+        task = asyncio.create_task(session.post(server.url + PATH, json=QUESTION))
+        await stuck.until_entered()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await until(server._threads.given_up)
+        stuck.released.set()
+    assert [each for each in registry.collect() if each.name.endswith("requests") and each.samples] == []
+
+
+class Broken:
+    """Certificates whose renewal ends or hangs."""
+
+    def __init__(self, pair: KeyPair, *, hangs: bool) -> None:
+        self._pair = pair
+        self._hangs = hangs
+        self._calls = 0
+        self.again = asyncio.Event()
+
+    @property
+    def interval(self) -> timedelta:
+        if not self._hangs:
+            self.again.set()
+            raise OSError("no file")
+        return timedelta(0)
+
+    async def refresh(self) -> ServingCertificate:
+        self._calls += 1
+        if self._calls > 1:
+            self.again.set()
+            await asyncio.get_running_loop().create_future()
+        return ServingCertificate(self._pair)
+
+
+@pytest.mark.parametrize(
+    ("hangs", "problem"),
+    [
+        pytest.param(False, "the task that renews the certificate has ended", id="ends"),
+        pytest.param(True, "the renewal of the certificate has not ended for 0:05:00", id="hangs"),
+    ],
+)
+async def test_a_renewal_that_does_not_go_on_asks_for_a_restart(
+    webhooks_: Webhooks, *, hangs: bool, problem: str
+) -> None:
+    clock = VirtualClock()
+    given = Broken(made(now=clock.now()), hangs=hangs)
+    async with serving(webhooks_, certificates=given, host=HOST, port=0, clock=clock) as server:
+        await given.again.wait()
+        await asyncio.sleep(0)
+        if hangs:
+            assert (server.problem(), server.live()) == ("", "")
+            clock.advance(timedelta(minutes=5))
+        assert (server.problem(), server.live()) == (problem, problem)
 
 
 async def test_a_renewal_closes_nothing_and_refuses_nobody(webhooks_: Webhooks) -> None:

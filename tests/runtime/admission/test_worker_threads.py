@@ -6,20 +6,27 @@ import asyncio
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from datetime import timedelta
 from functools import partial
 
 import pytest
 
-from ocf.runtime.admission.worker_threads import WorkerThreads
+from ocf.concepts import SystemClock
+from ocf.runtime.admission.worker_threads import Call, WorkerThreads
+from ocf.runtime.running_function import running_function
+from ocf.testing import VirtualClock
+from tests.support import until
 
 STUCK = """
 import asyncio, threading
+from ocf.concepts import SystemClock
 from ocf.runtime.admission.worker_threads import WorkerThreads
 
 async def main():
     try:
         async with asyncio.timeout(0.01):
-            await WorkerThreads(1, "admission").call(threading.Event().wait)
+            await WorkerThreads(1, 0, "admission", SystemClock()).call(threading.Event().wait)
     except TimeoutError:
         print("given up")
 
@@ -27,37 +34,125 @@ asyncio.run(main())
 """
 
 
+class Stuck:
+    """A function that does not return before the test wants it to."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Semaphore(0)
+        self.released = threading.Event()
+
+    def work(self) -> None:
+        self.entered.release()
+        with running_function("work"):
+            self.released.wait()
+
+    async def until_entered(self) -> None:
+        await asyncio.to_thread(self.entered.acquire)
+
+
+@pytest.fixture
+def stuck() -> Iterator[Stuck]:
+    one = Stuck()
+    yield one
+    one.released.set()
+
+
+async def given_up(threads: WorkerThreads, stuck: Stuck) -> Call:
+    """Begin a call of a function that does not return, and wait for it no longer."""
+    call = Call()
+    task = asyncio.create_task(threads.call(stuck.work, call))
+    await stuck.until_entered()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return call
+
+
 async def test_what_is_returned_and_raised_arrives() -> None:
-    threads = WorkerThreads(2, "admission")
+    threads = WorkerThreads(2, 0, "admission", SystemClock())
     assert await threads.call(partial(divmod, 7, 3)) == (2, 1)
     with pytest.raises(ZeroDivisionError):
         await threads.call(partial(divmod, 7, 0))
-    assert threads.late == 0
+    assert threads.given_up() == {}
 
 
-async def test_there_are_no_more_at_once_than_allowed() -> None:
-    threads, entered, released = WorkerThreads(2, "admission"), threading.Semaphore(0), threading.Event()
-
-    def work() -> None:
-        entered.release()
-        released.wait()
-
-    calls = [asyncio.create_task(threads.call(work)) for _ in range(5)]
-    assert await asyncio.to_thread(lambda: entered.acquire() and entered.acquire())
-    assert not await asyncio.to_thread(entered.acquire, timeout=0.05)
-    released.set()
+async def test_there_are_no_more_at_once_than_allowed(stuck: Stuck) -> None:
+    threads = WorkerThreads(2, 1, "admission", SystemClock())
+    calls = [asyncio.create_task(threads.call(stuck.work)) for _ in range(5)]
+    await stuck.until_entered()
+    await stuck.until_entered()
+    assert not await asyncio.to_thread(stuck.entered.acquire, timeout=0.05)
+    stuck.released.set()
     await asyncio.gather(*calls)
 
 
-async def test_a_call_that_is_given_up_counts_until_it_returns() -> None:
-    threads, released = WorkerThreads(1, "admission"), threading.Event()
-    with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.01):
-            await threads.call(released.wait)
-    assert threads.late == 1
-    released.set()
-    assert await threads.call(lambda: True)
-    assert threads.late == 0
+@pytest.mark.parametrize(("most", "spare"), [(1, 0), (1, 1), (4, 16)])
+async def test_others_go_on_until_all_spare_threads_hang(most: int, spare: int, stuck: Stuck) -> None:
+    threads = WorkerThreads(most, spare, "admission", SystemClock())
+    for number in range(most + spare):
+        assert not threads.exhausted
+        assert await threads.call(partial(max, number, 0)) == number
+        await given_up(threads, stuck)
+    assert threads.exhausted
+    assert threads.given_up() == {"work": most + spare}
+    waiting = asyncio.create_task(threads.call(lambda: "at last"))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    stuck.released.set()
+    assert await waiting == "at last"
+
+
+@pytest.mark.parametrize(("most", "spare"), [(1, 0), (1, 1), (3, 2), (2, 5)])
+async def test_threads_that_come_back_are_neither_lost_nor_added(most: int, spare: int) -> None:
+    threads = WorkerThreads(most, spare, "admission", SystemClock())
+    for _ in range(3):
+        stuck = Stuck()
+        for _ in range(most + spare):
+            await given_up(threads, stuck)
+        stuck.released.set()
+        await until(lambda: not threads.given_up())
+    fresh = Stuck()
+    calls = [asyncio.create_task(threads.call(fresh.work)) for _ in range(most + 1)]
+    for _ in range(most):
+        await fresh.until_entered()
+    assert not await asyncio.to_thread(fresh.entered.acquire, timeout=0.05)
+    fresh.released.set()
+    await asyncio.gather(*calls)
+
+
+async def test_it_is_known_how_long_calls_have_been_given_up(stuck: Stuck) -> None:
+    clock = VirtualClock()
+    threads = WorkerThreads(1, 1, "admission", clock)
+    await given_up(threads, stuck)
+    clock.advance(timedelta(seconds=59))
+    await given_up(threads, stuck)
+    minute = timedelta(minutes=1)
+    assert threads.given_up(lasting=minute) == {}
+    clock.advance(timedelta(seconds=1))
+    assert threads.given_up(lasting=minute) == {"work": 1}
+    clock.advance(timedelta(seconds=59))
+    assert threads.given_up(lasting=minute) == {"work": 2}
+
+
+async def test_the_place_of_a_call_is_known(stuck: Stuck) -> None:
+    call = await given_up(WorkerThreads(1, 0, "admission", SystemClock()), stuck)
+    assert "in work\n" in call.place()
+    assert "self.released.wait()" in call.place()
+    assert Call().place() == ""
+
+
+async def test_where_no_thread_can_be_started_a_later_call_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the limit of processes of a container is reached."""
+    threads = WorkerThreads(1, 0, "admission", SystemClock())
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", _no_thread)
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                await threads.call(lambda: None)
+    assert await threads.call(lambda: "made") == "made"
+
+
+def _no_thread(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
 
 
 def test_a_process_ends_although_a_call_does_not_return() -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from ocf.cluster import Cluster
+from ocf.cluster import Cluster, Request
 from ocf.controllers.hpa import HpaController
 from ocf.embedded import EmbeddedCluster
-from ocf.errors import ConfigError
+from ocf.errors import ConfigError, ServerError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import LeaderRunner, Lease, Runnable
 from ocf.runtime.operator.controller import Controller
-from ocf.testing import LoopClock, run_in_virtual_time
+from ocf.testing import InterceptingCluster, LoopClock, run_in_virtual_time
 
 LEASE = Lease("job", "default", "one")
 KEY = ObjectKey("coordination.k8s.io/v1", "Lease", "job", "default")
@@ -126,6 +127,48 @@ def test_an_error_of_the_runnable_is_raised_and_releases_the_lease() -> None:
         with pytest.raises(ConfigError, match="no such kind"):
             await LeaderRunner(cluster, opening(Broken()), lease=LEASE, clock=LoopClock()).run()
         assert (await cluster.get(KEY))["spec"]["holderIdentity"] == ""
+
+    run_in_virtual_time(main())
+
+
+@pytest.mark.parametrize("taken", [True, False], ids=["another process takes it", "it is not renewed"])
+def test_a_term_that_outlives_its_lease_asks_for_a_restart(*, taken: bool) -> None:
+    """A process that neither leads nor ends, because a task ignores its cancellation."""
+
+    class Deaf(Job):
+        async def run(self) -> None:
+            while not self.stops:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(1)
+
+    class Failing(InterceptingCluster):
+        fails = False
+
+        async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+            if self.fails:
+                raise ServerError("unavailable", code=503)
+            return await super().intercept(request, send)
+
+    async def main() -> None:
+        cluster, job = Failing(EmbeddedCluster()), Deaf()
+        runner = LeaderRunner(cluster, opening(job), lease=LEASE, clock=LoopClock())
+        task = asyncio.create_task(runner.run())
+        await asyncio.sleep(5)
+        assert runner.lost() == ""
+        live = await cluster.get(KEY)
+        if taken:
+            spec = {**live["spec"], "holderIdentity": "two", "leaseDurationSeconds": 3600}
+            await cluster.update({**live, "spec": spec}, field_manager="two")
+        else:
+            cluster.fails = True
+        await asyncio.sleep(50)
+        assert runner.lost() == ""
+        await asyncio.sleep(30)
+        assert "the lease default/job was lost" in runner.lost()
+        assert "and its term goes on" in runner.lost()
+        runner.stop()
+        await task
+        assert runner.lost() == ""
 
     run_in_virtual_time(main())
 

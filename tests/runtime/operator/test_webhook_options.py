@@ -26,6 +26,7 @@ from ocf.runtime.admission import (
     ServingCertificate,
     Url,
     Webhook,
+    WebhookServer,
     invalid,
 )
 from ocf.runtime.admission.key_pairs import issue
@@ -139,7 +140,16 @@ async def test_readiness_names_what_is_wrong_with_them() -> None:
             assert answer.status == 500
             assert "it is not trusted yet" in await answer.text()
         async with session.get(f"{process.endpoints.url}/healthz?verbose") as answer:
-            assert (answer.status, "webhooks" in await answer.text()) == (200, False)
+            assert (answer.status, "[+]webhooks ok" in await answer.text()) == (200, True)
+
+
+async def test_liveness_names_what_only_a_restart_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WebhookServer, "live", lambda _: "the functions hang")
+    async with operating(listen=Listen(port=0, host=HOST)) as (_, process), ClientSession() as session:
+        assert process.endpoints is not None
+        async with session.get(f"{process.endpoints.url}/healthz") as answer:
+            assert answer.status == 500
+            assert "[-]webhooks failed: the functions hang" in await answer.text()
 
 
 async def test_those_of_several_operators_share_a_server_and_a_name() -> None:
@@ -184,7 +194,7 @@ async def test_a_certificate_may_come_from_files(tmp_path: Path) -> None:
 async def test_nothing_is_served_for_operators_without_any() -> None:
     async with operating(replace(OPERATOR, webhooks=())) as (cluster, process):
         assert process.webhooks is None
-        assert "webhooks" not in process.health.ready
+        assert "webhooks" not in {**process.health.ready, **process.health.live}
         assert await configured(cluster) == []
 
 
