@@ -228,6 +228,9 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
             return
         process = _process(options, lease_namespace, host, port, elected=leader_elect)
         _log(output)
+        from ocf.cluster.open_files import raise_open_files
+
+        raise_open_files()
         asyncio.run(_run(process, kubeconfig, context, output))
 
 

@@ -133,6 +133,9 @@ def nodegroups(  # noqa: PLR0913 (each is an option)
             return
         if action is NodeGroupAction.RUN:
             logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+            from ocf.cluster.open_files import raise_open_files
+
+            raise_open_files()
             asyncio.run(
                 _run(choice, kubeconfig, context, host, port, lease=namespace if leader_elect else "", dry_run=dry_run)
             )

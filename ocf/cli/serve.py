@@ -76,6 +76,9 @@ def serve(  # noqa: PLR0913 (each is an option of the command line)
     with exit_on_error(traceback=traceback):
         settings = controller_settings(controllers, nodes=nodes, ready_after=ready_after)
         options = _ServeOptions(port, kubeconfig, [*(crd or ()), *(load or ())], fault or (), output, tls, settings)
+        from ocf.cluster.open_files import raise_open_files
+
+        raise_open_files()
         asyncio.run(_serve(options))
 
 

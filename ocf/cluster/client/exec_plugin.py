@@ -15,6 +15,7 @@ from typing import Any
 
 from ocf.cluster.client.rest_config import ExecConfig
 from ocf.cluster.client.tls import KeyPair
+from ocf.cluster.open_files import restore_open_files
 from ocf.errors import ConfigError
 from ocf.objects import parse_time
 
@@ -58,6 +59,7 @@ async def run_plugin(config: ExecConfig) -> ExecCredential:
             env={**os.environ, **config.env, "KUBERNETES_EXEC_INFO": json.dumps(info)},
             stdin=None if interactive else DEVNULL,
             stdout=PIPE,
+            preexec_fn=restore_open_files(),
         )
     except (OSError, ValueError) as error:
         hint = f"; {config.install_hint}" if config.install_hint else ""

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
 from ocf.cluster import Cluster
+from ocf.cluster.open_files import raise_open_files
 from ocf.errors import ApiError, ConfigError
 from ocf.runtime.monitoring.json_logs import JsonFormatter
 from ocf.runtime.operator.collector import seldom_collecting
@@ -116,7 +117,8 @@ def main(*operators: Operator[Any], options: ManagerOptions | None = None, level
     """Run operators as the main program of a process, on the cluster of the kubeconfig or of the pod, until stopped.
 
     Log lines are written to the standard error as JSON, unless the program has configured logging itself. Meanwhile the
-    garbage collector runs less often than by default, and does not traverse what was imported before (`gc.freeze`).
+    garbage collector runs less often than by default, and does not traverse what was imported before (`gc.freeze`). The
+    soft limit of open files is raised to the hard one, because each watch needs a connection.
 
     Args:
         operators: The operators; their names must differ.
@@ -133,6 +135,7 @@ def main(*operators: Operator[Any], options: ManagerOptions | None = None, level
         handler = logging.StreamHandler()
         handler.setFormatter(JsonFormatter())
         logging.basicConfig(level=level, handlers=[handler])
+    raise_open_files()
     try:
         with seldom_collecting():
             asyncio.run(_main(operators, options))
