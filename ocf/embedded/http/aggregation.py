@@ -123,7 +123,12 @@ class Aggregation:
     def session(self) -> aiohttp.ClientSession:
         """Return the session for requests to aggregated servers; it decodes nothing, and follows no redirects."""
         if self._session is None:
-            self._session = aiohttp.ClientSession(auto_decompress=False, timeout=aiohttp.ClientTimeout(total=None))
+            # Each watch keeps a connection, and the default limit of 100 would let them block all requests.
+            self._session = aiohttp.ClientSession(
+                auto_decompress=False,
+                connector=aiohttp.TCPConnector(limit=0),
+                timeout=aiohttp.ClientTimeout(total=None),
+            )
         return self._session
 
     async def close(self) -> None:

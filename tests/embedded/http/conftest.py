@@ -91,14 +91,18 @@ class Either:
 async def either(request: pytest.FixtureRequest) -> AsyncIterator[Either]:
     """Return one API server and then the other, for tests that hold on both."""
     if request.param == "embedded":
-        async with serving(EmbeddedCluster(namespaces=["shop"])) as server, aiohttp.ClientSession() as session:
+        connector = aiohttp.TCPConnector(limit=0)
+        async with (
+            serving(EmbeddedCluster(namespaces=["shop"])) as server,
+            aiohttp.ClientSession(connector=connector) as session,
+        ):
             yield Either(Client(server.url, session), "/api/v1/namespaces/shop")
         return
     plane: ControlPlane = request.getfixturevalue("envtest_plane")
     user = yaml.safe_load(plane.kubeconfig.read_text())["users"][0]["user"]
     context = ssl.create_default_context(cafile=str(plane.authority))
     context.load_cert_chain(user["client-certificate"], user["client-key"])
-    connector = aiohttp.TCPConnector(ssl=context)
+    connector = aiohttp.TCPConnector(limit=0, ssl=context)
     with plane.namespace() as namespace:
         async with aiohttp.ClientSession(connector=connector) as session:
             yield Either(Client(plane.url, session), f"/api/v1/namespaces/{namespace}")

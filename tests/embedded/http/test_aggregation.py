@@ -1,5 +1,6 @@
 """Aggregated API servers: registered, listed, checked, and given the requests for their groups."""
 
+import asyncio
 import base64
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -31,6 +32,7 @@ class Orchard:
 
     port: int
     asked: list[web.Request] = field(default_factory=list)
+    watched: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
 
     def service(self, namespace: str, **spec: Any) -> dict[str, Any]:
         place = {"namespace": namespace, "name": "orchard", "port": self.port}
@@ -52,6 +54,12 @@ async def orchard(host: str) -> AsyncIterator[Orchard]:
         if request.path == f"{GROUP}/v1":
             head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "fruit.example.com/v1"}
             return web.json_response({**head, "resources": [APPLES, PART]})
+        if "watch" in request.query:
+            answer = web.StreamResponse()
+            await answer.prepare(request)
+            await answer.write(b"{}\n")
+            found.watched.release()
+            await asyncio.Event().wait()
         found.asked.append(request)
         body = await request.text()
         headers = {"X-Fruit": "ripe", "Warning": '299 - "sour"'}
@@ -62,7 +70,7 @@ async def orchard(host: str) -> AsyncIterator[Orchard]:
     app.router.add_route("*", "/{path:.*}", handle)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     AUTHORITY.issue_cert(host).configure_cert(context)
-    runner = web.AppRunner(app)
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.01)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
@@ -125,6 +133,22 @@ async def test_a_server_gets_the_requests_for_its_group(either: Either) -> None:
         assert headers["X-Remote-User"] != "eve"
         assert "system:masters" in headers.getall("X-Remote-Group")
         assert "Authorization" not in headers
+
+
+async def test_watches_take_no_connection_from_requests(either: Either) -> None:
+    """As reported of an API server with HTTP/2: https://github.com/kubernetes/kubernetes/issues/60042."""
+    path = f"{GROUP}/v1/namespaces/shop/apples"
+    async with registered(either) as served:
+        await available(either.ask, "True")
+        await eventually(lambda: either.ask("GET", path), lambda reply: reply.status != 503)
+        async with asyncio.timeout(600):
+            watches = [asyncio.create_task(either.ask("GET", f"{path}?watch=true")) for _ in range(120)]
+            for _ in watches:
+                await served.watched.acquire()
+            assert (await either.ask("GET", path)).status == 418
+        for watch in watches:
+            watch.cancel()
+        await asyncio.gather(*watches, return_exceptions=True)
 
 
 async def test_its_version_is_discovered(either: Either) -> None:
