@@ -3,7 +3,7 @@
 import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.client import requests
@@ -31,6 +31,8 @@ from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["ApiServerCluster"]
 
+_MAX_EVENT_BYTES: Final = 2**24  # of one event of a watch, as in client-go; kube-apiserver stores objects up to 1.5 MiB
+
 
 class ApiServerCluster:
     """A cluster behind a real API server.
@@ -40,8 +42,8 @@ class ApiServerCluster:
 
     Args:
         config: Address, TLS and credentials of the server.
-        request_timeout: The maximum duration of a request in seconds; after that it fails with a `ServerError` with
-            code 0.
+        request_timeout: The maximum duration of a request in seconds, including the time that it waits while 100 others
+            are unanswered; after that it fails with a `ServerError` with code 0.
         watch_timeout: Seconds after which the server is asked to end a watch. A watch without data for
             `request_timeout` seconds longer than this has lost its connection.
         apply_cache: The results of the operator's writes; None starts with an empty cache.
@@ -176,6 +178,8 @@ class ApiServerCluster:
             while chunk := await stream.read():
                 for line in lines.feed(chunk):
                     yield read_event(line, request_line=str(request))
+                if lines.pending > _MAX_EVENT_BYTES:
+                    raise ServerError(f"{request}: an event of the watch has more than {_MAX_EVENT_BYTES} bytes")
         finally:
             stream.close()
         if lines.unfinished:

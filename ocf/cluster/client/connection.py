@@ -5,19 +5,25 @@ a second create finds that the name is taken, a second delete finds nothing, a s
 The caller would get an error for a write that succeeded. A repeated read would be harmless, but only the caller knows
 whether it still needs the result. So the retries of the pool are switched off.
 
+A watch keeps a connection for as long as it is open, so watches would use up any limit of the pool, and then nothing
+could be requested. The pool has no limit: only requests are counted, and watches are limited by the open files of the
+process. Other defaults of the HTTP library that change what is sent or accepted are set here, too.
+
 Errors of the HTTP library are converted here: a request without an answer raises a `ServerError` with code 0, with the
 error of the library as its cause.
 """
 
 import asyncio
+import errno
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import aiohttp
 
@@ -30,16 +36,32 @@ from ocf.cluster.client.responses import answer_error, read_object
 from ocf.cluster.client.rest_config import RestConfig
 from ocf.cluster.client.spans import request_span, response_attributes
 from ocf.cluster.client.tls import TlsContexts
+from ocf.cluster.open_files import open_files_hint
 from ocf.concepts.tracing import SpanStart, annotate_span, trace_headers, traced
-from ocf.errors import ConfigError, ServerError
+from ocf.errors import ApiError, ConfigError, ServerError, api_error
 from ocf.objects import Manifest
 
-__all__ = ["Connection", "Stream"]
+__all__ = ["MAX_REQUESTS", "Connection", "Stream"]
+
+MAX_REQUESTS: Final = 100
+"""Requests of a connection at the same time; watches do not count.
+
+As many as kube-apiserver 1.36 allows on the one connection of a client with HTTP/2, such as client-go.
+"""
 
 _OK: Final = range(200, 300)
+_REDIRECT: Final = range(300, 400)
 _UNAUTHORIZED: Final = 401
 _READ_BUFFER: Final = 2**21  # events of a watch can be large
+_IDLE_SECONDS: Final = 15.0  # less than after which servers and load balancers close an idle connection
+_DNS_SECONDS: Final = 10  # a new connection finds a changed address after this time
+# client-go accepts 10 MB of headers. kube-apiserver sends warnings of 4096 characters in all, one per header: up to
+# 16 KiB in one, or thousands of one character.
+_MAX_HEADER_BYTES: Final = 2**16
+_MAX_HEADERS: Final = 2**13
+_MAX_ERROR_BYTES: Final = 2**22  # an invalid object has a cause for each field
 _UNLIMITED: Final = aiohttp.ClientTimeout()  # in addition to the timeout around the request
+_NO_MORE_FILES: Final = (errno.EMFILE, errno.ENFILE)  # of the process, of the machine
 _NO_ANSWER: Final = (aiohttp.ClientError, OSError, TimeoutError)
 
 
@@ -75,10 +97,13 @@ class Connection:
         self._proxy = config.proxy_url or environment_proxy(config.host, environ)
         self._host = config.host.rstrip("/")
         agent = ("User-Agent", f"ocf/{ocf.__version__}")
-        self._headers = (agent, ("Accept", "application/json"), *_impersonation(config))
+        # The library would accept other encodings, by which packages are installed; an API server has this one.
+        accept = (("Accept", "application/json"), ("Accept-Encoding", "gzip"))
+        self._headers = (agent, *accept, *_impersonation(config))
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
         self._streams: set[Stream] = set()
+        self._slots = asyncio.Semaphore(MAX_REQUESTS)
         self._timeout = timeout
         self._idle_timeout = idle_timeout
 
@@ -108,12 +133,15 @@ class Connection:
 
         Raises:
             ApiError: If the server rejects the request, does not answer, or its answer is too long.
+            ServerError: Also if `MAX_REQUESTS` other requests are unanswered until the time is up.
         """
-        try:
-            async with asyncio.timeout(self._timeout), await self._open(request, _UNLIMITED) as answer:
-                body = await _body(answer, most_bytes, request_line=str(request))
-        except _NO_ANSWER as error:
-            raise _unanswered(request, error) from error
+        deadline = asyncio.get_running_loop().time() + self._timeout
+        async with self._slot(request, deadline):
+            try:
+                async with asyncio.timeout_at(deadline), await self._open(request, _UNLIMITED) as answer:
+                    body = await _body(answer, most_bytes, request_line=str(request))
+            except _NO_ANSWER as error:
+                raise _unanswered(request, error) from error
         return read_object(body, code=answer.status, request_line=str(request))
 
     @traced(_span)
@@ -145,6 +173,20 @@ class Connection:
         if self._session is not None:
             await self._session.close()
 
+    @asynccontextmanager
+    async def _slot(self, request: HttpRequest, deadline: float) -> AsyncIterator[None]:
+        """Wait until the request may be sent; the caller sends it in the block."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._slots.acquire()
+        except TimeoutError as error:
+            problem = f"time is up; {MAX_REQUESTS} other requests of this client had no answer yet"
+            raise ServerError(f"{request}: not sent: {problem}, see whether the API server is slow") from error
+        try:
+            yield
+        finally:
+            self._slots.release()
+
     async def _open(self, request: HttpRequest, timeouts: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """Send a request and return its answer; raise the error of an answer that is not 2xx."""
         credential = await self._credential(request)
@@ -156,6 +198,7 @@ class Connection:
                 data=body,
                 headers=self._headers_of(request, credential),
                 timeout=timeouts,
+                allow_redirects=False,
                 **self._route(request, credential),
             )
         except _NO_ANSWER as error:
@@ -170,7 +213,10 @@ class Connection:
         if answer.status == _UNAUTHORIZED:
             self._credentials.reject(credential)
         async with answer:
-            raise answer_error(answer.status, answer.headers, await answer.read(), request_line=str(request))
+            if answer.status in _REDIRECT:
+                raise _redirected(request, answer)
+            body = await _body(answer, _MAX_ERROR_BYTES, request_line=str(request))
+            raise answer_error(answer.status, answer.headers, body, request_line=str(request))
 
     async def _credential(self, request: HttpRequest) -> Credential:
         try:
@@ -212,7 +258,13 @@ class Connection:
         if self._session is None:
             # Without trust_env: the library would read proxies by other rules, and passwords of ~/.netrc.
             self._session = aiohttp.ClientSession(
-                cookie_jar=aiohttp.DummyCookieJar(), headers=self._headers, read_bufsize=_READ_BUFFER
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS, ttl_dns_cache=_DNS_SECONDS),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers=self._headers,
+                max_field_size=_MAX_HEADER_BYTES,
+                max_headers=_MAX_HEADERS,
+                max_line_size=_MAX_HEADER_BYTES,
+                read_bufsize=_READ_BUFFER,
             )
             # The pool would send a GET, PUT or DELETE again when the connection breaks; there is no public option.
             self._session._retry_connection = False  # noqa: SLF001 (said above)
@@ -292,6 +344,23 @@ async def _body(answer: aiohttp.ClientResponse, limit: int | None, *, request_li
     return bytes(body)
 
 
+def _redirected(request: HttpRequest, answer: aiohttp.ClientResponse) -> ApiError:
+    """Return the error of an answer that names another address.
+
+    The library would send the request there, a write as a GET, with the impersonated user and the certificate. Of the
+    address only the origin is named; a proxy that asks for a login adds secrets to it.
+    """
+    try:
+        address = urlsplit(urljoin(str(answer.url), answer.headers["Location"]))
+        target = f"{address.scheme}://{address.netloc.rpartition('@')[2]}"
+    except (KeyError, ValueError):
+        target = "an unknown address"
+    return api_error(
+        f"{request}: HTTP {answer.status}, redirected to {target}; an API server does not redirect: check its address",
+        code=answer.status,
+    )
+
+
 def _unanswered(request: HttpRequest, error: Exception) -> ServerError:
     """Return the error of a request that the HTTP library could not complete."""
     return ServerError(f"{request}: no answer: {_why(error)}")
@@ -301,5 +370,7 @@ def _why(error: Exception) -> str:
     """Return the text of an error; errors of the connection contain only addresses, others may quote the answer."""
     if isinstance(error, TimeoutError):
         return "time is up"
+    if isinstance(error, OSError) and error.errno in _NO_MORE_FILES:
+        return f"too many open files: {open_files_hint()}"
     has_safe_text = isinstance(error, (aiohttp.ClientConnectionError, OSError)) and str(error)
     return f"{type(error).__name__}: {error}" if has_safe_text else type(error).__name__

@@ -15,12 +15,14 @@ class LineBuffer:
 
     Example:
         >>> lines = LineBuffer()
-        >>> lines.feed(b'{"type":'), lines.unfinished
-        ([], True)
+        >>> lines.feed(b'{"type":'), lines.unfinished, lines.pending
+        ([], True, 8)
         >>> lines.feed(b'"ADDED"}\n\n'), lines.unfinished
         ([b'{"type":"ADDED"}'], False)
     """
 
+    pending: int = field(default=0, init=False)
+    """The number of bytes of the incomplete line."""
     _chunks: list[bytes] = field(default_factory=list, init=False, repr=False)
 
     def feed(self, chunk: bytes) -> list[bytes]:
@@ -35,9 +37,11 @@ class LineBuffer:
         first, *others = chunk.split(b"\n")
         self._chunks.append(first)
         if not others:
+            self.pending += len(first)
             return []
         lines = [b"".join(self._chunks), *others[:-1]]
         self._chunks = others[-1:]
+        self.pending = len(others[-1])
         return [line for line in lines if line.strip()]
 
     @property
