@@ -63,7 +63,7 @@ _PROBLEMS: Final = {
     "FieldValueTooLong": "Too long",
     "FieldValueTooMany": "Too many",
 }
-_WITHHELD: Final = "the values are not shown, because some of them come from a Secret"
+_WITHHELD: Final = "the values are not shown, because they may come from a Secret"
 # Who denied a request by admission; their own text follows, with whatever status they chose.
 _DENIED: Final = re.compile(
     r"""^(?:[^\s"]+ "[^"]*" is forbidden: )?"""
@@ -86,7 +86,7 @@ def without_values(error: ApiError) -> ApiError:
     Example:
         >>> causes = [StatusCause("FieldValueInvalid", 'Invalid value: "hunter2": must be lower', "spec.user")]
         >>> str(without_values(InvalidError('Shop "a" is invalid: spec.user: ...', code=422, causes=causes)))
-        'spec.user: Invalid value (the values are not shown, because some of them come from a Secret)'
+        'spec.user: Invalid value (the values are not shown, because they may come from a Secret)'
     """
     denied = _DENIED.match(error.message)
     if denied is None and not isinstance(error, InvalidError | BadRequestError):

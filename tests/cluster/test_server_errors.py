@@ -117,7 +117,7 @@ def test_a_rejection_without_values_has_the_field_and_the_kind_of_the_problem(er
     """https://github.com/PackRat-AI/PackRat/issues/2164: a message of a validation repeats what was sent."""
     safe = without_values(error)
 
-    assert safe.message == f"{shown} (the values are not shown, because some of them come from a Secret)"
+    assert safe.message == f"{shown} (the values are not shown, because they may come from a Secret)"
     assert (type(safe), safe.code, safe.reason) == (type(error), error.code, error.reason)
     assert [cause.field for cause in safe.causes] == [cause.field for cause in error.causes]
     assert "hunter2" not in repr((vars(safe), safe.args))

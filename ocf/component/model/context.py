@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
 from ocf.cluster import Cluster
+from ocf.cluster.server_errors import without_values
 from ocf.component.deletion import finalizers_of, is_ending
 from ocf.component.model.claims import Claims
 from ocf.component.model.gates import GateAnswers
@@ -291,9 +292,12 @@ class ReconcileContext:
         try:
             written = await write_status(self._cluster, self.owner, owner, changes)
         except ApiError as error:
-            if is_refused(error):
-                self._record_loss(f"the API server refused the status: {error}")
-            raise
+            if not is_refused(error):
+                raise
+            # What an author computes a status from is not known.
+            shown = without_values(error)
+            self._record_loss(f"the API server refused the status: {shown}")
+            raise shown from None
         if written is None:
             self._is_gone = True
             return
