@@ -105,15 +105,17 @@ async def _diffs(
     from ocf.cli.component_loader import owner_name
     from ocf.cli.owner_check import load_owners
     from ocf.component import diff as dry_run
+    from ocf.component.model.ownership import DEFAULT_OPERATOR
 
     source, owners = await load_owners(target, file, changes, definitions)
+    operator = source.operator.name if source.operator is not None else DEFAULT_OPERATOR
     found: list[_Found] = []
     async with await connect(*address) as cluster:
         for owner in owners:
             live = await _with_live_metadata(owner, cluster)
             components = await source.components(live)
             with _progress(sum(len(each.entries) for each in components)) as seen:
-                diffs = await dry_run(components, live, cluster, seen=seen)
+                diffs = await dry_run(components, live, cluster, operator=operator, seen=seen)
             name = owner_name(owner)
             found += [_Found(name, component, each) for component, each in zip(components, diffs, strict=True)]
     return found

@@ -7,13 +7,12 @@ from ocf.component.apply.saved_fields import BEFORE_SUSPENSION
 from ocf.component.builder import Builder
 from ocf.component.component import Component
 from ocf.component.deletion import (
-    CLEANED_UP,
-    EXTERNAL_FINALIZER,
-    FINALIZER,
     SKIP_CLEANUP,
     CleanupPending,
     CleanupReason,
     DeletionOrder,
+    cleanup_finalizer,
+    external_finalizer,
 )
 from ocf.component.diff import (
     ComponentDiff,
@@ -39,9 +38,6 @@ from ocf.component.summary import NOT_REACHED, ResourceSummary, describe, summar
 
 __all__ = [
     "BEFORE_SUSPENSION",
-    "CLEANED_UP",
-    "EXTERNAL_FINALIZER",
-    "FINALIZER",
     "NOT_REACHED",
     "SKIP_CLEANUP",
     "Action",
@@ -73,9 +69,11 @@ __all__ = [
     "ResourceSummary",
     "Result",
     "TakenField",
+    "cleanup_finalizer",
     "depends_on",
     "describe",
     "diff",
+    "external_finalizer",
     "finalize",
     "reconcile_all",
     "reconcile_each",

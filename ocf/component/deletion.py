@@ -16,14 +16,12 @@ from typing import Final
 from ocf.objects import PREFIX, Manifest, get_field
 
 __all__ = [
-    "CLEANED_UP",
-    "EXTERNAL_FINALIZER",
-    "FINALIZER",
     "SKIP_CLEANUP",
     "CleanupPending",
     "CleanupReason",
     "DeletionOrder",
     "DeletionStep",
+    "cleanup_finalizer",
     "condition_type",
     "decide",
     "external_finalizer",
@@ -32,17 +30,8 @@ __all__ = [
     "is_held",
 ]
 
-FINALIZER: Final = f"{PREFIX}/cleanup"
-"""Finalizer that holds an owner until its objects without garbage collection are deleted."""
-
-EXTERNAL_FINALIZER: Final = f"{FINALIZER}-external"
-"""Finalizer that holds an owner until its `on_delete` has succeeded."""
-
 SKIP_CLEANUP: Final = f"{PREFIX}/skip-cleanup"
 """Annotation of an owner: with the value `true`, its deletion does not wait for a clean-up."""
-
-CLEANED_UP: Final = "CleanedUp"
-"""Type of the condition of an owner whose deletion waits for its clean-up, with the default finalizer."""
 
 
 class DeletionOrder(StrEnum):
@@ -73,7 +62,7 @@ class DeletionStep(StrEnum):
 
 
 class CleanupReason(StrEnum):
-    """Reason of the condition `CleanedUp`."""
+    """Reason of the condition `<operator>/CleanedUp`."""
 
     PENDING = "CleanupPending"
     """`on_delete` has not finished."""
@@ -94,7 +83,7 @@ class CleanupPending:
     Args:
         requeue_after: Time until the next call; an event may cause it earlier. An operator waits at least 100
             milliseconds.
-        message: The progress, for the message of the condition `CleanedUp`.
+        message: The progress, for the message of the condition `<operator>/CleanedUp`.
 
     Example:
         >>> CleanupPending(timedelta(seconds=10), "database shop is being dropped").message
@@ -105,7 +94,7 @@ class CleanupPending:
     message: str = ""
 
 
-def decide(owner: Manifest, finalizer: str, *, external: bool) -> DeletionStep:
+def decide(owner: Manifest, operator: str, *, external: bool) -> DeletionStep:
     """Return what the deletion state of an owner requires first.
 
     An owner that is being deleted cannot get a finalizer any more: the API server rejects it. So one that was deleted
@@ -113,36 +102,51 @@ def decide(owner: Manifest, finalizer: str, *, external: bool) -> DeletionStep:
 
     Args:
         owner: The owner as read.
-        finalizer: Name of the finalizer for objects; that for external resources follows from it.
+        operator: Name of the operator; the finalizers of others are theirs.
         external: Whether there is an `on_delete`.
 
     Example:
-        >>> decide({"metadata": {"name": "corner"}}, FINALIZER, external=True)
+        >>> decide({"metadata": {"name": "corner"}}, "shops", external=True)
         <DeletionStep.HOLD: 'hold'>
     """
-    held = external_finalizer(finalizer) in finalizers_of(owner)
+    held = external_finalizer(operator) in finalizers_of(owner)
     if not is_ending(owner):
         if held is external:
             return DeletionStep.RECONCILE
         return DeletionStep.HOLD if external else DeletionStep.RELEASE
-    if not held and finalizer not in finalizers_of(owner):
+    if not held and cleanup_finalizer(operator) not in finalizers_of(owner):
         return DeletionStep.CLEANED
     if get_field(owner, ("metadata", "annotations", SKIP_CLEANUP)) == "true":
         return DeletionStep.SKIP
     return DeletionStep.CLEAN_UP if external or not held else DeletionStep.RELEASE
 
 
-def external_finalizer(finalizer: str) -> str:
-    """Return the name of the finalizer for external resources.
+def cleanup_finalizer(operator: str) -> str:
+    """Return the finalizer that holds an owner until its objects without garbage collection are deleted.
+
+    The operator is a label of its domain, so that every name of an operator gives a valid one.
 
     Args:
-        finalizer: Name of the finalizer for objects.
+        operator: Name of the operator.
 
     Example:
-        >>> external_finalizer("example.com/buckets")
-        'example.com/buckets-external'
+        >>> cleanup_finalizer("shops")
+        'shops.ocf.dev/cleanup'
     """
-    return f"{finalizer}-external"
+    return f"{operator}.{PREFIX}/cleanup"
+
+
+def external_finalizer(operator: str) -> str:
+    """Return the finalizer that holds an owner until the operator's `on_delete` has succeeded.
+
+    Args:
+        operator: Name of the operator.
+
+    Example:
+        >>> external_finalizer("shops")
+        'shops.ocf.dev/cleanup-external'
+    """
+    return f"{cleanup_finalizer(operator)}-external"
 
 
 def is_ending(owner: Manifest) -> bool:
@@ -154,17 +158,17 @@ def is_ending(owner: Manifest) -> bool:
     return get_field(owner, ("metadata", "deletionTimestamp")) is not None
 
 
-def condition_type(finalizer: str) -> str:
-    """Return the type of the condition of a clean-up; finalizers of several operators have different ones.
+def condition_type(operator: str) -> str:
+    """Return the type of the condition of an owner whose deletion waits for the clean-up of an operator.
 
     Args:
-        finalizer: Name of the finalizer.
+        operator: Name of the operator.
 
     Example:
-        >>> condition_type(FINALIZER), condition_type("example.com/buckets")
-        ('CleanedUp', 'example.com/buckets.CleanedUp')
+        >>> condition_type("shops")
+        'shops/CleanedUp'
     """
-    return CLEANED_UP if finalizer == FINALIZER else f"{finalizer}.{CLEANED_UP}"
+    return f"{operator}/CleanedUp"
 
 
 def is_held(owner: Manifest) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from ocf.cluster import Cluster
 from ocf.component.component import Component
 from ocf.component.dry_run_cluster import DryRunCluster, PlannedWrite
-from ocf.component.model.ownership import Owner
+from ocf.component.model.ownership import DEFAULT_OPERATOR, SECOND, Owner
 from ocf.component.model.reconciling import reconciling
 from ocf.component.model.registration import Registration, find_scale_targets
 from ocf.component.model.resource_options import Lifecycle
@@ -168,6 +168,7 @@ async def diff(
     owner: Manifest,
     cluster: Cluster,
     *,
+    operator: str = DEFAULT_OPERATOR,
     clock: Clock | None = None,
     seen: Callable[[ObjectKey], None] | None = None,
 ) -> tuple[ComponentDiff, ...]:
@@ -177,6 +178,7 @@ async def diff(
         components: The components, in the order of their reconciles; a later one sees the conditions of earlier ones.
         owner: The owner as read from the cluster.
         cluster: The cluster of the objects; it receives reads and dry runs.
+        operator: Name of the operator that reconciles them, as for `reconciling`.
         clock: Clock for the time of the reconcile; the system clock by default.
         seen: Called with each object that is read, for a progress display.
 
@@ -189,7 +191,7 @@ async def diff(
     """
     found: list[ComponentDiff] = []
     dry_run = DryRunCluster(cluster, seen=seen)
-    async with reconciling(owner, dry_run, clock=clock) as context:
+    async with reconciling(owner, dry_run, operator=operator, clock=clock) as context:
         for component in components:
             component.announce(context)
         for component in components:
@@ -207,7 +209,7 @@ def _component_diff(
     component: Component, owner: Owner, dry_run: DryRunCluster, result: Result | None, problem: str
 ) -> ComponentDiff:
     explanations = _Explanations(component)
-    ours = frozenset(owner.field_manager(component.name, *more) for more in ((), ("left",)))
+    ours = frozenset(owner.field_manager(component.name, *more) for more in ((), (SECOND,)))
     outcomes = {outcome.resource: outcome for outcome in result.outcomes} if result is not None else {}
     objects = [
         _object_diff(write, explanations.of(write.key), outcomes.get(str(write.key)), ours)

@@ -15,12 +15,12 @@ from typing import Final, TypeAlias
 
 from ocf.component.component import Component
 from ocf.component.deletion import (
-    FINALIZER,
     SKIP_CLEANUP,
     CleanupPending,
     CleanupReason,
     DeletionOrder,
     DeletionStep,
+    cleanup_finalizer,
     condition_type,
     decide,
     external_finalizer,
@@ -68,15 +68,14 @@ class FinalizationResult:
 class Finalizer:
     """The finalizers of one operator on its owners, and the clean-up that they wait for.
 
+    They have the operator's name, so each operator of an owner has its own.
+
     Args:
-        name: Name of the finalizer for objects without garbage collection; that for external resources follows from it.
-            Operators that clean up owners of the same kind need different ones.
         on_delete: Deletes what was made for an owner outside of the cluster. It is called in every reconcile of an
             owner that is being deleted, until it has returned None; it must succeed if there is nothing left to delete.
         order: Whether `on_delete` is called before or after the objects of the components are deleted.
     """
 
-    name: str = FINALIZER
     on_delete: OnDelete | None = None
     order: DeletionOrder = DeletionOrder.EXTERNAL_FIRST
 
@@ -98,7 +97,7 @@ class Finalizer:
         Raises:
             ApiError: If the finalizer cannot be set or removed.
         """
-        external = external_finalizer(self.name)
+        external = external_finalizer(context.owned_by.operator)
         match self._decide(context):
             case DeletionStep.HOLD:
                 return await set_finalizers(context, external, wanted=True)
@@ -127,13 +126,14 @@ class Finalizer:
             ReconcileError: If an object cannot be deleted.
             ApiError: If the finalizer cannot be set or removed.
             Exception: The error of `on_delete` or `components`. While the owner is being deleted, the condition
-                `CleanedUp` has it, too.
+                `<operator>/CleanedUp` has it, too.
         """
         if not context.is_ending:
             made = _announced(context, await components())
             needed = any(one.objects_without_gc(context) for one in made)
             # An owner that was deleted meanwhile must not get objects that would never be deleted.
-            return None if await set_finalizers(context, self.name, wanted=needed) else FinalizationResult()
+            name = cleanup_finalizer(context.owned_by.operator)
+            return None if await set_finalizers(context, name, wanted=needed) else FinalizationResult()
         if self._decide(context) in {DeletionStep.SKIP, DeletionStep.CLEANED}:
             return FinalizationResult()
         return await self._clean_up(context, components)
@@ -156,7 +156,7 @@ class Finalizer:
         Returns:
             The message of the condition, which also names the annotation that skips the clean-up.
         """
-        name = condition_type(self.name)
+        name = condition_type(context.owned_by.operator)
         if name not in context.staged:
             hint = f'the annotation {SKIP_CLEANUP}: "true" deletes the owner without clean-up'
             context.fail([name], f"{problem}; {hint}")
@@ -189,7 +189,7 @@ class Finalizer:
         if pending is not None:
             self._stage(context, CleanupReason.PENDING, pending.message or "Clean-up has not finished.")
             return FinalizationResult(pending=pending, requeue_after=pending.requeue_after)
-        if await set_finalizers(context, external_finalizer(self.name), wanted=False):
+        if await set_finalizers(context, external_finalizer(context.owned_by.operator), wanted=False):
             _record(context, "CleanedUp", "Clean-up has succeeded")
         return None
 
@@ -197,9 +197,10 @@ class Finalizer:
         self, context: ReconcileContext, components: Callable[[], Awaitable[Sequence[Component]]]
     ) -> FinalizationResult | None:
         """Delete the objects that have to be deleted before the owner; return None once they do not exist."""
+        name = cleanup_finalizer(context.owned_by.operator)
         everything = self.order is DeletionOrder.COMPONENTS_FIRST and self._holds_external(context)
         # Otherwise the garbage collector deletes all of them, and what `components` reads may be deleted already.
-        if not everything and self.name not in finalizers_of(context.owner):
+        if not everything and name not in finalizers_of(context.owner):
             return None
         if everything and _ORPHANING in finalizers_of(context.owner):
             self._stage(context, CleanupReason.OBJECTS_REMAINING, _UNTIL_ORPHANED)
@@ -208,7 +209,7 @@ class Finalizer:
         deletes = [one.delete_objects if everything else one.delete_objects_without_gc for one in made]
         remaining = tuple([key for delete in deletes for key in await delete(context)])
         if not remaining:
-            await set_finalizers(context, self.name, wanted=False)
+            await set_finalizers(context, name, wanted=False)
             return None
         named = ", ".join(map(str, remaining[:_NAMED])) + (", ..." if len(remaining) > _NAMED else "")
         message = f"Waiting until objects are deleted ({len(remaining)}): {named}"
@@ -217,20 +218,23 @@ class Finalizer:
 
     async def _skip(self, context: ReconcileContext) -> None:
         """Remove the finalizers without a clean-up, as the annotation of the owner requests."""
-        if await set_finalizers(context, self.name, external_finalizer(self.name), wanted=False):
+        operator = context.owned_by.operator
+        if await set_finalizers(context, cleanup_finalizer(operator), external_finalizer(operator), wanted=False):
             note = f'Clean-up skipped, as the annotation {SKIP_CLEANUP}: "true" requests'
             self._stage(context, CleanupReason.SKIPPED, note)
             _record(context, "CleanupSkipped", note, warning=True)
 
     def _decide(self, context: ReconcileContext) -> DeletionStep:
-        return decide(context.owner, self.name, external=self.on_delete is not None)
+        return decide(context.owner, context.owned_by.operator, external=self.on_delete is not None)
 
     def _holds_external(self, context: ReconcileContext) -> bool:
-        return self.on_delete is not None and external_finalizer(self.name) in finalizers_of(context.owner)
+        held = external_finalizer(context.owned_by.operator) in finalizers_of(context.owner)
+        return self.on_delete is not None and held
 
     def _stage(self, context: ReconcileContext, reason: CleanupReason, message: str) -> None:
         status = ConditionStatus.of(reason is CleanupReason.COMPLETED)
-        context.set_condition(condition_type(self.name), status=status, reason=reason, message=message)
+        name = condition_type(context.owned_by.operator)
+        context.set_condition(name, status=status, reason=reason, message=message)
 
 
 def _announced(context: ReconcileContext, components: Sequence[Component]) -> Sequence[Component]:

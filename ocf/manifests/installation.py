@@ -186,7 +186,7 @@ class Installation:
         operator = self.operator
         found = dict.fromkeys([*(one.condition_type for one in self.components), *operator.published_conditions])
         good = [each for each in found if each not in operator.abnormal_conditions]
-        return "|".join(re.sub(r"[^\w/-]", "[.]", each) for each in [*good, operator.failure_condition])
+        return "|".join(re.sub(r"[^\w/-]", "[.]", each) for each in [*good, operator.failure_type])
 
     def _metadata(self, *, labelled: bool = False, suffix: str = "") -> dict[str, Any]:
         metadata: dict[str, Any] = {"name": f"{self.name}{suffix}", "namespace": self.namespace}

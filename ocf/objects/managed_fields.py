@@ -40,19 +40,25 @@ def field_manager(*parts: str) -> str:
     """Return the name of a field manager.
 
     Args:
-        parts: What identifies the writer, such as kind of the owner, name of the component, and uid of the owner.
+        parts: What identifies the writer, such as its operator, kind of the owner, name of the component, and uid of
+            the owner.
 
     Returns:
-        The parts joined by slashes; their SHA-256 in hex if that has more bytes than the API allows.
+        The parts joined by slashes. If that has more bytes than the API allows: the first part, if it has at most 63,
+        and the SHA-256 of all of them in hex.
 
     Example:
-        >>> field_manager("Shop", "web-interface", "c0ffee")
-        'Shop/web-interface/c0ffee'
-        >>> len(field_manager("Shop", "x" * 200, "c0ffee")), len(field_manager("Shop", "ü" * 100, "c0ffee"))
-        (64, 64)
+        >>> field_manager("shops", "Shop", "web-interface", "c0ffee")
+        'shops/Shop/web-interface/c0ffee'
+        >>> long = field_manager("shops", "Shop", "x" * 200, "c0ffee")
+        >>> long[:7], len(long), len(field_manager("ü" * 100))
+        ('shops/6', 70, 64)
     """
     name = "/".join(parts)
-    return name if len(name.encode()) <= _LONGEST_MANAGER else hashlib.sha256(name.encode()).hexdigest()
+    if len(name.encode()) <= _LONGEST_MANAGER:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return f"{parts[0]}/{digest}" if len(f"{parts[0]}/{digest}".encode()) <= _LONGEST_MANAGER else digest
 
 
 class FieldManager(NamedTuple):

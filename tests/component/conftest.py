@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from ocf import component
 from ocf.cluster import ApplyCache, Cluster, ListOptions, PatchOptions, PatchType, Subresource
-from ocf.component import Component, ReconcileContext, Result, reconciling
+from ocf.component import Component, Finalizer, ReconcileContext, Result, finalize, reconcile_each, reconciling
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json, load_document
@@ -108,6 +108,10 @@ class Env(support.Env[EnvCluster, VirtualClock]):
         async with reconciling(await self.owner_manifest(), self.cluster, clock=self.clock) as context:
             return await self._each(context, components)
 
+    def process(self, operator: str = "ocf") -> "Process":
+        """Return another process, which reconciles the same owner as an operator of this name."""
+        return Process(self, operator)
+
     async def _each(self, context: ReconcileContext, components: tuple[Component, ...]) -> Result:
         results = [await one.reconcile(context) for one in components]
         return results[-1]
@@ -161,6 +165,38 @@ class Env(support.Env[EnvCluster, VirtualClock]):
         generation = (await self.cluster.get(self.web))["metadata"]["generation"]
         counts = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas"), replicas)
         await self.report(self.web, {"observedGeneration": generation, **counts})
+
+
+class Process:
+    """One of several processes that reconcile the same owner, each with what it remembers itself.
+
+    Args:
+        env: The environment.
+        operator: Name of its operator.
+
+    Attributes:
+        cluster: Its way to the cluster, which records its requests.
+    """
+
+    def __init__(self, env: Env, operator: str) -> None:
+        self._env = env
+        self.operator = operator
+        self.cluster = RecordingCluster(env.cluster, apply_cache=ApplyCache())
+
+    @property
+    def writes(self) -> int:
+        """Number of its writes so far."""
+        return len(self.cluster.writes)
+
+    async def reconcile(
+        self, *components: Component, finalizer: Finalizer | None = None, owner: ObjectKey | None = None
+    ) -> tuple[Result | Exception, ...]:
+        """Reconcile as an operator does, finalizer first."""
+        live = await self._env.cluster.get(owner or self._env.owner)
+        async with reconciling(live, self.cluster, operator=self.operator, clock=self._env.clock) as context:
+            if await finalize(context, *components, finalizer=finalizer) is not None:
+                return ()
+            return await reconcile_each(context, *components)
 
 
 @pytest.fixture

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from ocf.component import EXTERNAL_FINALIZER as EXTERNAL
-from ocf.component import FINALIZER, SKIP_CLEANUP
-from ocf.component.deletion import DeletionStep, condition_type, decide, external_finalizer
+from ocf.component import SKIP_CLEANUP, cleanup_finalizer, external_finalizer
+from ocf.component.deletion import DeletionStep, condition_type, decide
 from ocf.objects import Manifest
+from ocf.objects.conditions import condition_type_problem
+from ocf.objects.name_validation import qualified_name
 
 HOLD = "example.com/hold"
+CLEANUP, EXTERNAL = cleanup_finalizer("ocf"), external_finalizer("ocf")
 DELETED = "2026-01-31T12:00:00Z"
 
 
@@ -30,33 +32,49 @@ def owner(*finalizers: str, deleted: bool = False, skip: Any = None) -> Manifest
         pytest.param(owner(), True, DeletionStep.HOLD, id="a new owner"),
         pytest.param(owner(EXTERNAL), True, DeletionStep.RECONCILE, id="held"),
         pytest.param(owner(), False, DeletionStep.RECONCILE, id="no on_delete"),
-        pytest.param(owner(FINALIZER), False, DeletionStep.RECONCILE, id="held for objects only"),
-        pytest.param(owner(FINALIZER), True, DeletionStep.HOLD, id="held for objects, and a new on_delete"),
+        pytest.param(owner(CLEANUP), False, DeletionStep.RECONCILE, id="held for objects only"),
+        pytest.param(owner(CLEANUP), True, DeletionStep.HOLD, id="held for objects, and a new on_delete"),
         pytest.param(owner(EXTERNAL), False, DeletionStep.RELEASE, id="no on_delete any more"),
         pytest.param(owner(HOLD), True, DeletionStep.HOLD, id="held by another controller only"),
         pytest.param(owner(EXTERNAL, skip="true"), True, DeletionStep.RECONCILE, id="annotated but not deleted"),
         pytest.param(owner(EXTERNAL, deleted=True), True, DeletionStep.CLEAN_UP, id="deleted"),
-        pytest.param(owner(FINALIZER, deleted=True), False, DeletionStep.CLEAN_UP, id="deleted, with objects"),
-        pytest.param(owner(FINALIZER, deleted=True), True, DeletionStep.CLEAN_UP, id="external resources deleted"),
-        pytest.param(owner(EXTERNAL, deleted=True), False, DeletionStep.RELEASE, id="deleted, no on_delete any more"),
+        pytest.param(owner(CLEANUP, deleted=True), False, DeletionStep.CLEAN_UP, id="deleted, with objects"),
+        pytest.param(owner(CLEANUP, deleted=True), True, DeletionStep.CLEAN_UP, id="external resources deleted"),
+        pytest.param(
+            owner(EXTERNAL, deleted=True),
+            False,
+            DeletionStep.RELEASE,
+            id="deleted, no on_delete any more",
+        ),
         pytest.param(owner(EXTERNAL, deleted=True, skip="true"), True, DeletionStep.SKIP, id="to be skipped"),
-        pytest.param(owner(FINALIZER, deleted=True, skip="true"), False, DeletionStep.SKIP, id="objects to be skipped"),
-        pytest.param(owner(EXTERNAL, deleted=True, skip="false"), True, DeletionStep.CLEAN_UP, id="not to be skipped"),
+        pytest.param(
+            owner(CLEANUP, deleted=True, skip="true"),
+            False,
+            DeletionStep.SKIP,
+            id="objects to be skipped",
+        ),
+        pytest.param(
+            owner(EXTERNAL, deleted=True, skip="false"),
+            True,
+            DeletionStep.CLEAN_UP,
+            id="not to be skipped",
+        ),
         pytest.param(owner(EXTERNAL, deleted=True, skip="True"), True, DeletionStep.CLEAN_UP, id="another value"),
         pytest.param(owner(HOLD, deleted=True), True, DeletionStep.CLEANED, id="deleted before it was held"),
         pytest.param(owner(deleted=True, skip="true"), True, DeletionStep.CLEANED, id="nothing to skip"),
     ],
 )
 def test_the_step_follows_from_the_owner(given: Manifest, external: bool, step: DeletionStep) -> None:
-    assert decide(given, FINALIZER, external=external) is step
+    assert decide(given, "ocf", external=external) is step
 
 
 def test_the_finalizers_of_another_operator_are_not_ours() -> None:
-    held = owner(FINALIZER, EXTERNAL, deleted=True)
-    assert decide(held, "example.com/mine", external=True) is DeletionStep.CLEANED
+    held = owner(CLEANUP, EXTERNAL, deleted=True)
+    assert decide(held, "malls", external=True) is DeletionStep.CLEANED
 
 
-def test_names_of_two_operators_differ_in_everything() -> None:
-    for name in (external_finalizer, condition_type):
-        assert name("example.com/one") != name("example.com/two")
-        assert name("example.com/one") != name("example.org/one")
+@pytest.mark.parametrize("name", ["a", "shops", "x" * 63], ids=["shortest", "usual", "longest"])
+def test_any_name_of_an_operator_gives_names_that_the_api_server_accepts(name: str) -> None:
+    for finalizer in (cleanup_finalizer(name), external_finalizer(name)):
+        assert not qualified_name(finalizer)
+    assert not condition_type_problem(condition_type(name))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.component import FINALIZER, Component, FinalizationResult, ReconcileContext, finalize, reconciling
+from ocf.component import Component, FinalizationResult, ReconcileContext, cleanup_finalizer, finalize, reconciling
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import FaultyCluster, InterceptingCluster, VirtualClock, faults
@@ -60,7 +60,7 @@ async def test_the_finalizer_is_set_before_the_first_such_object_is_created(env:
         await run(env, subject, cluster=broken)
     assert not await env.exists(ROLE)
     await run(env, subject)
-    assert await finalizers(env) == [FINALIZER]
+    assert await finalizers(env) == [cleanup_finalizer("ocf")]
     assert await env.exists(ROLE)
 
 
@@ -105,7 +105,7 @@ async def test_an_owner_waits_for_objects_with_finalizers(env: Env, subject: Com
     for _ in range(2):
         waiting = await run(env, subject)
         assert waiting == FinalizationResult(remaining=(ROLE,), requeue_after=timedelta(seconds=10))
-        assert await finalizers(env) == [FINALIZER]
+        assert await finalizers(env) == [cleanup_finalizer("ocf")]
     await env.change(ROLE, metadata={"finalizers": None})
     assert await run(env, subject) == FinalizationResult()
     assert not await env.exists(env.owner)
@@ -114,7 +114,7 @@ async def test_an_owner_waits_for_objects_with_finalizers(env: Env, subject: Com
 async def test_other_finalizers_stay(env: Env, subject: Component) -> None:
     await env.change(env.owner, metadata={"finalizers": ["example.com/hold"]})
     await run(env, subject)
-    assert await finalizers(env) == ["example.com/hold", FINALIZER]
+    assert await finalizers(env) == ["example.com/hold", cleanup_finalizer("ocf")]
     await env.cluster.delete(env.owner)
     await run(env, subject)
     assert await finalizers(env) == ["example.com/hold"]
@@ -159,7 +159,7 @@ async def test_a_concurrent_write_is_not_an_error(env: Env, subject: Component) 
 
     hit = faults.meanwhile(touch, kind="Shop")
     await run(env, subject, cluster=FaultyCluster(env.cluster, [hit]))
-    assert await finalizers(env) == [FINALIZER]
+    assert await finalizers(env) == [cleanup_finalizer("ocf")]
     assert (await env.owner_manifest())["metadata"]["annotations"] == {"touched": "yes"}
 
 
@@ -198,6 +198,6 @@ async def test_what_an_owner_waits_for_is_in_its_status(env: Env, subject: Compo
     await env.change(ROLE, metadata={"finalizers": ["example.com/hold"]})
     await env.cluster.delete(env.owner)
     await run(env, subject)
-    found = await env.condition("CleanedUp")
+    found = await env.condition("ocf/CleanedUp")
     assert (found["status"], found["reason"]) == ("False", "ObjectsRemaining")
     assert found["message"] == f"Waiting until objects are deleted (1): {ROLE}"

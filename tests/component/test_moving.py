@@ -114,7 +114,7 @@ class TestMoving:
         moved = await env.cluster.get(SETTINGS)
         assert moved["metadata"]["uid"] == live["metadata"]["uid"]
         assert moved["data"] == {"a": "1", "c": "3"}
-        assert await managers(env, SETTINGS) == ["Shop/new"]
+        assert await managers(env, SETTINGS) == ["ocf/Shop/new"]
         assert await env.owners(SETTINGS) == ["demo"]
         env.cluster.requests.clear()
         await together(env, *components)
@@ -145,7 +145,7 @@ class TestMoving:
         await env.reconcile(of("new", moved))
         for old in (of("old", moved, delete_when=True), of("old", stays, prune=True)):
             await env.reconcile(old)
-            assert await managers(env, SETTINGS) == ["Shop/new"]
+            assert await managers(env, SETTINGS) == ["ocf/Shop/new"]
 
     async def test_an_object_of_a_blocked_component_is_kept(
         self, env: Env, config_map: Callable[..., StaticKind]
@@ -155,14 +155,14 @@ class TestMoving:
         await together(env, of("old", moved))
         waiting = builder("new", moved).with_prerequisite(component.depends_on("Never")).build()
         await together(env, of("old", moved, delete_when=True), waiting)
-        assert await managers(env, SETTINGS) == ["Shop/old"]
+        assert await managers(env, SETTINGS) == ["ocf/Shop/old"]
 
     async def test_a_component_that_is_renamed_takes_its_objects_along(
         self, env: Env, config_map: Callable[..., StaticKind]
     ) -> None:
         await env.reconcile(of("old", config_map(a="1", b="2").build()))
         result = await env.reconcile(of("new", config_map(a="1").build()))
-        assert (result.writes, await managers(env, SETTINGS)) == (2, ["Shop/new"])
+        assert (result.writes, await managers(env, SETTINGS)) == (2, ["ocf/Shop/new"])
         assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1"}
 
     async def test_a_manager_with_a_long_name_is_recognized_if_its_component_is_known(
@@ -195,9 +195,9 @@ class TestMoving:
         await env.reconcile(of("new", config_map(a="1").build()))
         uid = (await env.owner_manifest())["metadata"]["uid"]
         manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "shop"}}
-        await env.cluster.apply({**manifest, "data": {"b": "2"}}, field_manager=f"Shop/old/{uid}")
+        await env.cluster.apply({**manifest, "data": {"b": "2"}}, field_manager=f"ocf/Shop/old/{uid}")
         await env.reconcile(of("new", config_map(a="1").build()))
-        assert await managers(env, SETTINGS) == ["Shop/new"]
+        assert await managers(env, SETTINGS) == ["ocf/Shop/new"]
         assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1"}
 
     async def test_fields_of_other_managers_stay_theirs(self, env: Env, config_map: Callable[..., StaticKind]) -> None:
@@ -219,7 +219,7 @@ class TestMoving:
 
         meanwhile = faults.meanwhile(change, kind="ConfigMap", verbs=[Verb.PATCH], first=2, times=1)
         await together(env, of("new", config_map(a="1").build()), cluster=FaultyCluster(env.cluster, [meanwhile]))
-        assert await managers(env, SETTINGS) == ["Shop/new"]
+        assert await managers(env, SETTINGS) == ["ocf/Shop/new"]
         assert (await env.cluster.get(SETTINGS))["data"] == {"a": "1", "theirs": "1"}
 
     async def test_a_cache_without_the_entries_of_others_loses_none(
@@ -227,12 +227,12 @@ class TestMoving:
     ) -> None:
         await env.reconcile(of("old", config_map(a="1").build()))
         await env.change(SETTINGS, data={"theirs": "1"})
-        async with CachedCluster(env.cluster, keeps_manager=lambda name: name.startswith("Shop/")) as cached:
+        async with CachedCluster(env.cluster, keeps_manager=lambda name: name.startswith("ocf/Shop/")) as cached:
             await together(env, of("new", config_map(a="1").build()), cluster=cached)
         names = {
             entry.manager.name.split("/")[0] for entry in ManagedFields.of(await env.cluster.get(SETTINGS)).entries
         }
-        assert names == {"Shop", "kubectl-edit"}
+        assert names == {"ocf", "kubectl-edit"}
 
 
 class TestScaled:
@@ -245,7 +245,7 @@ class TestScaled:
         await together(env, of("old", fixed_web))
         since = (await env.cluster.get(env.web))["metadata"]["resourceVersion"]
         await together(env, of("old", fixed_web, delete_when=True), of("new", fixed_web, web_hpa))
-        assert await managers(env, env.web) == ["Shop/new", "Shop/new/left"]
+        assert await managers(env, env.web) == ["ocf/Shop/new", "ocf/Shop/new/left"]
         assert {seen["spec"]["replicas"] for _, seen in await events(env, env.web, since)} == {4}
 
     @pytest.mark.promise("move", runs="a suspended Deployment")
@@ -259,13 +259,13 @@ class TestScaled:
         await together(env, of("old", web, delete_when=True), of("new", web))
         live = await env.cluster.get(env.web)
         assert (live["spec"]["replicas"], BEFORE_SUSPENSION in live["metadata"].get("annotations", {})) == (6, False)
-        assert await managers(env, env.web) == ["Shop/new", "Shop/new/left"]
+        assert await managers(env, env.web) == ["ocf/Shop/new", "ocf/Shop/new/left"]
 
     async def test_it_may_be_suspended_while_it_moves(self, env: Env, web: deployment.Resource) -> None:
         await together(env, of("old", web))
         await env.scale(6)
         await together(env, of("old", web, delete_when=True), builder("new", web).suspend().build())
-        assert (await env.replicas(), await managers(env, env.web)) == (0, ["Shop/new"])
+        assert (await env.replicas(), await managers(env, env.web)) == (0, ["ocf/Shop/new"])
         await together(env, of("new", web))
         assert await env.replicas() == 6
 
@@ -275,9 +275,9 @@ class TestScaled:
         """The second field manager of the old component has them."""
         await together(env, of("old", fixed_web))
         await together(env, of("old", fixed_web, ignore_fields=["spec.replicas"]))
-        assert await managers(env, env.web) == ["Shop/old", "Shop/old/left"]
+        assert await managers(env, env.web) == ["ocf/Shop/old", "ocf/Shop/old/left"]
         await together(env, of("new", web))
-        assert (await env.replicas(), await managers(env, env.web)) == (4, ["Shop/new", "Shop/new/left"])
+        assert (await env.replicas(), await managers(env, env.web)) == (4, ["ocf/Shop/new", "ocf/Shop/new/left"])
 
     async def test_a_field_that_only_the_old_component_declares_is_dropped(
         self, env: Env, web_base: Manifest, web: deployment.Resource
@@ -338,7 +338,7 @@ class TestShared:
         shared = config_map().build()
         for _ in range(2):
             await together(env, of("a", shared), of("b", shared, **options))
-        assert await managers(env, SETTINGS) == ["Shop/a"]
+        assert await managers(env, SETTINGS) == ["ocf/Shop/a"]
 
     @pytest.mark.parametrize("enabled", ["a", "b"])
     async def test_variants_behind_gates_take_turns(
@@ -354,7 +354,7 @@ class TestShared:
         uid = (await env.cluster.get(SETTINGS))["metadata"]["uid"]
         await together(env, *variants(enabled))
         assert (await env.cluster.get(SETTINGS))["metadata"]["uid"] == uid
-        assert await managers(env, SETTINGS) == [f"Shop/{enabled}"]
+        assert await managers(env, SETTINGS) == [f"ocf/Shop/{enabled}"]
 
 
 class TestGivenUp:
@@ -385,7 +385,7 @@ class TestGivenUp:
         """Only an apply does."""
         await env.reconcile(of("old", config_map().build()))
         uid = (await env.owner_manifest())["metadata"]["uid"]
-        options = PatchOptions(patch_type=PatchType.MERGE, field_manager=f"Shop/new/{uid}")
+        options = PatchOptions(patch_type=PatchType.MERGE, field_manager=f"ocf/Shop/new/{uid}")
         await env.cluster.patch(SETTINGS, {"data": {"b": "2"}}, options)
         await env.reconcile(of("old", config_map().build(), delete_when=True))
         assert not await env.exists(SETTINGS)

@@ -11,7 +11,6 @@ import pytest
 
 from ocf import component
 from ocf.component import (
-    EXTERNAL_FINALIZER,
     SKIP_CLEANUP,
     CleanupPending,
     Component,
@@ -19,6 +18,7 @@ from ocf.component import (
     FinalizationResult,
     Finalizer,
     ReconcileContext,
+    external_finalizer,
     finalize,
     reconcile_all,
     reconciling,
@@ -118,7 +118,7 @@ async def finalizers(env: Env) -> list[str]:
 
 
 async def cleaned_up(env: Env) -> tuple[str, str]:
-    found = await env.condition("CleanedUp")
+    found = await env.condition("ocf/CleanedUp")
     return found["status"], found["reason"]
 
 
@@ -128,7 +128,7 @@ async def test_an_owner_gets_the_finalizer_before_anything_is_made(env: Env, run
         await run(Database().finalizer(), plain, cluster=broken)
     assert not await env.exists(CONFIG)
     await run(Database().finalizer(), plain)
-    assert await finalizers(env) == [EXTERNAL_FINALIZER]
+    assert await finalizers(env) == [external_finalizer("ocf")]
     assert await env.exists(CONFIG)
 
 
@@ -136,9 +136,9 @@ async def test_it_can_be_held_before_the_components_are_known(env: Env) -> None:
     """Functions that return components may make something, too."""
     async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
         assert await Database().finalizer().begin(context)
-        assert await finalizers(env) == [EXTERNAL_FINALIZER]
+        assert await finalizers(env) == [external_finalizer("ocf")]
         assert await Database().finalizer().begin(context)
-        assert await finalizers(env) == [EXTERNAL_FINALIZER]
+        assert await finalizers(env) == [external_finalizer("ocf")]
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["gone", "held by another finalizer"])
@@ -185,7 +185,7 @@ async def test_an_owner_waits_for_what_is_pending(env: Env, run: Run, plain: Com
         waiting = await run(database.finalizer(), plain)
         assert waiting == FinalizationResult(pending=PENDING, requeue_after=timedelta(seconds=30))
         assert await cleaned_up(env) == ("False", "CleanupPending")
-        assert (await env.condition("CleanedUp"))["message"] == "database demo is being dropped"
+        assert (await env.condition("ocf/CleanedUp"))["message"] == "database demo is being dropped"
     assert await run(database.finalizer(), plain) == FinalizationResult()
     assert database.calls == 3
     assert not await env.exists(env.owner)
@@ -219,9 +219,9 @@ async def test_a_failure_is_raised_and_reported_and_loses_nothing(
     await env.cluster.delete(env.owner)
     with pytest.raises(type(error)):
         await run(database.finalizer(), plain)
-    assert await finalizers(env) == [EXTERNAL_FINALIZER]
+    assert await finalizers(env) == [external_finalizer("ocf")]
     assert await cleaned_up(env) == ("False", "Error")
-    message = (await env.condition("CleanedUp"))["message"]
+    message = (await env.condition("ocf/CleanedUp"))["message"]
     assert text in message
     assert SKIP_CLEANUP in message
     assert "hunter2" not in message
@@ -233,27 +233,13 @@ async def test_other_finalizers_stay_and_on_delete_is_called_once(env: Env, run:
     database = Database()
     await env.change(env.owner, metadata={"finalizers": [HOLD]})
     await run(database.finalizer(), plain)
-    assert await finalizers(env) == [HOLD, EXTERNAL_FINALIZER]
+    assert await finalizers(env) == [HOLD, external_finalizer("ocf")]
     await env.cluster.delete(env.owner)
     for _ in range(3):
         assert await run(database.finalizer(), plain) == FinalizationResult()
         assert await finalizers(env) == [HOLD]
         assert await cleaned_up(env) == ("True", "Completed")
     assert database.calls == 1
-
-
-async def test_two_operators_do_not_release_each_others_owner(env: Env, run: Run, plain: Component) -> None:
-    databases, records = Database(), Database()
-    first, second = databases.finalizer(name="example.com/databases"), records.finalizer(name="example.com/records")
-    for each in (first, second, first, second):
-        await run(each, plain)
-    assert await finalizers(env) == ["example.com/databases-external", "example.com/records-external"]
-    await env.cluster.delete(env.owner)
-    await run(first, plain)
-    assert await finalizers(env) == ["example.com/records-external"]
-    await run(second, plain)
-    assert (databases.calls, records.calls) == (1, 1)
-    assert not await env.exists(env.owner)
 
 
 class TestSwitching:
@@ -263,7 +249,7 @@ class TestSwitching:
         await run(None, plain)
         assert await finalizers(env) == []
         await run(Database().finalizer(), plain)
-        assert await finalizers(env) == [EXTERNAL_FINALIZER]
+        assert await finalizers(env) == [external_finalizer("ocf")]
 
     async def test_off_removes_the_finalizer(self, env: Env, run: Run, plain: Component) -> None:
         await env.change(env.owner, metadata={"finalizers": [HOLD]})
@@ -376,7 +362,7 @@ class TestOrder:
             waiting = await run(database.finalizer(), subject)
             assert waiting == FinalizationResult(remaining=(ROLE,), requeue_after=timedelta(seconds=10))
             assert await cleaned_up(env) == ("False", "ObjectsRemaining")
-            assert str(ROLE) in (await env.condition("CleanedUp"))["message"]
+            assert str(ROLE) in (await env.condition("ocf/CleanedUp"))["message"]
         await env.change(ROLE, metadata={"finalizers": None})
         await run(database.finalizer(), subject)
         assert not await env.exists(env.owner)
@@ -424,7 +410,7 @@ class TestOrder:
     ) -> None:
         finalizer = Database().finalizer(order=DeletionOrder.COMPONENTS_FIRST)
         await run(finalizer, plain)
-        await env.change(env.owner, metadata={"finalizers": [EXTERNAL_FINALIZER, "orphan"]})
+        await env.change(env.owner, metadata={"finalizers": [external_finalizer("ocf"), "orphan"]})
         owner = await env.owner_manifest()
         owner["metadata"]["deletionTimestamp"] = "2026-01-31T12:00:00Z"
         async with reconciling(owner, env.cluster, clock=env.clock) as context:
@@ -441,7 +427,7 @@ async def test_components_are_not_needed_for_a_cluster_scoped_owner(env: Env) ->
         "metadata": {
             "name": "demo",
             "uid": "u",
-            "finalizers": [EXTERNAL_FINALIZER],
+            "finalizers": [external_finalizer("ocf")],
             "deletionTimestamp": "2026-01-31T12:00:00Z",
         },
     }

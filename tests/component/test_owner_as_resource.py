@@ -77,7 +77,7 @@ async def test_a_reference_to_itself_is_removed(env: Env) -> None:
     itself = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "demo", "uid": uid, "controller": True}
     referring = labelled()
     referring["metadata"]["ownerReferences"] = [itself | {"blockOwnerDeletion": True}]
-    await env.cluster.apply(referring, field_manager=f"Shop/web/{uid}", force=True)
+    await env.cluster.apply(referring, field_manager=f"ocf/Shop/web/{uid}", force=True)
     assert await env.owners(env.owner) == ["demo"]
     await env.reconcile(tagging())
     assert await env.owners(env.owner) == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf.cluster import Verb
-from ocf.component import EXTERNAL_FINALIZER, DeletionOrder
+from ocf.component import DeletionOrder, external_finalizer
 from ocf.errors import OcfError
 from ocf.testing import FaultyCluster, RecordingCluster, crash_at_each_write, faults
 
@@ -57,7 +57,7 @@ async def check(operator: Operator, cluster: Any) -> None:
     if await operator.read(cluster, operator.bucket) is not None:
         owner = await operator.read(cluster, operator.owner)
         assert owner is not None
-        assert EXTERNAL_FINALIZER in owner["metadata"]["finalizers"]
+        assert external_finalizer("ocf") in owner["metadata"]["finalizers"]
 
 
 async def settle(operator: Operator, cluster: EmbeddedCluster) -> None:

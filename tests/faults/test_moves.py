@@ -168,7 +168,7 @@ async def test_a_move_ends_in_the_same_way_whatever_happens(move: str) -> None:
     report, cluster = await disturbed(MOVES[move])
     assert any(describe(write).startswith("patch apps/v1/Deployment") for write in report.writes)
     entries = ManagedFields.of(await cluster.get(WEB)).entries
-    assert not [entry for entry in entries if entry.manager.name.startswith("Shop/old/")]
+    assert not [entry for entry in entries if entry.manager.name.startswith("ocf/Shop/old/")]
 
 
 @pytest.mark.promise("count-survives", runs="each write of a suspension and of two resumptions, in 6 ways")

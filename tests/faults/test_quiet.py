@@ -103,7 +103,7 @@ class TestDefaults:
         uid = (await cluster.get(operator.owner))["metadata"]["uid"]
         stored: Manifest = copy_json(row["stored"])
         for entry in stored["metadata"]["managedFields"]:
-            entry["manager"] = f"Shop/web/{uid}"
+            entry["manager"] = f"ocf/Shop/web/{uid}"
         resource = built(row["sent"])
         alone = component.Builder("web", condition_type="WebReady").with_resource(resource, unowned=True).unpublished()
 

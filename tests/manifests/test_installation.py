@@ -105,7 +105,7 @@ def test_one_process_has_no_disruption_budget() -> None:
 def test_alerts_are_about_conditions_that_are_good_when_true() -> None:
     text = render(installation(), Format.KUSTOMIZE).generated["components/monitoring/alerts.yaml"]
 
-    assert 'shops_controller_condition{condition=~"WebReady|Ready|Reconciled", status="False"}' in text
+    assert 'shops_controller_condition{condition=~"WebReady|Ready|shops/Reconciled", status="False"}' in text
 
 
 def test_kopf_is_granted_what_it_lists() -> None:

@@ -39,7 +39,7 @@ async def test_a_component_that_is_not_in_sync_is_detected(operator: Operator, c
         "    because of absent",
         f"  apply autoscaling/v2/HorizontalPodAutoscaler/shop/web by Shop/web/{uid}",
         "    because of absent",
-        f"  update example.com/v1/Shop/shop/demo status by Shop/status/{uid}",
+        f"  update example.com/v1/Shop/shop/demo status by ocf/Shop/status/{uid}",
     ]
 
 

@@ -60,7 +60,7 @@ async def test_a_uid_is_replaced_by_the_name_of_its_object_everywhere(
     owner = "uid of example.com/v1/Shop/shop/demo"
     (entry,) = web["metadata"]["managedFields"]
     assert web["metadata"]["ownerReferences"][0]["uid"] == owner
-    assert entry["manager"] == f"Shop/web/{owner}"
+    assert entry["manager"] == f"ocf/Shop/web/{owner}"
     assert f'k:{{"uid":"{owner}"}}' in entry["fieldsV1"]["f:metadata"]["f:ownerReferences"]
 
 

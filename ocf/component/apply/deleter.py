@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Preconditions, Propagation
-from ocf.component.apply.takeover import applying_component
+from ocf.component.apply.takeover import other_applier
 from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.managed_fields import ManagedFields
@@ -41,8 +41,8 @@ class OwnedObjectDeleter:
         """Return why an object must not be deleted or orphaned; empty if it may be.
 
         It may be if it refers to our owner, or to no owner and was applied by us: an unowned object, or a
-        cluster-scoped one, which cannot refer to a namespaced owner. It may not if another component of the owner
-        applies it now, or if it is the owner itself.
+        cluster-scoped one, which cannot refer to a namespaced owner. It may not if another component of the owner, or
+        another operator of the owner, applies it now, or if it is the owner itself.
 
         Args:
             live: The live object.
@@ -55,8 +55,8 @@ class OwnedObjectDeleter:
         is_owned = bool(get_field(live, ("metadata", "ownerReferences")))
         if not (self._owner.references(live) if is_owned else self.is_applied_by_us(live)):
             return "not ours"
-        other = applying_component(live, self._component, self._context)
-        return f'applied by component "{other}"' if other else ""
+        other = other_applier(live, self._component, self._context)
+        return f"applied by {other}" if other else ""
 
     def is_applied_by_us(self, live: Manifest) -> bool:
         """Return whether this component applied an object.

@@ -9,7 +9,7 @@ fields are handed over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import PatchOptions, PatchType
@@ -21,29 +21,37 @@ from ocf.objects.managed_fields import ManagedFields, union
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
 
-__all__ = ["applying_component", "take_over", "with_managers_renamed"]
+__all__ = ["other_applier", "take_over", "with_managers_renamed"]
 
 # The patch names the version that was read, so it conflicts whenever another writer changed the object meanwhile.
 _TRIES: Final = 5
 
 
-def applying_component(live: Manifest, component: str, context: ReconcileContext) -> str:
-    """Return the name of another component of the owner that applies an object now; empty if there is none.
+def other_applier(live: Manifest, component: str, context: ReconcileContext) -> str:
+    """Name another component of the owner, or another operator of the owner, that applies an object now.
 
-    It is one that manages the object in this reconcile, or one whose field manager has applied it and of which is not
-    known that it does not manage it any more.
+    A component is one that manages the object in this reconcile, or one whose field manager has applied it and of which
+    is not known that it does not manage it any more. What another operator manages is not known: it is one whose field
+    manager has applied the object.
 
     Args:
         live: The live object.
         component: Name of the component that asks.
         context: The reconcile of the owner.
+
+    Returns:
+        For example `component "web"` or `operator "malls"`; empty if there is none.
     """
-    key, claims = ObjectKey.of(live).unversioned, context.claims
+    key, claims, owner = ObjectKey.of(live).unversioned, context.claims, context.owned_by
     registered = claims.other_than(component, key)
     if registered:
-        return registered
+        return f'component "{registered}"'
+    for manager in _appliers(live):
+        other = owner.other_operator_of(manager)
+        if other:
+            return f'operator "{other}"'
     found = (name for name, is_second in _others(live, component, context).values() if not is_second)
-    return next((name for name in found if not claims.is_stale(name, key)), "")
+    return next((f'component "{name}"' for name in found if not claims.is_stale(name, key)), "")
 
 
 async def take_over(live: Manifest | None, component: str, context: ReconcileContext) -> tuple[Manifest | None, bool]:
@@ -132,10 +140,13 @@ def _others(live: Manifest, component: str, context: ReconcileContext) -> dict[s
         By name of the manager: the component, and whether it is its second field manager.
     """
     found: dict[str, tuple[str, bool]] = {}
-    for entry in ManagedFields.of(live).manifests:
-        if _is_apply(entry):
-            name = str(entry.get("manager") or "")
-            of = context.owned_by.component_of(name, context.claims.components)
-            if of is not None and of[0] != component:
-                found[name] = of
+    for name in _appliers(live):
+        of = context.owned_by.component_of(name, context.claims.components)
+        if of is not None and of[0] != component:
+            found[name] = of
     return found
+
+
+def _appliers(live: Manifest) -> Iterator[str]:
+    """Yield the field managers that have applied an object."""
+    return (str(entry.get("manager") or "") for entry in ManagedFields.of(live).manifests if _is_apply(entry))

@@ -15,7 +15,7 @@ from ocf.cluster.server_errors import without_values
 from ocf.component.deletion import finalizers_of, is_ending
 from ocf.component.model.claims import Claims
 from ocf.component.model.gates import GateAnswers
-from ocf.component.model.ownership import Owner
+from ocf.component.model.ownership import DEFAULT_OPERATOR, Owner
 from ocf.component.model.status_changes import StatusChanges
 from ocf.component.model.status_writer import write_status
 from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
@@ -54,6 +54,7 @@ class ReconcileContext:
         cluster: The cluster of the objects.
         clock: Clock for the time of the reconcile.
         recorder: Receives attempts, events and conditions; None discards them.
+        operator: Name of the operator.
 
     Attributes:
         owner: The owner as it was read.
@@ -67,12 +68,19 @@ class ReconcileContext:
         gates: Answers of the gates of the components in this reconcile.
     """
 
-    def __init__(self, owner: Manifest, cluster: Cluster, clock: Clock, recorder: Recorder | None = None) -> None:
+    def __init__(
+        self,
+        owner: Manifest,
+        cluster: Cluster,
+        clock: Clock,
+        recorder: Recorder | None = None,
+        operator: str = DEFAULT_OPERATOR,
+    ) -> None:
         self.owner = owner
         self._changes: Final = StatusChanges(owner.get("status") or {})
         self._cluster: Final = cluster
         self.unobserved: Cluster = cluster
-        self.owned_by: Final = Owner.of(owner)
+        self.owned_by: Final = Owner.of(owner, operator)
         self.recorder: Final[Recorder] = recorder or NullRecorder()
         self.now: Final = clock.now()
         self.elapsed: Final = clock.elapsed()

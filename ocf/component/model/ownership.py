@@ -12,10 +12,13 @@ from ocf.objects.managed_fields import field_manager
 from ocf.objects.manifest import SERVER_METADATA
 from ocf.objects.owner_references import controller_of
 
-__all__ = ["SECOND", "Owner", "sendable"]
+__all__ = ["DEFAULT_OPERATOR", "SECOND", "Owner", "sendable"]
 
 # Length of a SHA-256 in hex.
 _HASHED: Final = 64
+
+DEFAULT_OPERATOR: Final = "ocf"
+"""Name of the operator of a reconcile that names none."""
 
 SECOND: Final = "left"
 """Last part of the name of a component's second field manager, which holds values that are handed over."""
@@ -30,19 +33,23 @@ class Owner:
         uid: Its uid.
         generation: Its `metadata.generation`; 0 if it has none.
         owners: Group, kind and name of the objects that it refers to as its own owners.
+        operator: Name of the operator that reconciles it. Several operators may reconcile one owner: the name is part
+            of everything by which they tell apart what each of them has written.
     """
 
     key: ObjectKey
     uid: str
     generation: int = 0
     owners: frozenset[tuple[str, str, str]] = frozenset()
+    operator: str = DEFAULT_OPERATOR
 
     @classmethod
-    def of(cls, manifest: Manifest) -> Owner:
+    def of(cls, manifest: Manifest, operator: str = DEFAULT_OPERATOR) -> Owner:
         """Read an owner from its live object.
 
         Args:
             manifest: The object as the server returned it.
+            operator: Name of the operator that reconciles it.
 
         Raises:
             ManifestError: If it has no name or no uid, because it was not read from a cluster.
@@ -57,7 +64,7 @@ class Owner:
             (split_api_version(str(one.get("apiVersion")))[0], str(one.get("kind")), str(one.get("name")))
             for one in references
         )
-        return cls(key, uid, int(get_field(manifest, ("metadata", "generation"), 0)), owners)
+        return cls(key, uid, int(get_field(manifest, ("metadata", "generation"), 0)), owners, operator)
 
     def is_object(self, key: ObjectKey) -> bool:
         """Return whether a key is that of this owner, in any version of its API.
@@ -74,7 +81,7 @@ class Owner:
             component: Name of the component.
             more: What distinguishes a further field manager of the component.
         """
-        return field_manager(self.key.kind, component, self.uid, *more)
+        return field_manager(self.operator, self.key.kind, component, self.uid, *more)
 
     def component_of(self, manager: str, components: Collection[str] = ()) -> tuple[str, bool] | None:
         """Return the component of this owner that a field manager belongs to.
@@ -84,25 +91,43 @@ class Owner:
             components: Names of known components, whose managers are recognized even if their names are hashed.
 
         Returns:
-            Name of the component, and whether it is its second field manager; None if it belongs to no component.
+            Name of the component, and whether it is its second field manager; None if it belongs to no component, or to
+            one of another operator.
 
         Example:
-            >>> owner = Owner(ObjectKey("example.com/v1", "Shop", "demo", "shop"), "c0ffee")
-            >>> owner.component_of("Shop/web/c0ffee"), owner.component_of("Shop/web/c0ffee/left")
+            >>> owner = Owner(ObjectKey("example.com/v1", "Shop", "demo", "shop"), "c0ffee", operator="shops")
+            >>> owner.component_of("shops/Shop/web/c0ffee"), owner.component_of("shops/Shop/web/c0ffee/left")
             (('web', False), ('web', True))
-            >>> owner.component_of("Shop/web/decaf"), owner.component_of("kubectl")
-            (None, None)
+            >>> [owner.component_of(each) for each in ("shops/Shop/web/decaf", "malls/Shop/web/c0ffee", "kubectl")]
+            [None, None, None]
         """
-        start, end = f"{self.key.kind}/", f"/{self.uid}"
+        start, end = f"{self.operator}/{self.key.kind}/", f"/{self.uid}"
         name = manager.removesuffix(f"/{SECOND}")
         if name.startswith(start) and name.endswith(end) and len(name) > len(start) + len(end):
             return name[len(start) : -len(end)], name != manager
-        if len(manager) == _HASHED:
+        if manager.startswith(f"{self.operator}/") and len(manager) == len(self.operator) + 1 + _HASHED:
             for component in components:
                 for is_second in (False, True):
                     if manager == self.field_manager(component, *((SECOND,) if is_second else ())):
                         return component, is_second
         return None
+
+    def other_operator_of(self, manager: str) -> str:
+        """Return the name of another operator whose field manager applies objects for this owner; empty for any other.
+
+        Args:
+            manager: Name of the field manager. One that is hashed names its operator only.
+
+        Example:
+            >>> owner = Owner(ObjectKey("example.com/v1", "Shop", "demo", "shop"), "c0ffee", operator="shops")
+            >>> owner.other_operator_of("malls/Shop/web/c0ffee"), owner.other_operator_of("shops/Shop/web/c0ffee")
+            ('malls', '')
+        """
+        operator, _, rest = manager.removesuffix(f"/{SECOND}").partition("/")
+        if operator == self.operator or not rest:
+            return ""
+        is_hashed = len(rest) == _HASHED and "/" not in rest
+        return operator if is_hashed or (rest.startswith(f"{self.key.kind}/") and rest.endswith(f"/{self.uid}")) else ""
 
     def owned(self, manifest: Manifest) -> Manifest:
         """Return the object with a controller reference to this owner.

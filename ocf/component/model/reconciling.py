@@ -13,11 +13,13 @@ from typing import Final
 
 from ocf.cluster import Cluster
 from ocf.component.model.context import ReconcileContext
+from ocf.component.model.ownership import DEFAULT_OPERATOR
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.concepts.tracing import SpanStart, object_attributes, spanning
 from ocf.errors import ApiError, ConfigError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, write_model
+from ocf.objects.name_validation import dns_label
 
 __all__ = ["reconciling"]
 
@@ -26,13 +28,20 @@ _log: Final = logging.getLogger("ocf.component")
 
 @asynccontextmanager
 async def reconciling(
-    owner: Manifest | BaseModel, cluster: Cluster, *, clock: Clock | None = None, recorder: Recorder | None = None
+    owner: Manifest | BaseModel,
+    cluster: Cluster,
+    *,
+    operator: str = DEFAULT_OPERATOR,
+    clock: Clock | None = None,
+    recorder: Recorder | None = None,
 ) -> AsyncIterator[ReconcileContext]:
     """Reconcile the components of one owner, and write its status once.
 
     Args:
         owner: The owner as read from the cluster: its manifest, or a model of it that keeps every field.
         cluster: The cluster of the objects.
+        operator: Name of the operator, a DNS label. It is part of the field managers, the finalizers and the condition
+            of the clean-up: of programs that reconcile owners of the same kind, each needs a name of its own.
         clock: Clock for the time of the reconcile; the system clock by default.
         recorder: Receives attempts, events and conditions; by default they are discarded.
 
@@ -40,13 +49,13 @@ async def reconciling(
         The context for `Component.reconcile`. Set further fields of the owner's status in its `status`.
 
     Raises:
-        ConfigError: If owner or cluster is something else, such as None.
+        ConfigError: If owner or cluster is something else, such as None, or the operator's name is not a DNS label.
         ManifestError: If the owner has no name or no uid.
         ApiError: If the status cannot be written. After an error inside the block, that error is raised with a note.
     """
-    _require_arguments(owner, cluster)
+    _require_arguments(owner, cluster, operator)
     manifest = owner if isinstance(owner, dict) else write_model(owner)
-    context = ReconcileContext(manifest, cluster, clock or SystemClock(), recorder)
+    context = ReconcileContext(manifest, cluster, clock or SystemClock(), recorder, operator)
     with spanning(_span, context):
         try:
             yield context
@@ -78,7 +87,7 @@ def _span(context: ReconcileContext) -> SpanStart:
     )
 
 
-def _require_arguments(owner: object, cluster: object) -> None:
+def _require_arguments(owner: object, cluster: object, operator: str) -> None:
     problems: list[str] = []
     if not isinstance(owner, dict):
         from pydantic import BaseModel
@@ -89,5 +98,6 @@ def _require_arguments(owner: object, cluster: object) -> None:
     if not callable(getattr(cluster, "apply", None)):
         found = "None" if cluster is None else f"an object of type {type(cluster).__name__}"
         problems.append(f"cluster must be a Cluster, got {found}")
+    problems += [f'operator "{operator}": {problem}' for problem in dns_label(operator)]
     if problems:
         raise ConfigError(f"reconciling: {'; '.join(problems)}")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ocf.cluster import ListOptions, Propagation
 from ocf.component.apply.deleter import OwnedObjectDeleter
-from ocf.component.apply.takeover import applying_component
+from ocf.component.apply.takeover import other_applier
 from ocf.component.reconcile.run import ReconcileRun, raise_all
 from ocf.component.reconcile.spans import object_span, resource_outcome
 from ocf.component.status.results import Action, ResourceOutcome
@@ -223,9 +223,9 @@ class Pruner:
 
     @traced(lambda _self, _identity, live: object_span(live), resource_outcome)
     async def _orphan(self, identity: str, live: Manifest) -> ResourceOutcome:
-        other = applying_component(live, self._run.component, self._run.context)
+        other = other_applier(live, self._run.component, self._run.context)
         if other:
-            return self._kept(identity, live, f'applied by component "{other}"')
+            return self._kept(identity, live, f"applied by {other}")
         if not await self._deleter.orphan(live):
             return ResourceOutcome(resource=identity, action=Action.UNCHANGED)
         self._run.reporter.orphaned(ObjectKey.of(live))

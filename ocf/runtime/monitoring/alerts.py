@@ -13,7 +13,7 @@ from ocf.runtime.monitoring.metrics import condition_metric
 
 __all__ = ["alert_rules"]
 
-_CONDITIONS: Final = ".*Ready|Reconciled"
+_CONDITIONS: Final = ".*Ready|.*/Reconciled"
 _NAMESPACE: Final = "ocf"
 # Characters that would end the string in PromQL or in YAML, or start an escape.
 _UNQUOTABLE: Final = re.compile(r'["\\\n]')

@@ -32,8 +32,8 @@ def show_hidden_failures(operator: Operator[Any], context: ReconcileContext, out
     ]
     hidden = [text for text in map(failure_text, errors) if not context.shows(text)]
     if hidden:
-        before = context.condition_context(operator.failure_condition)
+        before = context.condition_context(operator.failure_type)
         # A failure of this reconcile, such as one of the report, is not replaced by those of the components.
-        texts = [before.previous.message, *hidden] if operator.failure_condition in context.staged else hidden
+        texts = [before.previous.message, *hidden] if operator.failure_type in context.staged else hidden
         # The components have recorded their failures, so there are events already.
         context.stage(before.failed("; ".join(texts)))

@@ -12,6 +12,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry
@@ -57,8 +58,8 @@ class Manager:
         options: The settings of the process.
 
     Raises:
-        BuildError: If there is no operator, two have the same name, two have webhooks for the same kind, or one would
-            remove the finalizer of another one.
+        BuildError: If there is no operator, two have the same name, two have webhooks for the same kind, or two set the
+            same condition of the same owners.
 
     Attributes:
         health: The checks of the probes.
@@ -72,7 +73,7 @@ class Manager:
             raise BuildError(
                 [f"the operators of a process need different names, got {', '.join(names) or 'no operator'}"]
             )
-        shared = _shared_finalizers(operators)
+        shared = _shared_conditions(operators)
         if shared:
             raise BuildError(shared)
         self._cluster = cluster
@@ -269,15 +270,14 @@ class _Term:
                     continue  # the cache retries, and its state has the problem
 
 
-def _shared_finalizers(operators: Sequence[Operator[Any]]) -> list[str]:
-    """Return a problem for each operator that would remove the finalizer of another one's `on_delete`."""
-    cleaning = [one for one in operators if one.on_delete is not None]
-    pairs = [(one, other) for one in cleaning for other in operators if one.name != other.name]
+def _shared_conditions(operators: Sequence[Operator[Any]]) -> list[str]:
+    """Return a problem for each two operators that declare the same condition of the same owners."""
     return [
-        f'"{other.name}" would remove the finalizer {one.finalizer} that "{one.name}" sets on each {one.owner.kind}: '
-        "operators of the same owners need different values of `finalizer`"
-        for one, other in pairs
-        if one.finalizer == other.finalizer and one.owner_group_kind == other.owner_group_kind
+        f'"{one.name}" and "{other.name}" both set the condition "{name}" of each {one.owner.kind}: '
+        "use different types, or each would overwrite the condition of the other one"
+        for one, other in combinations(operators, 2)
+        if one.owner_group_kind == other.owner_group_kind
+        for name in sorted(one.declared_conditions & other.declared_conditions)
     ]
 
 

@@ -11,13 +11,12 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from ocf.component import FINALIZER, Component, DeletionOrder
-from ocf.component.deletion import external_finalizer
+from ocf.component import Component, DeletionOrder
 from ocf.concepts import Recorder
 from ocf.errors import BuildError
 from ocf.objects import Manifest, ObjectKey, split_api_version
 from ocf.objects.conditions import condition_type_problem
-from ocf.objects.name_validation import qualified_name
+from ocf.objects.name_validation import dns_label
 from ocf.runtime.admission.webhooks import Webhook
 from ocf.runtime.crds import VersionedResource
 from ocf.runtime.events.recorders import EventFormatter
@@ -66,7 +65,9 @@ class Operator(Generic[O]):
     every `resync`. Versions that a reconcile has read or written itself trigger nothing.
 
     Args:
-        name: Name of the operator in metrics, events and leases: a DNS label such as `shop-operator`.
+        name: Name of the operator, a DNS label such as `shop-operator`. It is in metrics, events and leases, and tells
+            apart what several operators write for one owner: it is part of the field managers, the finalizers, and the
+            conditions of failures and clean-ups. So it must not change, and each operator needs a name of its own.
         owner: The kind of its owners.
         components: Returns the components of an owner; called in every reconcile. It may read objects through the
             context (`context.cluster.get` and `list`): objects read by name or in a list are watched from then on.
@@ -81,15 +82,12 @@ class Operator(Generic[O]):
             them out.
         failure_condition: Type of the condition that shows a failure that is not a component's own: False, with the
             reason `Error`, while reconciles fail. It does not exist otherwise. Such a failure changes no other
-            condition.
+            condition. Empty for `<name>/Reconciled`.
         on_delete: Deletes what Kubernetes does not collect: a database, a DNS record, a bucket. Called with the owner,
             the context and the cluster while the owner is being deleted, and again until it returns None; it must
             succeed if there is nothing left to delete. A finalizer, set before the first call of `components`, holds
             the owner until then. A `CleanupPending` asks for another call; an error is retried with backoff.
         deletion_order: Whether `on_delete` is called before or after the objects of the components are deleted.
-        finalizer: Name of the finalizer for objects without garbage collection; that of `on_delete` ends in `-external`
-            in addition. Operators that clean up owners of the same kind need different ones; after a change, owners
-            keep the former ones until a user removes them.
         owns: Kinds of objects that its components create. They are watched from the start; other kinds are watched
             from their first request on.
         reads: Kinds that `components` reads itself, for the RBAC rules.
@@ -115,10 +113,9 @@ class Operator(Generic[O]):
     report: Report[O] | None = None
     published_conditions: Sequence[str] = ()
     abnormal_conditions: Sequence[str] = ()
-    failure_condition: str = "Reconciled"
+    failure_condition: str = ""
     on_delete: Cleanup[O] | None = None
     deletion_order: DeletionOrder = DeletionOrder.EXTERNAL_FIRST
-    finalizer: str = FINALIZER
     owns: Sequence[Kind] = ()
     reads: Sequence[Kind] = ()
     watches: Sequence[Watch] = ()
@@ -137,6 +134,8 @@ class Operator(Generic[O]):
         problems = []
         if not self.name:
             problems.append("an operator needs a name")
+        else:
+            problems += [f'name "{self.name}": {problem}' for problem in dns_label(self.name)]
         if self.workers < 1:
             problems.append(f"workers must be at least 1, got {self.workers}")
         if self.reconcile_timeout <= timedelta(0):
@@ -150,9 +149,7 @@ class Operator(Generic[O]):
             if isinstance(one, str)
         ]
         types = [one for each in lists.values() if not isinstance(each, str) for one in each]
-        problems += filter(None, map(condition_type_problem, dict.fromkeys([*types, self.failure_condition])))
-        if "/" not in self.finalizer or qualified_name(external_finalizer(self.finalizer)):
-            problems.append(f'finalizer must be a name with a domain, such as "{FINALIZER}", got "{self.finalizer}"')
+        problems += filter(None, map(condition_type_problem, dict.fromkeys([*types, self.failure_type])))
         problems += [
             f"{kind} is in `uncached`, so it cannot be watched"
             for _, kind in sorted({*self.owns, *self._watched, self.owner_kind} & {*self.uncached})
@@ -175,6 +172,16 @@ class Operator(Generic[O]):
         """Reporting controller of its events: group of the owners and name, `example.com/shop-operator`."""
         group, _ = split_api_version(self.owner.api_version)
         return f"{group}/{self.name}" if group else self.name
+
+    @property
+    def failure_type(self) -> str:
+        """Type of the condition that shows a failure that is not a component's own."""
+        return self.failure_condition or f"{self.name}/Reconciled"
+
+    @property
+    def declared_conditions(self) -> frozenset[str]:
+        """Types of the conditions that it is known to set before the first reconcile."""
+        return frozenset({*self.published_conditions, *self.abnormal_conditions, self.failure_type})
 
     @cached_property
     def callbacks(self) -> Callbacks[O]:

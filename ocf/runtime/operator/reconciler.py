@@ -55,7 +55,7 @@ async def reconcile_owner(
     Raises:
         Exception: The error that the reconcile failed with, after the status was written.
     """
-    async with reconciling(manifest, cluster, clock=clock, recorder=recorder) as context:
+    async with reconciling(manifest, cluster, operator=operator.name, clock=clock, recorder=recorder) as context:
         if unobserved is not None:
             context.unobserved = unobserved
         annotate_span(lambda: {"ocf.controller": operator.name})
@@ -85,7 +85,6 @@ class _OwnerReconcile(Generic[O]):
         """Reconcile or clean up, and report; return the delay until the next reconcile."""
         operator, context = self._operator, self._context
         finalizer = Finalizer(
-            name=operator.finalizer,
             on_delete=self._on_delete if operator.on_delete is not None else None,
             order=operator.deletion_order,
         )
@@ -102,7 +101,7 @@ class _OwnerReconcile(Generic[O]):
         unmade = outcome.finalization is not None and not context.is_ending
         asked = None if context.is_gone or unmade else await self._reported(self._owner, outcome)
         show_hidden_failures(operator, context, outcome)
-        context.clear_failure(operator.failure_condition)
+        context.clear_failure(operator.failure_type)
         if outcome.error is not None:
             raise outcome.error
         return min((delay for delay in (outcome.requeue_after, asked) if delay is not None), default=None)
@@ -158,7 +157,7 @@ class _OwnerReconcile(Generic[O]):
         problem = f"{self._step} failed: {text}" if self._step else text
         if finalizer is not None and finalizer.cleans_up(self._context):
             problem = finalizer.fail(self._context, problem)
-        self._context.fail([self._operator.failure_condition], problem)
+        self._context.fail([self._operator.failure_type], problem)
 
     async def _limited(self, deadline: float, work: Awaitable[T]) -> T:
         """Return the result of the work; at a deadline of the loop's clock, cancel it and raise an error instead."""

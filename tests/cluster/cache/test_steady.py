@@ -116,7 +116,7 @@ async def test_a_hundred_reconciles_with_reduced_managed_fields_read_and_write_n
     async with CachedCluster(
         cluster,
         timing=env.timing,
-        keeps_manager=lambda name: name.startswith("Shop/"),
+        keeps_manager=lambda name: name.startswith("ocf/Shop/"),
         ignored_fields=["spec.replicas"],
     ) as cached:
         await reconcile(cached, web_component())

@@ -47,7 +47,7 @@ class TestApply:
         await env.reconcile(only(web))
         uid = (await env.owner_manifest())["metadata"]["uid"]
         (request,) = env.cluster.requests.of(Verb.APPLY)
-        assert request.field_manager == f"Shop/web/{uid}"
+        assert request.field_manager == f"ocf/Shop/web/{uid}"
         (reference,) = (await env.cluster.get(env.web))["metadata"]["ownerReferences"]
         assert (reference["uid"], reference["controller"]) == (uid, True)
 

@@ -7,11 +7,12 @@ import pytest
 
 from ocf.autoscaling.algorithm import Rule
 from ocf.cli.exit_status import MEANINGS
-from ocf.component import CLEANED_UP, CleanupReason, Reason
+from ocf.component import CleanupReason, Reason
+from ocf.component.deletion import condition_type
 from ocf.concepts import ApplyOperation
 from ocf.controllers.nodegroup import group_status
 from ocf.controllers.nodegroup.reporter import Reason as GroupEvent
-from ocf.runtime.operator import Operator
+from ocf.runtime.operator import Operator, OwnerType
 from scripts.site import reasons
 from tests.docs.site import declared
 
@@ -58,8 +59,10 @@ def test_the_conditions_of_an_operator_are_those_of_the_code() -> None:
     assert set(component["reasons"]) == set(map(str, Reason))
     assert set(failure["reasons"]) == {str(Reason.ERROR)}
     assert set(cleanup["reasons"]) == set(map(str, CleanupReason))
-    named = [re.findall(r"`(\w+)`", title)[0] for title in COMPONENT]
-    assert named == ["condition_type", Operator.__dataclass_fields__["failure_condition"].default, CLEANED_UP]
+    named = [re.findall(r"`([^`]+)`", title)[0] for title in COMPONENT]
+    failure_type = Operator(name="shops", owner=OwnerType("v1", "Pod"), components=lambda _: ()).failure_type
+    types = [one.replace("shops", "<operator>") for one in (failure_type, condition_type("shops"))]
+    assert named == ["condition_type", *types]
 
 
 def test_the_conditions_of_the_hpa_controller_are_those_of_the_code() -> None:

@@ -11,7 +11,7 @@ from examples.web import played
 from examples.web.application import application
 from examples.web.shop import Shop
 from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Propagation, Subresource
-from ocf.component import FINALIZER, Action, reconciling
+from ocf.component import Action, cleanup_finalizer, reconciling
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
@@ -256,7 +256,7 @@ class TestDeletion:
     async def test_nothing_needs_a_finalizer(self, clock: VirtualClock) -> None:
         cluster = await played.healthy_cluster(clock, exporter=True)
 
-        assert FINALIZER not in (await cluster.get(played.SHOP))["metadata"].get("finalizers", [])
+        assert cleanup_finalizer("ocf") not in (await cluster.get(played.SHOP))["metadata"].get("finalizers", [])
 
 
 MakeCluster = Callable[[VirtualClock], Awaitable[EmbeddedCluster]]

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict
 import ocf
 from ocf import component
 from ocf.cluster import ListOptions, PatchOptions, PatchType
-from ocf.component import EXTERNAL_FINALIZER, Component
+from ocf.component import Component, external_finalizer
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest, ObjectKey
@@ -278,7 +278,7 @@ async def test_owners_are_cleaned_up_inside_kopf(cluster: EmbeddedCluster) -> No
     async with kopf_running(operator):
         await cluster.create(shop(), field_manager="test")
         await until_it_shows(cluster, "open")
-        assert (await cluster.get(SHOP))["metadata"]["finalizers"] == [EXTERNAL_FINALIZER]
+        assert (await cluster.get(SHOP))["metadata"]["finalizers"] == [external_finalizer("shops")]
         await cluster.delete(SHOP)
         await eventually(is_gone)
     assert databases == set()

@@ -137,7 +137,7 @@ async def test_a_long_error_is_cut_and_in_the_failure_condition_alone(
     with pytest.raises(NotFoundError):
         await reconcile(replace(OPERATOR, components=fail))
     failed = await shown(cluster, key)
-    reconciled = failed.pop("Reconciled")
+    reconciled = failed.pop("stalls/Reconciled")
     assert failed == healthy
     assert (reconciled["status"], reconciled["reason"]) == ("False", "Error")
     message = reconciled["message"]

@@ -11,11 +11,10 @@ import pytest
 
 from ocf.cluster import Cluster, ListOptions
 from ocf.cluster.cache import CacheTiming
-from ocf.component import EXTERNAL_FINALIZER, SKIP_CLEANUP, CleanupPending, Component, DeletionOrder, ReconcileContext
-from ocf.embedded import EmbeddedCluster
-from ocf.errors import BuildError, ConfigError, NotFoundError
-from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.operator import Lease, Manager, ManagerOptions, Operator, OwnerType, ReconcileOutcome, running
+from ocf.component import SKIP_CLEANUP, CleanupPending, Component, DeletionOrder, ReconcileContext, external_finalizer
+from ocf.errors import ConfigError, NotFoundError
+from ocf.objects import ObjectKey
+from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, ReconcileOutcome, running
 from ocf.runtime.rbac import PolicyRule
 from ocf.testing import LoopClock, crash_at_each_write, run_in_virtual_time
 
@@ -55,7 +54,7 @@ class Databases:
     async def components(self, owner: Shop, context: ReconcileContext) -> Component:
         """Make the database, whatever the state of the owner: one that is made now must be dropped later."""
         live = await context.cluster.get(key_of(owner.metadata["name"]))
-        assert EXTERNAL_FINALIZER in live["metadata"]["finalizers"]
+        assert external_finalizer("shops") in live["metadata"]["finalizers"]
         self.existing.add(owner.metadata["name"])
         return components_of(owner)
 
@@ -87,7 +86,7 @@ async def finalizers(env: Env) -> list[str]:
 
 
 async def cleaned_up(env: Env) -> tuple[str, str, str]:
-    found = (await env.read_conditions(key_of()))["CleanedUp"]
+    found = (await env.read_conditions(key_of()))["shops/CleanedUp"]
     return found["status"], found["reason"], found["message"]
 
 
@@ -100,7 +99,7 @@ def test_what_was_made_for_an_owner_is_deleted_before_it_is_gone(run_test: RunTe
         async with env.operating(**databases.declared()):
             await env.create(shop())
             await asyncio.sleep(1)
-            assert await finalizers(env) == [EXTERNAL_FINALIZER]
+            assert await finalizers(env) == [external_finalizer("shops")]
             assert databases.existing == {"corner"}
             await env.cluster.delete(key_of())
             await asyncio.sleep(1)
@@ -250,7 +249,7 @@ class TestSkipping:
             async with env.operating(**Databases().declared(owner=owners)):
                 await env.create(shop())
                 await asyncio.sleep(1)
-                assert await finalizers(env) == [EXTERNAL_FINALIZER]
+                assert await finalizers(env) == [external_finalizer("shops")]
                 await env.cluster.delete(key_of())
                 await asyncio.sleep(1)
                 assert not await is_gone(env)
@@ -270,7 +269,7 @@ class TestSwitching:
                 await asyncio.sleep(1)
                 assert await finalizers(env) == []
             async with env.operating(**databases.declared()):
-                assert await finalizers(env) == [EXTERNAL_FINALIZER]
+                assert await finalizers(env) == [external_finalizer("shops")]
 
         run_test(test)
 
@@ -455,7 +454,7 @@ def test_a_process_that_dies_at_any_write_is_followed_by_one_that_cleans_up() ->
             assert databases[cluster].existing == set()
             return
         if databases[cluster].existing:
-            assert live["metadata"]["finalizers"] == [EXTERNAL_FINALIZER]
+            assert live["metadata"]["finalizers"] == [external_finalizer("shops")]
         if "status" in live:
             await cluster.delete(key_of())
 
@@ -518,22 +517,3 @@ class TestDeclaration:
         assert first - without == {patch, *deleting}
         unused = operator(deletion_order=DeletionOrder.COMPONENTS_FIRST)
         assert unused.policy_rules(parts) == without
-
-    @pytest.mark.parametrize("name", ["", "cleanup", "example.com/", "example.com/a/b", "/cleanup", "Example.com/a b"])
-    def test_a_finalizer_needs_a_domain(self, name: str) -> None:
-        with pytest.raises(BuildError, match="finalizer must be a name with a domain"):
-            Operator(name="shops", owner=SHOPS, components=components_of, finalizer=name)
-
-    async def test_operators_that_would_remove_each_others_finalizer_are_refused(self) -> None:
-        async def drop(*_: object) -> None: ...
-
-        def operator(name: str, **more: Any) -> Operator[Shop]:
-            return Operator(name=name, owner=SHOPS, components=components_of, **more)
-
-        first, second = operator("databases", on_delete=drop), operator("records")
-        with pytest.raises(BuildError, match=r'"records" would remove the finalizer ocf\.dev/cleanup that'):
-            Manager(EmbeddedCluster(), [first, second], ManagerOptions())
-        Manager(EmbeddedCluster(), [first, operator("records", finalizer="example.com/records")], ManagerOptions())
-        Manager(EmbeddedCluster(), [operator("databases"), second], ManagerOptions())
-        other: Operator[Manifest] = Operator(name="pods", owner=OwnerType("v1", "Pod"), components=lambda _: ())
-        Manager(EmbeddedCluster(), [first, other], ManagerOptions())

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from ocf import component
 from ocf.cluster import PatchOptions, PatchType
-from ocf.component import EXTERNAL_FINALIZER, SKIP_CLEANUP, CleanupPending, Component, DeletionOrder, ReconcileContext
+from ocf.component import SKIP_CLEANUP, CleanupPending, Component, DeletionOrder, ReconcileContext, external_finalizer
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment
@@ -127,7 +127,7 @@ class Env:
     async def condition(self) -> tuple[str, str]:
         """Return type and reason of the condition of the clean-up."""
         conditions = (await self.admin.get(self.owner)).get("status", {}).get("conditions", [])
-        found = [one for one in conditions if one["type"] == "CleanedUp"]
+        found = [one for one in conditions if one["type"] == "shops/CleanedUp"]
         return (found[0]["status"], found[0]["reason"]) if found else ("", "")
 
     async def kubectl(self, *arguments: str) -> str:
@@ -170,7 +170,7 @@ async def test_kubectl_returns_when_everything_is_cleaned_up(env: Env, caplog: p
     async with env.operating(operator(databases)):
         await env.create()
         await eventually(lambda: env.exists(env.workload))
-        assert await env.finalizers() == [EXTERNAL_FINALIZER]
+        assert await env.finalizers() == [external_finalizer("shops")]
         assert "deleted" in await env.delete()
         assert databases.dropped
         assert databases.calls == 2
@@ -199,7 +199,7 @@ async def test_a_process_that_is_killed_in_the_middle_is_followed_by_one_that_cl
     await eventually(is_hanging)
     process.cancel()
     await asyncio.gather(process, return_exceptions=True)
-    assert await env.finalizers() == [EXTERNAL_FINALIZER]
+    assert await env.finalizers() == [external_finalizer("shops")]
     assert not deleting.done()
     async with env.operating(operator(second)):
         assert "deleted" in await deleting
@@ -219,7 +219,7 @@ async def test_switched_off_it_holds_nothing(env: Env, caplog: pytest.LogCapture
             return await env.condition() == ("False", "Error")
 
         await eventually(failed)
-        assert await env.finalizers() == [EXTERNAL_FINALIZER]
+        assert await env.finalizers() == [external_finalizer("shops")]
     async with env.operating(operator(None), removes_finalizer=True):
         await env.kubectl("wait", "--for=delete", "shops.deletion.example.com/corner", "--timeout=600s")
     assert not databases.dropped

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ocf import component
 from ocf.cluster import Cluster, Verb
-from ocf.component import FINALIZER, Component, ReconcileContext
+from ocf.component import Component, ReconcileContext, cleanup_finalizer
 from ocf.concepts import Event, NullRecorder
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError, NotFoundError, ServerError
@@ -209,7 +209,7 @@ def test_a_failure_is_shown_in_the_failure_condition_alone(run: Run, broken: dic
         await env.merge_patch(SHOP, {"spec": {"version": "1.1.0"}}, by="kubectl")
         assert await env.reconcile(replace(env.operator, **broken)) is not None
         shown = await env.read_conditions(SHOP)
-        failure = shown.pop("Reconciled")
+        failure = shown.pop("shops/Reconciled")
         assert shown == healthy
         assert (failure["status"], failure["reason"], failure["observedGeneration"]) == ("False", "Error", 2)
         assert re.match(message, failure["message"])
@@ -230,7 +230,7 @@ def test_a_gate_of_a_resource_that_cannot_answer_is_shown_in_the_failure_conditi
         await env.merge_patch(SHOP, {"spec": {"version": "latest"}}, by="kubectl")
         assert isinstance(await env.reconcile(env.operator), BuildError)
         shown = await env.read_conditions(SHOP)
-        failure = shown.pop("Reconciled")
+        failure = shown.pop("shops/Reconciled")
         assert shown == healthy
         assert 'resource "v1/ConfigMap/town/settings" in component "web"' in failure["message"]
         assert "latest" in failure["message"]
@@ -262,8 +262,10 @@ def finished(context: ReconcileContext, _: Shop, outcome: ReconcileOutcome) -> N
 
 BROKEN_REQUESTS: Final = [
     pytest.param(faults.server_error(kind="ConfigMap"), {"WebReady"}, id="a 500 for an object of a component"),
-    pytest.param(faults.server_error(kind="Secret"), {"Reconciled"}, id="a 500 for what components reads"),
-    pytest.param(faults.server_error(verbs=[Verb.PATCH], kind="Shop"), {"Reconciled"}, id="a 500 for the finalizer"),
+    pytest.param(faults.server_error(kind="Secret"), {"shops/Reconciled"}, id="a 500 for what components reads"),
+    pytest.param(
+        faults.server_error(verbs=[Verb.PATCH], kind="Shop"), {"shops/Reconciled"}, id="a 500 for the finalizer"
+    ),
 ]
 
 
@@ -299,7 +301,7 @@ def test_what_the_author_has_set_survives_a_request_that_fails(run: Run, fault: 
         assert {name: settled[name] for name in ("Completed", "Failed")} == {
             name: before[name] for name in ("Completed", "Failed")
         }
-        assert "Reconciled" not in settled
+        assert "shops/Reconciled" not in settled
 
     run(test)
 
@@ -316,7 +318,7 @@ def test_a_timeout_names_the_components_that_were_not_reconciled(run: Run) -> No
         assert shown["WebReady"] == healthy["WebReady"]
         assert shown["DataReady"] == healthy["DataReady"] | {"observedGeneration": 2}
         text = "the reconcile exceeded its timeout of 0:00:01 before these components were reconciled: web"
-        assert shown["Reconciled"]["message"] == text
+        assert shown["shops/Reconciled"]["message"] == text
 
     run(test)
 
@@ -395,11 +397,11 @@ def test_a_failed_report_is_shown_in_the_failure_condition_alone(run: Run) -> No
             "WebReady": "True",
             "DataReady": "True",
             "Ready": "True",
-            "Reconciled": "False",
+            "shops/Reconciled": "False",
         }
-        assert shown["Reconciled"]["message"] == "the report failed: unexpected KeyError"
+        assert shown["shops/Reconciled"]["message"] == "the report failed: unexpected KeyError"
         assert await env.reconcile(env.operator) is None
-        assert "Reconciled" not in await env.shown()
+        assert "shops/Reconciled" not in await env.shown()
 
     run(test)
 
@@ -408,7 +410,7 @@ def test_a_report_that_hangs_ends_and_is_shown(run: Run) -> None:
     async def test(env: Env) -> None:
         error = await env.reconcile(replace(OPERATOR, report=hang, reconcile_timeout=SECOND))
         assert "the reconcile exceeded its timeout of 0:00:01" in str(error)
-        assert (await env.shown())["Reconciled"] == ("False", "Error", 1)
+        assert (await env.shown())["shops/Reconciled"] == ("False", "Error", 1)
 
     run(test)
 
@@ -441,7 +443,7 @@ def test_an_error_of_an_unpublished_component_is_in_the_report_or_in_the_failure
     async def test(env: Env) -> None:
         for _ in range(2):
             assert await env.reconcile(replace(OPERATOR, components=hidden, report=record)) is not None
-        assert list(await env.shown()) == (["Ready"] if shows else ["Ready", "Reconciled"])
+        assert list(await env.shown()) == (["Ready"] if shows else ["Ready", "shops/Reconciled"])
         assert any("nowhere" in message for message in await env.messages())
         assert len(env.events.failures) == 1
 
@@ -474,18 +476,22 @@ def test_a_failed_finalizer_write_reorders_no_conditions(run: Run) -> None:
         broken = FaultyCluster(env.cluster, [faults.server_error(verbs=[Verb.PATCH], kind="Shop")])
         assert isinstance(await env.reconcile(operator, broken), ServerError)
         shown = await env.shown()
-        assert shown == {"Ready": ("False", "NotYet", 1), "Reconciled": ("False", "Error", 1)}
-        assert (await env.read_conditions(SHOP))["Reconciled"]["message"].startswith("the finalizer failed: ")
+        assert shown == {"Ready": ("False", "NotYet", 1), "shops/Reconciled": ("False", "Error", 1)}
+        assert (await env.read_conditions(SHOP))["shops/Reconciled"]["message"].startswith("the finalizer failed: ")
         assert await env.reconcile(operator) is None
         assert list(await env.shown()) == ["Ready", "WebReady"]
-        assert (await env.cluster.get(SHOP))["metadata"]["finalizers"] == [FINALIZER]
+        assert (await env.cluster.get(SHOP))["metadata"]["finalizers"] == [cleanup_finalizer("shops")]
 
     run(test)
 
 
 @pytest.mark.parametrize(
     "given",
-    [{"published_conditions": ["web ready"]}, {"abnormal_conditions": ["web ready"]}, {"failure_condition": ""}],
+    [
+        {"published_conditions": ["web ready"]},
+        {"abnormal_conditions": ["web ready"]},
+        {"failure_condition": "web ready"},
+    ],
     ids=lambda given: next(iter(given)),
 )
 def test_a_type_that_the_api_rejects_is_rejected_when_it_is_declared(given: dict[str, Any]) -> None:

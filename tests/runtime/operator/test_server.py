@@ -12,7 +12,7 @@ import pytest
 
 from ocf import component
 from ocf.cluster import PatchOptions, PatchType
-from ocf.component import FINALIZER, Component, ReconcileContext
+from ocf.component import Component, ReconcileContext, cleanup_finalizer
 from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment, unstructured
@@ -143,7 +143,7 @@ async def test_its_privileges_are_enough(
         guide = manifest("v1", "Secret", "guide", namespace, stringData={"text": "1"})
         await admin.create(guide, field_manager="admin")
         await eventually(is_there)
-        assert (await admin.get(owner))["metadata"]["finalizers"] == [FINALIZER]
+        assert (await admin.get(owner))["metadata"]["finalizers"] == [cleanup_finalizer("shops")]
         await admin.patch(
             settings, {"data": {"motto": "no"}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="admin")
         )
@@ -248,7 +248,7 @@ def test_what_the_owner_cannot_own_is_cleaned_up_and_repaired(run_test: RunTest)
         async with env.operating(components=web):
             await env.create(shop())
             await asyncio.sleep(1)
-            assert (await env.cluster.get(key_of()))["metadata"]["finalizers"] == [FINALIZER]
+            assert (await env.cluster.get(key_of()))["metadata"]["finalizers"] == [cleanup_finalizer("shops")]
             await env.cluster.delete(priority)
             await asyncio.sleep(1)
             assert (await env.cluster.get(priority))["value"] == 1000

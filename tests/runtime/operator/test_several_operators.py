@@ -1,0 +1,115 @@
+"""Several operators of the same owners, in one process and in two."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from ocf import component
+from ocf.cluster import Request, Verb
+from ocf.embedded import EmbeddedCluster
+from ocf.errors import BuildError
+from ocf.primitives import configmap
+from ocf.runtime.operator import Manager, ManagerOptions, Operator, OwnerType, running
+
+from .conftest import NAMESPACE, SHOPS, Gateway, Shop, components_of, key_of, shop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ocf.component import Component
+    from ocf.objects import Manifest
+
+    from .conftest import Env, RunTest
+
+HOUR: Final = 3600
+
+
+def making(name: str) -> Callable[[Shop], Component]:
+    """Return a function that makes a component "web" of one ConfigMap, which prunes."""
+
+    def components(owner: Shop) -> Component:
+        metadata = {"name": name, "namespace": NAMESPACE}
+        base = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"motto": owner.spec.motto}}
+        builder = component.Builder("web", condition_type=f"{name.title()}Ready").with_prune()
+        return builder.with_resource(configmap.Builder(base).build()).build()
+
+    return components
+
+
+def fail(_: Shop) -> Component:
+    raise ValueError("secret")
+
+
+async def drop(*_: object) -> None: ...
+
+
+@pytest.mark.promise("several-operators", runs="two processes, ten edits in an hour; one has an on_delete, and fails")
+def test_two_processes_leave_each_others_work_alone(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        gateways = Gateway(env.cluster), Gateway(env.cluster)
+        shops = env.operator(name="shops", components=making("first"), on_delete=drop)
+        malls = env.operator(name="malls", components=making("second"))
+        await env.create(shop())
+        async with (
+            running(gateways[0], shops, options=env.options()),
+            running(gateways[1], malls, options=env.options()),
+        ):
+            for number in range(10):
+                await env.edit(key_of(), {"spec": {"motto": str(number)}})
+                await asyncio.sleep(HOUR / 10)
+        writes: list[Request] = [each for one in gateways for each in one.requests if not each.verb.is_read]
+        assert [each for each in writes if each.verb is Verb.DELETE] == []
+        assert len([each for each in writes if each.verb is Verb.PATCH and each.kind == "Shop"]) == 1
+        assert len([each for each in writes if each.kind == "ConfigMap"]) == 20
+        assert (await env.cluster.get(key_of()))["metadata"]["finalizers"] == ["shops.ocf.dev/cleanup-external"]
+        async with (
+            running(gateways[0], env.operator(components=fail), options=env.options()),
+            running(gateways[1], malls, options=env.options()),
+        ):
+            await asyncio.sleep(HOUR)
+            await env.edit(key_of(), {"spec": {"motto": "again"}})
+            await asyncio.sleep(HOUR)
+        conditions = await env.read_conditions(key_of())
+        assert (conditions["shops/Reconciled"]["status"], conditions["SecondReady"]["status"]) == ("False", "True")
+        assert "malls/Reconciled" not in conditions
+
+    run_test(test)
+
+
+class TestOneProcess:
+    def operator(self, name: str, **more: Any) -> Operator[Shop]:
+        return Operator(name=name, owner=SHOPS, components=components_of, **more)
+
+    @pytest.mark.parametrize(
+        ("first", "second", "shared"),
+        [
+            pytest.param({"published_conditions": ["Ready"]}, {"published_conditions": ["Ready"]}, "Ready", id="both"),
+            pytest.param(
+                {"published_conditions": ["Degraded"]}, {"abnormal_conditions": ["Degraded"]}, "Degraded", id="abnormal"
+            ),
+            pytest.param({"failure_condition": "X"}, {"failure_condition": "X"}, "X", id="failures"),
+            pytest.param({"failure_condition": "X"}, {"published_conditions": ["X"]}, "X", id="a failure and another"),
+        ],
+    )
+    def test_a_condition_that_two_operators_declare_is_rejected(
+        self, first: dict[str, Any], second: dict[str, Any], shared: str
+    ) -> None:
+        both = [self.operator("shops", **first), self.operator("malls", **second)]
+        with pytest.raises(BuildError, match=f'"shops" and "malls" both set the condition "{shared}" of each Shop'):
+            Manager(EmbeddedCluster(), both, ManagerOptions())
+
+    def test_what_differs_is_accepted(self) -> None:
+        one = self.operator("shops", published_conditions=["Ready"], on_delete=drop)
+        Manager(EmbeddedCluster(), [one, self.operator("malls", on_delete=drop)], ManagerOptions())
+        pods: Operator[Manifest] = Operator(
+            name="pods", owner=OwnerType("v1", "Pod"), components=lambda _: (), published_conditions=["Ready"]
+        )
+        Manager(EmbeddedCluster(), [one, pods], ManagerOptions())
+
+    @pytest.mark.parametrize("name", ["Shops", "shop.operator", "s" * 64, "a/b", "ü"])
+    def test_a_name_that_is_not_a_dns_label_is_rejected(self, name: str) -> None:
+        with pytest.raises(BuildError, match=f'name "{name}": '):
+            self.operator(name)
