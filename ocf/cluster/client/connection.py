@@ -32,6 +32,7 @@ from ocf.cluster.client.credentials import Credential, credentials_for
 from ocf.cluster.client.paths import bad_request
 from ocf.cluster.client.proxy import environment_proxy
 from ocf.cluster.client.requests import HttpRequest
+from ocf.cluster.client.resolver import Resolver
 from ocf.cluster.client.responses import answer_error, read_object
 from ocf.cluster.client.rest_config import RestConfig
 from ocf.cluster.client.spans import request_span, response_attributes
@@ -101,6 +102,7 @@ class Connection:
         accept = (("Accept", "application/json"), ("Accept-Encoding", "gzip"))
         self._headers = (agent, *accept, *_impersonation(config))
         self._session: aiohttp.ClientSession | None = None
+        self._resolver = Resolver()
         self._closed = False
         self._streams: set[Stream] = set()
         self._slots = asyncio.Semaphore(MAX_REQUESTS)
@@ -172,6 +174,7 @@ class Connection:
             stream.close()
         if self._session is not None:
             await self._session.close()
+        await self._resolver.close()
 
     @asynccontextmanager
     async def _slot(self, request: HttpRequest, deadline: float) -> AsyncIterator[None]:
@@ -258,7 +261,9 @@ class Connection:
         if self._session is None:
             # Without trust_env: the library would read proxies by other rules, and passwords of ~/.netrc.
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SECONDS, ttl_dns_cache=_DNS_SECONDS),
+                connector=aiohttp.TCPConnector(
+                    keepalive_timeout=_IDLE_SECONDS, limit=0, resolver=self._resolver, ttl_dns_cache=_DNS_SECONDS
+                ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=self._headers,
                 max_field_size=_MAX_HEADER_BYTES,

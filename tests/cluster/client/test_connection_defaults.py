@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
+import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import pytest
 from aiohttp import web
 from hypothesis import given
@@ -18,6 +19,7 @@ from ocf.cluster import WatchOptions
 from ocf.cluster.client import ApiServerCluster, Impersonation, RestConfig
 from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.requests import HttpRequest
+from ocf.cluster.client.resolver import Resolver
 from ocf.cluster.client.watch_stream import LineBuffer
 from ocf.errors import ApiError, BadRequestError, ServerError
 
@@ -186,30 +188,27 @@ def test_pending_is_the_length_of_the_last_line(pieces: list[bytes]) -> None:
 
 
 class _Names:
-    """Resolves each name to some addresses, in order."""
+    """Resolves one name to some addresses, in order."""
 
     def __init__(self, *hosts: str) -> None:
         self.hosts = hosts
         self.asked = 0
 
-    async def resolve(self, host: str, port: int = 0, family: int = socket.AF_INET) -> list[dict[str, Any]]:
-        del family
+    def getaddrinfo(self, host: str, port: int, *_: object, **__: object) -> list[Any]:
+        assert host == "api.example.com"
         self.asked += 1
-        families = [socket.AF_INET6 if ":" in each else socket.AF_INET for each in self.hosts]
         return [
-            {"hostname": host, "host": each, "port": port, "family": kind, "proto": 0, "flags": socket.AI_NUMERICHOST}
-            for each, kind in zip(self.hosts, families, strict=True)
+            (socket.AF_INET6, socket.SOCK_STREAM, 0, "", (each, port, 0, 0))
+            if ":" in each
+            else (socket.AF_INET, socket.SOCK_STREAM, 0, "", (each, port))
+            for each in self.hosts
         ]
 
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> _Names:
     names = _Names("127.0.0.1")
-
-    async def resolve(_: object, *args: Any, **options: Any) -> list[dict[str, Any]]:
-        return await names.resolve(*args, **options)
-
-    monkeypatch.setattr(aiohttp.ThreadedResolver, "resolve", resolve)
+    monkeypatch.setattr("socket.getaddrinfo", names.getaddrinfo)
     return names
 
 
@@ -248,6 +247,60 @@ async def test_a_changed_address_is_found_within_ten_seconds(
     await connection.close()
 
     assert names.asked == 2
+
+
+async def test_functions_that_block_all_threads_of_asyncio_keep_no_name_from_being_resolved(
+    server: Server, names: _Names
+) -> None:
+    """As handlers that wait for another service; requests share no threads with them."""
+    released = threading.Event()
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    blocking = asyncio.create_task(asyncio.to_thread(released.wait))
+    server.answer("GET", "/x", {"ok": True})
+    connection = Connection(RestConfig(host=_named(server)), timeout=60, idle_timeout=60)
+    try:
+        assert await connection.send(GET) == {"ok": True}
+    finally:
+        released.set()
+        await blocking
+        await connection.close()
+
+    assert names.asked == 1
+
+
+async def test_a_link_local_address_keeps_its_scope(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = (socket.AF_INET6, socket.SOCK_STREAM, 0, "", ("fe80::1", 443, 0, 1))
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: [address])
+    resolver = Resolver()
+    (found,) = await resolver.resolve("api.example.com", 443)
+    await resolver.close()
+
+    assert found["host"].startswith("fe80::1%")
+    assert (found["hostname"], found["port"]) == ("api.example.com", 443)
+
+
+async def test_a_lookup_that_hangs_times_out_and_delays_no_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    released = threading.Event()
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: released.wait())
+    connection = Connection(RestConfig(host="http://api.example.com"), timeout=0.05, idle_timeout=1)
+    try:
+        with pytest.raises(ServerError, match="GET /x: no answer: time is up"):
+            await connection.send(GET)
+        await connection.close()
+        assert not released.is_set()
+    finally:
+        released.set()
+
+
+async def test_an_unknown_name_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr("socket.getaddrinfo", unknown)
+    connection = Connection(RestConfig(host="http://api.example.com"), timeout=600, idle_timeout=600)
+    with pytest.raises(ServerError, match=r"GET /x: no answer: .*api\.example\.com.*Name or service not known"):
+        await connection.send(GET)
+    await connection.close()
 
 
 def _named(server: Server) -> str:
