@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from datetime import timedelta
 from typing import Any
 
@@ -212,6 +213,75 @@ def test_an_object_read_by_name_triggers_the_owner_whose_last_reconcile_read_it(
             await env.cluster.delete(GUIDE)
             await asyncio.sleep(5)
             assert env.passes == []
+
+    run_test(test)
+
+
+@pytest.mark.promise("woken")
+@pytest.mark.parametrize("busy", [False, True], ids=["at rest", "during a reconcile"])
+def test_what_a_list_selects_triggers_the_owner_whose_last_reconcile_listed_it(
+    run_test: RunTest, *, busy: bool
+) -> None:
+    """As soon as it is selected, and as long as it is; and no longer once no reconcile lists it."""
+    listed: list[list[str]] = []
+
+    async def list_guides(owner: Shop, context: ReconcileContext) -> None:
+        if owner.spec.guide:
+            options = ListOptions(namespace=NAMESPACE, label_selector=owner.spec.guide)
+            listed.append(
+                [one["metadata"]["name"] for one in (await context.cluster.list("v1", "Secret", options)).items]
+            )
+        if busy:
+            await asyncio.sleep(3)
+
+    async def test(env: Env) -> None:
+        async def step(change: Awaitable[object]) -> list[str]:
+            if busy:
+                await env.edit(key_of(), {"metadata": {"annotations": {"now": str(asyncio.get_running_loop().time())}}})
+                await asyncio.sleep(1)
+                assert env.at_once == 1
+            env.forget()
+            await change
+            await asyncio.sleep(10)
+            return [name for name, _ in env.passes]
+
+        env.before = list_guides
+        async with env.operating():
+            await env.create(shop(guide="shop=corner"))
+            await env.create(shop("other"))
+            await asyncio.sleep(20)
+            assert await step(env.create(guide())) == ["corner"]
+            assert await step(env.edit(GUIDE, {"stringData": {"text": "2"}})) == ["corner"]
+            assert await step(env.edit(GUIDE, {"metadata": {"labels": {"shop": "other"}}})) == ["corner"]
+            assert await step(env.edit(GUIDE, {"stringData": {"text": "3"}})) == []
+            assert await step(env.edit(GUIDE, {"metadata": {"labels": {"shop": "corner"}}})) == ["corner"]
+            assert listed[-1] == ["guide"]
+            assert await step(env.cluster.delete(GUIDE)) == ["corner"]
+            assert listed[-1] == []
+            await env.edit(key_of(), {"spec": {"guide": ""}})
+            await asyncio.sleep(20)
+            assert await step(env.create(guide())) == []
+
+    run_test(test)
+
+
+@pytest.mark.promise("one-at-a-time")
+def test_a_change_after_the_first_list_of_a_new_owner_is_not_missed(run_test: RunTest) -> None:
+    listed: list[int] = []
+
+    async def list_guides(_: Shop, context: ReconcileContext) -> None:
+        options = ListOptions(namespace=NAMESPACE, field_selector="metadata.name=guide")
+        listed.append(len((await context.cluster.list("v1", "Secret", options)).items))
+        await asyncio.sleep(3)
+
+    async def test(env: Env) -> None:
+        env.before = list_guides
+        async with env.operating():
+            await env.create(shop())
+            await asyncio.sleep(1)
+            await env.create(guide())
+            await asyncio.sleep(100)
+            assert listed == [0, 1]
 
     run_test(test)
 
