@@ -157,6 +157,37 @@ async def test_nothing_is_made_for_an_owner_that_its_status_write_has_found_to_b
     assert not await env.exists(OTHER)
 
 
+@pytest.mark.promise("owner-gone", runs="an object that is deleted with its owner during a reconcile")
+@pytest.mark.parametrize("unowned", [False, True])
+@pytest.mark.parametrize("replaced", REPLACED)
+async def test_an_object_that_is_deleted_with_the_owner_is_not_created_again(
+    env: Env, config_map: Callable[..., StaticKind], *, unowned: bool, replaced: bool
+) -> None:
+    subject = of(config_map("other").build(), unowned=unowned)
+    await env.reconcile(subject)
+
+    async def delete() -> None:
+        await env.cluster.delete(OTHER)
+        await env.cluster.delete(env.owner)
+        if replaced:
+            await env.create(env.owner, spec={"size": 1})
+
+    owner = await env.owner_manifest()
+    before = FaultyCluster(env.cluster, [faults.meanwhile(delete, verbs=[Verb.GET], kind="ConfigMap", times=1)])
+    (result,) = await reconcile(env, owner, subject, cluster=before)
+    assert result.outcomes == ()
+    assert not await env.exists(OTHER)
+
+
+async def test_an_object_that_is_deleted_alone_is_created_again(
+    env: Env, config_map: Callable[..., StaticKind]
+) -> None:
+    subject = of(config_map("other").build())
+    await env.reconcile(subject)
+    await env.cluster.delete(OTHER)
+    assert [outcome.action for outcome in (await env.reconcile(subject)).outcomes] == [Action.CREATED]
+
+
 async def test_a_component_that_finds_the_owner_gone_stops_the_others(
     env: Env, config_map: Callable[..., StaticKind]
 ) -> None:

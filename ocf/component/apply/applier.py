@@ -127,6 +127,19 @@ class Applier:
         self._require_owner()
         return live
 
+    async def _look_for_owner(self) -> None:
+        """Let the context learn whether the owner still exists; with a cache, this sends no request."""
+        owner = self._context.owned_by
+        try:
+            found = await self._cluster.get(owner.key)
+        except NotFoundError:
+            self._context.owner_removed()
+        except OcfError as error:
+            raise self._failed(f"check existence of the owner {owner.key} before creating", error) from error
+        else:
+            if _uid(found) != owner.uid:
+                self._context.owner_removed()
+
     def _require_owner(self) -> None:
         """Raise an error if the owner is gone: an apply would create what nothing would delete."""
         if self._context.is_gone:
@@ -143,6 +156,9 @@ class Applier:
         Raises:
             ReconcileError: Names the resource and the failed step.
         """
+        if live is None and self._cluster.apply_cache.last_write(self._key, self._manager) is not None:
+            # What we had applied may have been deleted because its owner was.
+            await self._look_for_owner()
         self._require_owner()
         if live is not None and self._options.recreate_on_immutable_change and "deletionTimestamp" in live["metadata"]:
             return ApplyResult(live, ApplyOperation.NONE, Why.RECREATING, waiting=self._waiting)
