@@ -10,7 +10,7 @@ import typer
 
 from ocf.cli.exit_status import FAILED, FOUND
 from ocf.cli.options import FeatureGateFlags, Files, KubernetesVersion, Traceback
-from ocf.cli.output import exit_on_error
+from ocf.cli.output import echo, exit_on_error
 
 if TYPE_CHECKING:
     from ocf.autoscaling import FeatureGates
@@ -54,11 +54,11 @@ def default(
         for document in filter(scope.covers, read_documents(files)):
             report = check(document, gates=gates)
             for line in report_lines(report) if scope.counts(report) else ():
-                typer.echo(line, err=True)
+                echo(line, err=True)
             if report.valid and document.manifest is not None:
                 kept.append(_stored(document.manifest, gates))
         for line in scope.lines():
-            typer.echo(line, err=True)
+            echo(line, err=True)
         if output is ManifestFormat.JSON:
             typer.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": kept}, indent=2, ensure_ascii=False))
         else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from ocf.cli.options import Traceback
-from ocf.cli.output import exit_on_error
+from ocf.cli.output import echo, exit_on_error, log_text
 from ocf.cli.server_controllers import (
     ControllersOption,
     NodesOption,
@@ -77,9 +77,7 @@ def dev(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf dev shop.operator --controllers all --apply shop.yaml
     """
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
-    )
+    log_text(logging.INFO if verbose else logging.WARNING)
     with exit_on_error(traceback=traceback):
         options = _DevOptions(
             apply=apply or (),
@@ -153,6 +151,6 @@ async def _run_operator(operator: Operator[Any], kubeconfig: Path) -> AsyncItera
 
 def _print_operator(operator: Operator[Any], manager: Manager) -> None:
     api_version, kind = operator.owner_kind
-    typer.echo(f"operator {operator.name} reconciles {kind} of {api_version}")
+    echo(f"operator {operator.name} reconciles {kind} of {api_version}")
     if manager.endpoints is not None:
         typer.echo(f"metrics on {manager.endpoints.url}/metrics")

@@ -16,7 +16,7 @@ import typer
 
 from ocf.cli.exit_status import FAILED, FOUND, SUCCESS
 from ocf.cli.options import Changes, Components, Context, Definitions, Kubeconfig, Owner, Traceback
-from ocf.cli.output import as_json, exit_on_error, grid, value_text
+from ocf.cli.output import as_json, echo, exit_on_error, grid, value_text
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -138,11 +138,11 @@ async def _with_live_metadata(owner: Manifest, cluster: Cluster) -> Manifest:
         live = await cluster.get(ObjectKey.of(owner))
     except NotFoundError:
         note = f"note: {owner_name(owner)} is not in the cluster, so the changes are those for a new owner"
-        typer.secho(note, fg=typer.colors.YELLOW, err=True)
+        echo(note, color=typer.colors.YELLOW, err=True)
         return {**owner, "metadata": {**owner["metadata"], "uid": _NO_UID}}
     if "deletionTimestamp" in live["metadata"]:
         note = f"note: {owner_name(owner)} is being deleted; the changes are those of a reconcile without the deletion"
-        typer.secho(note, fg=typer.colors.YELLOW, err=True)
+        echo(note, color=typer.colors.YELLOW, err=True)
     given = {key: value for key, value in owner["metadata"].items() if key in {"labels", "annotations"}}
     status = {"status": live["status"]} if "status" in live else {}
     return {**owner, "metadata": {**live["metadata"], **given}, **status}
@@ -245,8 +245,7 @@ def _summaries(each: _Found) -> Sequence[ResourceSummary]:
 
 
 def _line(text: str, colour: str | None = None) -> None:
-    # typer omits colors if the output is not a terminal.
-    typer.secho(text, fg=colour)
+    echo(text, color=colour)
 
 
 def _to_json(each: _Found) -> dict[str, Any]:

@@ -16,7 +16,8 @@ import typer
 
 from ocf.cli.hpa_migrate import run_migration
 from ocf.cli.options import Context, Host, Image, Kubeconfig, KubernetesVersion, LeaderElect, Port, Traceback
-from ocf.cli.output import exit_on_error
+from ocf.cli.output import echo, exit_on_error
+from ocf.objects.printable import printable_json
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -299,7 +300,10 @@ def _options(
 
 def _print_results(output: LogOutput) -> Callable[[DryRunResult], None]:
     def report(result: DryRunResult) -> None:
-        typer.echo(json.dumps(result.as_json()) if output is LogOutput.JSON else str(result))
+        if output is LogOutput.JSON:
+            typer.echo(printable_json(json.dumps(result.as_json())))
+        else:
+            echo(str(result))
         sys.stdout.flush()
 
     return report
@@ -336,11 +340,10 @@ def _print_endpoints(endpoints: Endpoints, output: LogOutput) -> None:
 
 
 def _log(output: LogOutput) -> None:
-    from ocf.runtime.monitoring import JsonFormatter
+    from ocf.runtime.monitoring import JsonFormatter, TextFormatter
 
     handler = logging.StreamHandler()
-    plain = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
-    handler.setFormatter(JsonFormatter() if output is LogOutput.JSON else plain)
+    handler.setFormatter(JsonFormatter() if output is LogOutput.JSON else TextFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-import typer
+from ocf.cli.output import echo
 
 __all__ = ["run_migration"]
 
@@ -41,4 +41,4 @@ async def _migrate(
 
     async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
         for name in names:
-            await migrate(cluster, name, namespace, back=back, report=typer.echo)
+            await migrate(cluster, name, namespace, back=back, report=echo)

@@ -11,7 +11,7 @@ import typer
 
 from ocf.cli.exit_status import FOUND
 from ocf.cli.options import Traceback
-from ocf.cli.output import exit_on_error
+from ocf.cli.output import echo, exit_on_error
 from ocf.cli.output_files import write_file
 from ocf.errors import ConfigError
 from ocf.manifests import Format
@@ -192,11 +192,12 @@ def _check(directory: Path, rendering: Rendering) -> None:
 
     found = differences(rendering.generated, _read(directory, rendering))
     for each in found:
-        typer.echo(each)
+        for line in str(each).split("\n"):
+            echo(line)
     if found:
-        typer.echo(f"{directory} is not current: {len(found)} of {len(rendering.generated)} files differ")
+        echo(f"{directory} is not current: {len(found)} of {len(rendering.generated)} files differ")
         raise typer.Exit(FOUND)
-    typer.echo(f"{directory} is current: {len(rendering.generated)} files")
+    echo(f"{directory} is current: {len(rendering.generated)} files")
 
 
 def _write(directory: Path, rendering: Rendering) -> None:
@@ -217,12 +218,12 @@ def _write(directory: Path, rendering: Rendering) -> None:
             _write_text(directory / each.path, rendering.generated[each.path])
         else:
             (directory / each.path).unlink()
-        typer.echo(f"{'wrote' if each.path in rendering.generated else 'removed'} {directory / each.path}")
+        echo(f"{'wrote' if each.path in rendering.generated else 'removed'} {directory / each.path}")
     for path, text in created.items():
         _write_text(directory / path, text)
-        typer.echo(f"wrote {directory / path}, which is yours from now on")
+        echo(f"wrote {directory / path}, which is yours from now on")
     if not changed and not created:
-        typer.echo(f"{directory} is current: {len(rendering.generated)} files")
+        echo(f"{directory} is current: {len(rendering.generated)} files")
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from ocf.cli.new_files import NewFiles, write_files
 from ocf.cli.options import Context, Kubeconfig, Traceback
-from ocf.cli.output import exit_on_error
+from ocf.cli.output import echo, exit_on_error
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -108,9 +108,9 @@ def new_kind(  # noqa: PLR0913 (each is an option of the command line)
             for found in foreign_kinds(definitions, kinds=kind or (), version=version)
         ]
         written = _write([each for _, each in made], options, directory, force=force)
-        typer.echo(f"wrote {written} files into {directory}:")
+        echo(f"wrote {written} files into {directory}:")
         for found, each in made:
-            typer.echo(f"  {each.module}: {found.kind} of {found.api_version}")
+            echo(f"  {each.module}: {found.kind} of {found.api_version}")
         typer.echo("next: python -m pytest tests/kinds   # with ocf[testing]")
 
 

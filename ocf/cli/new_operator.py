@@ -9,7 +9,7 @@ import typer
 
 from ocf.cli.new_files import NewFiles, run_python, write_files
 from ocf.cli.options import Traceback
-from ocf.cli.output import exit_on_error
+from ocf.cli.output import echo, exit_on_error
 
 if TYPE_CHECKING:
     from ocf.scaffold import OperatorProject
@@ -76,11 +76,11 @@ def new_operator(  # noqa: PLR0913 (each is an option of the command line)
         )
         folder = directory or Path(name)
         written = _write(project, folder)
-        typer.echo(f"wrote {written} files into {folder}; next:")
-        typer.echo(f"  cd {folder}")
+        echo(f"wrote {written} files into {folder}; next:")
+        echo(f"  cd {folder}")
         typer.echo("  python -m pytest   # with ocf[testing]")
         sample = f"samples/{project.owner_kind.lower()}.yaml"
-        typer.echo(f"  ocf dev {project.package} --controllers all --apply {sample}")
+        echo(f"  ocf dev {project.package} --controllers all --apply {sample}")
 
 
 def _write(project: OperatorProject, folder: Path) -> int:

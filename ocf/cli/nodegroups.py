@@ -22,7 +22,7 @@ from ocf.cli.nodegroup_providers import (
     read_types_of,
 )
 from ocf.cli.options import Context, Host, Image, Kubeconfig, LeaderElect, Port, Traceback
-from ocf.cli.output import exit_on_error
+from ocf.cli.output import echo, exit_on_error, log_text
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -132,9 +132,9 @@ def nodegroups(  # noqa: PLR0913 (each is an option)
             _print_manifests(choice, namespace, image, output, dry_run=dry_run, elected=leader_elect)
             return
         if action is NodeGroupAction.RUN:
-            logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
             from ocf.cluster.open_files import raise_open_files
 
+            log_text(logging.INFO)
             raise_open_files()
             asyncio.run(
                 _run(choice, kubeconfig, context, host, port, lease=namespace if leader_elect else "", dry_run=dry_run)
@@ -209,7 +209,7 @@ def _print_plan(
         typer.echo(json.dumps(plan_json(view, plan), indent=2))
         return
     for line in plan_lines(view, plan, explain=explain):
-        typer.echo(line)
+        echo(line)
 
 
 async def _run(

@@ -15,8 +15,9 @@ import typer
 
 from ocf.cli.exit_status import FAILED
 from ocf.errors import ConfigError
+from ocf.objects.printable import printable, printable_json
 
-__all__ = ["Output", "as_json", "exit_on_error", "grid", "print_error", "value_text"]
+__all__ = ["Output", "as_json", "echo", "exit_on_error", "grid", "log_text", "print_error", "value_text"]
 
 _GAP: Final = "  "
 _LONGEST_VALUE: Final = 60
@@ -28,6 +29,33 @@ class Output(StrEnum):
     YAML = "yaml"
     JSON = "json"
     TEXT = "text"
+
+
+def echo(line: str = "", *, color: str | None = None, bold: bool = False, err: bool = False) -> None:
+    """Print a line of text, in which texts of others act neither on the terminal nor on a CI run.
+
+    Args:
+        line: The line; line ends in it are printed as escapes.
+        color: Its color; typer omits it if the output is not a terminal.
+        bold: Whether it is bold.
+        err: Print to the standard error.
+    """
+    typer.secho(printable(line), fg=color, bold=bold or None, err=err)
+
+
+def log_text(level: int) -> None:
+    """Write log lines to the standard error as text.
+
+    Args:
+        level: The lowest level that is written.
+    """
+    import logging
+
+    from ocf.runtime.monitoring import TextFormatter
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(TextFormatter())
+    logging.basicConfig(level=level, handlers=[handler])
 
 
 @contextmanager
@@ -59,7 +87,7 @@ def print_error(error: Exception) -> None:
         error: The error.
     """
     for message in _messages(error):
-        typer.secho(f"error: {message}", fg=typer.colors.RED, err=True)
+        echo(f"error: {message}", color=typer.colors.RED, err=True)
 
 
 def _messages(error: Exception) -> Sequence[str]:
@@ -75,7 +103,7 @@ def _messages(error: Exception) -> Sequence[str]:
 
 def as_json(value: Any) -> str:
     """Return dataclasses, manifests and plain values as JSON text."""
-    return json.dumps(value, default=_plain, indent=2, ensure_ascii=False)
+    return printable_json(json.dumps(value, default=_plain, indent=2, ensure_ascii=False))
 
 
 def _plain(value: Any) -> Any:
@@ -94,14 +122,15 @@ def grid(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         headings: One per column.
         rows: The cells.
     """
+    headings, rows = list(map(printable, headings)), [list(map(printable, row)) for row in rows]
     if sys.stdout.isatty():
-        _table(title, headings, rows)
+        _table(printable(title), headings, rows)
         return
-    typer.echo(title)
+    echo(title)
     widths = [max(len(cell) for cell in column) for column in zip(headings, *rows, strict=True)]
     for row in (headings, *rows):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        typer.echo(f"{_GAP}{_GAP.join(cells)}".rstrip())
+        echo(f"{_GAP}{_GAP.join(cells)}".rstrip())
 
 
 def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

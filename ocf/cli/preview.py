@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ocf.cli.options import Changes, Components, Definitions, Owner, Traceback
-from ocf.cli.output import Output, as_json, exit_on_error, grid, value_text
+from ocf.cli.output import Output, as_json, echo, exit_on_error, grid, value_text
 
 if TYPE_CHECKING:
     from ocf.component import Component
@@ -61,7 +61,7 @@ def _note_suspended(pairs: Sequence[tuple[str, Component]]) -> None:
             state = "disabled by its gate"
         if state:
             note = f"note: component {component.name} of {owner} is {state}; these objects are applied while it runs"
-            typer.secho(note, fg=typer.colors.YELLOW, err=True)
+            echo(note, color=typer.colors.YELLOW, err=True)
 
 
 @contextmanager
@@ -112,6 +112,7 @@ def _fill_data(components: Sequence[Component], given: Sequence[str]) -> ExitSta
 
 def _show(pairs: Sequence[tuple[str, Component]], output: Output, *, show_secrets: bool) -> None:
     from ocf.objects import dump_document, redacted
+    from ocf.objects.printable import printable
 
     shown = (lambda manifest: manifest) if show_secrets else redacted
     rendered = [(owner, component, [shown(each) for each in component.render()]) for owner, component in pairs]
@@ -121,7 +122,8 @@ def _show(pairs: Sequence[tuple[str, Component]], output: Output, *, show_secret
     elif output is Output.YAML:
         for owner, component, manifests in rendered:
             for manifest in manifests:
-                typer.echo(f"---\n# component {component.name} of {owner}\n{dump_document(manifest)}", nl=False)
+                head = printable(f"# component {component.name} of {owner}")
+                typer.echo(f"---\n{head}\n{dump_document(manifest)}", nl=False)
     else:
         for owner, component, manifests in rendered:
             _overview(owner, component, manifests)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from ocf.cli.options import AutoscalerNamespace, Context, Kubeconfig, Traceback
-from ocf.cli.output import exit_on_error
+from ocf.cli.output import echo, exit_on_error
 from ocf.cli.record_times import positive_duration
 
 if TYPE_CHECKING:
@@ -197,5 +197,5 @@ async def _record(  # noqa: PLR0917 (the options of the command line)
     where = namespace or context_namespace(kubeconfig, context)
     async with record_run.open_recorded(kubeconfig, context, name, where) as source:
         await record_run.record(
-            source, file, every=every, period=period, warn=lambda text: typer.secho(f"warning: {text}", err=True)
+            source, file, every=every, period=period, warn=lambda text: echo(f"warning: {text}", err=True)
         )

@@ -11,8 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-import typer
-
+from ocf.cli.output import echo
 from ocf.cli.output_files import check_folder, written_file
 from ocf.cli.record_prometheus import Access, open_prometheus, record_range
 from ocf.cli.record_times import parsed_instant
@@ -163,7 +162,7 @@ async def _record(
     access: Access, selection: Selection, steps: Steps, output: TextIO, manifest: Manifest | None
 ) -> None:
     def warn(text: str) -> None:
-        typer.secho(f"warning: {text}", err=True)
+        echo(f"warning: {text}", err=True)
 
     async with open_prometheus(access) as source:
         await record_range(source, selection, steps, output, manifest=manifest, warn=warn)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import typer
 
-from ocf.cli.output import as_json, grid
+from ocf.cli.output import as_json, echo, grid
 from ocf.simulation.measures import MEASURES, elastic_speedup, group_totals, number_text, value_text
 from ocf.simulation.report import Reported
 from ocf.simulation.report.text import summary_lines
@@ -25,7 +25,7 @@ def print_summary(runs: Sequence[Reported]) -> None:
         runs: The run.
     """
     for line in summary_lines(runs[0]):
-        typer.secho(line, fg=typer.colors.RED if line.startswith(_MISSED) else None)
+        echo(line, color=typer.colors.RED if line.startswith(_MISSED) else None)
 
 
 def print_comparison(runs: Sequence[Reported]) -> None:

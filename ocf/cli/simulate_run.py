@@ -10,11 +10,13 @@ from pathlib import Path
 
 import typer
 
+from ocf.cli.output import echo
 from ocf.cli.output_files import check_folder
 from ocf.cli.simulate_files import parquet_library, write_csv, write_parquet, write_report
 from ocf.cli.simulate_names import distinct_names
 from ocf.cli.simulate_output import print_comparison, print_json, print_summary
 from ocf.errors import ConfigError
+from ocf.objects.printable import printable
 from ocf.simulation import Scenario, load_series, read_scenario, simulate
 from ocf.simulation.measures import Expression, parse_expression
 from ocf.simulation.report import Reported
@@ -76,9 +78,9 @@ def run(request: Request) -> bool:
     else:
         (print_summary if len(runs) == 1 else print_comparison)(runs)
         if request.report is not None:
-            typer.echo(f"report: {request.report}", err=True)
+            echo(f"report: {request.report}", err=True)
     for gate, each in failed:
-        typer.secho(_failure(gate, each), fg=typer.colors.RED, err=True)
+        echo(_failure(gate, each), color=typer.colors.RED, err=True)
     return not failed
 
 
@@ -108,6 +110,7 @@ def _simulated(path: Path, name: str | None, progress: Callable[[float], None] |
 def _progress() -> Iterator[Callable[[str], Callable[[float], None] | None]]:
     """Provide a function that starts a progress bar for a name; on a terminal only."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
     console = Console(stderr=True)
@@ -117,7 +120,7 @@ def _progress() -> Iterator[Callable[[str], Callable[[float], None] | None]]:
     with Progress(console=console, transient=True) as bars:
 
         def advance(name: str) -> Callable[[float], None]:
-            task = bars.add_task(name, total=1.0)
+            task = bars.add_task(escape(printable(name)), total=1.0)
             return lambda share: bars.update(task, completed=share)
 
         yield advance

@@ -8,7 +8,7 @@ import typer
 
 from ocf.cli.exit_status import FOUND, INTERRUPTED
 from ocf.cli.options import Traceback
-from ocf.cli.output import exit_on_error
+from ocf.cli.output import echo, exit_on_error
 from ocf.cli.simulate import SimulateOutput
 
 __all__ = ["tune"]
@@ -99,7 +99,7 @@ def tune(  # noqa: PLR0913 (each is an option of the command line)
             found = run(request)
         except KeyboardInterrupt:
             kept = f": run the same command to go on with the evaluations in {state}" if state else ""
-            typer.echo(f"interrupted{kept}", err=True)
+            echo(f"interrupted{kept}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         if not found:
             raise typer.Exit(FOUND)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import typer
 
-from ocf.cli.output import as_json, grid
+from ocf.cli.output import as_json, echo, grid
 from ocf.simulation.tuning import Finalist, Tuned
 from ocf.simulation.tuning.tables import measure_names, tables, verdict_lines
 
@@ -23,15 +23,16 @@ def print_text(tuned: Tuned, currency: str) -> None:
         currency: Currency of prices.
     """
     invalid = f", {tuned.invalid} invalid" if tuned.invalid else ""
-    typer.echo(f"{', '.join(tuned.traces)}: {tuned.evaluated} candidates simulated{invalid}\n")
+    echo(f"{', '.join(tuned.traces)}: {tuned.evaluated} candidates simulated{invalid}")
+    echo()
     for table in tables(tuned, currency=currency, most=_MOST):
         grid(table.title, table.headings, table.rows)
         if table.note:
-            typer.echo(f"  {table.note}")
-        typer.echo("")
+            echo(f"  {table.note}")
+        echo()
     color = None if tuned.is_feasible and not tuned.is_worse_when_held_out else typer.colors.RED
     for line in verdict_lines(tuned, currency=currency):
-        typer.secho(line, fg=color)
+        echo(line, color=color)
 
 
 def print_json(tuned: Tuned) -> None:

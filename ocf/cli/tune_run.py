@@ -10,6 +10,7 @@ from pathlib import Path
 
 import typer
 
+from ocf.cli.output import echo
 from ocf.cli.output_files import check_folder, write_file
 from ocf.cli.simulate_names import distinct_names
 from ocf.cli.tune_executors import executor_of
@@ -121,7 +122,7 @@ def run(request: Request) -> bool:
     else:
         print_text(tuned, currency)
         if request.report is not None:
-            typer.echo(f"report: {request.report}", err=True)
+            echo(f"report: {request.report}", err=True)
     return tuned.is_feasible
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.cli.manifest_files import STDIN
+from ocf.objects.printable import printable, printable_json
 
 if TYPE_CHECKING:
     from ocf.cli.validation_places import Place
@@ -53,7 +54,7 @@ def render(reports: Iterable[ValidationReport], output: ReportFormat) -> Iterato
         import json
 
         whole = _sarif(reports) if output is ReportFormat.SARIF else [report.to_json() for report in reports]
-        yield json.dumps(whole, indent=2, ensure_ascii=False)
+        yield printable_json(json.dumps(whole, indent=2, ensure_ascii=False))
     else:
         lines = _annotations if output is ReportFormat.GITHUB else report_lines
         for report in reports:
@@ -71,7 +72,7 @@ def report_lines(report: ValidationReport) -> Iterator[str]:
     """
     for problem in _problems(report):
         severity = f"{problem.severity}: " if problem.found else ""
-        yield f"{_location(report, problem.place)}: {severity}{_coded(problem)}"
+        yield printable(f"{_location(report, problem.place)}: {severity}{_coded(problem)}")
 
 
 def _problems(report: ValidationReport) -> Iterator[_Problem]:
@@ -126,7 +127,8 @@ def _repository_path(file: str) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    # Line ends, which the runner wants as %0D and %0A, are escapes already, as in the other formats.
+    return printable(text).replace("%", "%25")
 
 
 def _property(text: str) -> str:

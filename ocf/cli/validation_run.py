@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.cli.exit_status import FAILED, FOUND, SUCCESS
 from ocf.cli.validation_output import ReportFormat, render
+from ocf.objects.printable import printable
 
 if TYPE_CHECKING:
     from ocf.autoscaling import FeatureGates
@@ -175,7 +176,7 @@ def run(request: Request) -> int:
         sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
     for line in scope.lines():
-        sys.stderr.write(f"{line}\n")
+        sys.stderr.write(f"{printable(line)}\n")
     if scope.unread:
         return FAILED
     return FOUND if failed else SUCCESS

@@ -2,7 +2,8 @@
 
 This module builds the nodes and the library prints them. Unlike with the dumper of the library, a value that occurs
 twice is written twice and never as an alias, a string is quoted if Kubernetes would read it as another type (`on`,
-`1e3`, `0o14`), and a value that is not a JSON value is an error with its path instead of being written with a tag.
+`1e3`, `0o14`) or if it would act on a terminal or a CI run that shows it, and a value that is not a JSON value is an
+error with its path instead of being written with a tag.
 """
 
 import math
@@ -13,6 +14,7 @@ import yaml
 from ocf.errors import FieldProblem, ManifestError
 from ocf.objects.document_limits import MAX_DEPTH
 from ocf.objects.paths import FieldPath, format_path
+from ocf.objects.printable import acts, printable_yaml
 from ocf.objects.yaml_scalars import read_plain
 
 __all__ = ["write_yaml"]
@@ -41,7 +43,7 @@ def write_yaml(value: Any, subject: str) -> str:
     if writer.problems:
         raise ManifestError(subject, writer.problems)
     written: str = yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=_LINE_WIDTH)
-    return written
+    return printable_yaml(written) if writer.acts else written
 
 
 class _Writer:
@@ -50,6 +52,7 @@ class _Writer:
     def __init__(self, subject: str) -> None:
         self._subject = subject
         self.problems: list[FieldProblem] = []
+        self.acts = False
 
     def node(self, value: Any, path: FieldPath) -> yaml.Node:
         """Return the node of a value, with all values in it."""
@@ -79,6 +82,8 @@ class _Writer:
         style = "|" if "\n" in text else None
         if not isinstance(read_plain(text), str):
             style = "'"
+        if acts(text):
+            style, self.acts = '"', True
         return yaml.ScalarNode(f"{_TAG}str", str(text), style=style)
 
     def _plain(self, value: object, path: FieldPath) -> yaml.Node:

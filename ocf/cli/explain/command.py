@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from ocf.cli.options import AutoscalerNamespace, Context, FeatureGateFlags, Kubeconfig, KubernetesVersion, Traceback
-from ocf.cli.output import as_json, exit_on_error
+from ocf.cli.output import as_json, echo, exit_on_error
 
 if TYPE_CHECKING:
     from ocf.autoscaling.algorithm import Settings
@@ -223,7 +223,7 @@ def _of_files(  # noqa: PLR0917 (the options of the command line)
 
     inputs = read_input(files, name, gates=gates_of(version, switches), now=None if now is None else _instant(now))
     for note in inputs.notes:
-        typer.secho(f"note: {note}", fg=typer.colors.YELLOW, err=True)
+        echo(f"note: {note}", color=typer.colors.YELLOW, err=True)
     if inputs.own_settings is not None:
         from ocf.controllers.hpa.settings import override_settings
 
@@ -287,16 +287,17 @@ def _show(found: Explanation, observed: Observed | None) -> None:
     width, unicode = _terminal()
     for section in (first, *seen, *rest):
         if section is not first:
-            typer.echo()
+            echo()
         for part in _wrap(section.title, width, indent=""):
-            typer.secho(part, bold=True)
+            echo(part, bold=True)
         for line in section.lines:
             for part in _wrap(line, width):
-                typer.echo(part)
+                echo(part)
     for title, window in bounded_timelines(found):
-        typer.secho(f"\n{title}", bold=True)
+        echo()
+        echo(title, bold=True)
         for line in render_text(window, width=width - len(_INDENT), unicode=unicode):
-            typer.echo(f"{_INDENT}{line}")
+            echo(f"{_INDENT}{line}")
 
 
 def _terminal() -> tuple[int, bool]:

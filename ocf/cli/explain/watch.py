@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
 from ocf.autoscaling.algorithm import History, Scale, ScaleEvent, Settings, Snapshot, Unavailable, decide
 from ocf.autoscaling.explain import KnownHistory
+from ocf.cli.output import echo
 from ocf.concepts import Clock
 from ocf.controllers.hpa.modes import OWN
 from ocf.controllers.hpa.parsed_autoscaler import to_autoscaling_v2
@@ -140,7 +139,7 @@ def _progress(period: timedelta, every: timedelta) -> Iterator[Any]:
     total = period.total_seconds()
     if not sys.stderr.isatty():
         text = f"watching for {total:g}s, every {every.total_seconds():g}s"
-        typer.secho(text, err=True)
+        echo(text, err=True)
         yield lambda _: None
         return
     from rich.console import Console

@@ -1,8 +1,17 @@
-"""Metrics, alert rules, dashboard, probes and JSON logs of an operator."""
+"""Metrics, alert rules, dashboard, probes, and JSON and text logs of an operator."""
 
 from ocf.runtime.monitoring.alerts import alert_rules
 from ocf.runtime.monitoring.dashboard import dashboard
 from ocf.runtime.monitoring.json_logs import JsonFormatter
 from ocf.runtime.monitoring.metrics import Exposition, PrometheusRecorder, render_metrics
+from ocf.runtime.monitoring.text_logs import TextFormatter
 
-__all__ = ["Exposition", "JsonFormatter", "PrometheusRecorder", "alert_rules", "dashboard", "render_metrics"]
+__all__ = [
+    "Exposition",
+    "JsonFormatter",
+    "PrometheusRecorder",
+    "TextFormatter",
+    "alert_rules",
+    "dashboard",
+    "render_metrics",
+]

@@ -15,6 +15,7 @@ from typing import Any, Final
 from pythonjsonlogger.json import JsonFormatter as BaseFormatter
 
 from ocf.concepts.tracing import trace_fields
+from ocf.objects.printable import printable_json
 from ocf.objects.timestamps import Fraction, format_time
 
 __all__ = ["JsonFormatter"]
@@ -85,7 +86,7 @@ class JsonFormatter(BaseFormatter):
 
 def _serialized(line: Any, **_options: object) -> str:
     """Return a line as JSON; `json.dumps` with options would make a new encoder for each line."""
-    return _ENCODER.encode(line)
+    return printable_json(_ENCODER.encode(line))
 
 
 def _timestamp(created: float) -> str:
