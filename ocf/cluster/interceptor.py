@@ -67,6 +67,10 @@ class InterceptingCluster:
         del request
         return await send()
 
+    async def is_namespaced(self, api_version: str, kind: str) -> bool:
+        """Return whether the objects of a kind are in namespaces."""
+        return await self._inner.is_namespaced(api_version, kind)
+
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object, or its Scale."""
         request = _about(Verb.GET, key, subresource)

@@ -233,6 +233,18 @@ class Cluster(Protocol):
         """Results of writes, shared by all reconciles; losing it costs one write for each affected object."""
         ...
 
+    async def is_namespaced(self, api_version: str, kind: str) -> bool:
+        """Return whether the objects of a kind are in namespaces; False for a cluster-scoped kind.
+
+        Args:
+            api_version: Group and version.
+            kind: Kind.
+
+        Raises:
+            ApiError: By class; `NotFoundError` when the cluster does not serve the kind.
+        """
+        ...
+
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object, or its Scale.
 

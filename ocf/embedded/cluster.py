@@ -215,6 +215,10 @@ class EmbeddedCluster:
         """Drop the history, so that older watches and paged lists fail with `ExpiredError`."""
         self._registry.store.forget()
 
+    async def is_namespaced(self, api_version: str, kind: str) -> bool:
+        """Return whether the objects of a kind are in namespaces."""
+        return self._registry.resource(api_version, kind).namespaced
+
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object, or its Scale."""
         with self._recording(_request_for_key(Verb.GET, key, subresource)):

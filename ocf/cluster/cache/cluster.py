@@ -241,6 +241,10 @@ class CachedCluster:
         informer = self._informer_for(api_version, kind, "")
         return informer.subscribe("") if informer is not None and informer.synced else None
 
+    async def is_namespaced(self, api_version: str, kind: str) -> bool:
+        """Return whether the objects of a kind are in namespaces."""
+        return await self._cluster.is_namespaced(api_version, kind)
+
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object from memory, or its Scale from the cluster."""
         informer = None if subresource else self._informer_for(key.api_version, key.kind, key.namespace)

@@ -126,6 +126,10 @@ class ApiServerCluster:
         """Results of writes, shared by all reconciles; losing it costs one write for each affected object."""
         return self._apply_cache
 
+    async def is_namespaced(self, api_version: str, kind: str) -> bool:
+        """Return whether the objects of a kind are in namespaces."""
+        return (await self._discovery.find(api_version, kind)).namespaced
+
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object, or its Scale."""
         return await self._send_about(key, subresource, lambda resource: requests.get(resource, key, subresource))

@@ -149,6 +149,9 @@ class UnreliableCluster:
         held.append(asyncio.get_running_loop().create_future())
         await held[-1]
 
+    async def is_namespaced(self, api_version: str, kind: str) -> bool:
+        return await self.inner.is_namespaced(api_version, kind)
+
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         return await self.inner.get(key, subresource=subresource)
 

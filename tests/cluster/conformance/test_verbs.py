@@ -9,6 +9,7 @@ import pytest
 from ocf.cluster import ListOptions, PatchType, Subresource
 from ocf.errors import NotFoundError
 from ocf.objects import ObjectKey
+from tests.cluster.conformance.conftest import API_VERSIONS, CLUSTER_SCOPED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -308,3 +309,13 @@ async def test_a_kind_that_is_not_served_is_not_found(env: Env, api_version: str
     ):
         with pytest.raises(NotFoundError):
             await asked
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_scope_of_a_kind_is_known_without_an_object(env: Env, kind: str) -> None:
+    assert await env.cluster.is_namespaced(API_VERSIONS[kind], kind) is (kind not in CLUSTER_SCOPED)
+
+
+async def test_a_kind_that_is_not_served_has_no_scope(env: Env) -> None:
+    with pytest.raises(NotFoundError):
+        await env.cluster.is_namespaced("v1", "Unicorn")
