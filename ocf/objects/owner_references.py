@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ocf.objects.manifest import Manifest, split_api_version
+from ocf.objects.manifest import Manifest, ObjectKey, split_api_version
 from ocf.objects.paths import get_field
 
 __all__ = ["ControllerReference", "controller_of"]
@@ -29,6 +29,23 @@ class ControllerReference(NamedTuple):
     def group(self) -> str:
         """API group of the controller; empty for the core group."""
         return split_api_version(self.api_version)[0]
+
+    def refers_to(self, owner: ObjectKey, uid: str, *, namespace: str) -> bool:
+        """Return whether it refers to an owner: by group, kind, name and uid, from the namespace of the object.
+
+        Args:
+            owner: The key of the owner, in any version.
+            uid: The uid of the owner; an earlier owner of the same name had another one.
+            namespace: The namespace of the object that has the reference; empty for a cluster-scoped object.
+
+        Example:
+            >>> found = ControllerReference("apps/v1", "ReplicaSet", "web", "1")
+            >>> web = ObjectKey("apps/v1", "ReplicaSet", "web", "shop")
+            >>> found.refers_to(web, "1", namespace="shop"), found.refers_to(web, "2", namespace="shop")
+            (True, False)
+        """
+        same = (self.group, self.kind, self.name, self.uid) == (*owner.group_kind, owner.name, uid)
+        return same and owner.namespace in {"", namespace}
 
     def __str__(self) -> str:
         """Return kind and name, for messages."""

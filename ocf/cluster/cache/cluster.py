@@ -174,6 +174,18 @@ class CachedCluster:
             if error is not None:
                 raise error
 
+    async def wait_for_sync(self, api_version: str, kind: str, *, namespace: str = "") -> None:
+        """Start the informer of a kind, and wait until it has listed the objects once, however often that fails before.
+
+        Args:
+            api_version: Group and version.
+            kind: Kind.
+            namespace: Only this namespace; empty for all namespaces.
+        """
+        informer = self._informer_for(api_version, kind, namespace)
+        if informer is not None:
+            await informer.listed()
+
     async def subscribe(self, api_version: str, kind: str, *, namespace: str = "") -> AsyncGenerator[WatchEvent, None]:
         """Report the objects of a kind, and then every change of the cache, including changes by our own writes.
 
@@ -219,14 +231,15 @@ class CachedCluster:
         if informer is None:
             return
         await informer.ready()
+        if not informer.ended:
+            subscription = informer.subscribe(namespace)
+            try:
+                async for change in subscription.changes():
+                    yield change
+            finally:
+                informer.unsubscribe(subscription)
         if informer.ended and not self._closed and informer.error is not None:
             raise informer.error
-        subscription = informer.subscribe(namespace)
-        try:
-            async for change in subscription.changes():
-                yield change
-        finally:
-            informer.unsubscribe(subscription)
 
     def follow(self, api_version: str, kind: str) -> Subscription | None:
         """Return the pending changes of a kind in all namespaces, which the caller takes; first of all every object.
@@ -259,6 +272,17 @@ class CachedCluster:
         if found is None:
             raise NotFoundError(f"{key} not found", code=404, reason="NotFound")
         return found
+
+    def uid_of(self, key: ObjectKey) -> str | None:
+        """Return the uid of an object that is in memory, without a request; None if it is not.
+
+        Args:
+            key: The object.
+        """
+        scope = (key.api_version, key.kind)
+        informer = self._informers.get((*scope, key.namespace)) or self._informers.get((*scope, ""))
+        entry = informer.store.get((key.namespace, key.name)) if informer is not None else None
+        return entry.uid if entry is not None else None
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read the objects of a kind from memory, or a page of them from the cluster.

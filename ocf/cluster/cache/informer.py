@@ -101,6 +101,8 @@ class Informer:
         self._task: asyncio.Task[None] | None = None
         self._reader: asyncio.Task[None] | None = None
         self._first_outcome = asyncio.Event()
+        self._known = asyncio.Event()
+        """Set once the objects have been listed, or the kind turned out not to be watchable."""
         self._subscriptions: set[Subscription] = set()
         self._must_list = True
         self._listed_at = 0.0
@@ -157,6 +159,14 @@ class Informer:
         if isinstance(self._error, _TooManyObjectsError):
             raise copy(self._error)
         return self.synced
+
+    async def listed(self) -> None:
+        """Wait until all objects have been listed once, however often that fails before.
+
+        Reads of a kind that cannot be watched go to the cluster, so there is nothing to wait for.
+        """
+        self.start()
+        await self._known.wait()
 
     def relist_if_due(self) -> None:
         """Stop the watch, so that the informer lists again, if an answer showed that the store is wrong."""
@@ -260,6 +270,7 @@ class Informer:
         self._error = error
         expected = isinstance(error, ApiError | _TooManyObjectsError)
         if isinstance(error, ApiError) and error.code == _METHOD_NOT_ALLOWED:
+            self._known.set()
             self._end()
             return
         if isinstance(error, ExpiredError) or not expected:
@@ -305,6 +316,7 @@ class Informer:
             _log.info("%s: recovered", self.scope)
         self.synced, self.problem = True, ""
         self._first_outcome.set()
+        self._known.set()
 
     async def _list_page(
         self, *, limit: int = 0, continue_token: str = "", field_selector: str = "", namespace: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.cluster import EventType, ListOptions
 from ocf.cluster.cache.serialization import unpack
 from ocf.cluster.cache.subscriptions import CacheChange
-from ocf.errors import ApiError, NotFoundError
+from ocf.concepts.backoff import ExponentialBackoff
+from ocf.errors import ApiError, ConfigError, NotFoundError
 from ocf.objects import ObjectKey, get_field
 from ocf.objects.timestamps import parse_time
 from ocf.runtime.operator.observed_versions import ObservationIndex, ObservedVersions, RecordingReads
@@ -23,7 +24,7 @@ from ocf.runtime.workqueue import WorkQueue, work
 
 if TYPE_CHECKING:
     from ocf.cluster import WatchEvent
-    from ocf.cluster.cache import CachedCluster
+    from ocf.cluster.cache import CachedCluster, InformerState
     from ocf.cluster.cache.serialization import CacheEntry
     from ocf.concepts import Clock, Recorder
     from ocf.runtime.operator.operator import Kind, Operator
@@ -39,6 +40,9 @@ _RECENT: Final = timedelta(minutes=1)
 _JITTER: Final = 0.1
 # How long after its timeout a cancelled reconcile may take to end.
 _CANCEL_GRACE: Final = timedelta(minutes=1)
+# Delays between questions for the scope of a kind; those of the informers' lists.
+_DISCOVERY_DELAYS: Final = ExponentialBackoff(timedelta(seconds=0.5), timedelta(seconds=45))
+_NOT_SERVED: Final = "the cluster does not know it"
 _NOT_FOLLOWED: Final = frozenset({("events.k8s.io/v1", "Event"), ("v1", "Event")})
 
 
@@ -53,6 +57,7 @@ class ControllerDeps:
         namespaces: Namespaces that the controller watches; empty for all.
         metrics: Metrics of the queue; None collects none.
         shutdown_timeout: How long running reconciles may continue after `stop`.
+        cache_sync_timeout: How long the first list of a declared kind may fail or take.
         random: Returns a random number in [0, 1), for jitter.
     """
 
@@ -62,6 +67,7 @@ class ControllerDeps:
     namespaces: tuple[str, ...] = ()
     metrics: QueueMetrics | None = None
     shutdown_timeout: timedelta = timedelta(0)
+    cache_sync_timeout: timedelta = timedelta(minutes=2)
     random: Callable[[], float] = random.random
 
 
@@ -106,6 +112,10 @@ class Controller:
         """The running reconciles, by owner."""
         self._following: set[tuple[str, str, str]] = set()
         self._start: StartTask | None = None
+        self._declared: dict[Kind, tuple[str, ...]] = {}
+        """Declared kinds, and the namespaces in which each is watched, one empty text for all."""
+        self._unknown: dict[Kind, ApiError] = {}
+        """Kinds whose scope could not be found out yet."""
 
     @property
     def owners(self) -> int:
@@ -132,25 +142,30 @@ class Controller:
         """Return which reconciles do not end; empty if all do."""
         return "; ".join(f"the reconcile of {key} does not end" for key in self.overdue)
 
+    def declares(self, state: InformerState) -> bool:
+        """Return whether an informer is one of those that the operator declares.
+
+        What one owner makes the operator read, another kind or another namespace, does not count.
+
+        Args:
+            state: The informer.
+        """
+        return state.namespace in self._declared.get((state.api_version, state.kind), ())
+
     def ready(self) -> str:
-        """Return why the owners are not in the cache yet; empty if they are."""
-        states = self._cache.informers_of(*self.operator.owner_kind)
-        if any(each.synced for each in states):
-            return ""
-        unknown = ": the cluster does not know it" if any(each.missing for each in states) else ""
-        return f"{' '.join(self.operator.owner_kind)} is not read yet{unknown}"
+        """Return which declared kinds are not in the cache yet, and why; empty if all are."""
+        return "; ".join(
+            f"{' '.join(kind)} is not read yet{f': {why}' if why else ''}" for kind, why in self._unread().items()
+        )
 
     async def run(self) -> None:
         """Reconcile owners until `stop` is called."""
         async with supervised_tasks() as start:
             self._start = start
-            watched = [(watch.api_version, watch.kind) for watch in self.operator.watches]
-            for kind in (self.operator.owner_kind, *self.operator.owns, *watched):
-                for namespace in self._deps.namespaces or ("",):
-                    self._follow(*kind, namespace)
             if self.operator.resync is not None:
                 start(self._resync(self.operator.resync), f"resync of {self.operator.name}")
             try:
+                await self._sync()
                 await work(
                     self.queue,
                     self._reconcile_key,
@@ -161,6 +176,81 @@ class Controller:
                 )
             finally:
                 self._start = None
+
+    async def _sync(self) -> None:
+        """Follow the declared kinds, and wait until each was listed once, or `stop` is called.
+
+        A reconcile that began before would take what it has not read yet for absent, and delete what is wanted. A kind
+        that the cluster does not serve may be installed later; every other reason ends the process after a while, so
+        that another process may lead, as in controller-runtime.
+
+        Raises:
+            ConfigError: If a kind that the cluster serves was not listed in time.
+        """
+        synced, closing = asyncio.create_task(self._read_declared()), asyncio.create_task(self.queue.closing())
+        waiting: set[asyncio.Task[Any]] = {synced, closing}
+        limit = self._deps.cache_sync_timeout
+        try:
+            while True:
+                await asyncio.wait(waiting, timeout=limit.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
+                if any(task.done() for task in waiting):
+                    break
+                if set(self._unread().values()) - {_NOT_SERVED}:
+                    raise ConfigError(
+                        f"{self.operator.name}: the caches did not sync within cache_sync_timeout, {limit}: "
+                        f"{self.ready()}"
+                    )
+            if synced.done():
+                synced.result()
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    async def _read_declared(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for kind in self.operator.declared_kinds:
+                tasks.create_task(self._read(*kind))
+
+    async def _read(self, api_version: str, kind: str) -> None:
+        """Follow a declared kind, and wait until it was listed once."""
+        namespaces = self._declared[api_version, kind] = await self._namespaces_of(api_version, kind)
+        for namespace in namespaces:
+            self._follow(api_version, kind, namespace)
+        for namespace in namespaces:
+            await self._cache.wait_for_sync(api_version, kind, namespace=namespace)
+
+    async def _namespaces_of(self, api_version: str, kind: str) -> tuple[str, ...]:
+        """Return the namespaces in which a kind is watched: those of the manager; one empty text for all.
+
+        The objects of a cluster-scoped kind are in none of them, and are watched as if there was no restriction.
+        """
+        if not self._deps.namespaces:
+            return ("",)
+        failures = 0
+        while True:
+            try:
+                namespaced = await self._cache.is_namespaced(api_version, kind)
+            except ApiError as error:
+                failures += 1
+                self._unknown[api_version, kind] = error
+                await asyncio.sleep(_DISCOVERY_DELAYS.after(failures).total_seconds())
+            else:
+                self._unknown.pop((api_version, kind), None)
+                return self._deps.namespaces if namespaced else ("",)
+
+    def _unread(self) -> dict[Kind, str]:
+        """Return the declared kinds that are not in the cache, with the reason; empty while the first list goes on."""
+        found: dict[Kind, str] = {}
+        for kind in self.operator.declared_kinds:
+            states, error = [*filter(self.declares, self._cache.informers_of(*kind))], self._unknown.get(kind)
+            unread = [each for each in states if not each.synced]
+            if error is not None:
+                found[kind] = _NOT_SERVED if isinstance(error, NotFoundError) else str(error)
+            elif unread or not states:
+                missing = any(each.missing for each in unread)
+                found[kind] = _NOT_SERVED if missing else "; ".join(filter(None, (each.problem for each in unread)))
+        return found
 
     def handle_event(self, event: WatchEvent) -> None:
         """Handle an event of a watch outside of the cache as a change of the cache.
@@ -201,9 +291,11 @@ class Controller:
         try:
             manifest = await cluster.get(owner)
         except NotFoundError:
-            self._index.forget(owner)
-            self._deps.forget(owner)
+            self._forget(owner)
             return None
+        if self._index.uid(owner) not in {None, observed.uid}:
+            # The owner was deleted, and created again under its name, before this reconcile.
+            self._forget(owner)
         try:
             return await reconcile_owner(
                 self.operator,
@@ -215,6 +307,11 @@ class Controller:
             )
         finally:
             self._index.replace(observed)
+
+    def _forget(self, owner: ObjectKey) -> None:
+        """Drop what is kept of an owner that is gone."""
+        self._index.forget(owner)
+        self._deps.forget(owner)
 
     def _affected_owners(self, key: ObjectKey, change: CacheChange) -> Iterable[ObjectKey]:
         """Yield the owners that an object affects, or has affected before the change."""
@@ -230,16 +327,31 @@ class Controller:
         """Yield the owners that a state of an object refers to: its controller, and what the watches map it to."""
         controller = state.controller
         if controller is not None and (controller.group, controller.kind) == self._owner_group_kind:
-            yield self._owner(key.namespace, controller.name)
+            yield from self._owners(key.namespace, controller.name, controller.uid)
         for watch in self.operator.watches:
             if (watch.api_version, watch.kind) == (key.api_version, key.kind):
                 try:
-                    yield from [self._owner(namespace, name) for namespace, name in watch.owners(unpack(state))]
+                    yield from [owner for named in watch.owners(unpack(state)) for owner in self._owners(*named)]
                 except Exception:  # noqa: BLE001 (the other state and the other watches may name owners)
                     _log.exception("%s: a watch could not map %s to owners", self.operator.name, key)
 
-    def _owner(self, namespace: str, name: str) -> ObjectKey:
-        return ObjectKey(*self._owner_kind, name, namespace)
+    def _owners(self, namespace: str, name: str, uid: str | None = None) -> Iterator[ObjectKey]:
+        """Yield the owner of a name, in a namespace or cluster-scoped as its kind is; none if it does not exist.
+
+        The key is that of the owner in the cache, and never built from an object in a namespace: a reconcile of a key
+        that names no owner would report a living one as deleted. An owner that the cache does not hold yet is
+        reconciled when it arrives.
+
+        Args:
+            namespace: The namespace of the object that affects the owner.
+            name: The name of the owner.
+            uid: The uid that the owner must have; None for any.
+        """
+        for home in dict.fromkeys((namespace, "")):
+            key = ObjectKey(*self._owner_kind, name, home)
+            found = self._cache.uid_of(key)
+            if found is not None and uid in {None, found}:
+                yield key
 
     def _follow_requested(self, api_version: str, kind: str, namespace: str) -> None:
         """Watch a kind from its first request on."""
@@ -260,10 +372,13 @@ class Controller:
             async for change in self._cache.changes(api_version, kind, namespace=namespace):
                 home, name = change.name
                 self._handle_change_safely(ObjectKey(api_version, kind, name, home), change)
-        except ApiError as error:
+        except (ApiError, ConfigError) as error:
             if (api_version, kind) == self.operator.owner_kind:
                 raise
-            # The kind has no watch; components that wait for such an object requeue themselves.
+            if isinstance(error, ConfigError) and namespace in self._declared.get((api_version, kind), ()):
+                raise
+            # The kind has no watch; components that wait for such an object requeue themselves. What an owner made the
+            # operator read may have too many objects for the cache, which fails the owners that need it.
             _log.warning("%s: %s %s cannot be watched: %s", self.operator.name, api_version, kind, error)
             await asyncio.get_running_loop().create_future()
 
@@ -278,7 +393,7 @@ class Controller:
         while True:
             spread = 1 + _JITTER * (2 * self._deps.random() - 1)
             await asyncio.sleep(period.total_seconds() * spread)
-            for namespace in self._deps.namespaces or ("",):
+            for namespace in await self._namespaces_of(*self.operator.owner_kind):
                 try:
                     owners = await self._cache.list(*self.operator.owner_kind, ListOptions(namespace=namespace))
                 except ApiError as error:

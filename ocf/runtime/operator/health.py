@@ -63,13 +63,18 @@ class Health:
         return "; ".join(filter(None, (each.live() for each in self._controllers)))
 
     def watches(self) -> str:
-        """Return the problems of watches; a kind that the cluster does not have is not a problem of a watch."""
+        """Return the problems of declared watches; a kind that the cluster does not have is not a problem.
+
+        Other watches are of what owners make the operator read. Their problems are logged, shown by the metrics, and
+        affect the owners that need them: what one owner names must not take the process out of service for all.
+        """
         if self._cache is None:
             return ""
-        return "; ".join(state.problem for state in self._cache.failing if not state.missing)
+        failing = (state for state in self._cache.failing if not state.missing)
+        return "; ".join(state.problem for state in failing if any(each.declares(state) for each in self._controllers))
 
     def owners(self) -> str:
-        """Return which kinds of owners are not in the cache yet."""
+        """Return which kinds of owners, and other declared kinds, are not in the cache yet."""
         return "; ".join(sorted({each.ready() for each in self._controllers} - {""}))
 
     def _lasting(self, check: Callable[[], str]) -> Check:

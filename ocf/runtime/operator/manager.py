@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry
 from ocf.cluster import Cluster, WatchEvent
 from ocf.cluster.cache import CachedCluster
 from ocf.concepts.tracing import tracing_with
-from ocf.errors import ApiError, BuildError
+from ocf.errors import BuildError
 from ocf.lazy_types import lazy_type
 from ocf.objects import ObjectKey
 from ocf.runtime.events.poster import broadcasting_events
@@ -128,7 +128,8 @@ class Manager:
 
         Raises:
             ExceptionGroup: With the errors that ended it.
-            ConfigError: If endpoints or webhooks cannot be served, or a kind has more objects than `max_objects`.
+            ConfigError: If endpoints or webhooks cannot be served, or a declared kind has more objects than
+                `max_objects`, or could not be read within `cache_sync_timeout`.
             ApiError: If the certificate of the webhooks cannot be read from the cluster, or stored in it.
             asyncio.CancelledError: If cancelled; running reconciles are cancelled, too.
         """
@@ -206,6 +207,7 @@ class Manager:
             namespaces=tuple(self._options.namespaces),
             metrics=self._metrics.queues if self._metrics is not None else None,
             shutdown_timeout=self._options.shutdown_timeout,
+            cache_sync_timeout=self._options.cache_sync_timeout,
             random=self._options.random,
         )
         return Controller(operator, cache, deps)
@@ -264,10 +266,9 @@ class _Term:
                 _log.warning("%s", unread)
             logged = unread
             for state in self._cache.failing:
-                try:
+                # The state of the watch has the problem, which may be any error, and belong to what one owner names.
+                with suppress(Exception):
                     await self._cache.cache(state.api_version, state.kind, namespace=state.namespace)
-                except ApiError:
-                    continue  # the cache retries, and its state has the problem
 
 
 def _shared_conditions(operators: Sequence[Operator[Any]]) -> list[str]:

@@ -90,12 +90,15 @@ class ObservedVersions:
         "owner",
         "requested",
         "superseded",
+        "uid",
         "uncontrolled",
         "versions",
     )
 
     def __init__(self, owner: ObjectKey) -> None:
         self.owner: Final = owner
+        self.uid = ""
+        """The uid of the owner; empty until it has been read."""
         self.versions: dict[ObjectKey, str] = {}
         self.lists: list[ListScope] = []
         """Lists that the reconcile has requested so far, answered or not."""
@@ -122,6 +125,7 @@ class ObservedVersions:
         self._note_dependency(key, live)
         if key == self.owner and live is not None and self._owner_as_read is None:
             self._owner_as_read = pack(live)
+            self.uid = _uid(live)
 
     def record_list(self, items: Iterable[Manifest]) -> None:
         """Record objects as a list returned them; what its `ListScope` selects and is not among them did not exist."""
@@ -218,10 +222,15 @@ class ObservedVersions:
         return _content(unpack(self._owner_as_read)) != _content(live)
 
     def _note_dependency(self, key: ObjectKey, live: Manifest | None) -> None:
-        if key != self.owner and (live is None or not _is_controlled_by(live, self.owner)):
+        if key != self.owner and (live is None or not self._controls(key, live)):
             self.uncontrolled.add(key)
         else:
             self.uncontrolled.discard(key)
+
+    def _controls(self, key: ObjectKey, live: Manifest) -> bool:
+        """Return whether events of an object reach the owner through the object's owner reference."""
+        controller = controller_of(live)
+        return controller is not None and controller.refers_to(self.owner, self.uid, namespace=key.namespace)
 
 
 class ObservationIndex:
@@ -265,6 +274,11 @@ class ObservationIndex:
         """Return whether the last reconcile of an owner has observed a version of an object."""
         observed = self._of.get(owner)
         return observed is not None and observed.has_seen(key, version)
+
+    def uid(self, owner: ObjectKey) -> str | None:
+        """Return the uid that an owner had in its last reconcile; None before its first one."""
+        observed = self._of.get(owner)
+        return observed.uid if observed is not None else None
 
     def dependents(self, key: ObjectKey, states: Collection[CacheEntry]) -> Iterator[ObjectKey]:
         """Yield the owners whose last reconcile read an object that they do not control, or a list that selects it.
@@ -475,8 +489,3 @@ def _content(live: Manifest) -> Manifest:
     """Return what a reconcile reads of its owner beside the status, which is its own."""
     metadata = {name: value for name, value in live["metadata"].items() if name not in _UNREAD}
     return {**{name: value for name, value in live.items() if name != "status"}, "metadata": metadata}
-
-
-def _is_controlled_by(live: Manifest, owner: ObjectKey) -> bool:
-    controller = controller_of(live)
-    return controller is not None and (controller.kind, controller.name) == (owner.kind, owner.name)

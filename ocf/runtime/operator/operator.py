@@ -6,7 +6,7 @@ A declaration is a frozen value; `running`, `run` and `main` run it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 from typing import Any, Final, Generic, TypeAlias, TypeVar
@@ -88,10 +88,10 @@ class Operator(Generic[O]):
             succeed if there is nothing left to delete. A finalizer, set before the first call of `components`, holds
             the owner until then. A `CleanupPending` asks for another call; an error is retried with backoff.
         deletion_order: Whether `on_delete` is called before or after the objects of the components are deleted.
-        owns: Kinds of objects that its components create. They are watched from the start; other kinds are watched
-            from their first request on.
+        owns: Kinds of objects that its components create. They are watched from the start, and no reconcile begins
+            before they are read; other kinds are watched from their first request on.
         reads: Kinds that `components` reads itself, for the RBAC rules.
-        watches: Watches of objects that affect owners in other ways.
+        watches: Watches of objects that affect owners in other ways; no reconcile begins before their kinds are read.
         uncached: Kinds that are never cached: each read is a request, and changes trigger nothing.
         webhooks: Admission webhooks, mostly of owners. `ManagerOptions.admission` has the options of their server.
         definitions: The CustomResourceDefinitions of the kinds of its components that are not built in.
@@ -152,7 +152,7 @@ class Operator(Generic[O]):
         problems += filter(None, map(condition_type_problem, dict.fromkeys([*types, self.failure_type])))
         problems += [
             f"{kind} is in `uncached`, so it cannot be watched"
-            for _, kind in sorted({*self.owns, *self._watched, self.owner_kind} & {*self.uncached})
+            for _, kind in sorted({*self.declared_kinds} & {*self.uncached})
         ]
         if problems:
             raise BuildError(problems)
@@ -223,7 +223,9 @@ class Operator(Generic[O]):
         kept = {one for one in found if (one.group, one.resource) not in direct or one.verb not in {"list", "watch"}}
         read = (rest_mapping(*kind, definitions) for kind in self.reads)
         got = {PolicyRule(one.group, one.plural, "get", namespaced=one.namespaced) for one in read}
-        return frozenset(kept | got | EVENTS)
+        # Events about a cluster-scoped object are in this namespace.
+        events = EVENTS if owners.namespaced else {replace(one, namespace="default") for one in EVENTS}
+        return frozenset(kept | got | events)
 
     @property
     def all_definitions(self) -> list[Manifest]:
@@ -241,6 +243,11 @@ class Operator(Generic[O]):
     def serves_webhooks(self) -> bool:
         """Whether API servers call the operator."""
         return bool(self.webhooks or self.conversions)
+
+    @property
+    def declared_kinds(self) -> tuple[Kind, ...]:
+        """The kinds that are watched from the start: the owners' kind, `owns` and `watches`."""
+        return tuple(dict.fromkeys((self.owner_kind, *self.owns, *self._watched)))
 
     @property
     def _watched(self) -> tuple[Kind, ...]:

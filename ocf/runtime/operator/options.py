@@ -29,6 +29,8 @@ __all__ = ["Lease", "Listen", "ManagerOptions"]
 _TIMING: Final = Timing()
 # The kubelet kills a container 30 seconds after SIGTERM; the lease must be released before that.
 _SHUTDOWN_TIMEOUT: Final = timedelta(seconds=20)
+# As in controller-runtime (`CacheSyncTimeout`).
+_CACHE_SYNC_TIMEOUT: Final = timedelta(minutes=2)
 _WATCH_FAILURE_TIMEOUT: Final = timedelta(minutes=10)
 
 
@@ -76,6 +78,8 @@ class ManagerOptions:
         registry: Registry of the metrics; None creates one.
         events: Whether events are posted.
         shutdown_timeout: How long running reconciles may continue after a stop was requested.
+        cache_sync_timeout: How long the first list of a kind that an operator declares may fail or take before the
+            process ends with an error; a kind that the cluster does not serve may come at any time.
         watch_failure_timeout: How long a watch may have a problem before `/healthz` fails; `/readyz` fails at once.
         max_objects: Maximum number of objects of one kind in the cache; None for no limit.
         cache_timing: Clock, retries and relist interval of the cache; None for the defaults.
@@ -94,6 +98,7 @@ class ManagerOptions:
     registry: CollectorRegistry | None = None
     events: bool = True
     shutdown_timeout: timedelta = _SHUTDOWN_TIMEOUT
+    cache_sync_timeout: timedelta = _CACHE_SYNC_TIMEOUT
     watch_failure_timeout: timedelta = _WATCH_FAILURE_TIMEOUT
     max_objects: int | None = None
     cache_timing: CacheTiming | None = None

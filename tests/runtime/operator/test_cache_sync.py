@@ -1,0 +1,351 @@
+"""What an operator knows before its first reconcile, and what one owner can make it read.
+
+Public reports of controllers that wait for their caches without an end, or fail as a whole because of one kind:
+https://github.com/kubernetes-sigs/controller-runtime/issues/2589, https://github.com/rancher/rancher/issues/51813,
+https://github.com/kubernetes-sigs/controller-runtime/issues/1220, https://github.com/ariga/atlas-operator/pull/392.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from ocf import component
+from ocf.cluster import Request, Verb
+from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError, ServerError, TooManyRequestsError
+from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.crds import CRDVersion, crd
+from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, Watch, running
+from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
+from tests.support import eventually, until_granted
+
+from .conftest import NAMESPACE, SECOND, Env, RunTest, Shop, key_of, now, settings_of, shop
+
+if TYPE_CHECKING:
+    from ocf.cluster.client import ApiServerCluster
+    from ocf.component import Component, ReconcileContext
+    from ocf.testing.envtest import ControlPlane
+    from ocf.testing.envtest.fixtures import Envtest
+
+GUIDE: Final = ObjectKey("v1", "Secret", "guide", NAMESPACE)
+MONITOR: Final = ("monitoring.coreos.com/v1", "ServiceMonitor")
+FORBIDDEN: Final = ForbiddenError("secrets is forbidden", code=403, reason="Forbidden")
+BROKEN: Final = ServerError("conversion webhook failed: connection refused")
+
+
+def failing(kind: str, error: Exception, *, verbs: tuple[Verb, ...] = (Verb.LIST, Verb.WATCH)) -> Any:
+    """Return what makes requests of a kind fail until `mended` is set."""
+
+    async def meddle(request: Request) -> None:
+        if request.kind == kind and request.verb in verbs and not meddle.mended:  # type: ignore[attr-defined]
+            raise copy(error)
+
+    meddle.mended = False  # type: ignore[attr-defined]
+    return meddle
+
+
+def no_owners(_: Manifest) -> list[tuple[str, str]]:
+    return []
+
+
+DECLARED: Final[dict[str, dict[str, Any]]] = {
+    "owns": {"owns": [("v1", "Secret")]},
+    "watches": {"watches": [Watch("v1", "Secret", no_owners)]},
+}
+
+
+@pytest.mark.promise("synced-first", runs="kinds of owners, `owns` and `watches` whose first lists fail for a minute")
+@pytest.mark.parametrize("declared", [*DECLARED, "owner"])
+def test_no_reconcile_begins_before_the_declared_kinds_are_read(run_test: RunTest, declared: str) -> None:
+    """In each term as the leader: the second one waits as the first did.
+
+    A new leader that began earlier deleted what it had not read:
+    https://github.com/Kong/kubernetes-ingress-controller/pull/5483.
+    """
+
+    async def test(env: Env) -> None:
+        await env.create(shop())
+        kind = "Shop" if declared == "owner" else "Secret"
+        for _ in range(2):
+            env.forget()
+            env.gateway.meddle = meddle = failing(kind, BROKEN)
+            options = {"lease": Lease("shops", "default", "one")}
+            async with env.operating(options=options, **DECLARED.get(declared, {})) as process:
+                await asyncio.sleep(60)
+                assert env.passes == []
+                assert f"{kind} is not read yet: " in process.health.owners()
+                assert "conversion webhook failed" in process.health.owners()
+                meddle.mended = True
+                await asyncio.sleep(45)
+                assert [name for name, _ in env.passes] == ["corner"]
+                assert process.health.owners() == process.health.watches() == ""
+
+    run_test(test)
+
+
+def test_a_component_that_lists_from_the_cache_finds_all_objects_from_the_first_reconcile_on(run_test: RunTest) -> None:
+    found: list[int] = []
+
+    async def count(_: Shop, context: ReconcileContext) -> None:
+        found.append(len((await context.cluster.list("v1", "Secret")).items))
+
+    async def test(env: Env) -> None:
+        for name in ("a", "b"):
+            await env.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": NAMESPACE}})
+        await env.create(shop())
+        env.before = count
+        env.gateway.meddle = meddle = failing("Secret", BROKEN)
+        async with env.operating(owns=[("v1", "Secret")]):
+            await asyncio.sleep(20)
+            meddle.mended = True
+            await asyncio.sleep(60)
+        assert set(found) == {2}
+
+    run_test(test)
+
+
+@pytest.mark.promise("synced-first", runs="lists that are forbidden, fail, never end, or exceed the limit of the cache")
+@pytest.mark.parametrize(
+    ("cause", "reason"),
+    [
+        pytest.param(FORBIDDEN, "secrets is forbidden", id="forbidden"),
+        pytest.param(BROKEN, "conversion webhook failed", id="not converted"),
+        pytest.param(None, "v1 Secret is not read yet$", id="a list that does not end"),
+    ],
+)
+def test_a_declared_kind_that_is_not_read_in_time_ends_the_process(
+    run_test: RunTest, cause: ApiError | None, reason: str
+) -> None:
+    async def hang(request: Request) -> None:
+        if request.kind == "Secret":
+            await asyncio.get_running_loop().create_future()
+
+    async def test(env: Env) -> None:
+        await env.create(shop())
+        env.gateway.meddle = hang if cause is None else failing("Secret", cause)
+        with pytest.raises(ConfigError, match=rf"shops: the caches did not sync within .*0:02:00: .*{reason}"):
+            async with env.operating(owns=[("v1", "Secret")]):
+                await asyncio.sleep(10_000)
+        assert now() == 120
+        assert env.passes == []
+        assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+    run_test(test)
+
+
+def test_a_declared_kind_with_too_many_objects_ends_the_process_at_once(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        for number in range(3):
+            metadata = {"name": f"s{number}", "namespace": NAMESPACE}
+            await env.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+        with pytest.raises(ConfigError, match=r"v1/Secret: the cache may hold 2 objects"):
+            async with env.operating(owns=[("v1", "Secret")], options={"max_objects": 2}):
+                await asyncio.sleep(10_000)
+
+    run_test(test)
+
+
+def test_a_stop_does_not_wait_for_the_declared_kinds(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        env.gateway.meddle = failing("Secret", BROKEN)
+        async with env.operating(owns=[("v1", "Secret")]):
+            pass
+        assert now() == 5
+        assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+    run_test(test)
+
+
+@pytest.mark.promise("synced-first", runs="a watched kind that is installed an hour after the operator")
+@pytest.mark.parametrize("namespaces", [(), (NAMESPACE,)], ids=["all namespaces", "some namespaces"])
+def test_a_declared_kind_may_be_installed_later(run_test: RunTest, namespaces: tuple[str, ...]) -> None:
+    """Until then nothing is reconciled, the readiness probe names the kind, and the process lives."""
+    definition = _definition(*MONITOR)
+
+    async def test(env: Env) -> None:
+        await env.create(shop())
+        watches = [Watch(*MONITOR, no_owners)]
+        async with env.operating(watches=watches, options={"namespaces": namespaces}) as process:
+            await asyncio.sleep(3600)
+            missing = "monitoring.coreos.com/v1 ServiceMonitor is not read yet: the cluster does not know it"
+            assert process.health.owners() == missing
+            assert [check() for check in process.health.live.values()] == ["", ""]
+            assert env.passes == []
+            await env.create(definition)
+            await asyncio.sleep(60)
+            assert [name for name, _ in env.passes] == ["corner"]
+            assert process.health.owners() == ""
+
+    run_test(test)
+
+
+def _definition(api_version: str, kind: str) -> Manifest:
+    group, version = api_version.split("/")
+    plural = f"{kind.lower()}s"
+    served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    spec = {"group": group, "scope": "Namespaced", "names": {"kind": kind, "plural": plural}, "versions": [served]}
+    metadata = {"name": f"{plural}.{group}"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+async def read_guide(owner: Shop, context: ReconcileContext) -> None:
+    if owner.spec.guide:
+        await context.cluster.get(ObjectKey("v1", "Secret", owner.spec.guide, NAMESPACE))
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        pytest.param(FORBIDDEN, id="forbidden"),
+        pytest.param(BROKEN, id="not converted"),
+        pytest.param(ValueError("not an object"), id="not decoded"),
+    ],
+)
+def test_what_one_owner_names_affects_no_other_owner(
+    run_test: RunTest, caplog: pytest.LogCaptureFixture, cause: Exception
+) -> None:
+    """The object is read without a cache, the process stays ready, and few requests are made."""
+
+    async def test(env: Env) -> None:
+        await env.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "guide", "namespace": NAMESPACE}})
+        await env.create(shop(guide="guide"))
+        await env.create(shop("other"))
+        env.before = read_guide
+        env.gateway.meddle = failing("Secret", cause)
+        async with env.operating() as process:
+            await asyncio.sleep(3600)
+            assert [check() for checks in (process.health.ready, process.health.live) for check in checks.values()] == [
+                ""
+            ] * 5
+            for name in ("corner", "other"):
+                (condition,) = (await env.cluster.get(key_of(name)))["status"]["conditions"]
+                assert condition["status"] == "True"
+            lists = [one for one in env.gateway.requests if one.kind == "Secret" and one.verb == "list"]
+            assert len(lists) < 100
+            value = process.registry.get_sample_value(  # type: ignore[union-attr]
+                "ocf_watch_healthy", {"api_version": "v1", "kind": "Secret", "namespace": ""}
+            )
+            assert value == 0
+        assert sum("v1/Secret" in one.getMessage() for one in caplog.records if one.levelname != "ERROR") <= 1
+
+    run_test(test)
+
+
+def test_too_many_objects_of_a_kind_that_one_owner_names_fail_that_owner_alone(run_test: RunTest) -> None:
+    """Here once the kind has grown, while it is watched."""
+
+    async def test(env: Env) -> None:
+        env.before = read_guide
+        await env.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "guide", "namespace": NAMESPACE}})
+        await env.create(shop(guide="guide"))
+        await env.create(shop("other"))
+
+        async def condition(name: str) -> Manifest:
+            conditions: list[Manifest] = (await env.cluster.get(key_of(name)))["status"]["conditions"]
+            return (
+                conditions[0] if len(conditions) == 1 else next(one for one in conditions if one["status"] == "False")
+            )
+
+        async with env.operating(options={"max_objects": 3}) as process:
+            assert [(await condition(name))["status"] for name in ("corner", "other")] == ["True", "True"]
+            for number in range(5):
+                metadata = {"name": f"s{number}", "namespace": NAMESPACE}
+                await env.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+            await asyncio.sleep(1)
+            await env.edit(key_of(), {"spec": {"motto": "closed"}})
+            await env.edit(key_of("other"), {"spec": {"motto": "closed"}})
+            await asyncio.sleep(3600)
+            assert "max_objects" in (await condition("corner"))["message"]
+            assert (await condition("other"))["status"] == "True"
+            assert (await env.cluster.get(settings_of("other")))["data"] == {"motto": "closed"}
+            assert [check() for check in process.health.ready.values()] == ["", "", ""]
+
+    run_test(test)
+
+
+def test_another_namespace_that_one_owner_names_affects_no_other_owner(run_test: RunTest) -> None:
+    """The kind is declared, the namespace is not one of those that the operator watches."""
+
+    async def refuse(request: Request) -> None:
+        if request.namespace == "vault" and request.verb is not Verb.GET:
+            raise copy(FORBIDDEN)
+
+    async def read_vault(owner: Shop, context: ReconcileContext) -> None:
+        if owner.spec.guide:
+            await context.cluster.get(GUIDE._replace(namespace="vault"))
+
+    async def test(env: Env) -> None:
+        await env.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vault"}})
+        await env.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "guide", "namespace": "vault"}})
+        await env.create(shop(guide="guide"))
+        env.before, env.gateway.meddle = read_vault, refuse
+        async with env.operating(owns=[("v1", "Secret")], options={"namespaces": [NAMESPACE]}) as process:
+            await asyncio.sleep(3600)
+            assert [check() for check in process.health.ready.values()] == ["", "", ""]
+            (condition,) = (await env.cluster.get(key_of()))["status"]["conditions"]
+            assert condition["status"] == "True"
+
+    run_test(test)
+
+
+@pytest.mark.promise("synced-first", runs="a kind that may not be listed, with a role on a real API server")
+async def test_rights_to_get_only(
+    envtest: Envtest, envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster
+) -> None:
+    """With the right to get Secrets only: those that an owner names are read, a declaration fails."""
+    admin, namespace = envtest_cluster, envtest.namespace
+    definition = crd("rights.example.com", CRDVersion("v1", Shop))
+    await admin.apply(definition, field_manager="admin")
+    passes: list[str] = []
+
+    async def components(owner: Shop, context: ReconcileContext) -> Component:
+        passes.append(owner.metadata["name"])
+        if owner.spec.guide:
+            await context.cluster.get(ObjectKey("v1", "Secret", owner.spec.guide, namespace))
+        return component.Builder("web", condition_type="WebReady").build()
+
+    owners = OwnerType.of(definition, Shop)
+    operator = Operator(name="shops", owner=owners, components=components, uncached=[], resync=None)
+    allowed = operator.policy_rules([component.Builder("web", condition_type="WebReady").build()])
+    allowed |= {PolicyRule("", "secrets", "get")}
+    for one in roles(allowed, name=f"shops-{namespace}", account=ServiceAccount("shops", namespace)):
+        await admin.create(one, field_manager="admin")
+    user = f"system:serviceaccount:{namespace}:shops"
+    await until_granted(admin, user, allowed, namespace=namespace)
+    kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, user)
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "guide", "namespace": namespace}}
+    await admin.create(secret, field_manager="admin")
+    named = shop(guide="guide")
+    named["apiVersion"], named["metadata"]["namespace"] = "rights.example.com/v1", namespace
+
+    async def created() -> bool:
+        await admin.create(named, field_manager="admin")
+        return True
+
+    await eventually(created, ignore=(NotFoundError, TooManyRequestsError))
+
+    async def healthy() -> bool:
+        status: Manifest = (await admin.get(ObjectKey.of(named))).get("status") or {}
+        return [one["status"] for one in status.get("conditions", [])] == ["True"]
+
+    async with await envtest_plane.cluster(kubeconfig) as mine:
+        async with running(mine, operator, options=ManagerOptions(listen=None)) as process:
+            await eventually(healthy)
+            assert process.controllers[0].following == (("rights.example.com/v1", "Shop"), ("v1", "Secret"))
+            assert [check() for check in process.health.ready.values()] == ["", "", ""]
+        passes.clear()
+        declaring = replace(operator, owns=[("v1", "Secret")])
+        options = ManagerOptions(listen=None, cache_sync_timeout=3 * SECOND)
+        with pytest.raises(ConfigError, match=r"v1 Secret is not read yet: .*secrets is forbidden"):
+            async with running(mine, declaring, options=options):
+                await asyncio.get_running_loop().create_future()
+        assert passes == []
