@@ -26,6 +26,7 @@ from ocf.http.limits import Limits, connections_within
 from ocf.http.server import ListeningServer, serving_app
 from ocf.objects import Manifest
 from ocf.objects.timestamps import format_time
+from ocf.runtime.admission.body_reader import BodyReader
 from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
 from ocf.runtime.admission.key_pairs import KeyPair
 from ocf.runtime.admission.routes import Route, routes
@@ -46,6 +47,8 @@ _IDLE: Final = 120.0
 # Of the files that the process may open; probes and metrics hold an eighth, and the rest is for its own connections.
 _SHARE: Final = 1 / 4
 _MOST: Final = 512
+# Bytes of large bodies that may be in memory at once: two of the largest conversions.
+_BODIES: Final = 256 * 1024 * 1024
 _WORKERS: Final = 4
 # Functions that may hang while others still get a thread.
 _SPARE: Final = 16
@@ -87,6 +90,7 @@ class WebhookServer:
         self._certificates = certificates
         self._clock = clock
         self._certificate = certificate
+        self._bodies = BodyReader(_BODIES)
         self._threads = WorkerThreads(_WORKERS, _SPARE, "admission", clock)
         self._listening: ListeningServer | None = None
         self._refreshing: asyncio.Task[None] | None = None
@@ -180,12 +184,12 @@ class WebhookServer:
         uid, call = "", None
         try:
             async with asyncio.timeout(seconds):
-                body = await request.clone(client_max_size=route.longest).read()
-                question = _question(body, route)
-                uid = str(question["request"].get("uid") or "") if isinstance(question.get("request"), dict) else ""
-                # In a thread, so that a slow function, or one that never returns, blocks nothing else.
-                call = Call()
-                return await self._threads.call(partial(route.respond, question), call)
+                async with self._bodies.read(request, route.longest) as body:
+                    question = _question(body, route)
+                    uid = str(question["request"].get("uid") or "") if isinstance(question.get("request"), dict) else ""
+                    # In a thread, so that a slow function, or one that never returns, blocks nothing else.
+                    call = Call()
+                    return await self._threads.call(partial(route.respond, question), call)
         except TimeoutError:
             return route.reject_late(uid, f"{route.name}: {self._late(call)} within {seconds:g} seconds")
 

@@ -248,12 +248,12 @@ class Asking:
 
     def __init__(self, server: WebhookServer, session: aiohttp.ClientSession, forward: Forward, stuck: Stuck) -> None:
         self.server = server
-        self._session = session
+        self.session = session
         self._forward = forward
         self._stuck = stuck
 
     async def ask(self, path: str, question: Manifest = QUESTION) -> Any:
-        async with self._session.post(self.server.url + path, json=question) as answer:
+        async with self.session.post(self.server.url + path, json=question) as answer:
             assert answer.status == 200
             return (await answer.json())["response"]
 
@@ -420,6 +420,25 @@ async def test_a_body_that_does_not_arrive_is_named(forward: Forward, webhooks_:
         found = await reader.readuntil(b"}}")
         assert b"validate.shops.example.com: the request did not arrive within 9 seconds" in found
         writer.close()
+
+
+async def test_large_bodies_take_a_limited_amount_of_memory(
+    asking: Any, stuck: Stuck, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ocf.runtime.admission.server._BODIES", 1_000_000)
+    fine = Webhook[Any]("example.com", "v1", "Mall", "malls")
+    webhooks = Webhooks("shops", [*shops_with(validators=[stuck.validator]).webhooks, fine])
+    mall = {"request": {**REQUEST, "kind": {"group": "example.com", "version": "v1", "kind": "Mall"}}}
+    large = {**mall, "padding": "x" * 700_000}
+    async with asking(webhooks) as server:
+        held = asyncio.create_task(server.ask(PATH, {**QUESTION, "padding": "x" * 700_000}))
+        await stuck.until_entered()
+        assert (await server.ask("/validate/example.com/malls", mall))["allowed"]
+        async with server.session.post(server.server.url + "/validate/example.com/malls", json=large) as refused:
+            assert (refused.status, "take more than 1000000 bytes" in await refused.text()) == (503, True)
+        stuck.released.set()
+        assert (await held)["allowed"]
+        assert (await server.ask("/validate/example.com/malls", large))["allowed"]
 
 
 async def test_a_request_whose_client_is_gone_is_not_counted(stuck: Stuck) -> None:
