@@ -41,6 +41,7 @@ class LastWrite:
         version: The `resourceVersion` of the object after the write.
         reverted: How often in a row this desired state was reverted soon after it was written.
         noticed: Whether the revert of this write was already detected.
+        owner: Kind, namespace and name of the owner that it was written for, for messages about another owner.
     """
 
     desired_hash: bytes
@@ -48,6 +49,7 @@ class LastWrite:
     version: str = ""
     reverted: int = 0
     noticed: bool = False
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,16 @@ from ocf.component.apply.desired_object import DesiredObject
 from ocf.component.apply.drift import find_drift, is_stored_as_sent
 from ocf.component.apply.immutable import delete_for_recreation, immutable_fields, immutable_problem
 from ocf.component.apply.second_manager import SecondManager
-from ocf.component.apply.takeover import take_over
-from ocf.component.apply.write_backoff import is_fighting, is_older, next_write, record_revert, written
+from ocf.component.apply.takeover import is_contested, take_over
+from ocf.component.apply.write_backoff import (
+    deletes_of,
+    is_fighting,
+    is_older,
+    record_revert,
+    revert_message,
+    wait,
+    written,
+)
 from ocf.component.model.resource_options import Conflicts
 from ocf.component.status.results import Drift
 from ocf.concepts import ApplyOperation, Why
@@ -31,7 +39,7 @@ from ocf.errors import (
     ReconcileError,
 )
 from ocf.objects import Manifest, split_api_version
-from ocf.objects.managed_fields import ManagedFields, fields_path
+from ocf.objects.managed_fields import fields_path
 from ocf.objects.owned_paths import path_label
 from ocf.schema.builtin import ANYTHING, Type, builtin_resource, custom_object
 
@@ -45,6 +53,7 @@ _IGNORED_METADATA: Final = frozenset({"generation", "managedFields", "resourceVe
 _IGNORED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 _SECRET: Final = ("", "Secret")
 _ABSENT: Final = (Drift("", Why.ABSENT),)
+_TAKEN: Final = (Drift("metadata.managedFields", Why.TAKEN_OVER),)
 
 
 class ApplyResult(NamedTuple):
@@ -59,7 +68,7 @@ class ApplyResult(NamedTuple):
         revert_message: Message about the field manager that reverts the component's writes; empty if there is
             none.
         retry_after: Time until a write that is held back is sent; None otherwise.
-        waiting: Message about an object that is being deleted, to be created again; empty otherwise.
+        waiting: Message about an object that is deleted or being deleted, and is created later; empty otherwise.
     """
 
     live: Manifest
@@ -167,15 +176,20 @@ class Applier:
         if live is not None and not suspended and self._is_in_sync(live, self._digest(desired)):
             return ApplyResult(live, ApplyOperation.NONE, Why.IN_SYNC)
         running = await self._rendered(suspended=False) if suspended else desired
+        # What a suspension saves depends on the live object, so it does not distinguish one intent from another.
+        intent = self._digest(desired)
+        held = self._takeover_held_back(live, intent)
+        if held is not None:
+            return held
         handover = SecondManager(self._desired, self._component, self._manager, self._context)
         paths: tuple[str, ...] = ()
         try:
-            live, taken = await take_over(live, self._component, self._context)
+            live, taken = await self._take_over(live, intent)
             if suspended:
                 desired = await handover.with_saved_values(desired, running, live)
             else:
                 live, paths = await handover.hand_over(live, desired, self.get)
-            applied = await self._apply_if_drifted(desired, live)
+            applied = await self._apply_if_drifted(desired, live, intent, taken=taken)
         except OcfError as error:
             if self._is_owner:
                 await self.get()
@@ -185,7 +199,7 @@ class Applier:
             raise self._failed("apply", problem) from cause
         if self._is_owner and (applied.writes or taken or paths):
             self._context.owner_changed(applied.live)
-        before = [Drift("metadata.managedFields", Why.TAKEN_OVER)] if taken else []
+        before = list(_TAKEN) if taken else []
         before += [Drift(path, Why.HANDED_OVER) for path in paths]
         if not before or live is None:
             return applied
@@ -195,6 +209,13 @@ class Applier:
             writes=applied.writes + taken + bool(paths),
             reasons=(*before, *applied.reasons),
         )
+
+    async def _take_over(self, live: Manifest | None, intent: bytes) -> tuple[Manifest | None, bool]:
+        """Take over what another component has applied, which counts as a write."""
+        live, taken = await take_over(live, self._component, self._context)
+        if taken and live is not None:
+            self._note(intent, live)
+        return live, taken
 
     @property
     def _waiting(self) -> str:
@@ -216,19 +237,21 @@ class Applier:
             # What the API server says about the object may quote what its rendering has read.
             self._has_secrets = self._has_secrets or secret_reads() > since
 
-    async def _apply_if_drifted(self, desired: Manifest, live: Manifest | None) -> ApplyResult:
+    async def _apply_if_drifted(
+        self, desired: Manifest, live: Manifest | None, intent: bytes, *, taken: bool
+    ) -> ApplyResult:
         digest = self._digest(desired)
         why, reasons = (Why.ABSENT, _ABSENT) if live is None else self._compare(desired, live, digest)
         if live is not None and not reasons:
             return ApplyResult(live, ApplyOperation.NONE, why)
-        # A deleted object is created again at once; only changes of an existing one are held back.
-        last = self._last_write(live, digest) if live is not None else None
-        revert = ""
-        if live is not None and last is not None and is_fighting(last):
-            revert = _revert_message(live, self._manager)
-            rest = next_write(last) - self._context.elapsed
-            if rest > timedelta(0):
-                return ApplyResult(live, ApplyOperation.NONE, Why.BACKING_OFF, 0, reasons, revert, rest)
+        # After a takeover, which counts as the write, its fields are applied without a delay.
+        last = self._cluster.apply_cache.last_write(self._key, self._manager) if taken else None
+        if not taken:
+            last = self._last_write(live, intent)
+            held = self._held_back(live, last, intent, reasons)
+            if held is not None:
+                return held
+        revert = self._revert_message(live) if live is not None and last is not None and is_fighting(last) else ""
         try:
             answer = await self._send(desired)
         except InvalidError as error:
@@ -236,9 +259,32 @@ class Applier:
                 raise
             await delete_for_recreation(self._component, self._context, live, desired)
             return ApplyResult(live, ApplyOperation.NONE, why, 1, reasons, waiting=self._waiting)
-        write = written(last, digest, self._context.elapsed, _version(answer))
-        self._remember(desired, answer, write, repeated=last is not None)
+        self._remember(desired, answer, repeated=last is not None)
+        self._note(intent, answer)
+        if live is None:
+            self._cluster.apply_cache.forget_write(self._key, deletes_of(self._manager))
         return ApplyResult(answer, _operation(live, answer), why, 1, reasons, revert)
+
+    def _takeover_held_back(self, live: Manifest | None, intent: bytes) -> ApplyResult | None:
+        """Return the result of a takeover that waits; None if there is nothing to take over, or it may be sent."""
+        if live is None or not is_contested(live, self._component, self._context):
+            return None
+        return self._held_back(live, self._last_write(live, intent), intent, _TAKEN)
+
+    def _held_back(
+        self, live: Manifest | None, last: LastWrite | None, intent: bytes, reasons: tuple[Drift, ...]
+    ) -> ApplyResult | None:
+        """Return the result of a write that waits, because another writer reverts it; None if it may be sent."""
+        rest = wait(last, intent, self._context.elapsed)
+        if rest is None:
+            return None
+        if live is None:
+            waiting = f"{self._entry.identity} is deleted repeatedly by another client, and is created again later"
+            return ApplyResult({}, ApplyOperation.NONE, Why.BACKING_OFF, 0, reasons, "", rest, waiting)
+        return ApplyResult(live, ApplyOperation.NONE, Why.BACKING_OFF, 0, reasons, self._revert_message(live), rest)
+
+    def _revert_message(self, live: Manifest) -> str:
+        return revert_message(live, self._manager, self._context.owned_by.key, self._cluster.apply_cache)
 
     def _compare(self, desired: Manifest, live: Manifest, digest: bytes) -> tuple[Why, tuple[Drift, ...]]:
         """Return why the object must be written; without reasons if it is in sync."""
@@ -268,11 +314,11 @@ class Applier:
             return b""
         return blake2b(content, digest_size=16).digest()
 
-    def _last_write(self, live: Manifest, digest: bytes) -> LastWrite | None:
+    def _last_write(self, live: Manifest | None, digest: bytes) -> LastWrite | None:
         """Return the last write of this desired state, updated for the drift that was found."""
         cache, key = self._cluster.apply_cache, self._key
         last = cache.last_write(key, self._manager)
-        if last is not None and is_older(_version(live), last):
+        if last is not None and live is not None and is_older(_version(live), last):
             return last
         last = record_revert(last, digest, self._context.elapsed)
         if last is not None:
@@ -301,13 +347,21 @@ class Applier:
         builtin = builtin_resource(*split_api_version(self._key.api_version), self._key.kind)
         return ANYTHING if builtin is None else builtin.type
 
-    def _remember(self, desired: Manifest, answer: Manifest, write: LastWrite, *, repeated: bool) -> None:
-        """Remember the write, and the values that the server stored differently from how they were sent.
+    def _note(self, intent: bytes, answer: Manifest) -> None:
+        """Remember a write."""
+        cache = self._cluster.apply_cache
+        if intent:
+            last = cache.last_write(self._key, self._manager)
+            owner = self._context.owned_by.key
+            write = written(last, intent, self._context.elapsed, _version(answer), owner)
+            cache.note_write(self._key, self._manager, write)
+
+    def _remember(self, desired: Manifest, answer: Manifest, *, repeated: bool) -> None:
+        """Remember the values that the server stored differently from how they were sent.
 
         Args:
             desired: The object that was applied.
             answer: The object as it was stored.
-            write: The write.
             repeated: Whether the same was applied before, so that the ownership of fields may be what differs, too.
         """
         kind = self._kind
@@ -316,8 +370,6 @@ class Applier:
             found = find_drift(desired, answer, manager=self._manager, rewrites={}, kind=kind)
             rewrites = {drift.path: (drift.sent, drift.stored) for drift in found}
         self._cluster.apply_cache.remember(_uid(answer), self._manager, rewrites)
-        if write.desired_hash:
-            self._cluster.apply_cache.note_write(self._key, self._manager, write)
 
 
 def _uid(live: Manifest) -> str:
@@ -326,15 +378,6 @@ def _uid(live: Manifest) -> str:
 
 def _version(live: Manifest) -> str:
     return str(live["metadata"].get("resourceVersion", ""))
-
-
-def _revert_message(live: Manifest, manager: str) -> str:
-    """Describe the revert, with the field manager that changed the object last."""
-    entries = ManagedFields.of(live).entries
-    others = [entry for entry in entries if entry.manager.name != manager and entry.manager.subresource != "status"]
-    latest = max(others, key=lambda entry: entry.time, default=None)
-    by = f', last changed by "{latest.manager.name}"' if latest is not None else ""
-    return f"what was applied is reverted repeatedly{by}"
 
 
 def _operation(before: Manifest | None, after: Manifest) -> ApplyOperation:

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Preconditions, Propagation
 from ocf.component.apply.takeover import other_applier
+from ocf.component.apply.write_backoff import DELETED, deletes_of, record_revert, wait, written
 from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.managed_fields import ManagedFields
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from ocf.component.model.context import ReconcileContext
 
 __all__ = ["OWNER_ITSELF", "OwnedObjectDeleter"]
@@ -36,6 +39,7 @@ class OwnedObjectDeleter:
         self._cluster = context.cluster
         self._owner = context.owned_by
         self._manager = self._owner.field_manager(component)
+        self._deletes = deletes_of(self._manager)
 
     def reason_to_keep(self, live: Manifest) -> str:
         """Return why an object must not be deleted or orphaned; empty if it may be.
@@ -66,6 +70,23 @@ class OwnedObjectDeleter:
         """
         return ManagedFields.of(live).owned_by(self._manager) is not None
 
+    def held_back(self, live: Manifest) -> tuple[str, timedelta] | None:
+        """Return why a delete waits, and how long, because another client creates the object again and again.
+
+        Args:
+            live: The live object.
+        """
+        key, cache, elapsed = ObjectKey.of(live), self._cluster.apply_cache, self._context.elapsed
+        last = record_revert(cache.last_write(key, self._deletes), DELETED, elapsed)
+        if last is None:
+            return None
+        cache.note_write(key, self._deletes, last)
+        rest = wait(last, DELETED, elapsed)
+        if rest is None:
+            return None
+        managers = sorted({entry.manager.name for entry in ManagedFields.of(live).entries})
+        return f"created again repeatedly by {', '.join(managers) or 'another client'}", rest
+
     async def delete(self, live: Manifest, propagation: Propagation = Propagation.BACKGROUND) -> None:
         """Delete an object in the version that was read; do nothing if it was deleted meanwhile.
 
@@ -77,7 +98,8 @@ class OwnedObjectDeleter:
             ReconcileError: If the object was changed or replaced meanwhile, or the request fails; names the resource.
         """
         key, metadata = ObjectKey.of(live), live["metadata"]
-        self._cluster.apply_cache.forget_write(key, self._manager)
+        cache = self._cluster.apply_cache
+        cache.forget_write(key, self._manager)
         as_read = Preconditions(uid=metadata["uid"], resource_version=metadata["resourceVersion"])
         try:
             await self._cluster.delete(key, DeleteOptions(preconditions=as_read, propagation=propagation))
@@ -87,6 +109,8 @@ class OwnedObjectDeleter:
             raise self._failed(f"delete resource {key} as observed", key, error) from error
         except OcfError as error:
             raise self._failed(f"delete resource {key}", key, error) from error
+        last = cache.last_write(key, self._deletes)
+        cache.note_write(key, self._deletes, written(last, DELETED, self._context.elapsed))
 
     async def orphan(self, live: Manifest) -> bool:
         """Remove our owner reference from an object, and keep everything else in it.

@@ -21,7 +21,7 @@ from ocf.objects.managed_fields import ManagedFields, union
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
 
-__all__ = ["other_applier", "take_over", "with_managers_renamed"]
+__all__ = ["is_contested", "other_applier", "take_over", "with_managers_renamed"]
 
 # The patch names the version that was read, so it conflicts whenever another writer changed the object meanwhile.
 _TRIES: Final = 5
@@ -52,6 +52,17 @@ def other_applier(live: Manifest, component: str, context: ReconcileContext) -> 
             return f'operator "{other}"'
     found = (name for name, is_second in _others(live, component, context).values() if not is_second)
     return next((f'component "{name}"' for name in found if not claims.is_stale(name, key)), "")
+
+
+def is_contested(live: Manifest, component: str, context: ReconcileContext) -> bool:
+    """Return whether `take_over` would take over fields of an object.
+
+    Args:
+        live: The live object.
+        component: Name of our component.
+        context: The reconcile of the owner.
+    """
+    return bool(_others(live, component, context))
 
 
 async def take_over(live: Manifest | None, component: str, context: ReconcileContext) -> tuple[Manifest | None, bool]:

@@ -159,11 +159,12 @@ async def _managed(entry: Registration, run: ReconcileRun) -> tuple[ResourceOutc
 
 
 def _recreating(entry: Registration, applied: ApplyResult, run: ReconcileRun) -> ResourceOutcome:
-    """Return the outcome of a resource whose object is deleted, to be created again once it does not exist."""
+    """Return the outcome of a resource whose object is deleted, to be created again later."""
     run.reporter.attempted(entry, applied.operation, applied.why)
     if applied.writes:
         run.reporter.deleted(entry.key, RECREATED)
-    return replace(_blocked(entry, applied.waiting), writes=applied.writes, reasons=applied.reasons)
+    blocked = _blocked(entry, applied.waiting)
+    return replace(blocked, writes=applied.writes, reasons=applied.reasons, retry_after=applied.retry_after)
 
 
 async def _reported(entry: Registration, applied: ApplyResult, run: ReconcileRun) -> StatusReport[Any] | None:

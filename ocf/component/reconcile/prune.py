@@ -11,6 +11,7 @@ target that a finalizer holds.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,6 +21,7 @@ from ocf.component.apply.takeover import other_applier
 from ocf.component.reconcile.run import ReconcileRun, raise_all
 from ocf.component.reconcile.spans import object_span, resource_outcome
 from ocf.component.status.results import Action, ResourceOutcome
+from ocf.concepts import Why
 from ocf.concepts.tracing import traced
 from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, get_field
@@ -217,6 +219,9 @@ class Pruner:
         why = self._deleter.reason_to_keep(live)
         if why:
             return self._kept(identity, live, why)
+        held = self._deleter.held_back(live)
+        if held is not None:
+            return replace(self._kept(identity, live, held[0]), why=Why.BACKING_OFF, retry_after=held[1])
         await self._deleter.delete(live, propagation)
         self._run.reporter.deleted(ObjectKey.of(live), reason)
         return ResourceOutcome(resource=identity, action=Action.DELETED, writes=1, detail=detail)

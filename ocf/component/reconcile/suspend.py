@@ -123,11 +123,22 @@ async def _suspend_one(entry: Registration, suspendable: Suspendable, suspension
     run = suspension.run
     managed = run.object_of(entry)
     deletes = await _deletes(entry, suspendable, run)
+    deleter = OwnedObjectDeleter(run.component, run.context)
     try:
         live = await managed.get()
         done = _needs_nothing(entry, live, run, deletes=deletes)
         if done is not None:
             return done
+        held = deleter.held_back(live) if deletes and live is not None else None
+        if held is not None:
+            report = StatusReport(SuspensionStatus.SUSPENDING, f"{entry.identity}: {held[0]}")
+            return ResourceOutcome(
+                resource=entry.identity,
+                action=Action.HELD_BACK,
+                report=report,
+                why=Why.BACKING_OFF,
+                retry_after=held[1],
+            )
         outcome, live = await _suspended(entry, suspendable, managed, live, suspension)
     except Exception:
         run.reporter.attempted(entry, None, Why.FAILED)
@@ -138,7 +149,7 @@ async def _suspend_one(entry: Registration, suspendable: Suspendable, suspension
         await run.extract(entry, live)
     if not deletes or outcome.report is None or outcome.report.status is not SuspensionStatus.SUSPENDED:
         return outcome
-    await OwnedObjectDeleter(run.component, run.context).delete(live)
+    await deleter.delete(live)
     run.reporter.deleted(entry.key, "on suspension")
     held = get_field(live, ("metadata", "finalizers"))
     return ResourceOutcome(

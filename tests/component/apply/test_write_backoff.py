@@ -134,9 +134,26 @@ class TestFight:
             assert result.condition.reason is not Reason.BLOCKED
 
     async def test_a_deleted_object_is_created_again_at_once(self, env: Env, labelled: Component) -> None:
+        """Unless it is deleted again and again."""
+        for _ in range(3):
+            assert (await env.reconcile(labelled)).outcomes[0].action is Action.CREATED
+            await env.cluster.delete(env.web)
+        held = await env.reconcile(labelled)
+        assert (held.writes, held.condition.reason) == (0, Reason.BLOCKED)
+        assert held.requeue_after is not None
+        assert held.condition.message == (
+            f"{env.web} is deleted repeatedly by another client, and is created again later"
+        )
+        env.clock.advance(timedelta(minutes=1))
+        assert (await env.reconcile(labelled)).outcomes[0].action is Action.CREATED
+
+    async def test_an_object_that_is_deleted_now_and_then_is_created_at_once(
+        self, env: Env, labelled: Component
+    ) -> None:
         for _ in range(6):
             assert (await env.reconcile(labelled)).outcomes[0].action is Action.CREATED
             await env.cluster.delete(env.web)
+            env.clock.advance(timedelta(minutes=3))
 
     async def test_our_own_delete_is_not_a_revert(self, env: Env, web_base: Manifest) -> None:
         def web(*, wanted: bool) -> Component:
