@@ -90,7 +90,7 @@ class ApplyCache:
     )
     _table: OrderedDict[tuple[str, str], Rewrites] = field(default_factory=OrderedDict, init=False, repr=False)
     _writes: OrderedDict[tuple[ObjectKey, str], LastWrite] = field(default_factory=OrderedDict, init=False, repr=False)
-    _unstored: OrderedDict[str, UnstoredStatus] = field(default_factory=OrderedDict, init=False, repr=False)
+    _unstored: OrderedDict[tuple[str, str], UnstoredStatus] = field(default_factory=OrderedDict, init=False, repr=False)
 
     def rewrites(self, uid: str, manager: str) -> Rewrites:
         """Return the fields of an object that the server stored differently.
@@ -178,23 +178,25 @@ class ApplyCache:
         """
         self._writes.pop((key, manager), None)
 
-    def unstored_status(self, uid: str) -> UnstoredStatus | None:
+    def unstored_status(self, uid: str, manager: str) -> UnstoredStatus | None:
         """Return the last write of an object's status that was not stored as it was sent; None if there is none.
 
         Args:
             uid: The object's uid.
+            manager: The field manager that wrote.
         """
-        return self._unstored.get(uid)
+        return self._unstored.get((uid, manager))
 
-    def note_unstored_status(self, uid: str, write: UnstoredStatus | None) -> None:
+    def note_unstored_status(self, uid: str, manager: str, write: UnstoredStatus | None) -> None:
         """Record the last write of an object's status.
 
         Args:
             uid: The object's uid.
+            manager: The field manager that wrote.
             write: The write; None if the status was stored as it was sent.
         """
-        self._unstored.pop(uid, None)
+        self._unstored.pop((uid, manager), None)
         if write is not None:
-            self._unstored[uid] = write
+            self._unstored[uid, manager] = write
             while len(self._unstored) > self.limit:
                 self._unstored.popitem(last=False)

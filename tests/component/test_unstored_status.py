@@ -143,12 +143,13 @@ async def reconcile(
     phase: str = "Open",
     error: Exception | None = None,
     events: Events | None = None,
+    operator: str = "shops",
 ) -> Events:
     """Reconcile an owner, an hour after the last time; a new condition has another time then."""
     events = events or Events()
     CLOCK.advance(timedelta(hours=1))
-    web = component.Builder("web", condition_type="WebReady").build()
-    async with reconciling(await cluster.get(key), cluster, clock=CLOCK, recorder=events) as context:
+    web = component.Builder("web", condition_type=f"{operator.capitalize()}Ready").build()
+    async with reconciling(await cluster.get(key), cluster, clock=CLOCK, recorder=events, operator=operator) as context:
         await web.reconcile(context)
         context.status["phase"] = phase
         if error is not None:
@@ -218,8 +219,26 @@ async def test_a_definition_that_is_completed_stores_the_status(server: Server) 
         return (await server[0].get(key))["status"].get("conditions")
 
     [condition] = await eventually(stored)
-    assert (condition["type"], condition["status"], condition["observedGeneration"]) == ("WebReady", "True", 1)
-    assert cluster.apply_cache.unstored_status((await server[0].get(key))["metadata"]["uid"]) is None
+    assert (condition["type"], condition["status"], condition["observedGeneration"]) == ("ShopsReady", "True", 1)
+    cluster.count = 0
+    await reconcile(cluster, key, phase="Closed")
+    assert cluster.count == 1
+    await reconcile(cluster, key, phase="Closed")
+    assert cluster.count == 1
+
+
+@pytest.mark.parametrize("case", DEFINITIONS)
+async def test_two_operators_of_an_owner_come_to_rest(server: Server, case: str) -> None:
+    """They share the memory of a process, and each has conditions of its own."""
+    key = await made(server, case)
+    cluster = Writes(server[0])
+    for _ in range(3):
+        for operator in ("shops", "audits"):
+            await reconcile(cluster, key, operator=operator)
+    cluster.count = 0
+    for operator in ("shops", "audits"):
+        await reconcile(cluster, key, operator=operator)
+    assert cluster.count == 0
 
 
 async def test_a_deleted_owner_is_not_taken_for_one_without_a_status(server: Server) -> None:

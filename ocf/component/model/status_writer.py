@@ -53,23 +53,21 @@ async def write_status(cluster: Cluster, live: Manifest, owner: Owner, changes: 
     Raises:
         ApiError: If the write fails for another reason than a conflict, or conflicts 32 times in a row.
     """
-    status = changes.status
+    status, manager = changes.status, owner.field_manager("status")
     for tries_left in reversed(range(_TRIES)):
-        if status == (live.get("status") or {}) or _is_repeated(cluster, live, status):
+        if status == (live.get("status") or {}) or _is_repeated(cluster, manager, live, status):
             break
         wanted = {**live, "status": status}
         try:
-            stored = await cluster.update(
-                wanted, field_manager=owner.field_manager("status"), subresource=Subresource.STATUS
-            )
+            stored = await cluster.update(wanted, field_manager=manager, subresource=Subresource.STATUS)
         except NotFoundError:
             found = await _read(cluster, owner)
-            return None if found is None else _checked(cluster, found, status, is_served=False)
+            return None if found is None else _checked(cluster, manager, found, status, is_served=False)
         except ConflictError:
             if not tries_left:
                 raise
         else:
-            return _checked(cluster, stored, status)
+            return _checked(cluster, manager, stored, status)
         found = await _read(cluster, owner)
         if found is None:
             return None
@@ -87,33 +85,36 @@ async def _read(cluster: Cluster, owner: Owner) -> Manifest | None:
     return live if live["metadata"].get("uid") == owner.uid else None
 
 
-def _is_repeated(cluster: Cluster, live: Manifest, status: Manifest) -> bool:
+def _is_repeated(cluster: Cluster, manager: str, live: Manifest, status: Manifest) -> bool:
     """Return whether a write would repeat an earlier one, except in fields that the API server does not store."""
     metadata = live["metadata"]
-    known = cluster.apply_cache.unstored_status(str(metadata.get("uid") or ""))
+    known = cluster.apply_cache.unstored_status(str(metadata.get("uid") or ""), manager)
     if known is None or known.version != metadata.get("resourceVersion"):
         return False
     return bool(without_fields(status, known.fields) == known.sent)
 
 
-def _checked(cluster: Cluster, stored: Manifest, status: Manifest, *, is_served: bool = True) -> WrittenStatus:
+def _checked(
+    cluster: Cluster, manager: str, stored: Manifest, status: Manifest, *, is_served: bool = True
+) -> WrittenStatus:
     """Compare a status with what is stored, and remember the fields that are not.
 
     Args:
         cluster: The cluster of the owner.
+        manager: The field manager of the status.
         stored: The owner as it is stored.
         status: The status that was sent.
         is_served: Whether the API server has the subresource.
     """
     cache, metadata = cluster.apply_cache, stored["metadata"]
     uid = str(metadata.get("uid") or "")
-    known = cache.unstored_status(uid)
+    known = cache.unstored_status(uid, manager)
     if is_served and status == (stored.get("status") or {}):
-        cache.note_unstored_status(uid, None)
+        cache.note_unstored_status(uid, manager, None)
         return WrittenStatus(status)
     fields = dropped_fields(status, stored.get("status") or {}) if is_served else _EVERYTHING
     sent = without_fields(status, fields)
-    cache.note_unstored_status(uid, UnstoredStatus(str(metadata.get("resourceVersion") or ""), fields, sent))
+    cache.note_unstored_status(uid, manager, UnstoredStatus(str(metadata.get("resourceVersion") or ""), fields, sent))
     if not fields or (known is not None and fields <= known.fields):
         return WrittenStatus(status)
     kind = f"{stored.get('kind')} of {stored.get('apiVersion')}"
