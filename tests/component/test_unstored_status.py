@@ -144,6 +144,7 @@ async def reconcile(
     error: Exception | None = None,
     events: Events | None = None,
     operator: str = "shops",
+    field: str = "",
 ) -> Events:
     """Reconcile an owner, an hour after the last time; a new condition has another time then."""
     events = events or Events()
@@ -152,6 +153,8 @@ async def reconcile(
     async with reconciling(await cluster.get(key), cluster, clock=CLOCK, recorder=events, operator=operator) as context:
         await web.reconcile(context)
         context.status["phase"] = phase
+        if field:
+            context.status[field] = "reconciled"
         if error is not None:
             raise error
     return events
@@ -229,15 +232,15 @@ async def test_a_definition_that_is_completed_stores_the_status(server: Server) 
 
 @pytest.mark.parametrize("case", DEFINITIONS)
 async def test_two_operators_of_an_owner_come_to_rest(server: Server, case: str) -> None:
-    """They share the memory of a process, and each has conditions of its own."""
+    """They share the memory of a process, and each has a field of its own that is not stored."""
     key = await made(server, case)
     cluster = Writes(server[0])
     for _ in range(3):
         for operator in ("shops", "audits"):
-            await reconcile(cluster, key, operator=operator)
+            await reconcile(cluster, key, operator=operator, field=operator)
     cluster.count = 0
     for operator in ("shops", "audits"):
-        await reconcile(cluster, key, operator=operator)
+        await reconcile(cluster, key, operator=operator, field=operator)
     assert cluster.count == 0
 
 
