@@ -23,7 +23,7 @@ from ocf.cluster.protocol import (
 )
 from ocf.cluster.request_log import Request, RequestLog, Verb
 from ocf.embedded.admission.dispatcher import AdmissionClient, Dispatcher
-from ocf.embedded.api.status_errors import method_not_allowed
+from ocf.embedded.api.status_errors import bad_request, method_not_allowed
 from ocf.embedded.api.write_options import FieldValidation, WriteOptions, require_manager
 from ocf.embedded.apiextensions import custom_resource
 from ocf.embedded.controllers.crd_names import NamesAcceptedController
@@ -38,9 +38,10 @@ from ocf.embedded.registry.request_checks import require_subresource
 from ocf.embedded.registry.selectors import selection
 from ocf.embedded.registry.storage import Storage
 from ocf.embedded.watch import StoredEvent, WatchSelector, follow, read_version
-from ocf.errors import ApiError
+from ocf.errors import ApiError, ManifestError
 from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.json_values import to_json
 from ocf.schema.builtin import CustomKind
 
 if TYPE_CHECKING:
@@ -289,6 +290,7 @@ class EmbeddedCluster:
     ) -> Manifest:
         """Apply an object by server-side apply."""
         options = self._options(field_manager, subresource, dry_run=dry_run, force=force)
+        manifest = _received(manifest, manifest)
         with self._recording(_request_for_manifest(Verb.APPLY, manifest, options)) as outcome:
             require_manager(field_manager, "PatchOptions", is_apply=True)
             if subresource is Subresource.SCALE:
@@ -308,6 +310,7 @@ class EmbeddedCluster:
         The cluster generates a name if only `generateName` is set.
         """
         options = self._options(field_manager, subresource, dry_run=dry_run)
+        manifest = _received(manifest, manifest)
         with self._recording(_request_for_manifest(Verb.CREATE, manifest, options)) as outcome:
             require_manager(field_manager, "CreateOptions")
             if subresource is not None:
@@ -321,6 +324,7 @@ class EmbeddedCluster:
     ) -> Manifest:
         """Replace an object, its status, or its Scale."""
         options = self._options(field_manager, subresource, dry_run=dry_run)
+        manifest = _received(manifest, manifest)
         with self._recording(_request_for_manifest(Verb.UPDATE, manifest, options)) as outcome:
             require_manager(field_manager, "UpdateOptions")
             if subresource is Subresource.SCALE:
@@ -336,6 +340,7 @@ class EmbeddedCluster:
         """Patch an object, its status, or its Scale."""
         patch_type, manager, subresource = options.patch_type, options.field_manager, options.subresource
         write = self._options(manager, subresource, dry_run=options.dry_run)
+        patch = _received(patch, key)
         request = replace(
             _request_for_key(Verb.PATCH, key, subresource), field_manager=manager, dry_run=options.dry_run
         )
@@ -405,6 +410,20 @@ class EmbeddedCluster:
         self._names_controller.run()
         if self._collects:
             self._collector.run()
+
+
+def _received(body: Any, sent_to: ObjectKey | Manifest) -> Any:
+    """Return the body of a write as a real API server receives it; raise ApiError if it cannot be sent there."""
+    try:
+        return to_json(body, "")
+    except ManifestError as error:
+        named = sent_to if isinstance(sent_to, ObjectKey) else _named(sent_to)
+        raise bad_request(f"{named}: cannot be sent: {'; '.join(map(str, error.problems))}") from None
+
+
+def _named(manifest: Manifest) -> str:
+    request = _request_for_manifest(Verb.UPDATE, manifest, WriteOptions())
+    return str(ObjectKey(request.api_version, request.kind, request.name, request.namespace))
 
 
 def _request_for_key(verb: Verb, key: ObjectKey, subresource: Subresource | None) -> Request:

@@ -132,7 +132,8 @@ def set_condition(
     condition = {
         "type": condition_type,
         "status": status.value,
-        "reason": reason,
+        # As a plain text, also if it is a member of an enum.
+        "reason": str(reason),
         "message": message,
         "observedGeneration": observed_generation,
         "lastTransitionTime": transition_time(

@@ -18,6 +18,7 @@ from ocf.concepts import AliveStatus, CompletionStatus, OperationalStatus
 from ocf.errors import FieldProblem, ManifestError
 from ocf.feature import Gate, Mutation, PlainResult
 from ocf.objects import Manifest, copy_json, load_document, read_live, write_model
+from ocf.objects.json_values import to_json
 from ocf.objects.model_errors import problems_of
 from ocf.objects.model_fields import field_types
 from ocf.primitives.builder import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
@@ -136,7 +137,7 @@ class _Kind(Kind[ModelT, CustomMutator[ModelT]]):
             raise ManifestError(
                 self.name, [FieldProblem("", f"{expected}, got an object of type {type(found).__name__}")]
             )
-        manifest: Manifest = copy_json(dict(found))
+        manifest: Manifest = copy_json(to_json(dict(found), self.name))
         return manifest
 
     def open(self, manifest: Manifest) -> _Opened:
@@ -150,7 +151,7 @@ class _Kind(Kind[ModelT, CustomMutator[ModelT]]):
         return read_live(manifest, self.declared, keep_unknown=True)
 
     def write(self, opened: _Opened) -> Manifest:
-        manifest: Manifest = copy_json(opened.root)
+        manifest: Manifest = copy_json(to_json(opened.root, self.name))
         return manifest
 
 

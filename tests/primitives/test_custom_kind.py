@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
 import pytest
@@ -293,3 +295,19 @@ def test_workloads_and_tasks_need_a_handler() -> None:
             builder.build()
     task = CACHES.task(BASE).with_custom_converge_status(lambda *_: StatusReport(CompletionStatus.COMPLETED)).build()
     assert task.completion_status(ApplyOperation.NONE, BASE).status is CompletionStatus.COMPLETED
+
+
+class Phase(StrEnum):
+    OPEN = "Open"
+
+
+def test_values_that_only_json_makes_plain_are_rendered_as_they_are_stored() -> None:
+    base = {**BASE, "spec": {"phase": Phase.OPEN, "sizes": (1, 2), "floors": {1: "a"}}}
+    rendered = CACHES.static(base).build().render()
+    assert rendered["spec"] == {"phase": "Open", "sizes": [1, 2], "floors": {"1": "a"}}
+    assert (type(rendered["spec"]["phase"]), type(base["spec"]["sizes"])) == (str, tuple)
+
+
+def test_a_value_that_json_does_not_have_is_an_error_of_the_build() -> None:
+    with pytest.raises(BuildError, match=r"spec\.other\.since: a datetime is not a JSON value; write a text"):
+        CACHES.static({**BASE, "spec": {"other": {"since": datetime(2026, 1, 1, tzinfo=UTC)}}}).build()

@@ -15,7 +15,6 @@ error of the library as its cause.
 
 import asyncio
 import errno
-import json
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -39,8 +38,9 @@ from ocf.cluster.client.spans import request_span, response_attributes
 from ocf.cluster.client.tls import TlsContexts
 from ocf.cluster.open_files import open_files_hint
 from ocf.concepts.tracing import SpanStart, annotate_span, trace_headers, traced
-from ocf.errors import ApiError, ConfigError, ServerError, api_error
+from ocf.errors import ApiError, ConfigError, ManifestError, ServerError, api_error
 from ocf.objects import Manifest
+from ocf.objects.json_values import encode_json
 
 __all__ = ["MAX_REQUESTS", "Connection", "Stream"]
 
@@ -194,7 +194,7 @@ class Connection:
         """Send a request and return its answer; raise the error of an answer that is not 2xx."""
         credential = await self._credential(request)
         try:
-            body = None if request.body is None else _ENCODER.encode(request.body).encode()
+            body = None if request.body is None else encode_json(request.body, "the body").encode()
             answer = await self._pool(request).request(
                 request.method,
                 self._url(request),
@@ -206,9 +206,11 @@ class Connection:
             )
         except _NO_ANSWER as error:
             raise _unanswered(request, error) from error
-        except (TypeError, ValueError, RecursionError) as error:
-            # The manifest is not valid JSON, or the credentials are not a valid header. An invalid address is a
-            # ValueError of the library, and is caught before.
+        except ManifestError as error:
+            raise bad_request(f"{request}: cannot be sent: {'; '.join(map(str, error.problems))}") from None
+        except (TypeError, ValueError) as error:
+            # The credentials are not a valid header. An invalid address is a ValueError of the library, and is caught
+            # before.
             raise bad_request(f"{request}: cannot be sent: {error}") from error
         annotate_span(response_attributes, answer.status)
         if answer.status in _OK:
@@ -324,11 +326,6 @@ class Stream:
             # A TLS shutdown would wait for the server, perhaps for longer than the event loop runs.
             self.answer.connection.transport.abort()
         self.answer.close()
-
-
-# Without blanks, which the server would only skip. A manifest that contains itself ends in a RecursionError;
-# looking for one would take a seventh of all encoding.
-_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False)
 
 
 @lru_cache(maxsize=256)

@@ -373,7 +373,7 @@ async def test_a_verb_is_one_request(
         ),
         pytest.param(
             lambda c: c.create({**MAP, "data": {"k": object()}}, field_manager="m"),
-            "not JSON serializable",
+            r"cannot be sent: data\.k: an object is not a JSON value",
             id="not JSON",
         ),
     ],
