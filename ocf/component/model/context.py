@@ -23,7 +23,7 @@ from ocf.component.status.failures import UNSTORED_EVENT, failure_events, is_ref
 from ocf.component.status.own_conditions import own_condition
 from ocf.component.status.reasons import Reason
 from ocf.concepts import Clock, Event, NullRecorder, Recorder
-from ocf.errors import ApiError, ConfigError
+from ocf.errors import ApiError, ConfigError, ManifestError
 from ocf.objects import Manifest
 from ocf.objects.conditions import find_condition
 
@@ -281,6 +281,17 @@ class ReconcileContext:
         """Record that the owner does not exist any more, so that its status is not written."""
         self._is_gone = True
 
+    def require_plain_status(self) -> None:
+        """Raise an error if the staged status contains what JSON does not have; the rest can be written.
+
+        Raises:
+            ManifestError: The first time, for the fields that are not written: their stored values are kept.
+        """
+        problems = self._open_changes.make_plain()
+        if problems:
+            key = self.owned_by.key
+            raise ManifestError(f"{key.kind} {key.namespace}/{key.name}".replace(" /", " "), problems)
+
     async def write_status(self) -> None:
         """Write the staged status if it differs from the one that was read.
 
@@ -291,7 +302,19 @@ class ReconcileContext:
 
         Raises:
             ApiError: If the write fails for another reason, or conflicts 32 times in a row.
+            ManifestError: If the status contains what JSON does not have, after the rest is written.
         """
+        unwritable: ManifestError | None = None
+        try:
+            self.require_plain_status()
+        except ManifestError as error:
+            unwritable = error
+            self.fail((), str(error))
+        await self._write_plain_status()
+        if unwritable is not None:
+            raise unwritable
+
+    async def _write_plain_status(self) -> None:
         owner, changes = self.owned_by, self._open_changes
         for event in failure_events(owner.key, owner.uid, self._problems, changes.stored_conditions):
             self.recorder.happened(event)

@@ -16,7 +16,7 @@ from ocf.component.model.context import ReconcileContext
 from ocf.component.model.ownership import DEFAULT_OPERATOR
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.concepts.tracing import SpanStart, object_attributes, spanning
-from ocf.errors import ApiError, ConfigError
+from ocf.errors import ApiError, ConfigError, ManifestError
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, write_model
 from ocf.objects.name_validation import dns_label
@@ -50,7 +50,8 @@ async def reconciling(
 
     Raises:
         ConfigError: If owner or cluster is something else, such as None, or the operator's name is not a DNS label.
-        ManifestError: If the owner has no name or no uid.
+        ManifestError: If the owner has no name or no uid, or if its new status contains what JSON does not have. The
+            rest of the status is written; those fields keep their stored values.
         ApiError: If the status cannot be written. After an error inside the block, that error is raised with a note.
     """
     _require_arguments(owner, cluster, operator)
@@ -64,7 +65,7 @@ async def reconciling(
         except BaseException as error:
             try:
                 await context.write_status()
-            except ApiError as unwritten:
+            except (ApiError, ManifestError) as unwritten:
                 key = context.owned_by.key
                 _log.warning("%s: the status could not be written: %s", key, unwritten, extra={"owner": str(key)})
                 error.add_note(f"the status of {key} could not be written either: {unwritten}")

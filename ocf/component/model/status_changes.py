@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from ocf.component.status.reasons import Reason
+from ocf.errors import FieldProblem, ManifestError
 from ocf.objects import Manifest, copy_json
 from ocf.objects.conditions import find_condition, with_condition
+from ocf.objects.json_values import to_json
 
 __all__ = ["StatusChanges"]
 
@@ -86,6 +88,56 @@ class StatusChanges:
         rank = {name: at for at, name in enumerate(dict.fromkeys([*there, *types]))}
         if "conditions" in self.status:
             self.status["conditions"].sort(key=lambda condition: rank.get(condition["type"], len(rank)))
+
+    def make_plain(self) -> tuple[FieldProblem, ...]:
+        """Convert the status to plain JSON values, which the cluster stores; it is compared with them.
+
+        A field that contains something else keeps its stored value, so that the rest can be written. Each condition is
+        such a field of its own.
+
+        Returns:
+            What cannot be stored.
+
+        Example:
+            >>> changes = StatusChanges({"since": "noon"})
+            >>> changes.status.update(size=(1, 2), since={1, 2})
+            >>> [problem.path for problem in changes.make_plain()], changes.status
+            (['status.since'], {'since': 'noon', 'size': [1, 2]})
+        """
+        problems: list[FieldProblem] = []
+        try:
+            plain = to_json(self.status, "status")
+        except ManifestError:
+            plain = self._plain_fields(problems)
+        if plain is not self.status:
+            self.status.clear()
+            self.status.update(plain)
+        return tuple(problems)
+
+    def _plain_fields(self, problems: list[FieldProblem]) -> dict[str, Any]:
+        plain: dict[str, Any] = {}
+        for name, value in self.status.items():
+            try:
+                plain |= to_json({name: value}, "status", ("status",))
+            except ManifestError as error:
+                if name == "conditions" and isinstance(value, list):
+                    plain[name] = self._plain_conditions(value, problems)
+                    continue
+                problems += error.problems
+                if name in self.stored:
+                    plain[name] = self.stored[name]
+        return plain
+
+    def _plain_conditions(self, conditions: list[Any], problems: list[FieldProblem]) -> list[Any]:
+        plain: list[Any] = []
+        for place, condition in enumerate(conditions):
+            try:
+                plain.append(to_json(condition, "status", ("status", "conditions", place)))
+            except ManifestError as error:
+                problems += error.problems
+                name = condition.get("type") if isinstance(condition, dict) else None
+                plain += [one for one in self.stored_conditions if one.get("type") == name]
+        return plain
 
     def rebased(self, live: Manifest) -> dict[str, Any]:
         """Merge the changes into a newer status; other writers' changes are kept, except where both changed the same.

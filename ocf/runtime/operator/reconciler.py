@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Final, Generic, TypeVar
@@ -12,7 +13,7 @@ from ocf.cluster import Cluster
 from ocf.component import CleanupPending, Component, Finalizer, ReconcileContext, Result, reconcile_each, reconciling
 from ocf.concepts import Clock, Recorder
 from ocf.concepts.tracing import annotate_span, requeue_attributes
-from ocf.errors import ReconcileError, failure_text
+from ocf.errors import ManifestError, ReconcileError, failure_text
 from ocf.objects import Manifest
 from ocf.runtime.operator.failures import show_hidden_failures
 from ocf.runtime.operator.operator import Operator
@@ -100,6 +101,7 @@ class _OwnerReconcile(Generic[O]):
         # The owner was deleted before anything was made in this reconcile.
         unmade = outcome.finalization is not None and not context.is_ending
         asked = None if context.is_gone or unmade else await self._reported(self._owner, outcome)
+        outcome = self._with_plain_status(outcome)
         show_hidden_failures(operator, context, outcome)
         context.clear_failure(operator.failure_type)
         if outcome.error is not None:
@@ -150,6 +152,16 @@ class _OwnerReconcile(Generic[O]):
                 raise
             outcome.error.add_note(f"the report failed, too: {type(error).__name__}")
             return None
+
+    def _with_plain_status(self, outcome: ReconcileOutcome) -> ReconcileOutcome:
+        """Return the outcome; it has an error if the author's functions set a status that cannot be written."""
+        try:
+            self._context.require_plain_status()
+        except ManifestError as error:
+            self._step = "writing the status"
+            self._show(error)
+            return outcome if outcome.error is not None else replace(outcome, error=error)
+        return outcome
 
     def _show(self, error: Exception, finalizer: Finalizer | None = None) -> None:
         """Show an error in the failure condition; with a finalizer, it may be one of the clean-up."""

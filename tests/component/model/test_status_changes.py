@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
@@ -13,6 +14,7 @@ from ocf.objects import copy_json
 if TYPE_CHECKING:
     from ocf.objects import Manifest
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TYPES = ("Ready", "WebReady", "Backup")
 
 
@@ -63,3 +65,41 @@ def test_a_removed_failure_stays_removed_from_a_newer_status(stored: Manifest, n
     gone = {name} if {"type": name, "reason": "Error"} in changes.stored_conditions else set()
     assert {one["type"] for one in changes.rebased(stored).get("conditions", [])}.isdisjoint(gone)
     assert [one for one in changes.conditions if one["type"] not in gone] == changes.conditions
+
+
+def test_a_field_that_json_does_not_have_keeps_its_stored_value() -> None:
+    stored = {
+        "since": "noon",
+        "conditions": [{"type": "Ready", "reason": "Done"}, {"type": "Backup", "reason": "Done"}],
+    }
+    changes = StatusChanges(stored)
+    changes.status.update(size=(1, 2), since=NOW, made={"by": {1}})
+    changes.conditions[0]["reason"] = "Healthy"
+    changes.conditions[1]["lastTransitionTime"] = NOW
+    changes.status["conditions"] += [{"type": "New", "since": NOW}, {"type": "WebReady", "reason": "Healthy"}]
+
+    problems = [problem.path for problem in changes.make_plain()]
+
+    assert problems == [
+        "status.since",
+        "status.conditions[1].lastTransitionTime",
+        "status.conditions[2].since",
+        "status.made.by",
+    ]
+    assert changes.status == {
+        "since": "noon",
+        "size": [1, 2],
+        "conditions": [
+            {"type": "Ready", "reason": "Healthy"},
+            {"type": "Backup", "reason": "Done"},
+            {"type": "WebReady", "reason": "Healthy"},
+        ],
+    }
+    assert changes.make_plain() == ()
+
+
+@given(statuses())
+def test_a_plain_status_stays_as_it_is(stored: Manifest) -> None:
+    changes = StatusChanges(stored)
+    assert changes.make_plain() == ()
+    assert changes.status == stored

@@ -7,17 +7,19 @@ import re
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Annotated, Any, Final
 
 import pytest
+import pytest_asyncio
 from pydantic import BaseModel, ConfigDict
 
 from ocf import component
 from ocf.cluster import Cluster, Verb
-from ocf.component import Component, ReconcileContext, cleanup_finalizer
+from ocf.component import Component, ReconcileContext, cleanup_finalizer, reconciling
 from ocf.concepts import Event, NullRecorder
-from ocf.embedded import EmbeddedCluster
-from ocf.errors import BuildError, NotFoundError, ServerError
+from ocf.embedded import CustomKind, EmbeddedCluster
+from ocf.errors import BuildError, ManifestError, NotFoundError, ServerError
 from ocf.feature import VersionGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, unstructured
@@ -29,6 +31,10 @@ from tests import support
 from .conftest import SECOND
 
 NAMESPACE: Final = "town"
+
+
+class ShopPhase(StrEnum):
+    OPEN = "Open"
 
 
 class Condition(BaseModel):
@@ -497,3 +503,72 @@ def test_a_failed_finalizer_write_reorders_no_conditions(run: Run) -> None:
 def test_a_type_that_the_api_rejects_is_rejected_when_it_is_declared(given: dict[str, Any]) -> None:
     with pytest.raises(BuildError, match="a condition type must match"):
         replace(OPERATOR, **given)
+
+
+def test_a_status_that_json_does_not_have_is_a_failure_and_the_rest_is_written(run: Run) -> None:
+    def with_time(context: ReconcileContext, shop: Shop, outcome: ReconcileOutcome) -> None:
+        report(context, shop, outcome)
+        context.status.update(size=(1, 2), now=context.now)
+
+    async def test(env: Env) -> None:
+        operator = replace(env.operator, report=with_time)
+        error = await env.reconcile(operator)
+        assert isinstance(error, ManifestError)
+        status = await env.read_status(SHOP)
+        assert status.get("size") in ([1, 2], None), "a schema without the field drops it"
+        assert "now" not in status
+        shown = await env.read_conditions(SHOP)
+        assert [shown[name]["status"] for name in ("WebReady", "DataReady", "Ready", "shops/Reconciled")] == [
+            *["True"] * 3,
+            "False",
+        ]
+        message = shown["shops/Reconciled"]["message"]
+        assert message.startswith("writing the status failed: Shop town/corner: status.now: a datetime is not a JSON")
+        assert [one.note for one in env.events.failures if one.reason == "ReconcileFailed"] == [message]
+        before = await env.cluster.get(SHOP)
+        assert isinstance(await env.reconcile(operator), ManifestError)
+        assert await env.cluster.get(SHOP) == before
+        assert await env.reconcile(env.operator) is None
+        assert "shops/Reconciled" not in await env.read_conditions(SHOP)
+
+    run(test)
+
+
+async def test_a_status_that_only_json_makes_plain_is_written_once(fed: EmbeddedCluster) -> None:
+    for writes in (1, 0):
+        fed.requests.clear()
+        async with reconciling(await fed.get(SHOP), fed) as context:
+            context.status.update(sizes=(1, 2), phase=ShopPhase.OPEN, floors={1: ShopPhase.OPEN})
+        assert fed.requests.writes == writes
+    assert (await fed.get(SHOP))["status"] == {"sizes": [1, 2], "phase": "Open", "floors": {"1": "Open"}}
+
+
+async def test_outside_of_an_operator_the_block_raises_after_the_rest_is_written(fed: EmbeddedCluster) -> None:
+    events = Events()
+    with pytest.raises(ManifestError, match=r"^Shop town/corner: status\.now: a datetime is not a JSON value"):
+        async with reconciling(await fed.get(SHOP), fed, recorder=events) as context:
+            context.status.update(now=context.now, size=1)
+    assert (await fed.get(SHOP))["status"] == {"size": 1}
+    assert [event.reason for event in events.failures] == ["ReconcileFailed"]
+
+
+async def test_another_error_of_the_block_is_raised_with_a_note(fed: EmbeddedCluster) -> None:
+    async def reconcile() -> None:
+        async with reconciling(await fed.get(SHOP), fed) as context:
+            context.status["now"] = context.now
+            raise KeyError
+
+    with pytest.raises(KeyError) as caught:
+        await reconcile()
+    assert "could not be written either: Shop town/corner: status.now: a datetime is not" in caught.value.__notes__[0]
+
+
+@pytest_asyncio.fixture
+async def fed() -> EmbeddedCluster:
+    """Return a cluster with a shop that keeps every field of its status."""
+    cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=[NAMESPACE])
+    metadata = {"name": SHOP.name, "namespace": NAMESPACE}
+    await cluster.create(
+        {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata}, field_manager="kubectl"
+    )
+    return cluster

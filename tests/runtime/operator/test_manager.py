@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -358,5 +359,42 @@ def test_the_timing_of_the_cache_is_used(run_test: RunTest) -> None:
             await asyncio.sleep(3600)
             assert len([one for one in env.gateway.requests if one.verb == "list"]) > 100
             assert len(env.passes) == 1
+
+    run_test(test)
+
+
+VALUES = [
+    pytest.param(lambda: datetime(2026, 1, 1, tzinfo=UTC), id="datetime"),
+    pytest.param(lambda: {"a"}, id="set"),
+    pytest.param(lambda: float("nan"), id="not a number"),
+    pytest.param(lambda: {("a", 1): "b"}, id="a tuple as key"),
+    pytest.param(object, id="object"),
+]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_value_that_json_does_not_have_ends_no_operator(run_test: RunTest, value: Callable[[], object]) -> None:
+    """The owner shows the failure, and the operator reconciles it and the others."""
+
+    async def test(env: Env) -> None:
+        async def spoil(owner: Shop, context: ReconcileContext) -> None:
+            if owner.spec.motto == "spoilt":
+                context.status["visits"] = value()
+
+        env.before = spoil
+        async with env.operating(report=env.report):
+            await env.create(shop(motto="spoilt"))
+            await env.create(shop("other"))
+            await asyncio.sleep(10)
+            failure = (await env.read_conditions(key_of()))["shops/Reconciled"]
+            assert (failure["status"], failure["reason"]) == ("False", "Error")
+            assert failure["message"].startswith("writing the status failed: Shop town/corner: status.visits")
+            assert (await env.read_status(key_of()))["motto"] == "spoilt"
+            assert "WebReady" in await env.read_conditions(key_of("other"))
+            env.forget()
+            await env.edit(key_of(), {"spec": {"motto": "open"}})
+            await asyncio.sleep(100)
+            assert "shops/Reconciled" not in await env.read_conditions(key_of())
+            assert (await env.read_status(key_of()))["motto"] == "open"
 
     run_test(test)
