@@ -39,6 +39,11 @@ def own_condition(
     Raises:
         ConfigError: If the API server would reject the type, the status or the reason.
     """
+    for part, value in (("type", name), ("status", status), ("reason", reason), ("message", message)):
+        if not isinstance(value, str):
+            raise ConfigError(
+                f'condition "{name}": the {part} must be a text, got an object of type {type(value).__name__}'
+            )
     invalid = f"the status must be True, False or Unknown, got {status!r}" if status not in _STATUSES else ""
     problems = list(filter(None, (condition_type_problem(name), invalid, reason_problem(reason))))
     if problems:

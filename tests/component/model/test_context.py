@@ -96,11 +96,13 @@ class TestSetCondition:
             pytest.param({"reason": "not a reason"}, 'condition "Backup": a reason must', id="reason"),
             pytest.param({"reason": ""}, 'condition "Backup": a reason must', id="no reason"),
             pytest.param({"reason": "x" * 1025}, "a reason has at most 1024 characters, got 1025", id="long reason"),
+            pytest.param({"reason": 5}, 'condition "Backup": the reason must be a text, got .* int', id="a number"),
+            pytest.param({"message": KeyError("a")}, "the message must be a text, got .* KeyError", id="an error"),
             pytest.param({"reason": "", "status": "Yes"}, "the status must be True.*; a reason must", id="both"),
         ],
     )
     async def test_what_the_api_rejects_is_rejected_where_it_is_written(
-        self, env: Env, given: dict[str, str], problem: str
+        self, env: Env, given: dict[str, Any], problem: str
     ) -> None:
         async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
             with pytest.raises(ConfigError, match=problem):
