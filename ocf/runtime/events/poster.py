@@ -217,7 +217,11 @@ class EventBroadcaster:
                 self._writes.popleft()
             if not self._queue:
                 return
-            self._prepare(*self._queue.popleft())
+            event, at = self._queue.popleft()
+            try:
+                self._prepare(event, at)
+            except Exception as error:  # noqa: BLE001 (an event of the author's that is none may not end the task)
+                self._drop(Drop.REFUSED, str(event.reason), error)
 
     def _prepare(self, event: Event, at: Instant) -> None:
         """Convert an event into the write that it needs, if any."""

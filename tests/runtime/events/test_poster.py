@@ -368,6 +368,16 @@ class TestFailure:
         assert poster.dropped == {Drop.REFUSED: 1}
         assert [record.levelname for record in caplog.records] == ["WARNING"]
 
+    async def test_what_is_not_an_event_is_dropped_and_the_next_is_posted(
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
+    ) -> None:
+        poster.happened(event(note=5))
+        poster.happened(event(note="next"))
+        await poster.flush()
+
+        assert [posted["note"] for posted in store.events.values()] == ["next"]
+        assert poster.dropped == {Drop.REFUSED: 1}
+
     async def test_that_a_namespace_ends_is_no_warning(
         self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event], caplog: pytest.LogCaptureFixture
     ) -> None:
