@@ -178,6 +178,31 @@ async def test_kubectl_returns_when_everything_is_cleaned_up(env: Env, caplog: p
     assert "forbidden" not in caplog.text.lower()
 
 
+@pytest.mark.promise("on-delete-fails", runs="a clean-up that waits, on a real API server")
+async def test_a_clean_up_that_waits_is_in_the_condition(env: Env) -> None:
+    tables = ["orders", "guests"]
+
+    async def drop(*_: object) -> CleanupPending | None:
+        return CleanupPending(SECOND / 10, f"{len(tables)} tables left") if tables else None
+
+    async with env.operating(replace(operator(None), on_delete=drop)):
+        await env.create()
+        await eventually(lambda: env.exists(env.workload))
+        await env.admin.delete(env.owner)
+
+        async def shown() -> dict[str, Any]:
+            conditions = (await env.admin.get(env.owner)).get("status", {}).get("conditions", [])
+            return next((one for one in conditions if one["type"] == "shops/CleanedUp"), {})
+
+        waiting = await eventually(shown)
+        assert (waiting["status"], waiting["reason"]) == ("False", "CleanupPending")
+        assert waiting["message"] == "2 tables left"
+        tables.pop()
+        await eventually(shown, lambda found: found["message"] == "1 tables left")
+        tables.clear()
+        await env.kubectl("wait", "--for=delete", "shops.deletion.example.com/corner", "--timeout=600s")
+
+
 @pytest.mark.promise("on-delete", runs="a process that is killed in the middle, on a real API server")
 async def test_a_process_that_is_killed_in_the_middle_is_followed_by_one_that_cleans_up(env: Env) -> None:
     """Meanwhile kubectl waits."""
