@@ -131,8 +131,16 @@ async def test_a_prerequisite_that_hangs_is_named(
 async def test_other_components_are_not_delayed(
     env: Env, web_base: Manifest, config_map: Callable[..., StaticKind], stuck: Callable[..., Any]
 ) -> None:
-    other = component.Builder("settings", condition_type="SettingsReady").with_resource(config_map().build()).build()
-    slow = hanging(web_base, "determine converging status of", stuck).build()
+    # The clock also limits requests, so it moves when the other component has no request under way.
+    applied = Event()
+    settings = config_map(a="1").extract_into(Data[None]("applied"), lambda _live: applied.set())
+    other = component.Builder("settings", condition_type="SettingsReady").with_resource(settings.build()).build()
+
+    def wait(*args: Any) -> None:
+        applied.wait()
+        stuck(*args)
+
+    slow = hanging(web_base, "determine converging status of", wait).build()
     with pytest.raises(ExceptionGroup):
         async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock) as context:
             await reconcile_all(context, slow, other)
