@@ -23,7 +23,7 @@ from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, Wat
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 from tests.support import eventually, until_granted
 
-from .conftest import NAMESPACE, SECOND, Env, RunTest, Shop, key_of, now, settings_of, shop
+from .conftest import NAMESPACE, SECOND, Env, Gateway, RunTest, Shop, key_of, now, settings_of, shop
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -133,6 +133,32 @@ def test_a_declared_kind_that_is_not_read_in_time_ends_the_process(
         assert now() == 120
         assert env.passes == []
         assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+    run_test(test)
+
+
+def test_a_leader_that_cannot_read_a_declared_kind_leaves_the_lease_to_another(run_test: RunTest) -> None:
+    """The way of the first process to the cluster is broken for one kind, that of the second is not."""
+
+    async def test(env: Env) -> None:
+        await env.create(shop())
+        env.gateway.meddle = failing("Secret", BROKEN)
+        second = Env(env.cluster, Gateway(env.cluster), env.clock)
+        owns = [("v1", "Secret")]
+
+        async def first() -> None:
+            with pytest.raises(ConfigError, match="did not sync"):
+                async with env.operating(owns=owns, options={"lease": Lease("shops", "default", "one")}):
+                    await asyncio.sleep(10_000)
+
+        leading = asyncio.create_task(first())
+        await asyncio.sleep(1)
+        async with second.operating(owns=owns, options={"lease": Lease("shops", "default", "two")}):
+            await leading
+            ended = now()
+            await asyncio.sleep(10)
+            assert (env.passes, [name for name, _ in second.passes]) == ([], ["corner"])
+            assert second.times[0] - ended < 5
 
     run_test(test)
 
