@@ -191,10 +191,15 @@ class Owner:
             live: The object.
 
         Returns:
-            Kind and name, `Mall demo`; empty if there is none, or it is this owner.
+            Kind and name, `Mall demo`; with group, version and uid if kind and name are those of this owner: a former
+            owner of the name, or one of another group. Empty if there is none, or it is this owner.
         """
         controller = controller_of(live)
-        return str(controller) if controller is not None and controller.uid != self.uid else ""
+        if controller is None or controller.uid == self.uid:
+            return ""
+        if (controller.kind, controller.name) != (self.key.kind, self.key.name):
+            return str(controller)
+        return f"{controller.api_version} {controller} with the uid {controller.uid}"
 
     def _reference(self) -> Manifest:
         return {

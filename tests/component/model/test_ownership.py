@@ -122,3 +122,24 @@ def test_server_set_fields_are_not_sent(field: str) -> None:
     given: Manifest = {"kind": "X", "metadata": {"name": "x", field: "1"}, "status": {"a": 1}}
     assert sendable(given) == {"kind": "X", "metadata": {"name": "x"}}
     assert given["metadata"][field] == "1"
+
+
+@pytest.mark.parametrize(
+    ("reference", "named"),
+    [
+        pytest.param({}, "", id="this owner"),
+        pytest.param({"kind": "Mall", "uid": "uid-2"}, "Mall demo", id="another kind"),
+        pytest.param({"name": "other", "uid": "uid-2"}, "Shop other", id="another name"),
+        pytest.param(
+            {"uid": "uid-0"}, "example.com/v1 Shop demo with the uid uid-0", id="a former owner of the same name"
+        ),
+        pytest.param(
+            {"apiVersion": "other.com/v2", "uid": "uid-2"},
+            "other.com/v2 Shop demo with the uid uid-2",
+            id="an owner of another group",
+        ),
+    ],
+)
+def test_another_controller_is_not_named_as_the_owner_is(reference: Manifest, named: str) -> None:
+    (own,) = SHOP.owned(made())["metadata"]["ownerReferences"]
+    assert SHOP.foreign_controller(made("shop", own | reference)) == named
