@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["NAME", "every_state", "memcached"]
 
 NAME: Final = "memcached"
-"""A part of the field manager's name, `memcached-operator/Memcached/memcached/<uid>`; changing it costs a write per object."""
+"""A part of `memcached-operator/Memcached/memcached/<uid>`, the field manager; a change costs a write per object."""
 
 
 def memcached(cache: Memcached) -> component.Component:
