@@ -71,29 +71,6 @@ asyncio.run(main())
 """
 
 
-OPERATOR: Final = """
-import urllib.error, urllib.request
-from ocf.cluster.client import ApiServerCluster
-from ocf.runtime.operator import Listen, ManagerOptions, Operator, OwnerType, running
-shops = Operator(name="shops", owner=OwnerType("v1", "ConfigMap"), components=lambda shop: ())
-def ready(url):
-    try:
-        with urllib.request.urlopen(url) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-async def main():
-    options = ManagerOptions(listen=Listen(0, host="127.0.0.1"), namespaces=[f"n{n}" for n in range(int(sys.argv[4]))])
-    async with await ApiServerCluster.connect(sys.argv[3]) as cluster, running(cluster, shops, options=options) as one:
-        await one.started()
-        status, body = 0, ""
-        while status != 200 and "too many open files" not in body:
-            status, body = await asyncio.to_thread(ready, one.endpoints.url + "/readyz?verbose")
-        print(json.dumps([status, body]), flush=True)
-asyncio.run(main())
-"""
-
-
 async def _output(program: str, *arguments: str, **environment: str) -> Any:
     command = [sys.executable, "-c", LIMIT + program, *arguments]
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE, env=environment or None)
@@ -144,14 +121,3 @@ async def test_a_cache_that_runs_out_of_files_is_not_healthy_and_names_the_limit
     advice = "raise the limit of the process (ulimit -n), or watch fewer kinds and namespaces"
     assert not healthy
     assert problems == [f"too many open files: the limit is 64; {advice}"]
-
-
-@pytest.mark.parametrize(
-    ("namespaces", "status"), [pytest.param(20, 200, id="enough"), pytest.param(80, 500, id="few")]
-)
-async def test_an_operator_that_runs_out_of_files_is_not_ready_and_says_why(
-    kubeconfig: Path, namespaces: int, status: int
-) -> None:
-    found, body = await _output(OPERATOR, "64", "64", str(kubeconfig), str(namespaces))
-
-    assert (found, "too many open files: the limit is 64; raise" in body) == (status, status == 500), body
