@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 
-from ocf.simulation.fields import Model, Period, PositivePeriod
+from ocf.simulation.fields import Instant, Model, Period, PositivePeriod
 from ocf.simulation.load import Loads
 from ocf.simulation.scenario.controller import ControllerSettings, MetricsPipeline
 from ocf.simulation.scenario.node_groups import NodeGroupSettings, NodeSettings
@@ -81,5 +81,5 @@ class Scenario(Model):
     nodes: NodeSettings = NodeSettings()
     objectives: Objectives = Objectives()
     duration: PositivePeriod | None = None
-    start: AwareDatetime = datetime(2026, 1, 1, tzinfo=UTC)
+    start: Instant = datetime(2026, 1, 1, tzinfo=UTC)
     seed: int = 0

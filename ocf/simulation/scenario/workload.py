@@ -103,7 +103,7 @@ class Workload(Model):
     """
 
     capacity: Positive
-    replicas: Annotated[int, Field(ge=0)] | None = None
+    replicas: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     requests: dict[str, Milli] = Field(default_factory=dict)
     usage: dict[str, Usage] = Field(default_factory=dict)
     signals: dict[str, Signal] = Field(default_factory=dict)
