@@ -15,7 +15,8 @@ from ocf.component.apply.drift import find_drift, is_stored_as_sent
 from ocf.component.apply.immutable import delete_for_recreation, immutable_fields, immutable_problem
 from ocf.component.apply.second_manager import SecondManager
 from ocf.component.apply.takeover import is_contested, take_over
-from ocf.component.apply.write_backoff import (
+from ocf.component.model.resource_options import Conflicts
+from ocf.component.model.write_backoff import (
     deletes_of,
     is_fighting,
     is_older,
@@ -24,7 +25,6 @@ from ocf.component.apply.write_backoff import (
     wait,
     written,
 )
-from ocf.component.model.resource_options import Conflicts
 from ocf.component.status.results import Drift
 from ocf.concepts import ApplyOperation, Why
 from ocf.concepts.data import secret_reads

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Preconditions, Propagation
 from ocf.component.apply.takeover import other_applier
-from ocf.component.apply.write_backoff import DELETED, deletes_of, record_revert, wait, written
+from ocf.component.model.write_backoff import DELETED, deletes_of, record_revert, wait, written
 from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.managed_fields import ManagedFields

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any, Final, Protocol
 
 from ocf.cluster import Cluster
@@ -19,7 +20,7 @@ from ocf.component.model.ownership import DEFAULT_OPERATOR, Owner
 from ocf.component.model.status_changes import StatusChanges
 from ocf.component.model.status_writer import write_status
 from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
-from ocf.component.status.failures import UNSTORED_EVENT, failure_events, is_refused, shows
+from ocf.component.status.failures import REVERTED_EVENT, UNSTORED_EVENT, failure_events, is_refused, shows
 from ocf.component.status.own_conditions import own_condition
 from ocf.component.status.reasons import Reason
 from ocf.concepts import Clock, Event, NullRecorder, Recorder
@@ -65,6 +66,7 @@ class ReconcileContext:
         now: Time of the reconcile.
         elapsed: The same on the monotonic clock.
         claims: Objects that the components of the owner manage in this reconcile.
+        status_retry_after: Time until a value of the status that was held back is written; known after its write.
         gates: Answers of the gates of the components in this reconcile.
     """
 
@@ -90,6 +92,7 @@ class ReconcileContext:
         self._unpublished: dict[str, Condition] = {}
         self._ended = False
         self._is_gone = False
+        self.status_retry_after: timedelta | None = None
 
     @property
     def status(self) -> dict[str, Any]:
@@ -298,7 +301,8 @@ class ReconcileContext:
         After a conflict the status is read again. Other writers' changes are kept, except in the conditions and fields
         that were changed here. Nothing is written for an owner that was deleted meanwhile.
 
-        A status that is refused, or of which fields are not stored, becomes an event of type Warning.
+        A status that is refused, of which fields are not stored, or that another writer reverts again and again,
+        becomes an event of type Warning.
 
         Raises:
             ApiError: If the write fails for another reason, or conflicts 32 times in a row.
@@ -321,23 +325,30 @@ class ReconcileContext:
         if self._is_gone:
             return
         try:
-            written = await write_status(self._cluster, self.owner, owner, changes)
+            written = await write_status(self._cluster, self.owner, owner, changes, self.elapsed)
         except ApiError as error:
             if not is_refused(error):
                 raise
             # What an author computes a status from is not known.
             shown = without_values(error)
-            self._record_loss(f"the API server refused the status: {shown}")
+            self._record_loss(UNSTORED_EVENT, f"the API server refused the status: {shown}")
             raise shown from None
         if written is None:
             self._is_gone = True
             return
-        if written.problem:
-            _log.warning("%s: %s", owner.key, written.problem, extra={"owner": str(owner.key)})
-            self._record_loss(written.problem)
+        self._log_loss(UNSTORED_EVENT, written.problem)
+        self._log_loss(REVERTED_EVENT, written.reverted)
+        self.status_retry_after = written.retry_after
         self.recorder.observed(owner.key, written.status.get("conditions") or [])
 
-    def _record_loss(self, note: str) -> None:
+    def _log_loss(self, reason: str, note: str) -> None:
+        """Log and record a loss, unless the note is empty."""
+        if note:
+            owner = self.owned_by.key
+            _log.warning("%s: %s", owner, note, extra={"owner": str(owner)})
+            self._record_loss(reason, note)
+
+    def _record_loss(self, reason: str, note: str) -> None:
         """Record that the status, or a part of it, is not stored, so that it is shown in an event at least."""
         owner = self.owned_by
         self.recorder.happened(
@@ -345,7 +356,7 @@ class ReconcileContext:
                 owner=owner.key,
                 owner_uid=owner.uid,
                 resource=owner.key,
-                reason=UNSTORED_EVENT,
+                reason=reason,
                 action="UpdateStatus",
                 note=note,
                 type="Warning",

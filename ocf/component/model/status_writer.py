@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ocf.cluster import Subresource, UnstoredStatus
+from ocf.component.model.status_backoff import hold_back, note_status
 from ocf.component.model.unstored_status import dropped_fields, path_text, without_fields
 from ocf.errors import ConflictError, NotFoundError
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from ocf.cluster import Cluster
     from ocf.component.model.ownership import Owner
     from ocf.component.model.status_changes import StatusChanges
@@ -29,23 +32,32 @@ class WrittenStatus(NamedTuple):
         status: The status as it was sent, or would have been.
         problem: Message about fields that the API server does not store, and that was not given before; empty if it
             stores all of them.
+        reverted: Message about values that another writer reverts, and that was not given before; empty if there are
+            none.
+        retry_after: Time until a value that is held back is written; None if none is.
     """
 
     status: Manifest
     problem: str = ""
+    reverted: str = ""
+    retry_after: timedelta | None = None
 
 
-async def write_status(cluster: Cluster, live: Manifest, owner: Owner, changes: StatusChanges) -> WrittenStatus | None:
+async def write_status(
+    cluster: Cluster, live: Manifest, owner: Owner, changes: StatusChanges, elapsed: timedelta
+) -> WrittenStatus | None:
     """Write the status of an owner if the changes make it differ from the one that was read.
 
     After a conflict the status is read again, and the changes are merged into it. A write that would only repeat fields
-    that the API server does not store is not sent until the owner changes.
+    that the API server does not store is not sent until the owner changes. Values that another writer reverts again and
+    again are held back.
 
     Args:
         cluster: The cluster of the owner.
         live: The owner as read.
         owner: Its key and uid.
         changes: The changes of its status.
+        elapsed: Time of the reconcile on the monotonic clock.
 
     Returns:
         The status, and what of it is not stored; None if the owner was deleted.
@@ -53,8 +65,11 @@ async def write_status(cluster: Cluster, live: Manifest, owner: Owner, changes: 
     Raises:
         ApiError: If the write fails for another reason than a conflict, or conflicts 32 times in a row.
     """
-    status, manager = changes.status, owner.field_manager("status")
+    status, manager, cache = changes.status, owner.field_manager("status"), cluster.apply_cache
+    reverted, retry_after = "", None
     for tries_left in reversed(range(_TRIES)):
+        held = hold_back(status, live, owner, cache, elapsed)
+        status, reverted, retry_after = held.status, reverted or held.problem, held.retry_after
         if status == (live.get("status") or {}) or _is_repeated(cluster, manager, live, status):
             break
         wanted = {**live, "status": status}
@@ -67,13 +82,14 @@ async def write_status(cluster: Cluster, live: Manifest, owner: Owner, changes: 
             if not tries_left:
                 raise
         else:
-            return _checked(cluster, manager, stored, status)
+            note_status(status, live, owner, cache, elapsed)
+            return _checked(cluster, manager, stored, status)._replace(reverted=reverted, retry_after=retry_after)
         found = await _read(cluster, owner)
         if found is None:
             return None
         live = found
         status = changes.rebased(live.get("status") or {})
-    return WrittenStatus(status)
+    return WrittenStatus(status, reverted=reverted, retry_after=retry_after)
 
 
 async def _read(cluster: Cluster, owner: Owner) -> Manifest | None:

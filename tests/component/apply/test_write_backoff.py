@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ocf import component
 from ocf.cluster import LastWrite
 from ocf.component import Action, Reason, reconciling
-from ocf.component.apply.write_backoff import is_fighting, next_write, record_revert, written
+from ocf.component.model.write_backoff import is_fighting, next_write, record_revert, written
 from ocf.concepts import Why
 from ocf.primitives import deployment
 from ocf.testing import FaultyCluster, faults

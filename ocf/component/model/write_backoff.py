@@ -128,7 +128,11 @@ def revert_message(live: Manifest, manager: str, owner: ObjectKey, cache: ApplyC
     latest = max(others, key=lambda entry: entry.time, default=None)
     text = "what was applied is reverted repeatedly"
     if latest is None:
-        return f'{text}, by another process with the same field manager "{manager}"' if entries else text
+        return (
+            f'{text}, by another process with the same field manager "{manager}", or by a client that removes fields'
+            if entries
+            else text
+        )
     other = latest.manager.name
     text = f'{text}, last changed by "{other}"'
     if "/" not in other:

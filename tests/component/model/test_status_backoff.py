@@ -1,0 +1,180 @@
+"""Writers that insist on different values in the status of one owner.
+
+Elsewhere: https://github.com/openstack-k8s-operators/openstack-operator/pull/768 (statuses that trigger each other),
+https://github.com/openshift/cluster-authentication-operator/pull/269 (conditions that flap between two).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from ocf.component import ReconcileContext, reconciling
+from ocf.concepts import Event, NullRecorder
+
+if TYPE_CHECKING:
+    from tests.component.conftest import Env, Process
+
+HOUR: Final = timedelta(hours=1)
+EVERY: Final = timedelta(seconds=10)
+MOST: Final = 10
+
+Report = Callable[[ReconcileContext], object]
+
+
+class Notes(NullRecorder):
+    """The notes of events about reverted values."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def happened(self, event: Event) -> None:
+        if event.reason == "StatusReverted":
+            self.found.append(event.note)
+
+
+@dataclass
+class Writer:
+    """A process with what it reports."""
+
+    env: Env
+    process: Process
+    report: Report
+    notes: Notes = field(default_factory=Notes)
+    retry_after: timedelta | None = None
+
+    async def reconcile(self) -> int:
+        """Report; return the number of writes."""
+        before = self.process.writes
+        live, clock = await self.env.owner_manifest(), self.env.clock
+        async with reconciling(
+            live, self.process.cluster, operator=self.process.operator, clock=clock, recorder=self.notes
+        ) as context:
+            self.report(context)
+        self.retry_after = context.status_retry_after
+        return self.process.writes - before
+
+
+def ready(status: str, message: str = "") -> Report:
+    return lambda context: context.set_condition("Ready", status=status, reason="Observed", message=message)
+
+
+def sets(**fields: Any) -> Report:
+    return lambda context: context.status.update(fields)
+
+
+def unset(context: ReconcileContext) -> None:
+    context.status.pop("phase", None)
+
+
+async def fight(env: Env, *writers: Writer) -> list[int]:
+    """Let writers reconcile in turn for an hour; return the number of writes of each."""
+    written = [0] * len(writers)
+    for _ in range(HOUR // EVERY):
+        for number, writer in enumerate(writers):
+            written[number] += await writer.reconcile()
+        env.clock.advance(EVERY)
+    return written
+
+
+async def waiting_one(*writers: Writer) -> Writer:
+    """Return the writer whose value is held back."""
+    for writer in writers:
+        await writer.reconcile()
+    (found,) = [writer for writer in writers if writer.retry_after is not None]
+    return found
+
+
+@pytest.mark.promise("write-war", runs="an hour of two operators, and of two versions, over the owner's status")
+@pytest.mark.parametrize("operators", [("shops", "malls"), ("shops", "shops")], ids=["two operators", "two versions"])
+@pytest.mark.parametrize(
+    "reports",
+    [
+        pytest.param((ready("True"), ready("False")), id="the status of a condition"),
+        pytest.param((ready("True", "of 1"), ready("True", "of 2")), id="the message of a condition"),
+        pytest.param((sets(phase="Open"), sets(phase="Closed")), id="a field"),
+        pytest.param((sets(phase="Open"), unset), id="a field is removed"),
+    ],
+)
+async def test_two_writers_of_one_status_back_off_and_name_each_other(
+    env: Env, operators: tuple[str, str], reports: tuple[Report, Report]
+) -> None:
+    writers = [Writer(env, env.process(name), report) for name, report in zip(operators, reports, strict=True)]
+    assert max(await fight(env, *writers)) <= MOST
+    uid = (await env.owner_manifest())["metadata"]["uid"]
+    notes = [note for writer in writers for note in writer.notes.found]
+    assert notes
+    # A writer that only removes a value owns nothing by which it could be named.
+    named = operators[:1] if reports[1] is unset else operators
+    assert all(f'"{name}/Shop/status/{uid}"' in note for note in notes for name in named)
+    assert len(notes) <= 2 * MOST
+
+
+async def test_values_that_always_differ_are_slowed_down_too(env: Env) -> None:
+    counts = [0, 0]
+
+    def counting(number: int) -> Report:
+        def report(context: ReconcileContext) -> None:
+            counts[number] += 1
+            context.status["seen"] = f"{number}: {counts[number]}"
+
+        return report
+
+    writers = [Writer(env, env.process(name), counting(number)) for number, name in enumerate(("shops", "malls"))]
+    # The one that waits does not trigger the other one. Its first three writes are not delayed.
+    assert min(await fight(env, *writers)) <= 3 + HOUR // timedelta(minutes=1)
+
+
+async def test_a_new_generation_is_written_at_once(env: Env) -> None:
+    writers = [Writer(env, env.process("shops"), ready("True")), Writer(env, env.process("malls"), ready("False"))]
+    await fight(env, *writers)
+    loser = await waiting_one(*writers)
+    await env.change(env.owner, spec={"size": 99})
+    assert await loser.reconcile() == 1
+
+
+async def test_a_new_value_is_written_at_once(env: Env) -> None:
+    writers = [Writer(env, env.process("shops"), ready("True")), Writer(env, env.process("malls"), ready("False"))]
+    await fight(env, *writers)
+    loser = await waiting_one(*writers)
+    env.clock.advance(timedelta(minutes=1))
+    loser.report = ready("Unknown", "a new value")
+    assert await loser.reconcile() == 1
+
+
+async def test_other_values_of_the_same_status_are_not_delayed(env: Env) -> None:
+    """Only the condition that is fought over waits."""
+    writers = [Writer(env, env.process("shops"), ready("True")), Writer(env, env.process("malls"), ready("False"))]
+    await fight(env, *writers)
+    loser = await waiting_one(*writers)
+    before, old = (await env.condition("Ready"))["status"], loser.report
+
+    def both(context: ReconcileContext) -> None:
+        old(context)
+        context.set_condition("Stocked", status="True", reason="Observed", message="")
+
+    loser.report = both
+    assert await loser.reconcile() == 1
+    assert ((await env.condition("Ready"))["status"], (await env.condition("Stocked"))["status"]) == (before, "True")
+
+
+async def test_it_ends_with_the_fight(env: Env) -> None:
+    writers = [Writer(env, env.process("shops"), ready("True")), Writer(env, env.process("malls"), ready("False"))]
+    await fight(env, *writers)
+    loser = await waiting_one(*writers)
+    assert loser.retry_after is not None
+    env.clock.advance(loser.retry_after)
+    assert [await loser.reconcile(), await loser.reconcile()] == [1, 0]
+    assert (await env.condition("Ready"))["status"] == ("True" if loser is writers[0] else "False")
+
+
+async def test_changes_of_one_writer_are_never_delayed(env: Env) -> None:
+    phases = ["Open", "Closed"]
+    writer = Writer(env, env.process("shops"), ready("True"))
+    for number in range(20):
+        writer.report = sets(phase=phases[number % 2])
+        assert await writer.reconcile() == 1
