@@ -320,7 +320,7 @@ class Applier:
         last = cache.last_write(key, self._manager)
         if last is not None and live is not None and is_older(_version(live), last):
             return last
-        last = record_revert(last, digest, self._context.elapsed)
+        last = record_revert(last, digest, self._context.elapsed, deleted=live is None)
         if last is not None:
             cache.note_write(key, self._manager, last)
         return last

@@ -4,7 +4,8 @@ Two writers that insist on different values would write forever. After the same 
 each time within two minutes of the write, the next write is delayed: by one minute, then by twice as long each time, up
 to one hour. A change that comes later is repaired at once.
 
-A deletion of what we create is such a revert, and so is the creation of what we delete. It makes no difference whether
+A deletion of what we create is such a revert if it comes within a minute, because users delete objects by hand to have
+them made anew. The creation of what we delete is one, too. It makes no difference whether
 the other writer is a user, another controller, or one of our own: another component, another owner, another operator,
 or another process of the same operator.
 """
@@ -47,16 +48,20 @@ def deletes_of(manager: str) -> str:
 
 _TOLERATED_REVERTS: Final = 3
 _REVERT_WINDOW: Final = timedelta(minutes=2)
+_DELETION_WINDOW: Final = timedelta(minutes=1)
 _BACKOFF: Final = ExponentialBackoff(timedelta(minutes=1), timedelta(hours=1), jitter=0)
 
 
-def record_revert(last: LastWrite | None, desired_hash: bytes, elapsed: timedelta) -> LastWrite | None:
+def record_revert(
+    last: LastWrite | None, desired_hash: bytes, elapsed: timedelta, *, deleted: bool = False
+) -> LastWrite | None:
     """Record that an object differs from the last write.
 
     Args:
         last: The last write; None if it is not known.
         desired_hash: Digest of the desired state.
         elapsed: Time of the reconcile on the monotonic clock.
+        deleted: Whether the object was written and is gone.
 
     Returns:
         The updated last write; None if it is not known, or had another desired state.
@@ -71,7 +76,7 @@ def record_revert(last: LastWrite | None, desired_hash: bytes, elapsed: timedelt
         return None
     if last.noticed:
         return last
-    soon = elapsed - last.at <= max(_REVERT_WINDOW, next_write(last) - last.at)
+    soon = elapsed - last.at <= max(_DELETION_WINDOW if deleted else _REVERT_WINDOW, next_write(last) - last.at)
     return replace(last, reverted=last.reverted + 1 if soon else 1, noticed=True)
 
 

@@ -153,7 +153,7 @@ class TestFight:
         for _ in range(6):
             assert (await env.reconcile(labelled)).outcomes[0].action is Action.CREATED
             await env.cluster.delete(env.web)
-            env.clock.advance(timedelta(minutes=3))
+            env.clock.advance(timedelta(seconds=61))
 
     async def test_our_own_delete_is_not_a_revert(self, env: Env, web_base: Manifest) -> None:
         def web(*, wanted: bool) -> Component:

@@ -54,7 +54,11 @@ class TestTable:
         await env.change(autoscaling=SCALING)
         result = await env.reconcile()
         owned = (await env.get("Deployment"))["metadata"]["managedFields"]
-        ours = next(one for one in owned if one["manager"].startswith("Memcached/") and "left" not in one["manager"])
+        ours = next(
+            one
+            for one in owned
+            if one["manager"].startswith("memcached-operator/Memcached/") and "left" not in one["manager"]
+        )
 
         assert await env.exists(HPA)
         assert "f:replicas" not in ours["fieldsV1"]["f:spec"]
