@@ -51,8 +51,8 @@ def field_manager(*parts: str) -> str:
         >>> field_manager("shops", "Shop", "web-interface", "c0ffee")
         'shops/Shop/web-interface/c0ffee'
         >>> long = field_manager("shops", "Shop", "x" * 200, "c0ffee")
-        >>> long[:7], len(long), len(field_manager("ü" * 100))
-        ('shops/6', 70, 64)
+        >>> long[:6], len(long), len(field_manager("ü" * 100))
+        ('shops/', 70, 64)
     """
     name = "/".join(parts)
     if len(name.encode()) <= _LONGEST_MANAGER:

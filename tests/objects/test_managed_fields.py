@@ -127,13 +127,18 @@ def test_a_key_is_json(name: str, key: Any) -> None:
 
 class TestNameOfAFieldManager:
     def test_a_name_at_the_limit_is_kept_and_one_above_is_hashed(self) -> None:
-        assert field_manager("Shop", "x" * 123) == "Shop/" + "x" * 123
-        hashed = field_manager("Shop", "x" * 124)
-        assert (len(hashed), hashed) == (64, field_manager("Shop", "x" * 124))
+        assert field_manager("shops", "x" * 122) == "shops/" + "x" * 122
+        hashed = field_manager("shops", "x" * 123)
+        assert (len(hashed), hashed) == (70, field_manager("shops", "x" * 123))
+        assert hashed.startswith("shops/")
 
     def test_the_limit_is_in_bytes(self) -> None:
-        assert field_manager("Shop", "ü" * 61) == "Shop/" + "ü" * 61
-        assert len(field_manager("Shop", "ü" * 62)) == 64
+        assert field_manager("shops", "ü" * 61) == "shops/" + "ü" * 61
+        assert len(field_manager("shops", "ü" * 62)) == 70
+
+    def test_a_first_part_that_leaves_no_room_for_the_hash_is_in_it(self) -> None:
+        assert len(field_manager("x" * 63, "y" * 200)) == 128
+        assert len(field_manager("x" * 64, "y" * 200)) == 64
 
     def test_two_long_names_have_different_hashes(self) -> None:
         assert field_manager("Shop", "x" * 200, "a") != field_manager("Shop", "x" * 200, "b")

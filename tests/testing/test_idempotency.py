@@ -35,9 +35,9 @@ async def test_a_component_that_is_not_in_sync_is_detected(operator: Operator, c
     title, *lines = str(failed.value).splitlines()
     assert title == "2 of 3 resyncs wrote, though nothing had changed; resync 1 sent 3:"
     assert lines == [
-        f"  apply apps/v1/Deployment/shop/web by Shop/web/{uid}",
+        f"  apply apps/v1/Deployment/shop/web by ocf/Shop/web/{uid}",
         "    because of absent",
-        f"  apply autoscaling/v2/HorizontalPodAutoscaler/shop/web by Shop/web/{uid}",
+        f"  apply autoscaling/v2/HorizontalPodAutoscaler/shop/web by ocf/Shop/web/{uid}",
         "    because of absent",
         f"  update example.com/v1/Shop/shop/demo status by ocf/Shop/status/{uid}",
     ]

@@ -45,10 +45,10 @@ def open_text(file: Path) -> Iterator[TextIO]:
         raise InputError([InputProblem(str(file), f"must be a gzip file: {error}")]) from None
     except OSError as error:
         raise InputError([InputProblem(str(file), f"cannot be read: {error.strerror or error}")]) from None
-    except ValueError as error:  # a null character in the name
+    except ValueError:
         if "\0" not in str(file):
             raise
-        raise InputError([InputProblem(str(file), f"cannot be read: {error}")]) from None
+        raise InputError([InputProblem(str(file), "cannot be read: a null character in its name")]) from None
 
 
 def _decompressed(opened: BinaryIO, file: Path) -> BinaryIO:

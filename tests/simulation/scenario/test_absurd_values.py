@@ -122,7 +122,9 @@ def test_a_scalar_of_yaml_that_is_not_a_number_of_json(raw: str) -> None:
         ),
         pytest.param(("controller", "syncPeriod"), "1us", "must be a duration of at least 1ms, got '1us'", id="period"),
         pytest.param(("start",), "9999-12-31T23:59:59Z", "must be an instant of the years 1970 to 2200", id="start"),
-        pytest.param(("hpa",), "\x00", "cannot be read: embedded null byte", id="a name with a null character"),
+        pytest.param(
+            ("hpa",), "\x00", "cannot be read: a null character in its name", id="a name with a null character"
+        ),
     ],
 )
 def test_what_would_overflow_is_an_error_of_its_field(path: tuple[Step, ...], value: object, problem: str) -> None:
