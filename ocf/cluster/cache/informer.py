@@ -103,7 +103,8 @@ class Informer:
         self._first_outcome = asyncio.Event()
         self._known = asyncio.Event()
         """Set once the objects have been listed, or the kind turned out not to be watchable."""
-        self._subscriptions: set[Subscription] = set()
+        # In order of arrival, so that runs in virtual time are the same each time.
+        self._subscriptions: dict[Subscription, None] = {}
         self._must_list = True
         self._listed_at = 0.0
         self._last_event_at = 0.0
@@ -197,12 +198,12 @@ class Informer:
     def subscribe(self, namespace: str) -> Subscription:
         """Add a subscription; the caller removes it with `unsubscribe`."""
         subscription = Subscription(self.store, namespace)
-        self._subscriptions.add(subscription)
+        self._subscriptions[subscription] = None
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
         """Remove a subscription."""
-        self._subscriptions.discard(subscription)
+        self._subscriptions.pop(subscription, None)
 
     async def close(self) -> None:
         """Stop the task, and wait until it has ended."""

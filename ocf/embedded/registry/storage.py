@@ -87,7 +87,8 @@ class Storage:
     _changed: dict[Kind, int] = field(default_factory=dict, init=False, repr=False)
     _packed: dict[tuple[Kind, Place], bytes] = field(default_factory=dict, init=False, repr=False)
     _log: deque[Change] = field(default_factory=deque, init=False, repr=False)
-    _waiting: set[_Waiter] = field(default_factory=set, init=False, repr=False)
+    # In order of arrival, so that runs in virtual time are the same each time; a set has the order of addresses.
+    _waiting: dict[_Waiter, None] = field(default_factory=dict, init=False, repr=False)
 
     def clone(self) -> "Storage":
         """Return an independent store in the present state; the waits for changes remain with this one."""
@@ -190,7 +191,8 @@ class Storage:
         while len(self._log) > self.history:
             self.forgotten = self._log.popleft().version
         woken = [waiter for waiter in self._waiting if waiter.wants(change)]
-        self._waiting.difference_update(woken)
+        for waiter in woken:
+            del self._waiting[waiter]
         for waiter in woken:
             waiter.finish(change.version)
 
@@ -249,11 +251,11 @@ class Storage:
         loop = asyncio.get_running_loop()
         waiter = _Waiter(kind, latest, loop.create_future())
         timer = None if deadline is None else loop.call_at(deadline, waiter.finish, None)
-        self._waiting.add(waiter)
+        self._waiting[waiter] = None
         try:
             return await waiter.future
         finally:
-            self._waiting.discard(waiter)
+            self._waiting.pop(waiter, None)
             if timer is not None:
                 timer.cancel()
 
