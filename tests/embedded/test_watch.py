@@ -209,7 +209,7 @@ async def test_a_watch_sleeps_while_other_kinds_change(deployment: Build, config
     for number in range(5):
         await cluster.create(deployment(name=f"web-{number}"), field_manager="test")
         await asyncio.sleep(0)
-    assert cluster._registry.store._waiting == {waiter}
+    assert list(cluster._registry.store._waiting) == [waiter]
 
     await cluster.create(config_map("a"), field_manager="test")
     assert await task == [(EventType.ADDED, "a")], "changes that it slept through are not missing"
