@@ -199,7 +199,7 @@ HOLDS: Final[dict[str, Hold]] = {
 
 @pytest.mark.parametrize("hold", HOLDS.values(), ids=HOLDS)
 async def test_probes_are_answered_while_clients_hold_connections(hold: Hold) -> None:
-    """Keep-alive connections of probes that took all places of a server: hiero-ledger/hiero-block-node issue 3168."""
+    """Keep-alive connections of probes took all places: https://github.com/hiero-ledger/hiero-block-node/issues/3168."""
     async with served() as (_, server):
         held = [await hold(server) for _ in range(3 * MOST)]
         assert (await probe(server)).startswith(b"HTTP/1.1 200")
@@ -353,7 +353,10 @@ def failures(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 async def test_where_no_file_is_left_the_server_tries_again(
     forward: Forward, number: int, failures: list[int], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A flood of tracebacks where accepting fails: python/cpython issue 151615, academy-agents/academy issue 386."""
+    """There is no traceback for each of them.
+
+    https://github.com/python/cpython/issues/151615, https://github.com/academy-agents/academy/issues/386.
+    """
     async with served() as (_, server):
         failures.extend([number] * 3)
         client = await connect(server, PROBE)

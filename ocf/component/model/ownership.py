@@ -34,7 +34,7 @@ class Owner:
         generation: Its `metadata.generation`; 0 if it has none.
         owners: Group, kind and name of the objects that it refers to as its own owners.
         operator: Name of the operator that reconciles it. Several operators may reconcile one owner: the name is part
-            of everything by which they tell apart what each of them has written.
+            of everything that shows which of them has written something.
     """
 
     key: ObjectKey

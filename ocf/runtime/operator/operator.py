@@ -65,8 +65,8 @@ class Operator(Generic[O]):
     every `resync`. Versions that a reconcile has read or written itself trigger nothing.
 
     Args:
-        name: Name of the operator, a DNS label such as `shop-operator`. It is in metrics, events and leases, and tells
-            apart what several operators write for one owner: it is part of the field managers, the finalizers, and the
+        name: Name of the operator, a DNS label such as `shop-operator`. It is in metrics, events and leases, and shows
+            which operator has written something for an owner: it is part of the field managers, the finalizers, and the
             conditions of failures and clean-ups. So it must not change, and each operator needs a name of its own.
         owner: The kind of its owners.
         components: Returns the components of an owner; called in every reconcile. It may read objects through the

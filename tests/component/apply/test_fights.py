@@ -70,7 +70,7 @@ async def fight(env: Env, *writers: Writer) -> list[int]:
 @pytest.mark.promise("write-war", runs="an hour of two and three owners over one object, on both servers")
 @pytest.mark.parametrize("owners", [2, 3])
 async def test_owners_that_share_an_object(env: Env, config_map: Callable[..., StaticKind], owners: int) -> None:
-    """The object has no owner reference, so nothing else tells that another owner applies it."""
+    """The object has no owner reference, so only the managers show that another owner applies it."""
     keys = [env.owner, *(OTHER._replace(name=f"other-{number}") for number in range(1, owners))]
     for key in keys[1:]:
         await env.create(key, spec=copy_json(SHOP["spec"]))

@@ -143,7 +143,7 @@ async def test_what_the_schema_refuses_is_told_by_the_schema(
 async def test_a_function_that_hangs_is_named_and_others_go_on(
     envtest: Envtest, envtest_cluster: ApiServerCluster, shops: Webhook[Any], definition: Manifest, kind: str
 ) -> None:
-    """The API server says how long it waits: five seconds, and not the ten that the server of the webhooks was told."""
+    """The API server says how long it waits: five seconds, and not the ten of the settings of the webhooks."""
     released = threading.Event()
 
     def hang(shop: Any, *_: Any) -> Any:

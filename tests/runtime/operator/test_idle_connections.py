@@ -75,7 +75,10 @@ def shop(name: str, motto: str) -> Manifest:
 async def test_an_operator_works_on_while_clients_hold_more_connections_than_it_may_open_files(
     tmp_path: Path, many_files: None
 ) -> None:
-    """Refused probes: hiero-ledger/hiero-block-node issue 3168; an endless log: academy-agents/academy issue 386."""
+    """Probes are answered, and the log does not grow without end.
+
+    https://github.com/hiero-ledger/hiero-block-node/issues/3168, https://github.com/academy-agents/academy/issues/386.
+    """
     del many_files
     assert CLIENTS > FILES
     embedded, kubeconfig = EmbeddedCluster(), tmp_path / "kubeconfig"

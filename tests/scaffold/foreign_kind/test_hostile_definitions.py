@@ -1,4 +1,4 @@
-"""Definitions of strangers: whatever a field says, the code is that of an honest definition, or there is an error.
+"""Hostile definitions: whatever a field says, the code is that of an honest definition, or there is an error.
 
 Other generators wrote such texts into code: a path (https://github.com/swagger-api/swagger-codegen/issues/11309), a
 description of a schema of Kubernetes (https://github.com/fabric8io/kubernetes-client/pull/7954), the version of the API
