@@ -16,7 +16,7 @@ sync: as long as both are the same, the object need not be compared again. Losin
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
@@ -91,6 +91,7 @@ class ApplyCache:
     _table: OrderedDict[tuple[str, str], Rewrites] = field(default_factory=OrderedDict, init=False, repr=False)
     _writes: OrderedDict[tuple[ObjectKey, str], LastWrite] = field(default_factory=OrderedDict, init=False, repr=False)
     _unstored: OrderedDict[tuple[str, str], UnstoredStatus] = field(default_factory=OrderedDict, init=False, repr=False)
+    _conditions: OrderedDict[str, dict[str, str]] = field(default_factory=OrderedDict, init=False, repr=False)
 
     def rewrites(self, uid: str, manager: str) -> Rewrites:
         """Return the fields of an object that the server stored differently.
@@ -200,3 +201,21 @@ class ApplyCache:
             self._unstored[uid, manager] = write
             while len(self._unstored) > self.limit:
                 self._unstored.popitem(last=False)
+
+    def claim_conditions(self, uid: str, operator: str, types: Collection[str]) -> Mapping[str, str]:
+        """Record which conditions of an object an operator publishes, in place of those that it published before.
+
+        Args:
+            uid: The object's uid.
+            operator: The operator.
+            types: The types of the conditions.
+
+        Returns:
+            The types that another operator of this process publishes, each with its name; then nothing is recorded.
+        """
+        others = {name: one for name, one in self._conditions.pop(uid, {}).items() if one != operator}
+        taken = {name: others[name] for name in types if name in others}
+        self._conditions[uid] = others if taken else {**others, **dict.fromkeys(types, operator)}
+        while len(self._conditions) > self.limit:
+            self._conditions.popitem(last=False)
+        return taken

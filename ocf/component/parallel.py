@@ -31,7 +31,8 @@ async def reconcile_all(context: ReconcileContext, *components: Component) -> tu
 
     Raises:
         ExceptionGroup: With the error of every component that failed, after all components were reconciled.
-        ConfigError: If two components have the same name or the same condition type; nothing was reconciled.
+        ConfigError: If two components have the same name or the same condition type, or another operator of this
+            process publishes a condition of this type; nothing was reconciled.
     """
     results = await reconcile_each(context, *components)
     errors = [result for result in results if isinstance(result, Exception)]
@@ -51,9 +52,11 @@ async def reconcile_each(context: ReconcileContext, *components: Component) -> t
         The result or the error of each component, in the same order.
 
     Raises:
-        ConfigError: If two components have the same name or the same condition type; nothing was reconciled.
+        ConfigError: If two components have the same name or the same condition type, or another operator of this
+            process publishes a condition of this type; nothing was reconciled.
     """
     reject_duplicates(components)
+    _reject_published_by_others(components, context)
     for component in components:
         component.announce(context)
     running: list[tuple[str, asyncio.Task[Result]]] = []
@@ -91,6 +94,18 @@ def reject_duplicates(components: Sequence[Component]) -> None:
                 f'components "{other}" and "{component.name}" of one owner have the same condition type'
                 f' "{component.condition_type}": each would overwrite the condition of the other one'
             )
+
+
+def _reject_published_by_others(components: Sequence[Component], context: ReconcileContext) -> None:
+    """Check that no other operator of this process publishes the condition of a component for the same owner."""
+    owner = context.owned_by
+    types = [component.condition_type for component in components if component.published]
+    taken = context.cluster.apply_cache.claim_conditions(owner.uid, owner.operator, types)
+    for condition_type, other in taken.items():
+        raise ConfigError(
+            f'operator "{other}" publishes the condition "{condition_type}" of {owner.key}, too: use different types,'
+            " or each would overwrite the condition of the other one"
+        )
 
 
 def _result(result: Result | BaseException) -> Result | Exception:

@@ -234,3 +234,20 @@ async def test_components_that_cannot_be_told_apart_are_rejected(
         with pytest.raises(ConfigError, match=problem):
             await reconcile_all(context, *components)
     assert await names(env) == set()
+
+
+async def test_a_condition_that_another_operator_of_the_process_publishes_is_rejected(
+    env: Env, config_map: Callable[..., StaticKind]
+) -> None:
+    async def reconcile(operator: str, name: str, condition: str) -> None:
+        one = component.Builder(name, condition_type=condition).with_resource(config_map(name).build()).build()
+        async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock, operator=operator) as context:
+            await reconcile_all(context, one)
+
+    await reconcile("shops", "web", "Ready")
+    with pytest.raises(ConfigError, match=r'operator "shops" publishes the condition "Ready" of .*, too: use'):
+        await reconcile("malls", "api", "Ready")
+    assert await names(env) == {"web"}
+    await reconcile("malls", "api", "ApiReady")
+    await reconcile("shops", "web", "WebReady")
+    await reconcile("malls", "api", "Ready")
