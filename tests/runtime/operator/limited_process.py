@@ -40,7 +40,7 @@ class Shop(BaseModel):
     status: ShopStatus | None = None
 
 
-DEFINITION: Final = crd("example.com", CRDVersion("v1", Shop))
+DEFINITION: Final = crd("held.example.com", CRDVersion("v1", Shop))
 
 
 def validate(new: Shop, old: Shop | None, operation: Operation) -> Iterator[FieldError]:
@@ -63,7 +63,7 @@ def report(context: ReconcileContext, shop: Shop, _: object) -> None:
     context.status["seen"] = shop.spec.motto
 
 
-async def main(kubeconfig: Path) -> None:
+async def main(kubeconfig: Path, namespace: str) -> None:
     """Run the operator."""
     from ocf.cluster.client import ApiServerCluster
     from ocf.runtime.operator import Listen, ManagerOptions, Operator, OwnerType, WebhookOptions, running
@@ -72,7 +72,7 @@ async def main(kubeconfig: Path) -> None:
     operator = Operator(
         name="shops", owner=OwnerType.of(DEFINITION, Shop), components=components, report=report, webhooks=[webhook]
     )
-    admission = WebhookOptions(address=Url(f"https://{HOST}"), namespace="default", host=HOST, port=0, register=True)
+    admission = WebhookOptions(address=Url(f"https://{HOST}"), namespace=namespace, host=HOST, port=0, register=True)
     options = ManagerOptions(listen=Listen(port=0, host=HOST), admission=admission)
     async with (
         await ApiServerCluster.connect(kubeconfig) as cluster,
@@ -89,4 +89,4 @@ async def main(kubeconfig: Path) -> None:
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))
     logging.basicConfig(level=logging.WARNING)
-    asyncio.run(main(Path(sys.argv[1])))
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2]))

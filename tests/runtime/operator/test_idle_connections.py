@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, Final
@@ -17,14 +18,17 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 
+from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import InvalidError
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import ObjectKey
+from ocf.testing.envtest.fixtures import Envtest
 from tests.runtime.operator.limited_process import DEFINITION, FILES
 from tests.support import eventually
 
 CLIENTS: Final = 1100
+HEAD: Final = {"apiVersion": "held.example.com/v1", "kind": "Shop"}
 HELD: Final = {
     "nothing is sent": b"",
     "half a header": b"GET /healthz HTTP/1.1\r\nHost: x",
@@ -42,10 +46,53 @@ def many_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """An API server that knows the kind of the shops.
+
+    Args:
+        cluster: A connection of its administrator.
+        kubeconfig: The administrator's.
+        namespace: Where the shops are.
+    """
+
+    cluster: ApiServerCluster
+    kubeconfig: Path
+    namespace: str
+
+    async def create(self, name: str, motto: str) -> ObjectKey:
+        metadata = {"name": name, "namespace": self.namespace}
+        manifest = {**HEAD, "metadata": metadata, "spec": {"motto": motto}}
+        return ObjectKey.of(await self.cluster.create(manifest, field_manager="t"))
+
+
 @asynccontextmanager
-async def process(kubeconfig: Path) -> AsyncIterator[tuple[asyncio.subprocess.Process, dict[str, str]]]:
+async def connected(kubeconfig: Path, namespace: str) -> AsyncIterator[Server]:
+    async with await ApiServerCluster.connect(kubeconfig) as cluster:
+        await cluster.apply(DEFINITION, field_manager="t")
+        try:
+            yield Server(cluster, kubeconfig, namespace)
+        finally:
+            await cluster.delete(ObjectKey.of(DEFINITION))
+
+
+@pytest.fixture(params=["embedded", "real"])
+async def server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Server]:
+    if request.param == "real":
+        envtest: Envtest = request.getfixturevalue("envtest")
+        async with connected(envtest.kubeconfig, envtest.namespace) as found:
+            yield found
+        return
+    async with serving(EmbeddedCluster()) as served:
+        write_kubeconfig(served.kubeconfig(), tmp_path / "kubeconfig")
+        async with connected(tmp_path / "kubeconfig", "default") as found:
+            yield found
+
+
+@asynccontextmanager
+async def process(server: Server) -> AsyncIterator[tuple[asyncio.subprocess.Process, dict[str, str]]]:
     pipe = asyncio.subprocess.PIPE
-    command = (sys.executable, "-m", "tests.runtime.operator.limited_process", str(kubeconfig))
+    command = (sys.executable, "-m", "tests.runtime.operator.limited_process", str(server.kubeconfig), server.namespace)
     child = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe)
     assert child.stdout is not None
     try:
@@ -66,14 +113,9 @@ async def hold(url: str, stack: ExitStack) -> None:
         await loop.sock_sendall(client, sent)
 
 
-def shop(name: str, motto: str) -> Manifest:
-    head = {"apiVersion": "example.com/v1", "kind": "Shop"}
-    return {**head, "metadata": {"name": name, "namespace": "default"}, "spec": {"motto": motto}}
-
-
-@pytest.mark.promise("idle-connections", runs="1100 clients on either port of a process that may open 1024 files")
+@pytest.mark.promise("idle-connections", runs="1100 clients on each port of a process with 1024 files, on both servers")
 async def test_an_operator_works_on_while_clients_hold_more_connections_than_it_may_open_files(
-    tmp_path: Path, many_files: None
+    server: Server, many_files: None
 ) -> None:
     """Probes are answered, and the log does not grow without end.
 
@@ -81,35 +123,30 @@ async def test_an_operator_works_on_while_clients_hold_more_connections_than_it_
     """
     del many_files
     assert CLIENTS > FILES
-    embedded, kubeconfig = EmbeddedCluster(), tmp_path / "kubeconfig"
-    await embedded.apply(DEFINITION, field_manager="t")
-    async with serving(embedded) as server:
-        write_kubeconfig(server.kubeconfig(), kubeconfig)
-        async with process(kubeconfig) as (child, urls):
-            with ExitStack() as stack:
-                for number in (1, 2):
-                    await hold(urls["endpoints"], stack)
-                    await hold(urls["webhooks"], stack)
-                    await works(embedded, urls["endpoints"], f"shop-{number}")
-                log = (await child.communicate(b""))[1].decode()
+    async with process(server) as (child, urls):
+        with ExitStack() as stack:
+            for number in (1, 2):
+                await hold(urls["endpoints"], stack)
+                await hold(urls["webhooks"], stack)
+                await works(server, urls["endpoints"], f"shop-{number}")
+            log = (await child.communicate(b""))[1].decode()
     lines = log.splitlines()
     assert child.returncode == 0
     assert sorted(line.split(":")[2] for line in lines) == ["endpoints", "webhooks"], log
     assert all("connections at a limit" in line for line in lines)
 
 
-async def works(cluster: EmbeddedCluster, endpoints: str, name: str) -> None:
+async def works(server: Server, endpoints: str, name: str) -> None:
     """Check that probes and webhooks are answered, and that a new owner is reconciled."""
     async with aiohttp.ClientSession(endpoints) as session:
         for page in ("/healthz", "/readyz", "/metrics"):
             async with session.get(page) as response:
                 assert response.status == 200
     with pytest.raises(InvalidError, match="must be inviting"):
-        await cluster.create(shop(name, "closed"), field_manager="t")
-    await cluster.create(shop(name, "come in"), field_manager="t")
-    key = ObjectKey.of(shop(name, ""))
+        await server.create(name, "closed")
+    key = await server.create(name, "come in")
 
     async def status() -> Any:
-        return (await cluster.get(key)).get("status", {}).get("seen")
+        return (await server.cluster.get(key)).get("status", {}).get("seen")
 
     assert await eventually(status) == "come in"
