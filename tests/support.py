@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import pytest
+from aiohttp import web
 
 from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
 from ocf.concepts import Clock
@@ -48,6 +49,15 @@ async def defined(first: EmbeddedCluster, *definitions: Manifest) -> EmbeddedClu
         for one in definitions:
             await first.create(one, field_manager="user")
     return first.clone()
+
+
+async def stop_server(runner: web.AppRunner) -> None:
+    """Stop a server of aiohttp and abort its connections: a client that has gone would never read their rest."""
+    for connection in [] if runner.server is None else runner.server.connections:
+        if connection.transport is not None:
+            connection.transport.abort()
+    await runner.cleanup()
+    await asyncio.sleep(0)  # lets the loop close the aborted connections
 
 
 async def until(holds: Callable[[], object]) -> None:

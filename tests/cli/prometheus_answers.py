@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from aiohttp import web
 
 from ocf.objects import Manifest
+from tests.support import stop_server
 
 __all__ = ["DATA", "FAILING", "PATH", "Answer", "Ask", "PrometheusStub", "Question", "hpa", "load", "save"]
 
@@ -74,7 +75,7 @@ class PrometheusStub:
             self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
             yield self
         finally:
-            await runner.cleanup()
+            await stop_server(runner)
 
     async def _answer(self, request: web.Request) -> web.Response:
         form = await request.post()

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from ocf.cluster.client import ApiServerCluster, RestConfig
+from tests.support import stop_server
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -108,7 +109,7 @@ async def server() -> AsyncIterator[Server]:
     host, port = runner.addresses[0][:2]
     server.url = f"http://{host}:{port}"
     yield server
-    await runner.cleanup()
+    await stop_server(runner)
 
 
 @pytest.fixture

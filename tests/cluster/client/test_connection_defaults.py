@@ -22,6 +22,7 @@ from ocf.cluster.client.requests import HttpRequest
 from ocf.cluster.client.resolver import Resolver
 from ocf.cluster.client.watch_stream import LineBuffer
 from ocf.errors import ApiError, BadRequestError, ServerError
+from tests.support import stop_server
 
 if TYPE_CHECKING:
     from tests.cluster.client.conftest import Server
@@ -53,7 +54,7 @@ async def other() -> AsyncIterator[tuple[str, list[str]]]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     yield f"http://127.0.0.1:{runner.addresses[0][1]}", seen
-    await runner.cleanup()
+    await stop_server(runner)
 
 
 # The Authorization header alone would not be sent to another host, but the body, the impersonated user and the client

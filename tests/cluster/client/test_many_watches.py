@@ -155,6 +155,7 @@ async def _connect_proxy() -> AsyncIterator[tuple[str, list[str]]]:
     """Run an HTTP proxy for CONNECT; yields its address, and the first line of each request."""
     asked: list[str] = []
     open_pipes: set[asyncio.Task[None]] = set()
+    writers: list[asyncio.StreamWriter] = []
 
     async def copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
         try:
@@ -171,6 +172,7 @@ async def _connect_proxy() -> AsyncIterator[tuple[str, list[str]]]:
         asked.append(head.partition("\r\n")[0])
         host, _, port = head.split()[1].rpartition(":")
         far_reader, far_writer = await asyncio.open_connection(host, int(port))
+        writers.extend((writer, far_writer))
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         for pipe in (copy(reader, far_writer), copy(far_reader, writer)):
             task = asyncio.create_task(pipe)
@@ -185,6 +187,9 @@ async def _connect_proxy() -> AsyncIterator[tuple[str, list[str]]]:
         for pipe in list(open_pipes):
             pipe.cancel()
         await asyncio.gather(*open_pipes, return_exceptions=True)
+        for writer in writers:  # a task that was cancelled before its first step has aborted nothing
+            writer.transport.abort()
+        await asyncio.sleep(0)  # lets the loop close the aborted connections
 
 
 async def test_watches_through_a_proxy_take_no_connection_from_requests(kubeconfig: Path | None) -> None:

@@ -21,6 +21,7 @@ from ocf.cluster.client.config import load_config
 from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.requests import HttpRequest
 from ocf.errors import ConfigError, ServerError
+from tests.support import stop_server
 
 if TYPE_CHECKING:
     from tests.cluster.client.conftest import Server
@@ -64,7 +65,7 @@ async def _serve(authority: trustme.CA, *names: str) -> AsyncIterator[TlsServer]
     await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
     seen.port = runner.addresses[0][1]
     yield seen
-    await runner.cleanup()
+    await stop_server(runner)
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from ocf.embedded import EmbeddedCluster, UnansweredError
 from ocf.embedded.admission.webhook_client import HttpAdmissionClient
 from ocf.errors import ForbiddenError, ServerError
 from ocf.objects import Manifest
+from tests.support import stop_server
 
 REVIEW: Manifest = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u"}}
 
@@ -93,7 +94,7 @@ async def running(context: ssl.SSLContext, bundle: bytes) -> AsyncIterator[Serve
     try:
         yield built
     finally:
-        await runner.cleanup()
+        await stop_server(runner)
 
 
 @pytest.fixture

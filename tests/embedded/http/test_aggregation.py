@@ -13,7 +13,7 @@ import trustme
 from aiohttp import web
 
 from tests.embedded.http.conftest import Either
-from tests.support import eventually
+from tests.support import eventually, stop_server
 
 Client = Callable[..., Awaitable[Any]]
 AUTHORITY = trustme.CA()
@@ -77,7 +77,7 @@ async def orchard(host: str) -> AsyncIterator[Orchard]:
         found.port = runner.addresses[0][1]
         yield found
     finally:
-        await runner.cleanup()
+        await stop_server(runner)
 
 
 @asynccontextmanager

@@ -22,6 +22,8 @@ from typing import Any, Final, Self
 
 from aiohttp import web
 
+from tests.support import stop_server
+
 __all__ = ["CONTROLLER", "Gate"]
 
 CONTROLLER: Final = "comparison-controller"
@@ -155,7 +157,7 @@ class Gate:
         finally:
             for namespace in list(self._queues):
                 await self.close(namespace)
-            await runner.cleanup()
+            await stop_server(runner)
 
     async def _review(self, request: web.Request) -> web.Response:
         review: dict[str, Any] = await request.json()

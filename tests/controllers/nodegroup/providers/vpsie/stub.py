@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from tests.support import stop_server
+
 __all__ = ["CLUSTER", "DATACENTER", "VPSieStub", "serving"]
 
 CLUSTER: Final = "b2f0"
@@ -147,7 +149,7 @@ async def serving(stub: VPSieStub) -> AsyncIterator[str]:
         host, port = runner.addresses[0][:2]
         yield f"http://{host}:{port}"
     finally:
-        await runner.cleanup()
+        await stop_server(runner)
 
 
 def _data(data: object) -> web.Response:
