@@ -284,6 +284,19 @@ class CachedCluster:
         entry = informer.store.get((key.namespace, key.name)) if informer is not None else None
         return entry.uid if entry is not None else None
 
+    def lacks(self, key: ObjectKey) -> bool:
+        """Return whether the objects of a kind are in memory, and this one is not, without a request.
+
+        Args:
+            key: The object.
+        """
+        scope = (key.api_version, key.kind)
+        informer = self._informers.get((*scope, key.namespace)) or self._informers.get((*scope, ""))
+        if informer is None or not informer.synced:
+            return False
+        name = (key.namespace, key.name)
+        return informer.store.get(name) is None and not informer.store.is_stale(name)
+
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read the objects of a kind from memory, or a page of them from the cluster.
 

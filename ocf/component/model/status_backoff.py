@@ -78,17 +78,20 @@ def hold_back(status: Manifest, live: Manifest, owner: Owner, cache: ApplyCache,
     return HeldStatus(_with_stored(status, stored, held.keys()), problem, min(held.values()))
 
 
-def note_status(status: Manifest, live: Manifest, owner: Owner, cache: ApplyCache, elapsed: timedelta) -> None:
+def note_status(stored: Manifest, live: Manifest, owner: Owner, cache: ApplyCache, elapsed: timedelta) -> None:
     """Remember a write of the status.
 
+    What the API server has stored is remembered, and not what was sent: a field that it drops, a default that it adds,
+    or a number that it writes otherwise is not a revert.
+
     Args:
-        status: The status that was written.
+        stored: The status as the API server has stored it.
         live: The owner as read before.
         owner: Its key, uid and generation.
         cache: Remembers the write.
         elapsed: Time of the reconcile on the monotonic clock.
     """
-    wanted, there = _values(status), _values(live.get("status") or {})
+    wanted, there = _values(stored), _values(live.get("status") or {})
     for name in _differing(wanted, there):
         last = cache.last_write(owner.key, _record(owner, name))
         fresh = LastWrite(_digest(wanted.get(name)), elapsed, _generation(owner))

@@ -82,7 +82,7 @@ async def write_status(
             if not tries_left:
                 raise
         else:
-            note_status(status, live, owner, cache, elapsed)
+            note_status(stored.get("status") or {}, live, owner, cache, elapsed)
             return _checked(cluster, manager, stored, status)._replace(reverted=reverted, retry_after=retry_after)
         found = await _read(cluster, owner)
         if found is None:

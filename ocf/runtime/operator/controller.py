@@ -282,9 +282,12 @@ class Controller:
             return await self._reconcile(owner, run_state.observed)
         finally:
             del self._runs[owner]
-            if not all(run_state.observed.has_seen(key, version) for key, version in run_state.event_versions.items()):
+            observed, events = run_state.observed, run_state.event_versions
+            seen = all(observed.has_seen(key, version) for key, version in events.items())
+            # There is no event about an object that was created and deleted before the cache reports either.
+            if not seen or any(self._cache.lacks(key) for key in observed.existing):
                 self.queue.add(owner)
-            run_state.observed.end()
+            observed.end()
 
     async def _reconcile(self, owner: ObjectKey, observed: ObservedVersions) -> timedelta | None:
         cluster = RecordingReads(self._cache, observed, self._follow_requested)

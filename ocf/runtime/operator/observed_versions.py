@@ -165,6 +165,11 @@ class ObservedVersions:
         """Record that another writer was faster: treat every later event for this object as not observed."""
         self.versions[key] = _UNKNOWN
 
+    @property
+    def existing(self) -> list[ObjectKey]:
+        """The objects that existed when they were observed last."""
+        return [key for key, version in self.versions.items() if version not in {_ABSENT, _UNKNOWN}]
+
     def version_of(self, key: ObjectKey) -> str:
         """Return the version that a write has to name; empty if the object was not read or is not there."""
         known = self.versions.get(key, _ABSENT)

@@ -6,6 +6,7 @@ https://github.com/openshift/cluster-authentication-operator/pull/269 (condition
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from ocf.cluster import Cluster, InterceptingCluster
 from ocf.component import ReconcileContext, reconciling
 from ocf.concepts import Event, NullRecorder
+from ocf.objects import Manifest
 
 if TYPE_CHECKING:
     from tests.component.conftest import Env, Process
@@ -178,3 +181,38 @@ async def test_changes_of_one_writer_are_never_delayed(env: Env) -> None:
     for number in range(20):
         writer.report = sets(phase=phases[number % 2])
         assert await writer.reconcile() == 1
+
+
+class _Storing(InterceptingCluster):
+    """Changes each status that is written, as the schema of a definition does."""
+
+    def __init__(self, inner: Cluster, change: Callable[[dict[str, Any]], object]) -> None:
+        super().__init__(inner)
+        self._change = change
+
+    async def update(self, manifest: Manifest, **options: Any) -> Manifest:
+        changed = copy.deepcopy(manifest)
+        self._change(changed["status"]["pods"])
+        return await super().update(changed, **options)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda pods: pods.update(failed=0), id="a default is added"),
+        pytest.param(lambda pods: pods.pop("seen"), id="a field is dropped"),
+        pytest.param(lambda pods: pods.update(seen="n"), id="a value is normalized"),
+    ],
+)
+async def test_what_the_api_server_makes_of_a_value_is_not_a_revert(
+    env: Env, change: Callable[[dict[str, Any]], object]
+) -> None:
+    """There is no other writer, and each value is written at once."""
+    cluster, notes = _Storing(env.cluster, change), Notes()
+    for number in range(9):
+        live = await env.owner_manifest()
+        async with reconciling(live, cluster, clock=env.clock, recorder=notes) as context:
+            context.status["pods"] = {"ready": number, "seen": "often"}
+        assert (await env.owner_manifest())["status"]["pods"]["ready"] == number
+        env.clock.advance(timedelta(seconds=1))
+    assert notes.found == []

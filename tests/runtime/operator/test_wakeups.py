@@ -14,6 +14,7 @@ from ocf import component
 from ocf.cluster import (
     DEFAULT_LIST_OPTIONS,
     Cluster,
+    InterceptingCluster,
     ListOptions,
     ObjectList,
     PatchOptions,
@@ -25,7 +26,7 @@ from ocf.component import Component, ReconcileContext
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap
-from ocf.runtime.operator import controller
+from ocf.runtime.operator import controller, running
 from ocf.runtime.operator.observed_versions import RecordingReads
 
 from .conftest import NAMESPACE, Env, RunTest, Shop, key_of, settings_of, shop
@@ -338,5 +339,47 @@ def test_a_list_of_the_framework_itself_triggers_nothing(run_test: RunTest) -> N
             await env.edit(RICH, {"data": {"goods": "many"}})
             await asyncio.sleep(5)
             assert len(env.passes) == 1
+
+    run_test(test)
+
+
+def _settings_alone(owner: Shop) -> Component:
+    base = named(settings_of(), data={"motto": owner.spec.motto})
+    return component.Builder("web", condition_type="WebReady").with_resource(configmap.Builder(base).build()).build()
+
+
+class _DeletesAtOnce(InterceptingCluster):
+    """Deletes the settings before the create of them is answered; its watches report both together."""
+
+    is_armed = False
+    delay = 0.0
+
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        answer = await send()
+        if self.is_armed and request.kind == "ConfigMap" and not request.verb.is_read:
+            self.is_armed = False
+            await self._inner.delete(settings_of())
+            await asyncio.sleep(self.delay)
+        return answer
+
+
+@pytest.mark.parametrize("is_first", [pytest.param(True, id="created"), pytest.param(False, id="created again")])
+@pytest.mark.parametrize("delay", [0.0, 0.1])
+def test_an_object_that_is_deleted_before_its_creation_is_reported_is_created_again(
+    run_test: RunTest, delay: float, is_first: bool
+) -> None:
+    async def test(env: Env) -> None:
+        cluster = _DeletesAtOnce(env.cluster)
+        cluster.is_armed, cluster.delay = is_first, delay
+        operator = env.operator(components=_settings_alone, owns=[("v1", "ConfigMap")])
+        async with running(cluster, operator, options=env.options()):
+            await env.create(shop())
+            await asyncio.sleep(600)
+            if not is_first:
+                cluster.is_armed = True
+                await env.cluster.delete(settings_of())
+                await asyncio.sleep(600)
+            assert not cluster.is_armed
+            assert (await env.cluster.get(settings_of()))["data"]
 
     run_test(test)
