@@ -17,7 +17,7 @@ and those that its lists select, whether they existed or not.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ocf.cluster import (
     DEFAULT_LIST_OPTIONS,
@@ -35,6 +35,7 @@ from ocf.cluster.cache.serialization import CacheEntry, pack, unpack
 from ocf.cluster.interceptor import key_of, requested_key
 from ocf.errors import ConflictError, InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.label_requirements import Requirement, SelectorOperator
 from ocf.objects.owner_references import controller_of
 
 __all__ = ["ListScope", "ObservationIndex", "ObservedVersions", "RecordingReads"]
@@ -42,6 +43,9 @@ __all__ = ["ListScope", "ObservationIndex", "ObservedVersions", "RecordingReads"
 _ABSENT: Final = ""
 # No version is equal to it.
 _UNKNOWN: Final = "?"
+_Group: TypeAlias = tuple[str, str, str, tuple[str, ...]]
+_NAME: Final = "metadata.name"
+_EQUALITIES: Final = frozenset({SelectorOperator.IN, SelectorOperator.EQUALS, SelectorOperator.DOUBLE_EQUALS})
 _VERSION_PATH: Final = "/metadata/resourceVersion"
 # What a write of the owner may change without a reconcile that follows: what the API server derives, and what
 # controllers set to hold a deletion.
@@ -73,6 +77,19 @@ class ListScope(NamedTuple):
         if (key.api_version, key.kind) != (self.api_version, self.kind) or self.namespace not in ("", key.namespace):
             return False
         return self.selected is None or self.selected.matches((key.namespace, key.name), labels)
+
+    @property
+    def group(self) -> _Group:
+        """What all objects that the list selects have in common, so that a change need not be compared with each list.
+
+        Beside kind and namespace this is the name that it selects, or the first label of which it selects one value.
+        """
+        common: tuple[str, ...] = ()
+        if self.selected is not None:
+            names = [(term.value,) for term in self.selected.terms if term.path == _NAME and term.operator == "="]
+            labels = [(one.key, one.values[0]) for one in self.selected.labels.requirements if _has_one_value(one)]
+            common = next(iter([*names, *labels]), ())
+        return self.api_version, self.kind, self.namespace, common
 
 
 class ObservedVersions:
@@ -244,8 +261,8 @@ class ObservationIndex:
     def __init__(self) -> None:
         self._of: dict[ObjectKey, ObservedVersions] = {}
         self._dependents: dict[ObjectKey, set[ObjectKey]] = {}
-        self._listing: dict[tuple[str, str], dict[ObjectKey, list[ListScope]]] = {}
-        """What owners have listed, by kind."""
+        self._listing: dict[_Group, dict[ListScope, set[ObjectKey]]] = {}
+        """The owners that have requested a list."""
 
     def __len__(self) -> int:
         return len(self._of)
@@ -258,7 +275,7 @@ class ObservationIndex:
         for key in observed.uncontrolled:
             self._dependents.setdefault(key, set()).add(owner)
         for scope in observed.lists:
-            self._listing.setdefault((scope.api_version, scope.kind), {}).setdefault(owner, []).append(scope)
+            self._listing.setdefault(scope.group, {}).setdefault(scope, set()).add(owner)
 
     def forget(self, owner: ObjectKey) -> None:
         """Drop the records of an owner."""
@@ -270,10 +287,14 @@ class ObservationIndex:
             owners.discard(owner)
             if not owners:
                 del self._dependents[key]
-        for kind in {(scope.api_version, scope.kind) for scope in observed.lists}:
-            del self._listing[kind][owner]
-            if not self._listing[kind]:
-                del self._listing[kind]
+        for scope in observed.lists:
+            group = scope.group
+            lists = self._listing[group]
+            lists[scope].discard(owner)
+            if not lists[scope]:
+                del lists[scope]
+            if not lists:
+                del self._listing[group]
 
     def has_seen(self, owner: ObjectKey, key: ObjectKey, version: str) -> bool:
         """Return whether the last reconcile of an owner has observed a version of an object."""
@@ -293,9 +314,10 @@ class ObservationIndex:
             states: The object before and after a change.
         """
         yield from self._dependents.get(key, ())
-        for owner, scopes in self._listing.get((key.api_version, key.kind), {}).items():
-            if _are_covered(scopes, key, states):
-                yield owner
+        for group in _groups(key, states):
+            for scope, owners in self._listing.get(group, {}).items():
+                if _are_covered([scope], key, states):
+                    yield from owners
 
 
 class RecordingReads(InterceptingCluster):
@@ -476,6 +498,18 @@ def _naming(sent: Any, version: str) -> Any:
     if isinstance(sent, list):
         return [{"op": "test", "path": _VERSION_PATH, "value": version}, *sent]
     return {**sent, "metadata": {**(sent.get("metadata") or {}), "resourceVersion": version}}
+
+
+def _groups(key: ObjectKey, states: Iterable[CacheEntry]) -> Iterator[_Group]:
+    """Yield the groups of all lists that may select an object."""
+    labels = dict.fromkeys(label for state in states for label in state.labels.items())
+    for namespace in dict.fromkeys((key.namespace, "")):
+        for common in ((), (key.name,), *labels):
+            yield key.api_version, key.kind, namespace, common
+
+
+def _has_one_value(requirement: Requirement) -> bool:
+    return requirement.operator in _EQUALITIES and len(requirement.values) == 1
 
 
 def _are_covered(scopes: Iterable[ListScope], key: ObjectKey, states: Iterable[CacheEntry]) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ocf.cluster import (
     Cluster,
@@ -19,10 +21,12 @@ from ocf.cluster import (
     Request,
     Subresource,
 )
+from ocf.cluster.cache.list_filter import ListFilter
+from ocf.cluster.cache.serialization import pack
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.operator.observed_versions import ObservedVersions, RecordingReads
+from ocf.runtime.operator.observed_versions import ListScope, ObservationIndex, ObservedVersions, RecordingReads
 
 OWNER: Final = ObjectKey("example.com/v1", "Shop", "corner", "town")
 WEB: Final = ObjectKey("apps/v1", "Deployment", "web", "town")
@@ -371,3 +375,47 @@ async def test_a_conflict_about_a_field_is_not_repeated() -> None:
     with pytest.raises(ConflictError, match="modified"):
         await again.update(live, field_manager="me")
     assert cluster.writes == 1
+
+
+_SELECTORS: Final = ["", "app=web", "app==api", "app in (web)", "app in (web,api)", "app!=web", "app", "tier=a,app=web"]
+_FIELDS: Final = ["", "metadata.name=web", "metadata.name!=web", "metadata.namespace=town", "status.phase=Running"]
+_STATES: Final = st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled_from(["web", "api", "a"]))
+
+
+@given(
+    lists=st.lists(
+        st.tuples(
+            st.sampled_from(["Pod", "Secret"]),
+            st.sampled_from(["", "town", "city"]),
+            st.sampled_from(_SELECTORS),
+            st.sampled_from(_FIELDS),
+        ),
+        max_size=8,
+    ),
+    name=st.sampled_from(["web", "api"]),
+    states=st.lists(_STATES, min_size=1, max_size=2),
+    forgotten=st.integers(0, 8),
+)
+def test_the_owners_that_a_change_affects_are_those_with_a_list_that_selects_it(
+    lists: list[tuple[str, str, str, str]], name: str, states: list[dict[str, str]], forgotten: int
+) -> None:
+    index, expected = ObservationIndex(), set()
+    key = ObjectKey("v1", "Pod", name, "town")
+    entries = [pack(named_pod(name, labels)) for labels in states]
+    for number, (kind, namespace, labels, fields) in enumerate(lists):
+        owner = ObjectKey("example.com/v1", "Shop", f"shop-{number}", "town")
+        scope = ListScope("v1", kind, namespace, ListFilter.parse(labels, fields))
+        observed = ObservedVersions(owner)
+        observed.lists.append(scope)
+        index.replace(observed)
+        if number == forgotten:
+            index.forget(owner)
+        elif any(scope.covers(key, entry.labels) for entry in entries):
+            expected.add(owner)
+
+    assert set(index.dependents(key, entries)) == expected
+
+
+def named_pod(name: str, labels: dict[str, str]) -> Manifest:
+    metadata = {"name": name, "namespace": "town", "uid": "u", "resourceVersion": "1", "labels": labels}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
