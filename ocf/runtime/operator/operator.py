@@ -101,7 +101,7 @@ class Operator(Generic[O]):
         resync: Period after which all owners are reconciled without an event; None for never.
         event_formatter: Rewrites events in the operator's own terms; None posts them unchanged.
         recorders: Recorders of attempts, events and conditions, in addition to those of metrics and events.
-        on_deleted: Called with each owner that is gone, to drop data that the process keeps for it.
+        on_deleted: Called with the key of each owner that is gone, to drop data that the process keeps for it.
 
     Raises:
         BuildError: If a setting is out of range.
