@@ -372,6 +372,7 @@ class Controller:
     async def _followed(self, api_version: str, kind: str, namespace: str) -> None:
         """Handle the changes of a kind until cancelled."""
         try:
+            await self._listed(api_version, kind, namespace)
             async for change in self._cache.changes(api_version, kind, namespace=namespace):
                 home, name = change.name
                 self._handle_change_safely(ObjectKey(api_version, kind, name, home), change)
@@ -384,6 +385,20 @@ class Controller:
             # operator read may have too many objects for the cache, which fails the owners that need it.
             _log.warning("%s: %s %s cannot be watched: %s", self.operator.name, api_version, kind, error)
             await asyncio.get_running_loop().create_future()
+
+    async def _listed(self, api_version: str, kind: str, namespace: str) -> None:
+        """Wait until a kind is in the cache; if that failed at first, reconcile the owners that have read it meanwhile.
+
+        Their reads were answered by the API server, and no event is about what was deleted before the cache was there.
+        """
+        try:
+            await self._cache.cache(api_version, kind, namespace=namespace)
+        except ConfigError:
+            raise
+        except Exception:  # noqa: BLE001 (a list may fail in any way; the cache logs it, and repeats the list)
+            await self._cache.wait_for_sync(api_version, kind, namespace=namespace)
+            for owner in self._index.readers(api_version, kind):
+                self.queue.add(owner)
 
     def _handle_change_safely(self, key: ObjectKey, change: CacheChange) -> None:
         try:

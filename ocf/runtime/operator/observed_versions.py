@@ -306,6 +306,18 @@ class ObservationIndex:
         observed = self._of.get(owner)
         return observed.uid if observed is not None else None
 
+    def readers(self, api_version: str, kind: str) -> set[ObjectKey]:
+        """Return the owners whose last reconcile read objects of a kind that they do not control.
+
+        Args:
+            api_version: Group and version.
+            kind: Kind.
+        """
+        wanted = (api_version, kind)
+        by_name = [owners for key, owners in self._dependents.items() if (key.api_version, key.kind) == wanted]
+        by_list = [owners for group, lists in self._listing.items() if group[:2] == wanted for owners in lists.values()]
+        return {owner for owners in (*by_name, *by_list) for owner in owners}
+
     def dependents(self, key: ObjectKey, states: Collection[CacheEntry]) -> Iterator[ObjectKey]:
         """Yield the owners whose last reconcile read an object that they do not control, or a list that selects it.
 

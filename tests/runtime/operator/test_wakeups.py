@@ -21,9 +21,10 @@ from ocf.cluster import (
     PatchType,
     Request,
     Subresource,
+    Verb,
 )
 from ocf.component import Component, ReconcileContext
-from ocf.errors import NotFoundError
+from ocf.errors import NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap
 from ocf.runtime.operator import controller, running
@@ -381,5 +382,47 @@ def test_an_object_that_is_deleted_before_its_creation_is_reported_is_created_ag
                 await asyncio.sleep(600)
             assert not cluster.is_armed
             assert (await env.cluster.get(settings_of()))["data"]
+
+    run_test(test)
+
+
+@pytest.mark.parametrize("read", ["by name", "in a list"])
+@pytest.mark.parametrize("failures", [0, 1])
+def test_what_is_deleted_before_the_cache_could_be_filled_is_noticed(
+    run_test: RunTest, read: str, failures: int
+) -> None:
+    """The first list fails, the reconcile is answered by the API server, and then the object goes."""
+
+    async def test(env: Env) -> None:
+        failed = 0
+
+        async def fail_first(request: Request) -> None:
+            nonlocal failed
+            if request.kind == "Secret" and request.verb is Verb.LIST and request.name == "" and failed < failures:
+                failed += 1
+                raise ServerError("etcdserver: leader changed")
+
+        async def components(_: Shop, context: ReconcileContext) -> list[Component]:
+            if read == "by name":
+                with suppress(NotFoundError):
+                    context.status["visits"] = 0
+                    context.status["visits"] = len([await context.cluster.get(GUIDE)])
+            else:
+                listed = await context.cluster.list("v1", "Secret", ListOptions(namespace=NAMESPACE))
+                context.status["visits"] = len(listed.items)
+            return []
+
+        async def visits() -> int:
+            return int((await env.cluster.get(key_of()))["status"]["visits"])
+
+        await env.create(named(GUIDE))
+        env.gateway.meddle = fail_first
+        async with env.operating(components=components):
+            await env.create(shop())
+            await asyncio.sleep(0.1)
+            assert await visits() == 1
+            await env.cluster.delete(GUIDE)
+            await asyncio.sleep(600)
+            assert (failed, await visits()) == (failures, 0)
 
     run_test(test)
