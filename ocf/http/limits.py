@@ -119,6 +119,8 @@ class Limits:
 def longest_waiting(connections: Iterable[tuple[T, Waiting | None]]) -> T | None:
     """Return the connection whose client has let the server wait for longest; None if it waits for no client.
 
+    A client that reads a long response keeps the server waiting since it has read the last part of it.
+
     Args:
         connections: Connections, and what the server waits for; None while it processes a request.
 
@@ -128,7 +130,11 @@ def longest_waiting(connections: Iterable[tuple[T, Waiting | None]]) -> T | None
         'old'
         >>> longest_waiting([watch])
     """
-    found = [(waiting.since, position, one) for position, (one, waiting) in enumerate(connections) if waiting]
+    found = [
+        (max(waiting.since, waiting.progress), position, one)
+        for position, (one, waiting) in enumerate(connections)
+        if waiting
+    ]
     return min(found, key=lambda each: each[:2])[2] if found else None
 
 

@@ -53,6 +53,12 @@ def test_the_connection_that_waits_longest_is_found(waiting: list[Waiting | None
         assert chosen.since == min(since)
 
 
+def test_a_client_that_reads_on_waits_since_its_last_progress() -> None:
+    slow = ("a list", Waiting(WaitsFor.READING, 1.0, progress=9.0))
+    assert longest_waiting([slow, ("silent", Waiting(WaitsFor.HEADERS, 8.0))]) == "silent"
+    assert longest_waiting([slow, ("silent", Waiting(WaitsFor.HEADERS, 10.0))]) == "a list"
+
+
 @given(st.integers(1, 2**31))
 def test_the_servers_of_a_process_leave_files_to_its_own_connections(files: int) -> None:
     """The shares of probes and metrics, of webhooks, and of the embedded API server of `ocf dev`."""

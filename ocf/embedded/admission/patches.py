@@ -18,6 +18,7 @@ from ocf.embedded.managedfields.merge import merge
 from ocf.embedded.managedfields.typed import deduce, is_granular, type_problems
 from ocf.embedded.patch.json_patch import PatchError, PatchTestError, json_patch
 from ocf.objects import Manifest
+from ocf.objects.go_strings import go_quoted
 from ocf.schema.builtin import DEDUCED, Anything, ApiResource, ListType, MapType, Scalar, StructType, Type
 
 __all__ = ["NO_TYPE", "PatchFailedError", "applied_configuration", "patched"]
@@ -83,7 +84,7 @@ def patched(live: Manifest, operations: Sequence[Mapping[str, Any]], resource: A
     if not isinstance(result, dict):
         raise ValueError("the patch does not leave an object")  # noqa: TRY004 (data of the policy, not an argument)
     if resource is not None and not resource.custom and (unknown := unknown_fields(result, resource.type)):
-        raise ValueError("strict decoding error: " + ", ".join(f'unknown field "{path}"' for path in unknown))
+        raise ValueError("strict decoding error: " + ", ".join(f"unknown field {go_quoted(path)}" for path in unknown))
     return result
 
 

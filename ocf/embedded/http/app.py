@@ -9,6 +9,7 @@ or with an `Origin` header, are rejected.
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Final
@@ -308,7 +309,12 @@ async def _send(request: web.Request, pieces: Pieces, content_type: str, warning
     return sent
 
 
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
 def _add_warnings(sent: web.StreamResponse, warnings: Iterable[str]) -> None:
     for warning in warnings:
+        if _CONTROL.search(warning):  # a real API server does not send such a text either
+            continue
         quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
         sent.headers.add("Warning", f'299 - "{quoted}"')

@@ -14,6 +14,7 @@ from ocf.embedded.registry.object_parts import part_of
 from ocf.embedded.registry.registry import decoded
 from ocf.errors import ApiError, InvalidError
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.go_strings import go_quoted
 from ocf.schema.builtin import ApiResource, StructType
 
 __all__ = [
@@ -92,8 +93,8 @@ def report_unknown(unknown: Iterable[str], options: WriteOptions, *, rejected: C
     """
     if options.validation is FieldValidation.IGNORE:
         return
-    found = [f'duplicate field "{path}"' for path in options.duplicates]
-    found += [f'unknown field "{path}"' for path in unknown]
+    found = [f"duplicate field {go_quoted(path)}" for path in options.duplicates]
+    found += [f"unknown field {go_quoted(path)}" for path in unknown]
     if found and options.validation is FieldValidation.STRICT:
         raise rejected(f"strict decoding error: {', '.join(found)}")
     for text in found:

@@ -65,7 +65,7 @@ _SHORTEST: Final = 8
 _LONGEST: Final = 80
 _LONGEST_KIND: Final = 56
 """With longer names the formatter would break lines of the templates."""
-_ANNOTATIONS: Final = frozenset({"bool", "dict", "float", "int", "list", "str"})
+_ANNOTATIONS: Final = frozenset({"bool", "dict", "float", "frozenset", "int", "list", "str"})
 # A capital begins a word, also the last one of several, and so does the first digit after a small letter does not:
 # HTTPGet gives http_get, ipv4Address ipv4_address.
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+|[0-9]+")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ocf.objects.go_strings import go_quoted
 from tests.embedded.http.conftest import Client, Either
 
 _VALUE = "looking for beginning of value"
@@ -174,3 +175,11 @@ async def test_no_message_contains_python(
         assert reply.json["kind"] == "Status"
         assert not _PYTHON.search(json.dumps([reply.json["message"], reply.json.get("details")])), reply.text
         assert "the log of the server" not in reply.text
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\r\nX: 1\x00", "\x1b[31m", 'a"b', "a\\b", "é", "\x7f"])
+async def test_the_name_of_an_unknown_field_is_quoted_in_the_warning(name: str, either: Either) -> None:
+    """A control character would end the header: the object was stored, and its sender got no answer."""
+    created = await either.ask("POST", f"{either.path}/configmaps", {"metadata": {"name": "a"}, name: 1})
+    assert created.status == 201
+    assert created.headers["Warning"] == f"299 - {json.dumps('unknown field ' + go_quoted(name), ensure_ascii=False)}"
