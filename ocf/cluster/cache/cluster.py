@@ -279,8 +279,7 @@ class CachedCluster:
         Args:
             key: The object.
         """
-        scope = (key.api_version, key.kind)
-        informer = self._informers.get((*scope, key.namespace)) or self._informers.get((*scope, ""))
+        informer = self._started_informer(key)
         entry = informer.store.get((key.namespace, key.name)) if informer is not None else None
         return entry.uid if entry is not None else None
 
@@ -290,12 +289,16 @@ class CachedCluster:
         Args:
             key: The object.
         """
-        scope = (key.api_version, key.kind)
-        informer = self._informers.get((*scope, key.namespace)) or self._informers.get((*scope, ""))
+        informer = self._started_informer(key)
         if informer is None or not informer.synced:
             return False
         name = (key.namespace, key.name)
         return informer.store.get(name) is None and not informer.store.is_stale(name)
+
+    def _started_informer(self, key: ObjectKey) -> Informer | None:
+        """Return the informer that holds an object if it exists; None if none was started."""
+        scope = (key.api_version, key.kind)
+        return self._informers.get((*scope, key.namespace)) or self._informers.get((*scope, ""))
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read the objects of a kind from memory, or a page of them from the cluster.

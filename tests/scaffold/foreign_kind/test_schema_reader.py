@@ -102,6 +102,24 @@ def test_any_name_of_a_field_is_kept(name: str) -> None:
     assert write_model(model_of(**{name: items}).model_validate(manifest)) == manifest
 
 
+@pytest.mark.parametrize("name", ["bool", "dict", "float", "frozenset", "int", "list", "str"])
+def test_a_field_named_as_a_type_that_annotations_use_hides_it_from_no_other_field(name: str) -> None:
+    others: dict[str, Json] = {
+        "amount": {"type": "number"},
+        "on": {"type": "boolean"},
+        "at": {"type": "array", "items": TEXT},
+    }
+    nullable: dict[str, Json] = {
+        "note": {**TEXT, "nullable": True},
+        "labels": {"type": "object", "additionalProperties": TEXT},
+    }
+    manifest = {"spec": {name: "a", "amount": 1.5, "on": True, "at": ["b"], "note": None, "labels": {"c": "d"}}}
+
+    model = model_of(**{name: TEXT}, **others, **nullable, count={"type": "integer"})
+
+    assert write_model(model.model_validate(manifest)) == manifest
+
+
 @pytest.mark.parametrize(
     "names",
     [
