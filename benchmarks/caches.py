@@ -23,9 +23,9 @@ from benchmarks.autoscaler import NAMESPACE
 from benchmarks.figures import Count, Suite
 from benchmarks.programs import Program, reaction, resident, running, until
 from ocf.cluster import Verb
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 
 __all__ = ["OBJECTS", "created", "running_operator", "served", "small_suite", "suite"]
 

@@ -22,10 +22,10 @@ from benchmarks.figures import Case, Suite
 from benchmarks.timer import Measure
 from ocf.cluster import Cluster, ListOptions, WatchOptions
 from ocf.cluster.client import ApiServerCluster
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import ControlPlane, find_programs
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 
 __all__ = ["small_suite", "suite"]
 

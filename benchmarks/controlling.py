@@ -26,10 +26,10 @@ from benchmarks.scaled_workloads import PODS, create_workload
 from ocf.autoscaling.algorithm import Container, Pod, Readiness, Sample, Scale, Settings, Snapshot, decide
 from ocf.controllers.hpa import BUILT_IN, ControllerOptions, HpaController, Mode
 from ocf.controllers.hpa.state import StateStore
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import ObjectKey
 from ocf.testing import LoopClock, VirtualLoop
 from ocf.testing.fake_metrics import FakeMetricsClient
+from ocf_server import EmbeddedCluster
 
 __all__ = ["resident", "small_suite", "suite"]
 

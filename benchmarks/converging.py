@@ -20,7 +20,7 @@ from benchmarks.caches import OBJECTS, created, running_operator, served
 from benchmarks.figures import Count, Suite
 from benchmarks.programs import cpu_seconds, until
 from ocf.cluster import Subresource, Verb
-from ocf.embedded import EmbeddedCluster
+from ocf_server import EmbeddedCluster
 
 __all__ = ["small_suite", "suite"]
 

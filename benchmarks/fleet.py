@@ -26,9 +26,9 @@ from ocf import component
 from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
 from ocf.cluster.cache import CachedCluster
 from ocf.component import Component, Reason, Result, reconciling
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import BaseMutator, Handlers, Kind, StaticBuilder, deployment
+from ocf_server import CustomKind, EmbeddedCluster
 
 __all__ = ["component_of", "small_suite", "suite"]
 

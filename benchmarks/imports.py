@@ -29,7 +29,7 @@ def suite() -> Iterator[Suite]:
         _importing("ocf", limit=_LIMIT),
         _importing("ocf.component"),
         _importing("ocf.primitives.hpa"),
-        _importing("ocf.embedded"),
+        _importing("ocf_server"),
         _importing("kubernetes.client"),
         Count(
             name="import.ocf.models",

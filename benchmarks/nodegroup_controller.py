@@ -22,10 +22,10 @@ from benchmarks.nodegroups import pod_spec
 from ocf.cluster import Verb
 from ocf.controllers.nodegroup import ControllerOptions, NodeGroupController, node_definition, node_group_definition
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
-from ocf.embedded import EmbeddedCluster
 from ocf.nodegroups import InstanceType, Offering
 from ocf.objects import Manifest, ObjectKey, Quantity
 from ocf.testing import LoopClock, VirtualLoop
+from ocf_server import EmbeddedCluster
 
 __all__ = ["small_suite", "suite"]
 

@@ -18,9 +18,9 @@ from benchmarks.figures import Case, Count, Suite
 from benchmarks.timer import each_call, each_turn
 from ocf.component import Drift
 from ocf.component.apply.drift import find_drift
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey, read_base, read_live, split_api_version
 from ocf.schema.builtin import builtin_resource
+from ocf_server import EmbeddedCluster
 
 __all__ = ["suite"]
 

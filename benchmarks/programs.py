@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from ocf.cluster import PatchOptions, PatchType, WatchOptions
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import ObjectKey
+from ocf_server import EmbeddedCluster
 
 __all__ = ["TIMEOUT", "Program", "cpu_seconds", "reaction", "resident", "resident_memory", "running", "until"]
 

@@ -15,9 +15,9 @@ from benchmarks.timer import each_turn
 from ocf import component
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.component import Component, Reason, Result, reconciling
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment
+from ocf_server import CustomKind, EmbeddedCluster
 
 __all__ = ["ACTIVE", "deployment_of", "rolled_out", "suite"]
 

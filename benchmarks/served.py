@@ -5,8 +5,8 @@ import sys
 
 from benchmarks.api_servers import config_map
 from benchmarks.autoscaler import NAMESPACE
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving
 
 
 async def main(number: int) -> None:

@@ -20,11 +20,11 @@ from ocf.autoscaling import metrics
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.component import Component, Reason, Result, reconciling
 from ocf.editors import HPASpecEditor
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.feature import VersionGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment, hpa
 from ocf.testing import VirtualClock
+from ocf_server import CustomKind, EmbeddedCluster
 
 DEPLOYMENT: Final = """
 apiVersion: apps/v1

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Final
 
 from ocf.cluster import Request, RequestLog, Verb
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.testing import fake_workload_controllers
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 from tests.examples.comparison.checks import Site
 from tests.examples.comparison.programs import PROGRAMS, Program, running
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from ocf.testing.envtest import ControlPlane
-from tests.embedded.sequences.conversion_webhook import RESPONSES, response
+from tests.ocf_server.sequences.conversion_webhook import RESPONSES, response
 
 Json = dict[str, Any]
 

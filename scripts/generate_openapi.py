@@ -23,11 +23,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from ocf.embedded.http.openapi_custom import PLACEHOLDER
+from ocf_server.http.openapi_custom import PLACEHOLDER
 
 Json = dict[str, Any]
 
-EMBEDDED: Final = Path(__file__).parent.parent / "ocf" / "embedded"
+EMBEDDED: Final = Path(__file__).parent.parent / "ocf_server"
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")

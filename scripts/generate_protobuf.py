@@ -22,7 +22,7 @@ from typing import Any, Final
 
 Json = dict[str, Any]
 
-FOLDER: Final = Path(__file__).parent.parent / "ocf" / "embedded" / "http"
+FOLDER: Final = Path(__file__).parent.parent / "ocf_server" / "http"
 PACKAGE: Final = re.compile(r"^package ([\w.]+);")
 MESSAGE: Final = re.compile(r"^message (\w+) \{")
 FIELD: Final = re.compile(r"^  (optional|repeated|map<string, ([\w.]+)>) ?(?:([\w.]+) )?(\w+) = (\d+);")

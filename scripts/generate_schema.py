@@ -1,4 +1,4 @@
-"""Write the table of built-in kinds that `ocf.embedded` runs on.
+"""Write the table of built-in kinds that `ocf_server` runs on.
 
 The table is read off a running API server: its OpenAPI v3 documents say which fields exist, of what type, and how lists
 and maps merge; its discovery documents say which resources exist. Neither says which fields are pointers in the

@@ -4,7 +4,7 @@
 
 The arguments are the folders of the modules `k8s.io/kubernetes` and `k8s.io/api`. The API server converts objects to
 internal types without JSON names before it validates them, so its messages show the names of Go fields, in the order
-of the source. The table, `ocf/embedded/validation/structs.json.gz`, has the fields of each internal struct: name in
+of the source. The table, `ocf_server/validation/structs.json.gz`, has the fields of each internal struct: name in
 Go, name in manifests, type.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
-FILE: Final = Path(__file__).parents[1] / "ocf" / "embedded" / "validation" / "structs.json.gz"
+FILE: Final = Path(__file__).parents[1] / "ocf_server" / "validation" / "structs.json.gz"
 GROUPS: Final = ("core", "apps", "batch")
 ROOTS: Final = (
     "DaemonSetUpdateStrategy",

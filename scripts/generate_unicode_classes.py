@@ -3,7 +3,7 @@ r"""Generate the table of the classes that `\p{NAME}` selects in regular express
     python -m scripts.generate_unicode_classes
 
 Names and code points depend on the release of Go, which should be the one that builds the pinned API server. The table,
-`ocf/embedded/cel/unicode_classes.json.gz`, has for each class its names, and where its ranges begin and end, as
+`ocf_server/cel/unicode_classes.json.gz`, has for each class its names, and where its ranges begin and end, as
 differences from the number before.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 PROGRAM: Final = Path(__file__).parent / "unicode_classes" / "main.go"
-TABLE: Final = Path(__file__).parents[1] / "ocf" / "embedded" / "cel" / "unicode_classes.json.gz"
+TABLE: Final = Path(__file__).parents[1] / "ocf_server" / "cel" / "unicode_classes.json.gz"
 
 
 def differences(ranges: list[int]) -> Iterator[int]:

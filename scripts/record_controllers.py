@@ -1,6 +1,6 @@
 """Record what the real controllers make of the scenarios that the tests compare ours with.
 
-The scenarios of `tests/embedded/controllers/comparison` run on a real control plane with kube-controller-manager, the
+The scenarios of `tests/ocf_server/controllers/comparison` run on a real control plane with kube-controller-manager, the
 scheduler and kwok, each in a namespace of its own. The state at rest after each step is written.
 
     python -m ocf.testing.envtest
@@ -17,14 +17,14 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ocf.cluster import Cluster
-from ocf.embedded.controllers.kubelet import EXIT_CODE, FINISH_AFTER, READY_AFTER
-from ocf.embedded.controllers.settings import CONTROLLER_NAMES
 from ocf.objects import Manifest, load_documents
 from ocf.testing.envtest import ControlPlane, find_programs
-from tests.embedded.controllers.comparison.recorded import load, save
-from tests.embedded.controllers.comparison.running import run_scenario
-from tests.embedded.controllers.comparison.scenarios import NODES, SCENARIOS, Step
-from tests.embedded.controllers.comparison.states import State, observe
+from ocf_server.controllers.kubelet import EXIT_CODE, FINISH_AFTER, READY_AFTER
+from ocf_server.controllers.settings import CONTROLLER_NAMES
+from tests.ocf_server.controllers.comparison.recorded import load, save
+from tests.ocf_server.controllers.comparison.running import run_scenario
+from tests.ocf_server.controllers.comparison.scenarios import NODES, SCENARIOS, Step
+from tests.ocf_server.controllers.comparison.states import State, observe
 
 _REST: Final = 3.0
 _POLL: Final = 0.25

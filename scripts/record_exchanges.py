@@ -2,7 +2,7 @@
 
     python scripts/record_exchanges.py https://127.0.0.1:6443 TOKEN
 
-The sequences are in `tests/embedded/http/recorded/exchanges.json`, and the responses are written beside the requests.
+The sequences are in `tests/ocf_server/http/recorded/exchanges.json`, and the responses are written beside the requests.
 `{ns}` in both is the namespace, one for each sequence. The objects are not deleted, so use a server that can be thrown
 away.
 """

@@ -19,11 +19,11 @@ from typing import Any, Final, NamedTuple
 
 from ocf.cli.manifest_files import Document, read_documents
 from ocf.cli.owner_check import apply_definitions, check_objects
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError, OcfError
 from ocf.objects import Manifest
 from ocf.objects.manifest import SERVER_METADATA
 from ocf.scaffold import foreign_kinds
+from ocf_server import EmbeddedCluster
 from tests.scaffold.foreign_kind.corpus import PAGE, RECORDED, TABLE, table
 
 _SAMPLES: Final = 3

@@ -2,7 +2,7 @@
 
     python scripts/record_http.py https://127.0.0.1:6443 TOKEN
 
-Three files are written to `tests/embedded/http/recorded`. `tables.json`: objects in many states, and the cells in
+Three files are written to `tests/ocf_server/http/recorded`. `tables.json`: objects in many states, and the cells in
 which the server shows them. `refusals.json`: requests that make no sense, and what comes back. `options.json`: options
 in queries and in bodies of deletes, and reviews of access, most of them invalid. The requests are beside them in
 `asked.json`. The objects are not deleted, so use a server that can be thrown away.
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 Json = dict[str, Any]
 
-FOLDER: Final = Path(__file__).parent.parent / "tests" / "embedded" / "http" / "recorded"
+FOLDER: Final = Path(__file__).parent.parent / "tests" / "ocf_server" / "http" / "recorded"
 TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 NAMESPACE: Final = "recorded"
 

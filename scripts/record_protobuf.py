@@ -3,7 +3,7 @@
     python -m scripts.record_protobuf https://127.0.0.1:6443 TOKEN
 
 `scripts/record_http.py` creates the objects, so it has to be run before on the same server. A few objects of each
-built-in kind and the documents of discovery are written to `tests/embedded/http/recorded/protobuf.jsonl.gz`.
+built-in kind and the documents of discovery are written to `tests/ocf_server/http/recorded/protobuf.jsonl.gz`.
 """
 
 import argparse

@@ -25,7 +25,7 @@ from ocf.testing.envtest import ControlPlane
 
 Json = dict[str, Any]
 
-FOLDER: Final = Path(__file__).parent.parent / "tests" / "embedded" / "sequences" / "recorded"
+FOLDER: Final = Path(__file__).parent.parent / "tests" / "ocf_server" / "sequences" / "recorded"
 SETS: Final = {
     "cel": "cel_cases",
     "conversions": "conversion_cases",

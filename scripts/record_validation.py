@@ -5,7 +5,7 @@
     python -m scripts.record_validation Service    # some
 
 The objects are drawn from the tables in `scripts/validation_cases`, and the answers are written to
-`tests/embedded/validation/recorded`, one file for each kind. All requests are dry runs, except those that create the
+`tests/ocf_server/validation/recorded`, one file for each kind. All requests are dry runs, except those that create the
 objects that updates start from.
 """
 
@@ -22,7 +22,7 @@ from ocf.cluster import Cluster
 from ocf.schema.kubernetes import KUBERNETES_VERSION
 from ocf.testing.envtest import ControlPlane
 from scripts.validation_cases.table import Table, cases
-from tests.embedded.validation.corpus import Answer, Case, Corpus, NotApplicableError, create_stored, send
+from tests.ocf_server.validation.corpus import Answer, Case, Corpus, NotApplicableError, create_stored, send
 
 FLAGS: Final = {
     "service-cluster-ip-range": "10.96.0.0/12",

@@ -6,19 +6,19 @@
 The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in order, each with what it writes:
 
 * `schema`: the table of built-in kinds, `ocf/schema/builtin.json.gz`
-* `openapi`: discovery and OpenAPI of the embedded server, `ocf/embedded/http/{served.json.gz,openapi.json.xz}`
-* `protobuf`: its table of protobuf fields, `ocf/embedded/http/protobuf.json.gz`
-* `structs`: the Go structs that messages show, `ocf/embedded/validation/structs.json.gz`
-* `characters`: the classes of characters of Go's regular expressions, `ocf/embedded/cel/unicode_classes.json.gz`
-* `http`: responses over HTTP, `tests/embedded/http/recorded`
+* `openapi`: discovery and OpenAPI of the embedded server, `ocf_server/http/{served.json.gz,openapi.json.xz}`
+* `protobuf`: its table of protobuf fields, `ocf_server/http/protobuf.json.gz`
+* `structs`: the Go structs that messages show, `ocf_server/validation/structs.json.gz`
+* `characters`: the classes of characters of Go's regular expressions, `ocf_server/cel/unicode_classes.json.gz`
+* `http`: responses over HTTP, `tests/ocf_server/http/recorded`
 * `corpus`: validation of HPAs, `tests/autoscaling/{validation,api}/data`
 * `sequences`: admission policies, expressions, statuses, and versions of custom kinds,
-  `tests/embedded/sequences/recorded`
-* `validation`: verdicts on valid and invalid objects of built-in kinds, `tests/embedded/validation/recorded`
+  `tests/ocf_server/sequences/recorded`
+* `validation`: verdicts on valid and invalid objects of built-in kinds, `tests/ocf_server/validation/recorded`
 * `decisions`: decisions of the HPA controller's own package, by minor release,
   `tests/autoscaling/algorithm/data/decisions.jsonl.xz`
 * `syncs`: syncs of the real kube-controller-manager, `tests/controllers/hpa/comparison/data`
-* `controllers`: states of the other controllers at rest, `tests/embedded/controllers/comparison/states.jsonl.gz`
+* `controllers`: states of the other controllers at rest, `tests/ocf_server/controllers/comparison/states.jsonl.gz`
 * `scheduling`: decisions of the scheduler, `tests/nodegroups/data/scheduler.jsonl.xz`
 
 The same release gives the same bytes for the first four; the others record times and random names. `make test` then

@@ -17,11 +17,13 @@ import sys
 import typing
 from functools import cache
 from importlib.metadata import packages_distributions, requires
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 import ocf
+import ocf_server
 
 HPA: Final = """
 apiVersion: autoscaling/v2
@@ -139,7 +141,8 @@ def _imported_packages() -> frozenset[str]:
     """Return the packages that any module of the installed package imports."""
     return frozenset(
         name.partition(".")[0]
-        for path in Path(next(iter(ocf.__path__))).rglob("*.py")
+        for package in (ocf, ocf_server)
+        for path in Path(next(iter(package.__path__))).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_bytes()))
         for name in _imported(node)
     )
@@ -158,7 +161,8 @@ def _normalized(requirement: str) -> str:
 
 def _extras() -> list[str]:
     failed = []
-    for module in pkgutil.walk_packages(ocf.__path__, "ocf."):
+    found = (pkgutil.walk_packages(each.__path__, f"{each.__name__}.") for each in (ocf, ocf_server))
+    for module in chain.from_iterable(found):
         try:
             imported = importlib.import_module(module.name)
             if module.ispkg:
@@ -172,7 +176,11 @@ def _extras() -> list[str]:
 def _resolve_hints(module: ModuleType) -> None:
     """Evaluate the annotations of what a package exports; raise the error of one that does not resolve."""
     for found in (getattr(module, name) for name in getattr(module, "__all__", ())):
-        members = vars(found).values() if inspect.isclass(found) and found.__module__.startswith("ocf.") else ()
+        members = (
+            vars(found).values()
+            if inspect.isclass(found) and found.__module__.startswith(("ocf.", "ocf_server."))
+            else ()
+        )
         for each in (found, *members):
             value = each.fget if isinstance(each, property) else getattr(each, "__func__", each)
             if inspect.isfunction(value) or inspect.isclass(value):

@@ -10,10 +10,10 @@ from aiohttp import web
 
 from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
 from ocf.concepts import Clock
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.rbac import PolicyRule
+from ocf_server import EmbeddedCluster
 
 __all__ = ["Env", "Forward", "defined", "eventually", "settable_time", "until", "until_granted"]
 

@@ -9,13 +9,15 @@ from dataclasses import is_dataclass
 import pytest
 
 import ocf
+import ocf_server
 
-ROOMS = [found.name for found in pkgutil.walk_packages(ocf.__path__, "ocf.")]
+PACKAGES = (ocf, ocf_server)
+ROOMS = [found.name for each in PACKAGES for found in pkgutil.walk_packages(each.__path__, f"{each.__name__}.")]
 # They export references to all types of other modules, which they do not load and so cannot list.
 REFERENCES = {"ocf.lazy_types.kubernetes", "ocf.lazy_types.pydantic", "ocf.objects.third_party.lazy"}
 
 
-@pytest.mark.parametrize("name", ["ocf", *(name for name in ROOMS if name not in REFERENCES)])
+@pytest.mark.parametrize("name", ["ocf", "ocf_server", *(name for name in ROOMS if name not in REFERENCES)])
 def test_what_a_module_exports_is_sorted_and_there(name: str) -> None:
     module = importlib.import_module(name)
     exported = list(module.__all__)
@@ -51,7 +53,7 @@ def _is_frozen(kind: type) -> bool:
         "ocf.feature",
         "ocf.primitives.hpa",
         "ocf.autoscaling",
-        "ocf.embedded",
+        "ocf_server",
         "ocf.nodegroups",
         "ocf.cluster.cache",
         "ocf.testing",

@@ -116,8 +116,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_copied_files_build_the_whole_package(built: Path) -> None:
     (site,) = (built / "opt/ocf/lib").glob("python3.*/site-packages")
-    ours = {str(path.relative_to(ROOT)) for path in (ROOT / "ocf").rglob("*") if path.is_file()}
-    installed = {str(path.relative_to(site)) for path in (site / "ocf").rglob("*") if path.is_file()}
+    packages = ("ocf", "ocf_server")
+    ours = {str(path.relative_to(ROOT)) for each in packages for path in (ROOT / each).rglob("*") if path.is_file()}
+    installed = {
+        str(path.relative_to(site)) for each in packages for path in (site / each).rglob("*") if path.is_file()
+    }
     assert {path for path in installed if "__pycache__" not in path} == {
         path for path in ours if "__pycache__" not in path
     }

@@ -10,10 +10,10 @@ from typing import Final
 from examples.web import played
 from ocf.cluster import Cluster
 from ocf.component import Reason, Result
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import VirtualClock
+from ocf_server import EmbeddedCluster
 
 LIVE: Final = 5
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from examples.web.controller import reconcile
 from ocf.cluster import ListOptions, PatchOptions, PatchType, Subresource
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import ObjectKey
+from ocf_server import CustomKind, EmbeddedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -33,8 +33,8 @@ from ocf.cli.server_setup import (
 )
 
 if TYPE_CHECKING:
-    from ocf.embedded import ControllerSettings
     from ocf.runtime.operator import Manager, Operator
+    from ocf_server import ControllerSettings
 
 __all__ = ["dev"]
 
@@ -109,8 +109,8 @@ async def _dev(target: str, options: _DevOptions) -> None:
     from ocf.cli.manifest_files import read_documents
     from ocf.cli.operator_loader import load_operator
     from ocf.cli.owner_check import apply_definitions, check_objects
-    from ocf.embedded import EmbeddedCluster
-    from ocf.embedded.http import load_manifests, serving
+    from ocf_server import EmbeddedCluster
+    from ocf_server.http import load_manifests, serving
 
     operator = load_operator(target)
     manifests = list(read_manifests(options.apply))

@@ -187,7 +187,7 @@ def _sample_of(kind: ForeignKind, samples: Sequence[Manifest]) -> Manifest | Non
 
 def _sample_problems(kind: ForeignKind, sample: Manifest) -> Iterator[str]:
     """Yield what the API server rejects, apart from CEL rules."""
-    from ocf.embedded.apiextensions import schema_faults
+    from ocf_server.apiextensions import schema_faults
 
     if not isinstance(name := sample["metadata"].get("name"), str) or not name:
         yield f"metadata.name: must be a name, got {name!r}"

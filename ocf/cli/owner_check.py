@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document
     from ocf.cli.operator_loader import ComponentSource
     from ocf.cluster import Cluster
-    from ocf.embedded import EmbeddedCluster
     from ocf.objects import Manifest
     from ocf.runtime.operator import Operator
+    from ocf_server import EmbeddedCluster
 
 __all__ = ["InvalidObjectsError", "apply_definitions", "check_objects", "load_owners"]
 
@@ -82,7 +82,7 @@ async def load_owners(
         _require_kind(documents, source.operator)
     known = [*source.definitions, *read_manifests(definitions)]
     if known:
-        from ocf.embedded import EmbeddedCluster
+        from ocf_server import EmbeddedCluster
 
         embedded = EmbeddedCluster()
         await apply_definitions(embedded, known)
@@ -137,7 +137,7 @@ async def apply_definitions(embedded: EmbeddedCluster, definitions: Iterable[Man
     Raises:
         ConfigError: If a definition is invalid.
     """
-    from ocf.embedded.http.preload import load_manifests
+    from ocf_server.http.preload import load_manifests
 
     supported = [await _without_unsupported_rules(embedded, definition) for definition in definitions]
     await load_manifests(embedded, supported, field_manager=_MANAGER)
@@ -201,9 +201,9 @@ def _served(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _unknown(manifest: Manifest, schema: Mapping[str, Any]) -> Iterator[FieldProblem]:
     """Yield the fields that the API server would drop, each with the nearest known name."""
-    from ocf.embedded.apiextensions import undeclared
     from ocf.objects.yaml_places import split_path
     from ocf.schema.builtin import struct
+    from ocf_server.apiextensions import undeclared
 
     metadata = struct("meta.v1.ObjectMeta").fields
     for name in manifest.get("metadata") or {}:

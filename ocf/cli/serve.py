@@ -32,8 +32,8 @@ from ocf.cli.server_setup import (
 
 if TYPE_CHECKING:
     from ocf.cli.server_control import ServerControl
-    from ocf.embedded import ControllerSettings
-    from ocf.embedded.http import HttpServer
+    from ocf_server import ControllerSettings
+    from ocf_server.http import HttpServer
 
 __all__ = ["serve"]
 
@@ -96,8 +96,8 @@ class _ServeOptions:
 
 
 async def _serve(options: _ServeOptions) -> None:
-    from ocf.embedded import EmbeddedCluster
-    from ocf.embedded.http import load_manifests, serving
+    from ocf_server import EmbeddedCluster
+    from ocf_server.http import load_manifests, serving
 
     cluster = EmbeddedCluster()
     await load_manifests(cluster, read_manifests(options.files), field_manager="ocf-serve")

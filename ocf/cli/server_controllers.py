@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 if TYPE_CHECKING:
-    from ocf.embedded import ControllerSettings, EmbeddedCluster
+    from ocf_server import ControllerSettings, EmbeddedCluster
 
 __all__ = ["ControllersOption", "NodesOption", "ReadyAfterOption", "controller_settings", "running_controllers"]
 
@@ -60,7 +60,7 @@ def controller_settings(
             if value is not None:
                 raise ConfigError(f"{option} has no effect without --controllers: add --controllers all, or remove it")
         return None
-    from ocf.embedded import ControllerSettings
+    from ocf_server import ControllerSettings
 
     chosen = [name.strip() for value in names for name in value.split(",") if name.strip()]
     if not chosen:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 if TYPE_CHECKING:
-    from ocf.embedded.http import HttpServer
     from ocf.objects import Manifest
+    from ocf_server.http import HttpServer
 
 __all__ = [
     "Kubeconfig",
@@ -79,7 +79,7 @@ def stop_event() -> asyncio.Event:
 @asynccontextmanager
 async def kubeconfig_of(server: HttpServer, path: Path | None) -> AsyncIterator[Path]:
     """Write the kubeconfig while the block runs; a temporary file is removed afterwards."""
-    from ocf.embedded.http import write_kubeconfig
+    from ocf_server.http import write_kubeconfig
 
     if path is not None:
         write_kubeconfig(server.kubeconfig(), path)

@@ -1,6 +1,6 @@
 """The `Cluster` protocol, its request log, and the cache of apply results.
 
-There are several implementations: `ocf.cluster.client` is a client of an API server, `ocf.embedded` is an API server
+There are several implementations: `ocf.cluster.client` is a client of an API server, `ocf_server` is an API server
 inside the process, and `ocf.cluster.cache` is a cache in front of either.
 """
 

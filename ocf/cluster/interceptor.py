@@ -40,7 +40,7 @@ class InterceptingCluster:
         ...         print(describe(request))
         ...         return await send()
         >>> import asyncio
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> _ = asyncio.run(Loud(EmbeddedCluster()).get(ObjectKey("v1", "Namespace", "default")))
         get v1/Namespace/default
     """

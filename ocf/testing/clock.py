@@ -32,7 +32,7 @@ class VirtualClock:
 
         The embedded cluster takes its timestamps from it:
 
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> cluster = EmbeddedCluster(now=clock.now)
     """
 

@@ -119,7 +119,7 @@ async def crash_at_each_write(
 
     Example:
         >>> import asyncio
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> from ocf.errors import NotFoundError
         >>> from ocf.objects import ObjectKey
         >>> settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}

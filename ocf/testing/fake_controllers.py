@@ -51,7 +51,7 @@ async def fake_workload_controllers(cluster: Cluster) -> AsyncIterator[None]:
         cluster: The cluster; workloads that already exist are reported, too.
 
     Example:
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> async def ready() -> int:
         ...     cluster = EmbeddedCluster()
         ...     container = {"name": "web", "image": "web:1"}

@@ -50,7 +50,7 @@ class FaultyCluster(InterceptingCluster):
 
     Example:
         >>> import asyncio
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> from ocf.testing import faults
         >>> cluster = FaultyCluster(EmbeddedCluster(), [faults.server_error(503)])
         >>> try:

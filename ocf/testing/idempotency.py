@@ -35,7 +35,7 @@ async def assert_quiet(cluster: Cluster, reconcile: Reconcile, *, resyncs: int =
 
     Example:
         >>> import asyncio
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
         >>> async def noisy(cluster: Cluster) -> None:
         ...     await cluster.apply(settings, field_manager="demo")

@@ -26,7 +26,7 @@ class MutatingCluster(InterceptingCluster):
 
     Example:
         >>> import asyncio
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> def label(manifest: Manifest) -> None:
         ...     manifest["metadata"]["labels"] = {"seen": "yes"}
         >>> cluster = MutatingCluster(EmbeddedCluster(), label)

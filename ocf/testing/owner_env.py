@@ -23,10 +23,10 @@ from ocf.testing.fake_controllers import roll_out
 from ocf.testing.recording_cluster import RecordingCluster
 
 if TYPE_CHECKING:
-    from ocf.embedded import Controllers, EmbeddedCluster
+    from ocf_server import Controllers, EmbeddedCluster
 else:
-    Controllers = lazy_type("ocf.embedded", "Controllers")
-    EmbeddedCluster = lazy_type("ocf.embedded", "EmbeddedCluster")
+    Controllers = lazy_type("ocf_server", "Controllers")
+    EmbeddedCluster = lazy_type("ocf_server", "EmbeddedCluster")
 
 __all__ = ["OwnerEnv"]
 
@@ -54,7 +54,7 @@ class OwnerEnv(Generic[O]):
     Example:
         >>> import asyncio
         >>> from ocf.component import ReconcileContext
-        >>> from ocf.embedded import CustomKind, EmbeddedCluster
+        >>> from ocf_server import CustomKind, EmbeddedCluster
         >>> from ocf.runtime.operator import Operator, OwnerType
         >>> from ocf.testing import VirtualClock
         >>> def count(context: ReconcileContext, owner: dict, outcome: object) -> None:

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from ocf.embedded import Controllers, ControllerSettings, CustomKind, EmbeddedCluster
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.runtime.operator import Operator
@@ -40,6 +39,7 @@ from ocf.testing.envtest.fixtures import (
 )
 from ocf.testing.goldens import Subject, assert_golden
 from ocf.testing.owner_env import OwnerEnv
+from ocf_server import Controllers, ControllerSettings, CustomKind, EmbeddedCluster
 
 __all__ = [
     "Envtest",

@@ -24,7 +24,7 @@ class RecordingCluster(InterceptingCluster):
 
     Example:
         >>> import asyncio
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> cluster = RecordingCluster(EmbeddedCluster())
         >>> _ = asyncio.run(cluster.list("v1", "Namespace"))
         >>> cluster.requests.reads, cluster.writes

@@ -35,7 +35,7 @@ async def snapshot(cluster: Cluster, kinds: Iterable[tuple[str, str]]) -> dict[s
 
     Example:
         >>> import asyncio
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> default = asyncio.run(snapshot(EmbeddedCluster(), [("v1", "Namespace")]))["v1/Namespace/default"]
         >>> default["metadata"]["uid"], default["metadata"]["creationTimestamp"]
         ('uid of v1/Namespace/default', 'a time')

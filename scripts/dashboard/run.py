@@ -20,13 +20,13 @@ from prometheus_client import generate_latest
 from ocf.cluster import PatchOptions, PatchType, Request
 from ocf.cluster.cache import CacheTiming
 from ocf.cluster.interceptor import InterceptingCluster
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.controllers.settings import ControllerSettings
 from ocf.errors import ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import Manager, ManagerOptions, running
 from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import LoopClock, run_in_virtual_time
+from ocf_server import EmbeddedCluster
+from ocf_server.controllers.settings import ControllerSettings
 
 if TYPE_CHECKING:
     from ocf.runtime.operator import Operator

@@ -9,7 +9,13 @@ from typing import Final
 
 __all__ = ["archive_problems"]
 
-_IN_WHEEL: Final = ("ocf/py.typed", "ocf/cli/__init__.py", "{info}/licenses/LICENSE", "{info}/entry_points.txt")
+_IN_WHEEL: Final = (
+    "ocf/py.typed",
+    "ocf/cli/__init__.py",
+    "ocf_server/py.typed",
+    "{info}/licenses/LICENSE",
+    "{info}/entry_points.txt",
+)
 _IN_SDIST: Final = ("pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "SECURITY.md", "ocf/py.typed", "tests")
 
 
@@ -29,9 +35,9 @@ def archive_problems(folder: Path, version: str) -> Iterator[str]:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         yield from _missing(wheel.name, names, [each.format(info=info) for each in _IN_WHEEL])
-        foreign = {name.split("/")[0] for name in names} - {"ocf", info}
+        foreign = {name.split("/")[0] for name in names} - {"ocf", "ocf_server", info}
         if foreign:
-            yield f"{wheel.name} contains {', '.join(sorted(foreign))}; must contain the package alone"
+            yield f"{wheel.name} contains {', '.join(sorted(foreign))}; must contain ocf and ocf_server alone"
         metadata = message_from_string(archive.read(f"{info}/METADATA").decode())
     if metadata["Version"] != version:
         yield f"{wheel.name} has version {metadata['Version']}, must be {version}"

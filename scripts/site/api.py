@@ -47,8 +47,8 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
         "ocf.cluster",
         "ocf.cluster.client",
         "ocf.cluster.cache",
-        "ocf.embedded",
-        "ocf.embedded.http",
+        "ocf_server",
+        "ocf_server.http",
     ),
     "Testing": (
         "ocf.testing",

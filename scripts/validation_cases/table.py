@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.embedded.validation.corpus import REMOVED, Case, Edit, Json, NotApplicableError, edited
+from tests.ocf_server.validation.corpus import REMOVED, Case, Edit, Json, NotApplicableError, edited
 
 __all__ = ["LONG", "REMOVED", "Mistake", "Table", "at", "cases", "together"]
 
@@ -25,7 +25,7 @@ def at(path: str, *values: Any) -> tuple[Mistake, ...]:
     """Return one mistake for each value of a field.
 
     Args:
-        path: The field, see `tests.embedded.validation.corpus.edited`.
+        path: The field, see `tests.ocf_server.validation.corpus.edited`.
         *values: The values; `REMOVED` removes the field.
     """
     return tuple(((path, value),) for value in values)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.testing.envtest import ControlPlane, Programs
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 from tests.charts.support import Chart
 from tests.clients.support import Server
 

@@ -17,9 +17,9 @@ from ocf.controllers.hpa import TARGETS, Mode, ScalableResource
 from ocf.controllers.hpa import cluster_role as hpa_rules
 from ocf.controllers.nodegroup.manifests import NAME as NODE_GROUPS
 from ocf.controllers.nodegroup.manifests import cluster_role as node_group_rules
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, load_documents
 from ocf.runtime.rbac import PolicyRule
+from ocf_server import EmbeddedCluster
 from tests.charts.support import CHART, ROOT, VALUES, Chart, container, find, granted
 from tests.primitives.third_party_definitions import third_party_definitions
 

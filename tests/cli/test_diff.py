@@ -13,10 +13,10 @@ from ocf.cli import diff as command
 from ocf.cli.operator_loader import load_components
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.component import reconciling
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import ServerError
 from ocf.objects import ObjectKey
 from ocf.testing import RecordingCluster
+from ocf_server import CustomKind, EmbeddedCluster
 from tests.cli.owner_files import owners_of
 
 pytestmark = pytest.mark.usefixtures("operator_directory")

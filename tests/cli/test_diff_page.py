@@ -11,8 +11,8 @@ from typer.testing import Result
 from ocf.cli import diff as command
 from ocf.cli.operator_loader import load_components
 from ocf.component import reconciling
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import ObjectKey
+from ocf_server import CustomKind, EmbeddedCluster
 from tests.cli.owner_files import owners_of
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")

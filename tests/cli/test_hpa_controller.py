@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 from ocf.cli.app import app
 from ocf.cluster import Cluster, WatchOptions
 from ocf.controllers.hpa import BUILT_IN, NAME, OWN
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest, ObjectKey, load_documents
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 
 DEPLOYMENT = ObjectKey("apps/v1", "Deployment", "web", "default")
 

@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from ocf.cli.app import app
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, dump_document
+from ocf_server import EmbeddedCluster
 
 ROOT: Final = Path(__file__).parents[2]
 CONDITIONS: Final = {

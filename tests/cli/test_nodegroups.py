@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from ocf.cli.app import app
 from ocf.cli.nodegroup_providers import ProviderChoice, ProviderName, read_credentials
 from ocf.controllers.nodegroup.providers.cluster_api import ClusterAPIProvider
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import load_documents
+from ocf_server import EmbeddedCluster
 from tests.browser import DARK, LIGHT, SUFFICIENT_CONTRAST, contrast, measured
 
 TYPES = [{"name": "small", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offerings": [{"zone": "fra", "price": 0.02}]}]

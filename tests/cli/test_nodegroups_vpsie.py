@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest, ObjectKey
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 from tests.controllers.nodegroup.providers.vpsie import stub as vpsie
 from tests.controllers.nodegroup.providers.vpsie.stub import CLUSTER, DATACENTER, VPSieStub
 from tests.support import eventually

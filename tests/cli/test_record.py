@@ -19,7 +19,6 @@ from ocf.cli.record_run import RecordedAutoscaler, record
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.controllers.hpa.snapshot import SubresourceScaleGetter
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError, ForbiddenError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.simulation import load_series
@@ -27,6 +26,7 @@ from ocf.simulation.recording import read_states
 from ocf.simulation.scenario import recorded_scenario
 from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.virtual_time import LoopClock, run_in_virtual_time
+from ocf_server import EmbeddedCluster
 from tests.simulation.recording.recordings import hpa, node, pod
 
 KEY = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "web", "shop")

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from ocf.cli.server_controllers import controller_settings
-from ocf.embedded import ControllerSettings
 from ocf.errors import ConfigError
+from ocf_server import ControllerSettings
 
 
 def test_no_controller_runs_without_the_option() -> None:

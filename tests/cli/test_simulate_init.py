@@ -13,11 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 from ocf.cli.app import app
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest
 from ocf.simulation import load_series, parse_scenario, simulate
 from ocf.testing.envtest.fixtures import Envtest
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 
 CPU: Final = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}
 JOBS: Final = {"metric": {"name": "jobs"}, "target": {"type": "AverageValue", "averageValue": "30"}}

@@ -8,9 +8,9 @@ from typing import Any, Final
 import pytest
 import pytest_asyncio
 
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.testing.envtest import Program, Programs
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 from tests.clients.support import Server
 from tests.kubectl import Kubectl
 from tests.support import eventually

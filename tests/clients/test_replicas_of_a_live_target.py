@@ -22,9 +22,9 @@ from typing import Final
 import pytest
 import pytest_asyncio
 
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.testing.envtest import Program, Programs
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 from tests.clients.helm import Helm
 from tests.clients.support import Server
 from tests.kubectl import Kubectl

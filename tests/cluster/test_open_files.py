@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 
 LIMIT: Final = """
 import asyncio, json, resource, sys

@@ -4,8 +4,8 @@ import pytest
 
 from ocf.cluster.client.responses import status_error
 from ocf.cluster.server_errors import as_client_error, without_values
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, ConflictError, InvalidError, ServerError, StatusCause, api_error
+from ocf_server import EmbeddedCluster
 
 UNFITTING = (
     "failed to create typed patch object (default/web; apps/v1, Kind=Deployment): "

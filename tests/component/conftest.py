@@ -16,7 +16,6 @@ import pytest_asyncio
 from ocf import component
 from ocf.cluster import ApplyCache, Cluster, ListOptions, PatchOptions, PatchType, Subresource
 from ocf.component import Component, Finalizer, ReconcileContext, Result, finalize, reconcile_each, reconciling
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json, load_document
 from ocf.primitives import StaticBuilder, deployment, hpa
@@ -24,6 +23,7 @@ from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator
 from ocf.testing import RecordingCluster, VirtualClock
 from ocf.testing.envtest import ControlPlane
+from ocf_server import CustomKind, EmbeddedCluster
 from tests import support
 
 StaticKind: TypeAlias = StaticBuilder[Any, BaseMutator]

@@ -11,12 +11,12 @@ from ocf.component import Component, Conflicts, depends_on, reconcile_all, recon
 from ocf.component.diff import ComponentDiff, DiffVerb, FieldDiff, ObjectDiff, TakenField, diff
 from ocf.component.dry_run_cluster import DryRunCluster
 from ocf.concepts import Data, GuardStatus, StatusReport
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConflictError, ManifestError, NotFoundError
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import BaseMutator, Handlers, Kind, StaticBuilder, deployment, hpa
 from ocf.testing import RecordingCluster
+from ocf_server import EmbeddedCluster
 
 SETTINGS = ObjectKey("v1", "ConfigMap", "settings", "shop")
 

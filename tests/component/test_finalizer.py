@@ -9,9 +9,9 @@ import pytest
 
 from ocf import component
 from ocf.component import Component, FinalizationResult, ReconcileContext, cleanup_finalizer, finalize, reconciling
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import FaultyCluster, InterceptingCluster, VirtualClock, faults
+from ocf_server import EmbeddedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

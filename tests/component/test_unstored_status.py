@@ -13,10 +13,10 @@ from ocf import component
 from ocf.cluster import Cluster, InterceptingCluster, PatchOptions, PatchType, Request, Subresource
 from ocf.component import reconciling
 from ocf.concepts import Event, NullRecorder
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, BadRequestError, ForbiddenError, NotFoundError, OcfError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import VirtualClock
+from ocf_server import EmbeddedCluster
 from tests.support import eventually
 
 STRING: Final[Manifest] = {"type": "string"}

@@ -29,7 +29,7 @@ from tests.traces import recording
 UNUSED: Final = """
 import asyncio, sys
 from ocf import component
-from ocf.embedded import CustomKind, EmbeddedCluster
+from ocf_server import CustomKind, EmbeddedCluster
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, environment_options, running
 import ocf.cluster.client, ocf.controllers.hpa, ocf.controllers.nodegroup, ocf.runtime.admission, ocf.runtime.monitoring
 

@@ -34,12 +34,12 @@ from ocf.component import (
 )
 from ocf.concepts import ApplyOperation, Data, Event, NullRecorder, OperationalStatus, Resource, StatusReport
 from ocf.editors import Editor, ObjectMetaEditor, container_named
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import NotFoundError, OcfError
 from ocf.feature import BooleanGate, VersionGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import BaseMutator, Edits, Handlers, IntegrationBuilder, Kind, StaticBuilder, deployment, hpa
 from ocf.testing import ConditionSeverity, RecordingCluster, VirtualClock, lint_conditions, snapshot
+from ocf_server import CustomKind, EmbeddedCluster
 
 if TYPE_CHECKING:
     from kubernetes.client import V1ClusterRole, V1ConfigMap, V1PodDisruptionBudget, V1Service

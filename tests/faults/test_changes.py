@@ -11,8 +11,8 @@ from ocf.testing import FaultyCluster, assert_quiet, faults
 from ocf.testing.snapshots import differences
 
 if TYPE_CHECKING:
-    from ocf.embedded import EmbeddedCluster
     from ocf.objects import Manifest
+    from ocf_server import EmbeddedCluster
     from tests.faults.conftest import Operator
 
 WRITES: Final = [verb for verb in Verb if not verb.is_read]

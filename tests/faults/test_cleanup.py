@@ -16,8 +16,8 @@ from ocf.testing import FaultyCluster, RecordingCluster, crash_at_each_write, fa
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ocf.embedded import EmbeddedCluster
     from ocf.testing import Fault
+    from ocf_server import EmbeddedCluster
     from tests.faults.conftest import Operator
 
 WRITES: Final = [verb for verb in Verb if not verb.is_read]

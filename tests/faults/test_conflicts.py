@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ocf.cluster import Cluster
-    from ocf.embedded import EmbeddedCluster
+    from ocf_server import EmbeddedCluster
     from tests.faults.conftest import Operator
 
 POLICIES: Final[dict[str, ResourceOptions]] = {

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ocf.cluster import Cluster
-    from ocf.embedded import EmbeddedCluster
     from ocf.objects import ObjectKey
+    from ocf_server import EmbeddedCluster
     from tests.faults.conftest import Operator
 
 CREATED: Final = ["ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Service", "PodDisruptionBudget", "ClusterRole"]

@@ -15,7 +15,7 @@ from ocf.testing.simulated_process import SimulatedCluster, SimulatedProcess
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ocf.embedded import EmbeddedCluster
+    from ocf_server import EmbeddedCluster
     from tests.faults.conftest import Operator
 
 WRITES: Final = [verb for verb in Verb if not verb.is_read]

@@ -12,11 +12,11 @@ from ocf import component
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.cluster.interceptor import describe
 from ocf.component import BEFORE_SUSPENSION, Component, finalize, reconcile_all, reconciling
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import ManagedFields
 from ocf.primitives import configmap, deployment, hpa
 from ocf.testing import Disturbance, DisturbanceReport, VirtualClock, assert_quiet, crash_at_each_write
+from ocf_server import CustomKind, EmbeddedCluster
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster

@@ -15,8 +15,8 @@ from ocf.testing.snapshots import differences
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ocf.embedded import EmbeddedCluster
     from ocf.objects import ObjectKey
+    from ocf_server import EmbeddedCluster
     from tests.faults.conftest import Operator
 
 KINDS: Final = ["ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Service", "PodDisruptionBudget", "ClusterRole"]

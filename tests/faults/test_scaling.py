@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ocf.cluster import Cluster, Request
-    from ocf.embedded import EmbeddedCluster
     from ocf.objects import Manifest
+    from ocf_server import EmbeddedCluster
     from tests.faults.conftest import Operator
 
 CHOICES: Final = 10_000

@@ -17,7 +17,6 @@ from ocf import component, primitives
 from ocf.cluster import ApplyCache, PatchOptions, PatchType, Subresource
 from ocf.component import Result, reconciling
 from ocf.concepts import Resource
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import AlreadyExistsError, NotFoundError
 from ocf.objects import ObjectKey, load_document
 from ocf.primitives import (
@@ -50,6 +49,7 @@ from ocf.primitives import (
     unstructured,
 )
 from ocf.testing import RecordingCluster, assert_quiet
+from ocf_server import CustomKind, EmbeddedCluster
 from tests.primitives.third_party_definitions import third_party_definitions
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from importlib import resources
 
 import pytest
 
-from ocf.embedded.apiextensions import custom_resource
 from ocf.schema.builtin import CustomKind, EmptyValue, ListType, MapType, Scalar, StructType, builtin_resource, struct
 from ocf.schema.kubernetes import KUBERNETES_VERSION
+from ocf_server.apiextensions import custom_resource
 
 
 @pytest.mark.parametrize(

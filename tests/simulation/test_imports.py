@@ -10,7 +10,7 @@ OURS: Final = (
     "ocf.cluster",
     "ocf.component",
     "ocf.controllers",
-    "ocf.embedded",
+    "ocf_server",
     "ocf.runtime",
     "ocf.testing",
 )

@@ -7,10 +7,10 @@ import pytest
 from ocf import component
 from ocf.cluster import Cluster
 from ocf.component import Component, Result, reconciling
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment, hpa
 from ocf.testing import VirtualClock
+from ocf_server import CustomKind, EmbeddedCluster
 
 
 class Operator:

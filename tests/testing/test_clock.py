@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from ocf.concepts import Clock
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError
 from ocf.objects import ObjectKey
 from ocf.testing import VirtualClock
+from ocf_server import EmbeddedCluster
 
 
 def test_the_clock_stands_still_and_implements_clock() -> None:

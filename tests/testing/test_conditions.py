@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ocf.testing import ConditionRule, ConditionSeverity, lint_conditions
 
 if TYPE_CHECKING:
-    from ocf.embedded import EmbeddedCluster
+    from ocf_server import EmbeddedCluster
     from tests.testing.conftest import Operator
 
 NOON, LATER = "2026-01-31T12:00:00Z", "2026-01-31T12:00:01Z"

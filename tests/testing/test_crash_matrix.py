@@ -11,12 +11,12 @@ import pytest
 from ocf import component
 from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Subresource, Verb
 from ocf.component import Component
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, ConfigError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import deployment, hpa
 from ocf.testing import Disturbance, SimulatedCrash, crash_at_each_write
 from ocf.testing.simulated_process import SimulatedCluster, SimulatedProcess
+from ocf_server import EmbeddedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -9,10 +9,10 @@ import pytest
 
 from ocf.cluster import PatchOptions, PatchType
 from ocf.concepts import AliveStatus, ApplyOperation
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import daemonset, deployment, statefulset
 from ocf.testing.fake_controllers import fake_workload_controllers, roll_out
+from ocf_server import EmbeddedCluster
 
 
 def workload(kind: str, **more: Any) -> Manifest:

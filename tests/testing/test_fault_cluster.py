@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf.cluster import Cluster, EventType, ListOptions, PatchOptions, PatchType, Subresource, Verb, WatchOptions
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -21,6 +20,7 @@ from ocf.errors import (
 )
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import FaultyCluster, VirtualClock, assert_quiet, faults
+from ocf_server import EmbeddedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from ocf.testing import FaultyCluster, assert_quiet, faults
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ocf.embedded import EmbeddedCluster
+    from ocf_server import EmbeddedCluster
     from tests.testing.conftest import Operator
 
 

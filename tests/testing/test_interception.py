@@ -23,10 +23,10 @@ from ocf.cluster import (
     WatchOptions,
 )
 from ocf.cluster.interceptor import describe, is_write
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import InterceptingCluster
+from ocf_server import EmbeddedCluster
 
 if TYPE_CHECKING:
     from tests.testing.conftest import Operator

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import FieldError, Operation, Webhook, invalid
 from ocf.testing import serve_webhooks
+from ocf_server import EmbeddedCluster
 from tests.runtime.crds.shop_versions import GROUP, SHOPS
 from tests.support import eventually
 

@@ -14,7 +14,7 @@ from ocf.testing import MutatingCluster, RecordingCluster, assert_quiet
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ocf.embedded import EmbeddedCluster
+    from ocf_server import EmbeddedCluster
     from tests.testing.conftest import Operator
 
 

@@ -10,13 +10,13 @@ from pydantic import BaseModel
 
 from ocf import component
 from ocf.component import Component, ReconcileContext
-from ocf.embedded import ControllerSettings, EmbeddedCluster
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment
 from ocf.runtime.crds import CRDVersion, Preserve, crd
 from ocf.runtime.operator import Operator, OwnerType
 from ocf.testing import OwnerEnv, VirtualClock
+from ocf_server import ControllerSettings, EmbeddedCluster
 
 pytest_plugins = ["pytester"]
 

@@ -4,8 +4,8 @@ import subprocess
 import sys
 
 from ocf.cluster import Cluster
-from ocf.embedded import EmbeddedCluster
 from ocf.testing import FaultyCluster, InterceptingCluster, MutatingCluster, RecordingCluster
+from ocf_server import EmbeddedCluster
 
 
 def test_importing_it_loads_neither_pytest_nor_api_models() -> None:

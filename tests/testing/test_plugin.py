@@ -57,7 +57,7 @@ def test_kinds_and_namespaces_are_overridden(project: pytest.Pytester) -> None:
     project.makepyfile("""
         import asyncio
         import pytest
-        from ocf.embedded import CustomKind
+        from ocf_server import CustomKind
         from ocf.objects import ObjectKey
 
         @pytest.fixture

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from kubernetes.client import V1ResourceRequirements
 from pydantic import AwareDatetime, BaseModel, Field, model_validator
 
-from ocf.embedded.apiextensions import schema_faults
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.runtime.crds import CRDVersion, GoDuration, ListMap, Preserve, QuantityText, VersionedResource
 from ocf.testing import objects_of
+from ocf_server.apiextensions import schema_faults
 
 
 class Port(BaseModel):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf.cluster import PatchOptions, PatchType
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import VirtualClock, snapshot
 from ocf.testing.snapshots import differences
+from ocf_server import EmbeddedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

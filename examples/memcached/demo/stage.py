@@ -18,13 +18,13 @@ from examples.memcached.operator import memcached_operator
 from examples.memcached.reporting import observe
 from ocf.cluster import ListOptions, PatchOptions, PatchType, WatchOptions
 from ocf.cluster.client import ApiServerCluster
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import Url
 from ocf.runtime.operator import ManagerOptions, WebhookOptions, running
 from ocf.testing import VirtualClock
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 
 if TYPE_CHECKING:
     from ocf.autoscaling.algorithm import HpaEvent

@@ -64,7 +64,7 @@ class CachedCluster:
 
     Example:
         >>> import asyncio
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> async def main() -> None:
         ...     cluster = EmbeddedCluster(namespaces=("shop",))
         ...     async with CachedCluster(cluster) as cached:

@@ -34,7 +34,7 @@ class Projection(Generic[Value]):
 
     Example:
         >>> import asyncio
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> async def main() -> None:
         ...     projection = Projection("v1", "Namespace", lambda found: found["metadata"]["name"].upper())
         ...     async with CachedCluster(EmbeddedCluster(namespaces=("shop",))) as cached:

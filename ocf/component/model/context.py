@@ -205,7 +205,7 @@ class ReconcileContext:
 
         Example:
             >>> from ocf.concepts import SystemClock
-            >>> from ocf.embedded import EmbeddedCluster
+            >>> from ocf_server import EmbeddedCluster
             >>> owner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "uid": "1"}}
             >>> context = ReconcileContext(owner, EmbeddedCluster(), SystemClock())
             >>> context.fail(["WebReady", "Ready"], "the registry cannot be reached")

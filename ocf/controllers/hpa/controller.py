@@ -82,7 +82,7 @@ class HpaController:
         reader: The API server, if the cluster is one: a kind is then found whatever version a reference names.
 
     Example:
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> from ocf.testing.fake_metrics import FakeMetricsClient
         >>> from ocf.testing import run_in_virtual_time
         >>> async def main() -> str:

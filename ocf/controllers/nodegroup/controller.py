@@ -41,7 +41,7 @@ class NodeGroupController:
     Example:
         >>> from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
         >>> from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> from ocf.nodegroups import InstanceType, Offering
         >>> from ocf.objects import Quantity
         >>> from ocf.testing import VirtualClock

@@ -50,7 +50,7 @@ class SecretCertificates:
         renewal: Timing of the renewal.
 
     Example:
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> from ocf.runtime.admission import Webhook
         >>> webhooks = Webhooks("shops", [Webhook("example.com", "v1", "Shop", "shops")])
         >>> address = Service("shops-webhook", "ops")

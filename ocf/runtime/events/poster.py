@@ -324,7 +324,7 @@ async def broadcasting_events(
         ConfigError: If the API server would reject the controller's name.
 
     Example:
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> async def operate() -> str:
         ...     cluster = EmbeddedCluster()
         ...     async with broadcasting_events(cluster, controller="example.com/shop-operator") as recorder:

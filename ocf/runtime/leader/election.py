@@ -84,7 +84,7 @@ async def lead(
         LeaseLostError: If the lease is lost. Call `lead` again to wait for the next term.
 
     Example:
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> async def operate() -> str:
         ...     async with lead(EmbeddedCluster(), "shops", namespace="default", identity="one") as leadership:
         ...         return leadership.identity

@@ -67,7 +67,7 @@ class LeaderRunner:
         stopped: An event that the caller may set instead of calling `stop`.
 
     Example:
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> class Job:
         ...     async def run(self) -> None:
         ...         runner.stop()

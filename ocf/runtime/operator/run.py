@@ -45,7 +45,7 @@ async def running(
         Exception: The error that ended an operator, several as a group; the block is cancelled then.
 
     Example:
-        >>> from ocf.embedded import CustomKind, EmbeddedCluster
+        >>> from ocf_server import CustomKind, EmbeddedCluster
         >>> from ocf.component import ReconcileContext
         >>> from ocf.objects import ObjectKey
         >>> from ocf.runtime.operator import Operator, OwnerType

@@ -25,13 +25,13 @@ from ocf.cluster.interceptor import InterceptingCluster
 from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.modes import OWN
 from ocf.controllers.hpa.snapshot import SnapshotReader, SubresourceScaleGetter
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ForbiddenError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.timestamps import format_time
 from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.virtual_time import LoopClock, run_in_virtual_time
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 WEB: Final = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "web", "shop")

@@ -21,9 +21,9 @@ from ocf.cluster import (
     WatchOptions,
 )
 from ocf.cluster.cache import CachedCluster, CacheTiming
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.testing import VirtualLoop
+from ocf_server import CustomKind, EmbeddedCluster
 
 
 async def settle() -> None:

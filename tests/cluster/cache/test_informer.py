@@ -12,8 +12,8 @@ import pytest
 from ocf.cluster import EventType, Verb, WatchEvent
 from ocf.cluster.cache import CachedCluster
 from ocf.cluster.cache.store import Store
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError, ExpiredError, ForbiddenError, NotFoundError, ServerError, TooManyRequestsError
+from ocf_server import EmbeddedCluster
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -101,7 +101,7 @@ class TestFirstList:
 
 
 def _gadget() -> Any:
-    from ocf.embedded import CustomKind
+    from ocf_server import CustomKind
 
     return CustomKind("example.com", "v1", "Gadget")
 

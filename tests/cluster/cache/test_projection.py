@@ -9,8 +9,8 @@ import pytest
 
 from ocf.cluster import Cluster
 from ocf.cluster.cache import CachedCluster, Projection
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
+from ocf_server import EmbeddedCluster
 
 
 def settings(name: str, value: str = "1", namespace: str = "shop") -> Manifest:

@@ -11,10 +11,10 @@ from ocf import component
 from ocf.cluster import Cluster, PatchOptions, PatchType, Request, Subresource
 from ocf.cluster.cache import CachedCluster
 from ocf.component import Component, reconciling
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment, hpa
 from ocf.testing import VirtualClock
+from ocf_server import CustomKind, EmbeddedCluster
 
 if TYPE_CHECKING:
     from tests.cluster.cache.conftest import Env

@@ -28,10 +28,10 @@ from ocf.cluster.client import ApiServerCluster, RestConfig
 from ocf.cluster.client.config import load_config
 from ocf.cluster.client.connection import MAX_REQUESTS, Connection
 from ocf.cluster.client.requests import HttpRequest
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ApiError, ServerError
 from ocf.objects import Manifest
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 
 if TYPE_CHECKING:
     from ocf.testing.envtest import ControlPlane

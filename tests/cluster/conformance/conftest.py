@@ -34,11 +34,11 @@ from ocf.cluster import (
     WatchOptions,
 )
 from ocf.cluster.client import ApiServerCluster
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, BadRequestError, NotFoundError, TooManyRequestsError, api_error
 from ocf.objects import Manifest, ObjectKey, load_document, load_documents
 from ocf.testing.envtest import ControllerName, ControlPlane
 from ocf.testing.plugin import RunControllers
+from ocf_server import EmbeddedCluster
 from tests.support import eventually
 
 HERE: Final = Path(__file__).parent

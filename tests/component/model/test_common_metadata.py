@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from ocf import component
 from ocf.component import diff, reconciling
 from ocf.component.model.common_metadata import CommonMetadata, MetadataPart
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import BuildError, ConfigError
 from ocf.objects import ObjectKey, get_field
 from ocf.primitives import configmap, cronjob, deployment, job, service, unstructured
 from ocf.testing import RecordingCluster, assert_quiet
+from ocf_server import CustomKind, EmbeddedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,11 +10,11 @@ from ocf import component
 from ocf.cluster import Cluster, Verb
 from ocf.component import Action, Component, reconciling
 from ocf.concepts import GuardStatus, StatusReport
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import ConflictError, ReconcileError, ServerError
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment, hpa
+from ocf_server import CustomKind, EmbeddedCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable

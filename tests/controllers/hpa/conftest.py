@@ -18,11 +18,11 @@ from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.reporter import COMPONENT
 from ocf.controllers.metrics_client import MetricsClient
 from ocf.controllers.process import leader_runner
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import Lease
 from ocf.testing import LoopClock, run_in_virtual_time
 from ocf.testing.fake_metrics import FakeMetricsClient
+from ocf_server import EmbeddedCluster
 from tests import support
 from tests.support import eventually
 

@@ -9,9 +9,9 @@ import pytest
 
 from ocf.controllers.hpa import OWN
 from ocf.controllers.hpa.crd import definition
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import InvalidError
 from ocf.objects import Manifest
+from ocf_server import EmbeddedCluster
 from tests.support import eventually
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from ocf.controllers.nodegroup.controller import ControllerOptions, NodeGroupCon
 from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
 from ocf.controllers.nodegroup.metrics import Monitor
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.nodegroups import InstanceType, MachineRequest, Offering, Provider, Snapshot, fits
 from ocf.objects import Manifest, ObjectKey, Quantity
 from ocf.testing import VirtualClock
+from ocf_server import EmbeddedCluster
 from tests import support
 
 API: Final = "autoscaling.ocf.dev/v1alpha1"

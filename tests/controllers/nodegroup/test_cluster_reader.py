@@ -9,9 +9,9 @@ from ocf.cluster import DeleteOptions, PatchOptions, PatchType
 from ocf.cluster.cache import CachedCluster
 from ocf.controllers.nodegroup import node_definition, node_group_definition
 from ocf.controllers.nodegroup.cluster_reader import ObjectReader
-from ocf.embedded import EmbeddedCluster
 from ocf.nodegroups.snapshot import Pod, Shapes
 from ocf.objects import Manifest, ObjectKey
+from ocf_server import EmbeddedCluster
 
 if TYPE_CHECKING:
     import pytest

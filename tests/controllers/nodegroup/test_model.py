@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from ocf.cluster import Cluster
 from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
 from ocf.controllers.nodegroup.model import GROUP, NodeGroup
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import InvalidError
 from ocf.objects import Manifest
 from ocf.testing.envtest import ControlPlane
+from ocf_server import EmbeddedCluster
 
 SPEC: Final = {"minNodes": 1, "maxNodes": 3, "datacenterID": "fra", "offeringIDs": ["small", "large"]}
 

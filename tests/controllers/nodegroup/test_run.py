@@ -13,12 +13,12 @@ from ocf.controllers.nodegroup.definitions import node_definition, node_group_de
 from ocf.controllers.nodegroup.manifests import NAME, cluster_role
 from ocf.controllers.nodegroup.process import ProcessOptions, controller_runner
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError
 from ocf.nodegroups import Provider
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import Lease
 from ocf.testing import LoopClock, RecordingCluster, run_in_virtual_time
+from ocf_server import EmbeddedCluster
 from tests.controllers.nodegroup.conftest import API, GROUP, SMALL
 
 LEASE: Final = Lease(NAME, "default")

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from ocf.cluster.client import ApiServerCluster
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.testing import fake_workload_controllers
 from ocf.testing.envtest.controllers import ControllerName
 from ocf.testing.envtest.fixtures import Envtest, RunControllers
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 from tests.examples.comparison.checks import CHECKS, Site
 from tests.examples.comparison.programs import PROGRAMS, Program, running
 

@@ -6,9 +6,9 @@ from functools import cache
 import pytest
 
 from ocf.cluster import ApplyCache
-from ocf.embedded import EmbeddedCluster
 from ocf.testing import RecordingCluster
 from ocf.testing.envtest import ControllerName, ControlPlane, Programs
+from ocf_server import EmbeddedCluster
 from tests import support
 from tests.examples.memcached.env import DEFINITIONS, Env, embedded_kubelet, real_kubelet, served
 

@@ -18,12 +18,12 @@ from examples.memcached.validation import validate
 from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Subresource, WatchOptions
 from ocf.component import ReconcileContext, Result
 from ocf.concepts import Attempt, Event
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConflictError, NotFoundError, ReconcileError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey, copy_json, load_document, read_live, write_model
 from ocf.runtime.operator import ReconcileOutcome
 from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.testing import RecordingCluster, VirtualClock, rolled_out
+from ocf_server import EmbeddedCluster
 from tests import support
 
 __all__ = ["DEFINITIONS", "Env", "Heard", "admitted", "embedded_kubelet", "real_kubelet", "served"]

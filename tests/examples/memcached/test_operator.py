@@ -13,11 +13,11 @@ from examples.memcached.metrics import Metrics
 from examples.memcached.operator import NAME, operator
 from examples.memcached.samples import AUTOSCALED, EVERYTHING, PLAIN
 from ocf.cluster import ListOptions, PatchOptions, PatchType
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest
 from ocf.runtime.operator import ManagerOptions, running
 from ocf.testing import LoopClock, fake_workload_controllers, run_in_virtual_time
+from ocf_server import EmbeddedCluster
 from tests.examples.memcached.env import Env, embedded_kubelet
 
 HPA = "HorizontalPodAutoscaler"

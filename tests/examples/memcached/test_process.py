@@ -17,11 +17,11 @@ from examples.memcached.definition import definition
 from examples.memcached.samples import AUTOSCALED
 from examples.memcached.settings import Settings
 from ocf.cluster import ListOptions, WatchOptions
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ConfigError
 from ocf.runtime.admission import Service
 from ocf.testing import fake_workload_controllers
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 from tests.examples.memcached.env import Env, embedded_kubelet
 
 CHECKOUT = Path(__file__).parents[3]

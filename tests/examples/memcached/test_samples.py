@@ -12,8 +12,8 @@ from examples.memcached.defaulting import default
 from examples.memcached.definition import definition
 from examples.memcached.model import Memcached
 from examples.memcached.validation import validate
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, load_document
+from ocf_server import EmbeddedCluster
 
 if TYPE_CHECKING:
     from ocf.testing.envtest.fixtures import Envtest

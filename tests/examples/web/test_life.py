@@ -12,7 +12,6 @@ from examples.web.application import application
 from examples.web.shop import Shop
 from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Propagation, Subresource
 from ocf.component import Action, cleanup_finalizer, reconciling
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import (
@@ -23,6 +22,7 @@ from ocf.testing import (
     crash_at_each_write,
     lint_conditions,
 )
+from ocf_server import EmbeddedCluster
 
 HEALTHY: Final = ("True", "Healthy")
 ALL_HEALTHY: Final = dict.fromkeys(["DatabaseReady", "ApplicationReady", "Ready"], HEALTHY)

@@ -13,9 +13,9 @@ from examples.web.database import HOST, PASSWORD_SECRET, database
 from examples.web.shop import Shop
 from ocf.cluster import ListOptions
 from ocf.component import Component
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, dump_document
 from ocf.testing import Firing, Fixture, MatrixCase, VersionMatrix, VirtualClock
+from ocf_server import EmbeddedCluster
 
 SAMPLE: Final = Path(__file__).parents[3] / "examples" / "web" / "shop.yaml"
 GOLDENS: Final = Path(__file__).parent / "goldens"

@@ -10,10 +10,10 @@ import pytest
 from ocf import component
 from ocf.cluster import ListOptions
 from ocf.component import reconciling
-from ocf.embedded import ControllerSettings, EmbeddedCluster
 from ocf.objects import ObjectKey
 from ocf.primitives import job
 from ocf.testing import VirtualClock
+from ocf_server import ControllerSettings, EmbeddedCluster
 
 if TYPE_CHECKING:
     from ocf.component import Result

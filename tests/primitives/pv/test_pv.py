@@ -6,9 +6,9 @@ from ocf import component
 from ocf.cluster import PatchOptions, PatchType
 from ocf.component import reconciling
 from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport, SuspensionStatus
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import pv
+from ocf_server import EmbeddedCluster
 
 BASE: Manifest = {
     "apiVersion": "v1",

@@ -10,9 +10,9 @@ from ocf import component
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.component import reconciling
 from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, Scaler, StatusReport, SuspensionStatus
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment, scaledobject
+from ocf_server import CustomKind, EmbeddedCluster
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster

@@ -12,12 +12,12 @@ import pytest
 
 from ocf.cluster import ListOptions, PatchOptions, PatchType, WatchOptions
 from ocf.cluster.client import ApiServerCluster
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving as serving_cluster
-from ocf.embedded.http import write_kubeconfig
 from ocf.errors import ApiError, NotFoundError, ServerError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import SecretCertificates, Url, Webhooks, serving, with_conversion
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving as serving_cluster
+from ocf_server.http import write_kubeconfig
 from tests.runtime.crds.shop_versions import SHOPS
 from tests.support import eventually
 

@@ -26,9 +26,6 @@ from pydantic import BaseModel, model_validator
 
 from ocf.cluster.client import ApiServerCluster
 from ocf.concepts import Clock
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving as serving_cluster
-from ocf.embedded.http import write_kubeconfig
 from ocf.errors import ConfigError, InvalidError
 from ocf.objects import Manifest
 from ocf.runtime.admission import (
@@ -45,6 +42,9 @@ from ocf.runtime.admission import (
 )
 from ocf.runtime.admission.key_pairs import issue
 from ocf.testing import VirtualClock
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving as serving_cluster
+from ocf_server.http import write_kubeconfig
 from tests.runtime.crds.shop_versions import GROUP, ONE_TWO, SHOPS, TWO_THREE
 from tests.support import Forward, settable_time, until
 

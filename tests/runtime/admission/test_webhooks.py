@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError
 from ocf.objects import Manifest
 from ocf.runtime.admission import Service, Url, Webhook, Webhooks, configurations
 from ocf.runtime.admission.routes import routes
+from ocf_server import EmbeddedCluster
 
 SHOPS: Webhook[Manifest] = Webhook("example.com", "v1", "Shop", "shops")
 

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, create_model
 
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import InvalidError
 from ocf.objects import Manifest
 from ocf.runtime.crds import CRDVersion, GoDuration, crd
 from ocf.runtime.crds.go_duration import GO_DURATION_PATTERN
 from ocf.runtime.crds.markers import DECIMAL_PATTERN, DURATION_PATTERN
+from ocf_server import EmbeddedCluster
 
 names = st.sampled_from(["a", "b", "maxSize", "some_name"])
 # Each type with a default that fits it.

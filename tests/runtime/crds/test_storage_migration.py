@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf.cluster import Cluster, InterceptingCluster, Request, Verb
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, ConfigError, ConflictError, ExpiredError, InvalidError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import SecretCertificates, Url, Webhooks, serving, with_conversion
 from ocf.runtime.crds import VersionedResource, crd, migrate_storage, migration_rules
+from ocf_server import EmbeddedCluster
 from tests.runtime.admission.test_conversion_end_to_end import until_accepted
 from tests.support import eventually
 

@@ -22,8 +22,6 @@ import ocf
 from ocf import component
 from ocf.cluster import ListOptions, PatchOptions, PatchType
 from ocf.component import Component, external_finalizer
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap
 from ocf.runtime.admission import Url, Webhook
@@ -32,6 +30,8 @@ from ocf.runtime.kopf import attach
 from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, WebhookOptions
 from ocf.runtime.operator.health import Health
 from ocf.runtime.rbac import kopf_rules
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 from tests.support import eventually
 from tests.traces import attributes, recording, trace_id
 

@@ -14,11 +14,11 @@ import pytest
 
 from ocf.cluster import Cluster, Request, Verb
 from ocf.concepts import Clock
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError, ForbiddenError, LeaseLostError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.leader import Timing, lead
 from ocf.testing import FaultyCluster, InterceptingCluster, faults
+from ocf_server import EmbeddedCluster
 
 LEASE: Final = ObjectKey("coordination.k8s.io/v1", "Lease", "shops", "default")
 HANDOVERS: Final = 200

@@ -1,22 +1,24 @@
-"""The loggers of the package with the levels and the fields of their calls, read from the sources."""
+"""The loggers of the packages with the levels and the fields of their calls, read from the sources."""
 
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import ocf
+import ocf_server
 
 __all__ = ["LEVELS", "Logger", "loggers"]
 
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 _METHODS: Final = {**{level.lower(): level for level in LEVELS}, "exception": "ERROR"}
-_ROOT: Final = Path(ocf.__file__).parent
+_ROOTS: Final = (Path(ocf.__file__).parent, Path(ocf_server.__file__).parent)
 # The HTTP library logs with the loggers that these modules make.
-_OF_THE_SERVER: Final = "ocf.embedded.http.request_log"
+_OF_THE_SERVER: Final = "ocf_server.http.request_log"
 _OF_OTHER_SERVERS: Final = "ocf.http.server"
 
 
@@ -37,8 +39,8 @@ class Logger:
 def loggers() -> dict[str, Logger]:
     """Return the loggers by their names."""
     found: dict[str, Logger] = defaultdict(Logger)
-    for path in _ROOT.rglob("*.py"):
-        module = ".".join(["ocf", *path.relative_to(_ROOT).with_suffix("").parts]).removesuffix(".__init__")
+    for path in chain.from_iterable(root.rglob("*.py") for root in _ROOTS):
+        module = ".".join(path.relative_to(_ROOTS[0].parent).with_suffix("").parts).removesuffix(".__init__")
         text = path.read_text(encoding="utf-8")
         if "getLogger" not in text and ".logger." not in text:
             continue
@@ -49,7 +51,7 @@ def loggers() -> dict[str, Logger]:
             found[name].levels |= levels
             found[name].fields |= {*_fields(tree)}
         elif levels and not module.startswith("ocf.cli."):  # commands only choose what is written
-            assert module.startswith("ocf.embedded.http."), f"{module} logs without a logger of its own"
+            assert module.startswith("ocf_server.http."), f"{module} logs without a logger of its own"
             found[_OF_THE_SERVER].levels |= levels
     found[_OF_OTHER_SERVERS].levels.add("ERROR")
     return found

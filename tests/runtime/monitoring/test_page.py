@@ -16,7 +16,9 @@ from ocf.runtime.monitoring import PrometheusRecorder, alert_rules
 from tests.runtime.monitoring.log_calls import LEVELS, loggers
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "observability.md"
-SOURCES: Final = [*(Path(__file__).parents[3] / "ocf").rglob("*.py")]
+SOURCES: Final = [
+    file for package in ("ocf", "ocf_server") for file in (Path(__file__).parents[3] / package).rglob("*.py")
+]
 ATTRIBUTE: Final = re.compile(r'"(ocf\.[a-z_.]+)": ')
 ROLE: Final = re.compile(r'object_attributes\("(ocf\.[a-z]+)", [a-z.]*key\)')
 ROW: Final = re.compile(r"^\| (.+) \|$", re.MULTILINE)

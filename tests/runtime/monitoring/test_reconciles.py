@@ -10,13 +10,13 @@ from ocf import component
 from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Verb
 from ocf.component import Component, reconciling
 from ocf.concepts import Recorder
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import ForbiddenError, ReconcileError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment
 from ocf.runtime.events import Drop, EventBroadcaster, broadcasting_events, multi_recorder
 from ocf.runtime.monitoring import PrometheusRecorder
 from ocf.testing import FaultyCluster, VirtualClock, faults
+from ocf_server import CustomKind, EmbeddedCluster
 
 SHOP: Final[Manifest] = {
     "apiVersion": "example.com/v1",

@@ -17,7 +17,6 @@ from ocf import component
 from ocf.cluster import Cluster, Request, Verb, WatchEvent, WatchOptions
 from ocf.cluster.cache import CacheTiming
 from ocf.component import Component, ReconcileContext
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, service
@@ -25,6 +24,7 @@ from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Manager, ManagerOptions, Operator, OwnerType, ReconcileOutcome, running
 from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import InterceptingCluster, LoopClock, run_in_virtual_time
+from ocf_server import EmbeddedCluster
 from tests import support
 
 NAMESPACE: Final = "town"

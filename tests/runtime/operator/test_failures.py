@@ -18,7 +18,6 @@ from ocf import component
 from ocf.cluster import Cluster, Verb
 from ocf.component import Component, ReconcileContext, cleanup_finalizer, reconciling
 from ocf.concepts import Event, NullRecorder
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import BuildError, ManifestError, NotFoundError, ServerError
 from ocf.feature import VersionGate
 from ocf.objects import Manifest, ObjectKey
@@ -26,6 +25,7 @@ from ocf.primitives import configmap, unstructured
 from ocf.runtime.crds import CRDVersion, ListMap, crd
 from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome, reconcile_owner
 from ocf.testing import FaultyCluster, LoopClock, RecordingCluster, faults, run_in_virtual_time
+from ocf_server import CustomKind, EmbeddedCluster
 from tests import support
 
 from .conftest import SECOND

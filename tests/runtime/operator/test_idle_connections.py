@@ -19,11 +19,11 @@ import aiohttp
 import pytest
 
 from ocf.cluster.client import ApiServerCluster
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import InvalidError
 from ocf.objects import ObjectKey
 from ocf.testing.envtest.fixtures import Envtest
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 from tests.runtime.operator.limited_process import DEFINITION, FILES
 from tests.support import eventually
 

@@ -12,12 +12,12 @@ import pytest
 
 from ocf.cluster import Cluster, Request
 from ocf.controllers.hpa import HpaController
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError, ServerError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import LeaderRunner, Lease, Runnable
 from ocf.runtime.operator.controller import Controller
 from ocf.testing import InterceptingCluster, LoopClock, run_in_virtual_time
+from ocf_server import EmbeddedCluster
 
 LEASE = Lease("job", "default", "one")
 KEY = ObjectKey("coordination.k8s.io/v1", "Lease", "job", "default")

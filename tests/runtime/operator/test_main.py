@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ConfigError
 from ocf.runtime.operator import Listen, ManagerOptions, Operator, main
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving, write_kubeconfig
 
 from .conftest import SHOPS
 

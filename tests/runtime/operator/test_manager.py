@@ -15,11 +15,11 @@ from aiohttp import ClientSession
 from ocf.cluster import ListOptions
 from ocf.cluster.cache import CacheTiming
 from ocf.component import ReconcileContext
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError, LeaseLostError, OcfError, ServerError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import Lease, Listen, Manager, ManagerOptions, Operator, OwnerType, run, running
 from ocf.testing import run_in_virtual_time
+from ocf_server import EmbeddedCluster
 
 from .conftest import (
     DEFINITION,

@@ -23,10 +23,10 @@ from ocf.cluster import (
 )
 from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.serialization import pack
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator.observed_versions import ListScope, ObservationIndex, ObservedVersions, RecordingReads
+from ocf_server import EmbeddedCluster
 
 OWNER: Final = ObjectKey("example.com/v1", "Shop", "corner", "town")
 WEB: Final = ObjectKey("apps/v1", "Deployment", "web", "town")

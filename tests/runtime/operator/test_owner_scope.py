@@ -19,13 +19,13 @@ from pydantic import BaseModel, ConfigDict
 from ocf import component
 from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Propagation, Subresource
 from ocf.component import Component, ReconcileContext
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment
 from ocf.runtime.crds import CRDVersion, Scope, crd
 from ocf.runtime.operator import Manager, ManagerOptions, Operator, OwnerType, Watch, running
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
+from ocf_server import EmbeddedCluster
 from tests.support import eventually, until_granted
 
 if TYPE_CHECKING:

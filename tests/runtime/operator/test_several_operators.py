@@ -9,10 +9,10 @@ import pytest
 
 from ocf import component
 from ocf.cluster import Request, Verb
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError
 from ocf.primitives import configmap
 from ocf.runtime.operator import Manager, ManagerOptions, Operator, OwnerType, running
+from ocf_server import EmbeddedCluster
 
 from .conftest import NAMESPACE, SHOPS, Gateway, Shop, components_of, key_of, shop
 

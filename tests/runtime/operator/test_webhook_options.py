@@ -15,7 +15,6 @@ from aiohttp import ClientSession
 
 from ocf.cluster import WatchOptions
 from ocf.component import ReconcileContext
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError, ConfigError, InvalidError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import (
@@ -33,6 +32,7 @@ from ocf.runtime.admission.key_pairs import issue
 from ocf.runtime.admission.webhook_configurations import definition_key
 from ocf.runtime.operator import Lease, Listen, Manager, ManagerOptions, Operator, OwnerType, WebhookOptions, running
 from ocf.runtime.rbac import PolicyRule
+from ocf_server import EmbeddedCluster
 from tests.runtime.crds.shop_versions import GROUP, ShopV1, ShopV2, ShopV3
 from tests.runtime.crds.shop_versions import SHOPS as VERSIONED_SHOPS
 from tests.support import eventually

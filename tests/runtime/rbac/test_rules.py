@@ -8,12 +8,12 @@ import pytest
 
 from ocf import component
 from ocf.component import Component, DeletionOrder
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError
 from ocf.feature import BooleanGate
 from ocf.objects import ObjectKey
 from ocf.primitives import configmap, hpa, secret
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, custom_definitions, lease_rules, policy_rules, roles
+from ocf_server import EmbeddedCluster
 
 OWNER = ObjectKey("example.com/v1", "Shop", "corner", "town")
 SHOPS = {

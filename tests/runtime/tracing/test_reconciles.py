@@ -12,11 +12,11 @@ from ocf.cluster import Cluster, Verb
 from ocf.component import Component, Conflicts, reconciling
 from ocf.concepts import ResourceBuilder
 from ocf.concepts.tracing import tracing_with
-from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import ReconcileError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment, hpa, pdb, secret, service
 from ocf.testing import FaultyCluster, faults
+from ocf_server import CustomKind, EmbeddedCluster
 from tests.traces import Traces, attributes
 
 SHOP: Final[Manifest] = {

@@ -15,11 +15,11 @@ from opentelemetry.trace import SpanKind, StatusCode
 from ocf.cluster import ListOptions, WatchOptions
 from ocf.cluster.client import ApiServerCluster, RestConfig
 from ocf.concepts.tracing import tracing_with
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving
 from ocf.errors import AlreadyExistsError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.monitoring import JsonFormatter
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving
 from tests.traces import Traces, attributes
 
 SETTINGS: Final[Manifest] = {

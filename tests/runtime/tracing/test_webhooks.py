@@ -12,11 +12,11 @@ from opentelemetry.trace import SpanKind, get_current_span
 
 from ocf.cluster.client import ApiServerCluster, RestConfig
 from ocf.concepts.tracing import tracing_with
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import serving
 from ocf.objects import Manifest
 from ocf.runtime.admission import Webhook
 from ocf.testing import serve_webhooks
+from ocf_server import EmbeddedCluster
+from ocf_server.http import serving
 from tests.traces import Traces, attributes, span_id, trace_id
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ license-files = ["LICENSE"]
 [project.scripts]
 ocf = "ocf.cli:main"
 [tool.hatch.build.targets.wheel]
-packages = ["ocf"]
+packages = ["ocf", "ocf_server"]
 """
 
 
@@ -47,7 +47,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     texts = {
         "pyproject.toml": PROJECT,
         "CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n* A command.\n",
-        **dict.fromkeys(("README.md", "LICENSE", "SECURITY.md", "ocf/py.typed", "tests/test_all.py"), ""),
+        **dict.fromkeys(
+            ("README.md", "LICENSE", "SECURITY.md", "ocf/py.typed", "ocf_server/py.typed", "tests/test_all.py"), ""
+        ),
         "ocf/cli/__init__.py": "",
     }
     for name, text in texts.items():
@@ -100,7 +102,7 @@ def test_the_archives_of_another_version_are_refused(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "ocf-0.1.0.tar.gz", "w:gz"):
         pass
     found = list(archive_problems(tmp_path, "0.1.0"))
-    assert "ocf-0.1.0-py3-none-any.whl contains tests; must contain the package alone" in found
+    assert "ocf-0.1.0-py3-none-any.whl contains tests; must contain ocf and ocf_server alone" in found
     assert "ocf-0.1.0-py3-none-any.whl has version 0.2.0, must be 0.1.0" in found
     assert "ocf-0.1.0.tar.gz lacks pyproject.toml" in found
     assert list(archive_problems(tmp_path, "0.2.0")) == [

@@ -98,7 +98,7 @@ class SnapshotReader:
     Example:
         >>> from datetime import UTC, datetime
         >>> from ocf.autoscaling.algorithm import decide
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> from ocf.testing.fake_metrics import FakeMetricsClient
         >>> labels = {"app": "web"}
         >>> template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "web"}]}}

@@ -114,7 +114,7 @@ class DerivedScaleGetter:
 
     Example:
         >>> import asyncio
-        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf_server import EmbeddedCluster
         >>> template = {
         ...     "metadata": {"labels": {"app": "web"}},
         ...     "spec": {"containers": [{"name": "app", "image": "web"}]},

@@ -13,10 +13,10 @@ from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import Decision, History, Settings, decide
 from ocf.cluster import Subresource
 from ocf.controllers.hpa.snapshot import HpaSnapshot, SelectorIndex, SnapshotReader
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, api_error
 from ocf.objects import LabelSelector, Manifest, ObjectKey
 from ocf.objects.timestamps import parse_time
+from ocf_server import EmbeddedCluster
 
 DATA: Final = Path(__file__).parent / "data"
 SETTINGS: Final = Settings(

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ocf.cluster import Subresource
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest
 from ocf.objects.timestamps import format_time
 from ocf.testing import VirtualClock
 from ocf.testing.fake_metrics import FakeMetricsClient
+from ocf_server import EmbeddedCluster
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 CPU = {

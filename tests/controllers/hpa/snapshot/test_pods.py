@@ -11,9 +11,9 @@ from ocf.autoscaling.algorithm import Pod
 from ocf.cluster.cache import CachedCluster
 from ocf.controllers.hpa.snapshot import PodIndex
 from ocf.controllers.hpa.snapshot.pods import list_pods
-from ocf.embedded import EmbeddedCluster
 from ocf.objects import LabelSelector, Manifest, ObjectKey
 from ocf.testing import run_in_virtual_time
+from ocf_server import EmbeddedCluster
 from tests.controllers.hpa.snapshot.conftest import Shop
 
 if TYPE_CHECKING:

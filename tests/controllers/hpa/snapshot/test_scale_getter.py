@@ -8,9 +8,9 @@ import pytest
 
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.controllers.hpa.snapshot import DerivedScaleGetter, SubresourceScaleGetter
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
+from ocf_server import EmbeddedCluster
 from tests.controllers.metrics_client.conftest import Paths
 
 if TYPE_CHECKING:

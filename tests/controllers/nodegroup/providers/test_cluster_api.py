@@ -9,12 +9,12 @@ import pytest
 
 from ocf.cluster import Cluster, InterceptingCluster, ListOptions, PatchOptions, PatchType, Subresource
 from ocf.controllers.nodegroup.providers.cluster_api import ClusterAPIProvider
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ProviderRefusedError, ProviderUnavailableError
 from ocf.nodegroups import Machine, MachineRequest, MachineState, Offering
 from ocf.objects import Manifest, ObjectKey, load_documents
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.provider_suite import NamedProviderSuite
+from ocf_server import EmbeddedCluster
 
 VERSION: Final = "cluster.x-k8s.io/v1beta2"
 DEFINITIONS: Final = load_documents((Path(__file__).parent / "data" / "cluster-api.yaml").read_text(encoding="utf-8"))

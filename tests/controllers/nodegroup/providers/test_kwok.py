@@ -1,10 +1,10 @@
 """Nodes of the kwok provider."""
 
 from ocf.controllers.nodegroup.providers.kwok import KwokProvider
-from ocf.embedded import EmbeddedCluster
 from ocf.nodegroups import InstanceType, MachineRequest, MachineState, Offering
 from ocf.objects import ObjectKey, Quantity
 from ocf.objects.conditions import is_condition_true
+from ocf_server import EmbeddedCluster
 
 SMALL = InstanceType("small", {"cpu": Quantity.parse(2)}, offerings=(Offering("fra", 0.02),))
 

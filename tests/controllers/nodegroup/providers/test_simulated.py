@@ -7,11 +7,11 @@ import pytest
 
 from ocf.cluster import Cluster
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import CapacityExhaustedError, ProviderRefusedError
 from ocf.nodegroups import InstanceType, MachineRequest, MachineState, Offering
 from ocf.objects import Manifest, Quantity
 from ocf.testing import VirtualClock
+from ocf_server import EmbeddedCluster
 
 SMALL = InstanceType(
     "small",

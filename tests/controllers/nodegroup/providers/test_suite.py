@@ -8,11 +8,11 @@ import pytest
 from ocf.controllers.nodegroup.providers.kwok import KwokProvider
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
 from ocf.controllers.nodegroup.providers.vpsie import Credentials, VPSieConnection, VPSieProvider, VPSieSettings
-from ocf.embedded import EmbeddedCluster
 from ocf.nodegroups import InstanceType, MachineRequest, Offering
 from ocf.objects import Quantity
 from ocf.testing import VirtualClock
 from ocf.testing.provider_suite import NamedProviderSuite, ProviderSuite
+from ocf_server import EmbeddedCluster
 from tests.controllers.nodegroup.providers.vpsie.stub import CLUSTER, DATACENTER, VPSieStub, serving
 
 SMALL = InstanceType(

@@ -30,7 +30,6 @@ from ocf.cluster import (
 )
 from ocf.cluster.cache import CacheTiming
 from ocf.component import Component
-from ocf.embedded import EmbeddedCluster
 from ocf.errors import ExpiredError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.runtime.operator import Manager, ManagerOptions, running
@@ -38,6 +37,7 @@ from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import ConditionSeverity, LoopClock, fake_workload_controllers, lint_conditions, run_in_virtual_time
 from ocf.testing import simulated_process as crashing
 from ocf.testing.snapshots import differences, snapshot
+from ocf_server import EmbeddedCluster
 from tests import support
 from tests.examples.memcached.env import DEFINITIONS, Env, admitted, embedded_kubelet
 from tests.runtime.operator.conftest import Gateway

@@ -15,11 +15,11 @@ from examples.memcached.operator import memcached_operator
 from examples.memcached.samples import AUTOSCALED
 from ocf.cluster import Cluster, EventType, InterceptingCluster, Request, Verb, WatchOptions
 from ocf.cluster.client import ApiServerCluster
-from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import HttpServer, serving, write_kubeconfig
 from ocf.errors import api_error
 from ocf.objects import Manifest
 from ocf.runtime.operator import ManagerOptions, running
+from ocf_server import EmbeddedCluster
+from ocf_server.http import HttpServer, serving, write_kubeconfig
 from tests.examples.memcached.env import Env, embedded_kubelet
 from tests.examples.memcached.faults.env import HPA, KINDS, NAMESPACE
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ocf.cluster import Cluster, Request
-    from ocf.embedded import EmbeddedCluster
     from ocf.objects import Manifest
+    from ocf_server import EmbeddedCluster
 
 SCENARIOS: Final[dict[str, Step]] = {
     "create": lambda env: env.create(EVERYTHING),

@@ -1,0 +1,321 @@
+"""Dispatcher of admission: calls webhooks and enforces policies before a write is stored.
+
+`ocf_server.admission.review` builds AdmissionReviews and reads the responses; this module decides on the order of
+the calls and handles webhooks that do not respond. The client is a protocol, so that a test can respond without a
+network.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+from ocf.errors import ApiError, StatusCause, api_error
+from ocf.objects import Manifest, copy_json
+from ocf.objects.json_equality import equal_json
+from ocf_server.admission import review as reviews
+from ocf_server.admission.errors import UnansweredError
+from ocf_server.admission.matching import WebhookCall, matching_call, webhooks
+from ocf_server.api.status_errors import forbidden
+from ocf_server.registry.conversion_review import ConversionNeeded, conversion_review, converted_objects, failed
+from ocf_server.registry.pending_write import ObjectChangedError, PendingWrite, Phase, Review
+from ocf_server.registry.registry import Registry
+from ocf_server.registry.request_checks import decode
+
+if TYPE_CHECKING:
+    from ocf_server.admission.invocations import ConfigError, Invocation
+    from ocf_server.admission.mutations import MutationEngine, MutationOutcome
+    from ocf_server.admission.policies import PolicyEngine
+
+__all__ = ["AdmissionClient", "Dispatcher"]
+
+Result = TypeVar("Result")
+
+_MAX_ATTEMPTS: Final = 10
+_CONVERSION_SECONDS: Final = 30.0
+
+
+class AdmissionClient(Protocol):
+    """Client that calls admission webhooks."""
+
+    async def ask(self, webhook: Mapping[str, Any], review: Manifest, *, seconds: float) -> Any:
+        """Send an AdmissionReview to a webhook and return its response.
+
+        Args:
+            webhook: The webhook's entry in its configuration; `clientConfig` contains its address.
+            review: The AdmissionReview with the request.
+            seconds: Timeout of the call.
+
+        Returns:
+            The response as JSON; a correct webhook returns an AdmissionReview with a response.
+
+        Raises:
+            UnansweredError: If the webhook does not respond.
+        """
+        ...
+
+
+class Dispatcher:
+    """Runs writes, calls the admission webhooks that match them, and enforces admission policies.
+
+    Args:
+        registry: The registry with the webhook configurations and policies.
+        admission: The client that calls webhooks; None calls them over HTTPS.
+    """
+
+    def __init__(self, registry: Registry, admission: AdmissionClient | None) -> None:
+        self._registry = registry
+        self._admission = admission
+        self._policies: PolicyEngine | None = None
+        self._mutations: MutationEngine | None = None
+
+    def clone(self, registry: Registry) -> "Dispatcher":
+        """Return the dispatcher of a clone of the registry, with the same client."""
+        return Dispatcher(registry, self._admission)
+
+    async def run(self, plan: Callable[[], PendingWrite[Result]]) -> tuple[Result, bool]:
+        """Run a write, with all webhooks and policies that match it.
+
+        Args:
+            plan: Starts the write; called again if another request changed the object during the call of a webhook.
+
+        Returns:
+            The result of the write, and whether the write itself changed anything.
+
+        Raises:
+            ApiError: If a webhook or a policy denies the write, or the API server rejects it.
+        """
+        for _ in range(_MAX_ATTEMPTS):
+            try:
+                return await self._converted(plan)
+            except ObjectChangedError:
+                continue
+        message = (
+            f"the object was changed by other requests during {_MAX_ATTEMPTS} attempts to call its webhooks; retry"
+        )
+        raise api_error(message, code=409, reason="Conflict")
+
+    async def _converted(self, plan: Callable[[], PendingWrite[Result]]) -> tuple[Result, bool]:
+        """Run a write; begin again after each conversion of objects before admission."""
+        while True:
+            try:
+                return await self._drive(plan())
+            except ConversionNeeded as needed:
+                request = needed
+            await self._convert(request)
+
+    async def ready(self, compute: Callable[[], Result]) -> Result:
+        """Compute a value; call conversion webhooks for the objects that it needs in other versions.
+
+        Args:
+            compute: The computation; it is repeated after each call, so it must not change anything.
+
+        Returns:
+            Its result.
+
+        Raises:
+            ApiError: If a webhook cannot convert an object.
+        """
+        while True:
+            try:
+                return compute()
+            except ConversionNeeded as needed:
+                request = needed
+            await self._convert(request)
+
+    async def _convert(self, needed: ConversionNeeded) -> None:
+        review = conversion_review(needed, self._registry.new_uid())
+        try:
+            body = await self._ask(needed.webhook, review, _CONVERSION_SECONDS)
+        except UnansweredError as error:
+            raise failed(needed, f"failed: {str(error).removeprefix('failed to call webhook: ')}") from error
+        converted = converted_objects(needed, body, review)
+        for before, after in zip(needed.manifests, converted, strict=True):
+            self._registry.conversions.add(before, needed.target.api_version, after)
+
+    async def _drive(self, write: PendingWrite[Result]) -> tuple[Result, bool]:
+        before = self._registry.store.version
+        try:
+            review = next(write)
+            while True:
+                if isinstance(review, ConversionNeeded):
+                    await self._convert(review)
+                    admitted = None
+                else:
+                    admitted = await self._admit(review)
+                before = self._registry.store.version
+                review = write.send(admitted)
+        except StopIteration as stop:
+            return stop.value, self._registry.store.version != before
+        finally:
+            write.close()
+
+    async def _admit(self, review: Review) -> Manifest | None:
+        hooks = webhooks(self._registry, review)
+        if review.phase is Phase.MUTATING:
+            return await self._run_mutating(hooks, review)
+        if self._registry.has_policies(Phase.VALIDATING):
+            await self.ready(lambda: self._enforce_policies(review))
+        matching = [await self.ready(partial(self._matching, hook, review)) for hook in hooks]
+        calls = [call for call in matching if call is not None]
+        errors = await asyncio.gather(*(self._call_validating(call, review) for call in calls))
+        for error in filter(None, errors):
+            raise error
+        return review.object
+
+    def _enforce_policies(self, review: Review) -> None:
+        if self._policies is None:
+            # Imported here, because most clusters have no policies and need not load the evaluation of expressions.
+            from ocf_server.admission.policies import PolicyEngine
+
+            self._policies = PolicyEngine(self._registry)
+        self._policies.enforce(review)
+
+    def _matching(self, webhook: Mapping[str, Any], review: Review) -> WebhookCall | None:
+        """Return the call of a webhook; None if it does not match the write."""
+        call = matching_call(self._registry, webhook, review)
+        conditions = webhook.get("matchConditions")
+        if call is None or not conditions:
+            return call
+        from ocf_server.admission.conditions import ConditionError, conditions_match
+
+        values = reviews.expression_values(self._registry, call.resource, review)
+        try:
+            return call if conditions_match(conditions, values) else None
+        except ConditionError as error:
+            if call.ignores_failure:
+                return None
+            raise forbidden(review.resource.group_resource, review.name, str(error)) from None
+
+    async def _call_validating(self, call: WebhookCall, review: Review) -> ApiError | None:
+        try:
+            await self._call(call, review)
+        except ApiError as error:
+            return error
+        return None
+
+    async def _run_mutating(self, hooks: list[Mapping[str, Any]], review: Review) -> Manifest | None:
+        """Run the mutating policies and webhooks; repeat those that ask for it if a later one ran."""
+        again: list[WebhookCall] = []
+        done: list[WebhookCall] = []
+        review, repeated, ran = await self._run_policies(review, None)
+        before = review.object
+        for hook in hooks:
+            call = await self.ready(partial(self._matching, hook, review))
+            if call is None:
+                continue
+            changed = await self._call_mutating(call, review)
+            if changed is not review.object:
+                review = replace(review, object=changed)
+                # The webhooks that were called before have not seen this change.
+                again = [earlier for earlier in done if earlier.is_reinvoked]
+            done.append(call)
+        if repeated and (ran or review.object is not before):
+            before = review.object
+            review, _, _ = await self._run_policies(review, repeated)
+            if not equal_json(review.object, before):
+                again = [earlier for earlier in done if earlier.is_reinvoked]
+        for earlier in again:
+            call = await self.ready(partial(self._matching, earlier.webhook, review))
+            if call is not None:
+                review = replace(review, object=await self._call_mutating(call, review))
+        return review.object
+
+    async def _run_policies(self, review: Review, only: set[Any] | None) -> tuple[Review, set[Any], bool]:
+        """Run the mutating policies.
+
+        Args:
+            review: The write.
+            only: Keys of the invocations that are repeated; None for the first pass.
+
+        Returns:
+            The write with the mutated object, the keys of the invocations to repeat if needed, and whether any mutation
+            was applied.
+
+        Raises:
+            ApiError: If a policy cannot be evaluated and its failure policy is `Fail`.
+        """
+        if not self._registry.has_policies(Phase.MUTATING):
+            return review, set(), False
+        from ocf_server.admission import mutations
+
+        engine = self._mutations = self._mutations or mutations.MutationEngine(self._registry)
+        found = await self.ready(partial(engine.invocations, review))
+        problems: list[tuple[Invocation | ConfigError, str]] = [
+            (each, each.text) for each in found if isinstance(each, mutations.ConfigError)
+        ]
+        repeated, ran = set[Any](), False
+        for each in found:
+            if isinstance(each, mutations.ConfigError) or (only is not None and each.key not in only):
+                continue
+            outcome = await self._mutated(engine, each, review)
+            review = replace(review, object=outcome.object)
+            problems += [(each, text) for text in outcome.problems]
+            ran = ran or outcome.ran
+            if outcome.matched and each.is_reinvoked:
+                repeated.add(each.key)
+        if fatal := [(of, text) for of, text in problems if mutations.fails_closed(of.policy)]:
+            raise mutations.denied(review, fatal)
+        return review, repeated, ran
+
+    async def _mutated(self, engine: "MutationEngine", invocation: "Invocation", review: Review) -> "MutationOutcome":
+        try:
+            return await self.ready(partial(engine.run, invocation, review))
+        except ValueError as error:
+            causes = [StatusCause("", str(error))]
+            message = f"Internal error occurred: {error}"
+            raise api_error(message, code=500, reason="InternalError", causes=causes) from error
+
+    async def _call_mutating(self, call: WebhookCall, review: Review) -> Manifest | None:
+        """Call one mutating webhook; return the object with its patch, or the same object if it has no patch."""
+        response = await self._call(call, review)
+        if response is None or review.object is None:
+            return review.object
+        try:
+            return await self.ready(partial(self._apply_patch, call, review, review.object, response))
+        except ValueError as error:
+            raise api_error(f"Internal error occurred: {error}", code=500, reason="InternalError") from error
+
+    def _apply_patch(
+        self, call: WebhookCall, review: Review, manifest: Manifest, response: Mapping[str, Any]
+    ) -> Manifest:
+        if reviews.is_part(review):
+            return reviews.patched_object(manifest, response)
+        convert = self._registry.convert
+        seen = convert(manifest, review.resource, call.resource)
+        wanted = reviews.patched_object(seen, response)
+        if wanted is seen:
+            return manifest
+        return decode(
+            convert(reviews.require_kind(wanted, call.resource), call.resource, review.resource), review.resource
+        )
+
+    async def _call(self, call: WebhookCall, review: Review) -> Mapping[str, Any] | None:
+        """Call a webhook and return its response; None if the call failed and its failure policy is `Ignore`."""
+        if review.options.dry_run and (error := reviews.dry_run_error(call)):
+            raise error
+        uid = self._registry.new_uid()
+        try:
+            sent = await self.ready(lambda: reviews.admission_review(self._registry, call, review, uid))
+            body = await self._ask(call.webhook, copy_json(sent), call.seconds)
+            response, problem = reviews.read_response(body, uid)
+        except UnansweredError as unanswered:
+            response, problem = {}, str(unanswered)
+        if problem:
+            if call.ignores_failure:
+                return None
+            raise reviews.call_error(call, problem)
+        for text in reviews.warnings_of(response):
+            review.options.warn(text)
+        denial = reviews.denial(call, response)
+        if denial is not None:
+            raise denial
+        return response
+
+    async def _ask(self, webhook: Mapping[str, Any], review: Manifest, seconds: float) -> Any:
+        if self._admission is None:
+            from ocf_server.admission.webhook_client import HttpAdmissionClient
+
+            self._admission = HttpAdmissionClient()
+        return await self._admission.ask(webhook, review, seconds=seconds)

@@ -1,0 +1,125 @@
+"""Served kinds of CustomResourceDefinitions."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.objects import Manifest
+from ocf.objects.conditions import is_condition_true
+from ocf.schema.builtin import CUSTOM_VERBS, ApiResource, CustomKind, ScalePaths
+from ocf_server.api.cel_usage import has_rules
+from ocf_server.apiextensions.merge_types import schema_type
+
+if TYPE_CHECKING:
+    from ocf_server.cel import Rules
+
+__all__ = ["custom_resource", "definition_of", "established", "served"]
+
+_FREE: Final[Mapping[str, Any]] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def definition_of(kind: CustomKind) -> Manifest:
+    """Return the CustomResourceDefinition of a kind without a schema.
+
+    Args:
+        kind: The kind.
+
+    Returns:
+        A CustomResourceDefinition that keeps every field, with `spec` and `status` as objects.
+    """
+    schema = {**_FREE, "properties": {"spec": dict(_FREE), "status": dict(_FREE)}}
+    version = {"name": kind.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    subresources: dict[str, Any] = {"subresources": {"status": {}}} if kind.status else {}
+    names = {"plural": kind.resource_name, "singular": kind.kind.lower(), "kind": kind.kind}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.resource_name}.{kind.group}"},
+        "spec": {
+            "group": kind.group,
+            "names": {**names, "listKind": f"{kind.kind}List"},
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "versions": [{**version, **subresources}],
+        },
+    }
+
+
+def custom_resource(kind: CustomKind) -> ApiResource:
+    """Return the served resource of a kind without a schema."""
+    return next(served(definition_of(kind)))
+
+
+def established(definition: Manifest) -> list[ApiResource]:
+    """Return the resources of a stored CustomResourceDefinition; empty before its names are accepted.
+
+    Args:
+        definition: The CustomResourceDefinition.
+
+    Returns:
+        One resource for each served version.
+    """
+    if not is_condition_true(definition.get("status", {}).get("conditions"), "Established"):
+        return []
+    return list(served(definition))
+
+
+def served(definition: Manifest) -> Iterator[ApiResource]:
+    """Yield the resources of the versions of a CustomResourceDefinition.
+
+    Args:
+        definition: The CustomResourceDefinition, defaulted.
+
+    Yields:
+        One resource for each served version and for the storage version; a storage version that is not served has no
+        verbs.
+    """
+    spec = definition["spec"]
+    storage = next(version["name"] for version in spec["versions"] if version.get("storage"))
+    for version in spec["versions"]:
+        if version.get("served") or version.get("storage"):
+            yield _resource(spec, version, storage)
+
+
+def _resource(spec: Mapping[str, Any], version: Mapping[str, Any], storage: str) -> ApiResource:
+    names = spec["names"]
+    subresources = version.get("subresources") or {}
+    scale = subresources.get("scale")
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or _FREE
+    return ApiResource(
+        group=spec["group"],
+        version=version["name"],
+        kind=names["kind"],
+        plural=names["plural"],
+        singular=names.get("singular") or names["kind"].lower(),
+        namespaced=spec["scope"] == "Namespaced",
+        subresources=frozenset(name for name in ("status", "scale") if subresources.get(name) is not None),
+        verbs=CUSTOM_VERBS if version.get("served") else frozenset(),
+        type=schema_type(schema, names["kind"]),
+        custom=True,
+        selectable=tuple(item["jsonPath"].removeprefix(".") for item in version.get("selectableFields") or ()),
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        home=None if version["name"] == storage else (spec["group"], storage, names["kind"]),
+        schema=schema,
+        scale=None
+        if scale is None
+        else ScalePaths(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or ""),
+        columns=tuple(version.get("additionalPrinterColumns") or ()),
+        list_kind=names.get("listKind") or f"{names['kind']}List",
+        warning=_deprecation(spec, version),
+        rules=_rules(schema),
+    )
+
+
+def _rules(schema: Mapping[str, Any]) -> "Rules | None":
+    if not has_rules(schema):
+        return None
+    from ocf_server.cel import compiled_rules
+
+    return compiled_rules(schema)
+
+
+def _deprecation(spec: Mapping[str, Any], version: Mapping[str, Any]) -> str:
+    if not version.get("deprecated"):
+        return ""
+    text = version.get("deprecationWarning")
+    return str(text) if text else f"{spec['group']}/{version['name']} {spec['names']['kind']} is deprecated"

@@ -1,0 +1,349 @@
+"""Type checker of CEL expressions, which compiles them to functions.
+
+A real API server rejects a rule with an undeclared field, or with a comparison of a number and a string; so does the
+checker, with the same texts. Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#gradual-type-checking.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, Final
+
+from ocf_server.cel.aggregates import list_run, map_run, struct_run
+from ocf_server.cel.format_function import format_problems
+from ocf_server.cel.functions import FUNCTIONS, MUTATION_FUNCTIONS
+from ocf_server.cel.issues import Issues, MacroError
+from ocf_server.cel.literal_checks import check_literals
+from ocf_server.cel.literals import RuleSyntaxError
+from ocf_server.cel.macros import MACROS
+from ocf_server.cel.optional_values import Maybe, first_present, selected
+from ocf_server.cel.overloads import Function, chosen, equivalent, fitting, joined
+from ocf_server.cel.patch_types import field_kind, struct_kind
+from ocf_server.cel.runtime import Checked, Frame, Run, all_of, any_of, either
+from ocf_server.cel.syntax_tree import (
+    Call,
+    Entries,
+    Identifier,
+    Listing,
+    Literal,
+    Node,
+    Selection,
+    Struct,
+    qualified_name,
+)
+from ocf_server.cel.types import (
+    ANY,
+    BOOL,
+    BYTES,
+    CIDR,
+    DOUBLE,
+    DURATION,
+    INT,
+    IP,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    UINT,
+    UNRESOLVED,
+    CelType,
+    list_of,
+    map_of,
+    optional_of,
+    run_time_name,
+    type_of,
+    unwrapped,
+)
+from ocf_server.cel.values import EvaluationError, TypeName, Uint, kind_name, require_valid
+
+__all__ = ["Checker"]
+
+_LITERALS: Final[Mapping[type, CelType]] = {
+    bool: BOOL,
+    int: INT,
+    float: DOUBLE,
+    str: STRING,
+    bytes: BYTES,
+    type(None): NULL,
+    Uint: UINT,
+}
+_TYPES: Final = {
+    kind.name: kind
+    for kind in (
+        *(BOOL, BYTES, DOUBLE, INT, STRING, TYPE, UINT, IP, CIDR),
+        *(list_of(ANY), map_of(ANY, ANY), optional_of(ANY)),
+    )
+} | {run_time_name(kind.name): kind for kind in (NULL, TIMESTAMP, DURATION)}
+_BRANCHES: Final = ("or", "orValue")
+
+
+@dataclass(frozen=True, slots=True)
+class Checker:
+    """Type checker of expressions.
+
+    Args:
+        variables: Types of the variables, by name.
+        used: Names of the variables that the checked expressions use; the checker adds to it.
+        local: Names of the variables that macros declare.
+        issues: The problems; the checker adds to them.
+        kinds: Types of the checked expressions, by the identity of their nodes; the checker adds to them.
+        mutates: Whether the expression is a mutation, which can use object literals.
+        mixed: Whether lists and maps may have items of different types, as in the arguments of `format`.
+    """
+
+    variables: Mapping[str, CelType]
+    used: set[str] = field(default_factory=set)
+    local: frozenset[str] = frozenset()
+    issues: Issues = field(default_factory=Issues)
+    kinds: dict[int, CelType] = field(default_factory=dict)
+    mutates: bool = False
+    mixed: bool = False
+
+    @property
+    def functions(self) -> Mapping[str, Sequence[Function]]:
+        """The overloads of the functions that the expression can use."""
+        return MUTATION_FUNCTIONS if self.mutates else FUNCTIONS
+
+    def within(self, name: str, kind: CelType) -> "Checker":
+        """Return a checker with one more variable, for the arguments of a macro."""
+        return replace(self, variables={**self.variables, name: kind}, local=self.local | {name})
+
+    def report(self, text: str, at: int) -> None:
+        """Record a type error."""
+        self.issues.types.append(RuleSyntaxError(text, at))
+
+    def check(self, node: Node) -> Checked:
+        """Check the types of an expression and compile it.
+
+        Args:
+            node: The root of its syntax tree.
+
+        Returns:
+            The compiled expression, with the type of its value; `dyn` if `issues` has type errors of it.
+
+        Raises:
+            MacroError: If the arguments of a macro are invalid.
+            BadRequestError: If it uses a feature that the embedded cluster does not support.
+        """
+        try:
+            checked = self._checked(node)
+        except MacroError:
+            raise
+        except RuleSyntaxError as error:
+            self.issues.types.append(error)
+            checked = Checked(ANY, lambda _: None)
+        self.kinds[id(node)] = checked.kind
+        return checked
+
+    def _checked(self, node: Node) -> Checked:
+        match node:
+            case Literal(value):
+                return Checked(_LITERALS[type(value)], lambda _: value)
+            case Identifier():
+                return self._identifier(node)
+            case Selection():
+                return self._selection(node)
+            case Call():
+                return self._call(node)
+            case _:
+                return self._aggregate(node)
+
+    def _aggregate(self, node: Listing | Entries | Struct) -> Checked:
+        match node:
+            case Listing():
+                return self._listing(node)
+            case Entries():
+                return self._entries(node)
+            case Struct():
+                return self._struct(node)
+
+    def _identifier(self, node: Identifier) -> Checked:
+        name = node.name
+        kind = self.variables.get(name)
+        if kind is None:
+            if name not in _TYPES:
+                raise RuleSyntaxError(f"undeclared reference to '{name}' (in container '')", node.at)
+            return Checked(type_of(_TYPES[name]), lambda _: TypeName(name))
+        if name not in self.local:
+            self.used.add(name)
+
+        def run(frame: Frame) -> Any:
+            frame.spend()
+            return require_valid(frame.values[name])
+
+        return Checked(kind, run)
+
+    def field(self, kind: CelType, node: Selection) -> tuple[str, CelType]:
+        """Return a field of a type: its name in manifests, and its type.
+
+        Raises:
+            RuleSyntaxError: If the type does not have the field.
+        """
+        if kind == ANY:
+            return node.name, ANY
+        if kind.name == "map":
+            return node.name, kind.of[1]
+        if kind.fields is None:
+            raise RuleSyntaxError(f"type '{kind}' does not support field selection", node.at)
+        if self.mutates and struct_kind(kind.name):
+            return node.name, field_kind(kind, node.name) or ANY
+        found = kind.fields.get(node.name)
+        if found is None:
+            raise RuleSyntaxError(f"undefined field '{node.name}'", node.at)
+        return found
+
+    def _selection(self, node: Selection) -> Checked:
+        qualified = qualified_name(node)
+        if qualified is not None and (qualified in self.variables or qualified in _TYPES):
+            return self._identifier(Identifier(qualified, node.at))
+        operand = self.check(node.operand)
+        target, is_optional = unwrapped(operand.kind)
+        name, kind = self.field(target, node)
+        gives_optional = node.optional or is_optional
+
+        def run(frame: Frame) -> Any:
+            value = operand.run(frame)
+            frame.spend()
+            if gives_optional or isinstance(value, Maybe):
+                return selected(value, name)
+            if not isinstance(value, dict) or name not in value:
+                raise EvaluationError(f"no such key: {node.name}")
+            return require_valid(value[name])
+
+        return Checked(optional_of(kind) if gives_optional else kind, run)
+
+    def _listing(self, node: Listing) -> Checked:
+        items = [(self._part(item.node, optional=item.optional), item.optional) for item in node.items]
+        kind = self._common([item.kind for item, _ in items], [item.node for item in node.items])
+        return Checked(list_of(kind), list_run([(item.run, optional) for item, optional in items]))
+
+    def _entries(self, node: Entries) -> Checked:
+        keys = [self.check(entry.key) for entry in node.entries]
+        values = [self._part(entry.value, optional=entry.optional) for entry in node.entries]
+        kinds = (
+            self._common([key.kind for key in keys], [entry.key for entry in node.entries]),
+            self._common([value.kind for value in values], [entry.value for entry in node.entries]),
+        )
+        parts = zip(keys, values, node.entries, strict=True)
+        return Checked(map_of(*kinds), map_run([(key.run, value.run, entry.optional) for key, value, entry in parts]))
+
+    def _struct(self, node: Struct) -> Checked:
+        kind = struct_kind(node.name) if self.mutates else None
+        if kind is None:
+            return self._not_a_struct(node)
+        fields = [(each.name, self._part(each.value, optional=each.optional), each.optional) for each in node.fields]
+        for (name, checked, _), each in zip(fields, node.fields, strict=True):
+            wanted = field_kind(kind, name)
+            if wanted is None or joined(wanted, checked.kind) is None:
+                shown = f"'{wanted or ''}' but provided type is '{checked.kind}'"
+                self.report(f"expected type of field '{name}' is {shown}", each.at)
+        return Checked(
+            kind, struct_run(kind.name, [(name, checked.run, optional) for name, checked, optional in fields])
+        )
+
+    def _not_a_struct(self, node: Struct) -> Checked:
+        variable = self.variables.get(node.name)
+        if variable is None and node.name not in _TYPES:
+            raise RuleSyntaxError(f"undeclared reference to '{node.name}' (in container '')", node.at)
+        self.report(f"'{variable}' is not a type" if variable else f"'{node.name}' is not a message type", node.at)
+        for each in node.fields:
+            self.check(each.value)
+            problem = f"unexpected failed resolution of '{node.name}'" if variable else f"undefined field '{each.name}'"
+            self.report(problem, each.at)
+        return Checked(ANY, lambda _: None)
+
+    def _part(self, node: Node, *, optional: bool) -> Checked:
+        """Check a part of a literal; the type of an optional one is that of its value."""
+        checked = self.check(node)
+        if not optional:
+            return checked
+        kind, is_optional = unwrapped(checked.kind)
+        if not is_optional and kind != ANY:
+            self.report(f"expected type '{optional_of(kind)}' but found '{kind}'", node.at)
+        return Checked(kind, checked.run)
+
+    def _common(self, kinds: Sequence[CelType], nodes: Sequence[Node]) -> CelType:
+        """Return the common type of the items of a list literal, or of the keys or values of a map literal."""
+        for other, node in zip(kinds[1:], nodes[1:], strict=True):
+            if not self.mixed and not equivalent(kinds[0], other):
+                problem = f"expected type '{kinds[0]}' but found '{other}'"
+                self.issues.literals.append(RuleSyntaxError(problem, node.at))
+                break
+        return reduce(lambda left, right: joined(left, right) or ANY, kinds, UNRESOLVED)
+
+    def _call(self, node: Call) -> Checked:
+        if macro := MACROS.get((node.name, node.target is not None, len(node.arguments))):
+            return macro(self, node)
+        name = self._name(node)
+        nodes = node.arguments if node.target is None or name != node.name else (node.target, *node.arguments)
+        if name == "type" and len(nodes) == 1 and node.target is None:
+            return self._type(nodes[0])
+        inside = replace(self, mixed=True) if name == "format" else self
+        checked = [inside.check(each) for each in nodes]
+        return self._special(node, name, checked) or self._function(node, name, checked)
+
+    def _name(self, node: Call) -> str:
+        """Return the name of a function, with its prefix if that is a part of the name (`sets.contains`)."""
+        if isinstance(node.target, Identifier | Selection):
+            prefix = qualified_name(node.target)
+            whole = f"{prefix}.{node.name}"
+            if prefix and prefix.partition(".")[0] not in self.variables and whole in self.functions:
+                return whole
+        return node.name
+
+    def _type(self, node: Node) -> Checked:
+        checked = self.check(node)
+        return Checked(type_of(checked.kind), lambda frame: TypeName(run_time_name(kind_name(checked.run(frame)))))
+
+    def _special(self, node: Call, name: str, checked: list[Checked]) -> Checked | None:
+        """Check the operators that do not evaluate all operands; return None for any other call."""
+        runs = [each.run for each in checked]
+        kinds = [each.kind for each in checked]
+        if name in ("_&&_", "_||_"):
+            for found, part in zip(kinds, node.arguments, strict=True):
+                if found not in (BOOL, ANY):
+                    self.report(f"expected type 'bool' but found '{found}'", part.at)
+            return Checked(BOOL, all_of(runs) if name == "_&&_" else any_of(runs))
+        if name == "_?_:_" and kinds[0] in (BOOL, ANY) and (kind := joined(*kinds[1:])):
+            return Checked(kind, either(*runs))
+        return None
+
+    def _function(self, node: Call, name: str, checked: list[Checked]) -> Checked:
+        known = self.functions.get(name)
+        kinds = [each.kind for each in checked]
+        if known is None and name not in ("_?_:_", "type"):
+            raise RuleSyntaxError(f"undeclared reference to '{name}' (in container '')", node.at)
+        member = node.target is not None and name == node.name
+        found, kind = fitting([each for each in known or () if each.member is member], kinds)
+        if not found:
+            raise RuleSyntaxError(
+                f"found no matching overload for '{name}' applied to '{_applied(kinds, member)}'", node.at
+            )
+        check_literals(self.issues, found, node, name)
+        if name == "format" and isinstance(node.target, Literal) and isinstance(node.arguments[0], Listing):
+            items = [item.node for item in node.arguments[0].items]
+            text = str(node.target.value)
+            self.issues.literals.extend(format_problems(text, items, lambda each: self.kinds[id(each)], node.at))
+        runs = [each.run for each in checked]
+        if name in _BRANCHES and member:
+            return Checked(kind, first_present(*runs, unwrap=name == "orValue"))
+        return Checked(kind, _called(found, runs, known=ANY not in kinds))
+
+
+def _applied(kinds: Sequence[CelType], member: bool) -> str:  # noqa: FBT001
+    first, rest = (f"{kinds[0]}.", kinds[1:]) if member else ("", kinds)
+    return f"{first}({', '.join(map(str, rest))})"
+
+
+def _called(functions: list[Function], arguments: list[Run], *, known: bool) -> Run:
+    only = functions[0].run if known and len(functions) == 1 else None
+
+    def run(frame: Frame) -> Any:
+        values = [argument(frame) for argument in arguments]
+        frame.spend()
+        for value in values:
+            frame.measured(value)
+        fits = only is not None and all(value is not None for value in values)
+        return only(*values) if only and fits else chosen(functions, values).run(*values)
+
+    return run

@@ -1,0 +1,445 @@
+"""The embedded cluster: the verbs of `ocf.cluster.Cluster`, served by an in-process API server."""
+
+import asyncio
+import copy
+import random
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ocf.cluster.apply_cache import ApplyCache
+from ocf.cluster.protocol import (
+    DEFAULT_DELETE_OPTIONS,
+    DEFAULT_LIST_OPTIONS,
+    DeleteOptions,
+    ListOptions,
+    ObjectList,
+    PatchOptions,
+    Subresource,
+    WatchEvent,
+    WatchOptions,
+)
+from ocf.cluster.request_log import Request, RequestLog, Verb
+from ocf.errors import ApiError, ManifestError
+from ocf.lazy_types import lazy_type
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.json_values import to_json
+from ocf.schema.builtin import CustomKind
+from ocf_server.admission.dispatcher import AdmissionClient, Dispatcher
+from ocf_server.api.status_errors import bad_request, method_not_allowed
+from ocf_server.api.write_options import FieldValidation, WriteOptions, require_manager
+from ocf_server.apiextensions import custom_resource
+from ocf_server.controllers.crd_names import NamesAcceptedController
+from ocf_server.controllers.garbage_collector import GarbageCollector
+from ocf_server.controllers.settings import ControllerSettings
+from ocf_server.registry import created_parts, generic_store, verbs
+from ocf_server.registry import scale as scale_subresource
+from ocf_server.registry.pages import BATCH, read_page
+from ocf_server.registry.pending_write import PendingWrite, run_without_admission
+from ocf_server.registry.registry import Registry, kind_of
+from ocf_server.registry.request_checks import require_subresource
+from ocf_server.registry.selectors import selection
+from ocf_server.registry.storage import Storage
+from ocf_server.watch import StoredEvent, WatchSelector, follow, read_version
+
+if TYPE_CHECKING:
+    from ocf_server.controllers.runner import Controllers
+else:
+    Controllers = lazy_type("ocf_server.controllers.runner", "Controllers")
+
+__all__ = ["EmbeddedCluster"]
+
+Result = TypeVar("Result")
+
+_FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+def _system_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """Outcome of a request, for the request log."""
+
+    changed: bool = False
+
+
+class EmbeddedCluster:
+    """A Kubernetes API server inside the process.
+
+    It behaves like a real API server where operators depend on it; the package docstring lists what it leaves out. All
+    state is in this object; two clusters share nothing.
+
+    Args:
+        kinds: Custom kinds to serve without a CustomResourceDefinition.
+        namespaces: Namespaces to create, besides `default` and those of the system.
+        now: The clock; returns an aware instant. Used for timestamps of objects and managed fields.
+        history: Number of past changes that watches and paged lists can use.
+        bookmark_every: Number of changes outside the scope of a watch after which the watch gets a bookmark.
+        collect: Collect garbage and finish deleted namespaces after every write; otherwise only `collect_garbage`
+            does this.
+        seed: Seed of uids and generated names; the same seed and the same requests give the same values.
+        admission: Client that calls admission webhooks; None calls them over HTTPS.
+
+    Example:
+        >>> import asyncio
+        >>> async def scale() -> int:
+        ...     cluster = EmbeddedCluster(namespaces=("shop",))
+        ...     web = {
+        ...         "apiVersion": "apps/v1",
+        ...         "kind": "Deployment",
+        ...         "metadata": {"name": "web", "namespace": "shop"},
+        ...         "spec": {
+        ...             "selector": {"matchLabels": {"app": "web"}},
+        ...             "template": {
+        ...                 "metadata": {"labels": {"app": "web"}},
+        ...                 "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+        ...             },
+        ...         },
+        ...     }
+        ...     stored = await cluster.apply(web, field_manager="demo")
+        ...     return stored["spec"]["replicas"]
+        >>> asyncio.run(scale())
+        1
+    """
+
+    def __init__(  # noqa: PLR0913 (settings, each with a default)
+        self,
+        *,
+        kinds: Iterable[CustomKind] = (),
+        namespaces: Iterable[str] = (),
+        now: Callable[[], datetime] = _system_clock,
+        history: int = 10_000,
+        bookmark_every: int = 100,
+        collect: bool = True,
+        seed: int = 0,
+        admission: AdmissionClient | None = None,
+    ) -> None:
+        custom = {(kind.group, kind.version, kind.kind): custom_resource(kind) for kind in kinds}
+        # Random values come from the seed, so that test runs are reproducible.
+        self._registry = Registry(Storage(history), custom, now, random.Random(seed))  # noqa: S311 (names, no secrets)
+        self._collector = GarbageCollector(self._registry)
+        self._dispatcher = Dispatcher(self._registry, admission)
+        self._checks = WriteOptions()
+        self._names_controller = NamesAcceptedController(self._registry)
+        self._bookmark_every = bookmark_every
+        self._collects = collect
+        self._apply_cache = ApplyCache()
+        self.requests = RequestLog()
+        """Log of all requests to the cluster; `requests.clear()` empties it."""
+        for name in (*_FIRST_NAMESPACES, *namespaces):
+            manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            run_without_admission(verbs.create(self._registry, manifest, WriteOptions(field_manager="kube-apiserver")))
+
+    @property
+    def apply_cache(self) -> ApplyCache:
+        """Apply results that outlive a reconcile; losing them costs one write per affected object."""
+        return self._apply_cache
+
+    @property
+    def resource_version(self) -> str:
+        """Resource version of the whole cluster; a watch that starts here reports all later changes."""
+        return str(self._registry.store.version)
+
+    def clone(self) -> "EmbeddedCluster":
+        """Return an independent cluster in the present state of this one, so that many tests can share a preparation.
+
+        It has the same clock, and the same seed at the same point; its request log is empty. It costs far less than the
+        requests that led to the state, because the objects are shared.
+
+        Example:
+            >>> import asyncio
+            >>> prepared = EmbeddedCluster(namespaces=("shop",))
+            >>> shop = ObjectKey("v1", "Namespace", "shop")
+            >>> asyncio.run(prepared.clone().delete(shop))
+            >>> asyncio.run(prepared.get(shop))["status"]["phase"]
+            'Active'
+        """
+        clone = copy.copy(self)
+        clone._separate()  # noqa: SLF001 (an instance of this class)
+        return clone
+
+    def _separate(self) -> None:
+        """Replace what this copy of a cluster shares with the original and a request may change."""
+        registry = self._registry = self._registry.clone()
+        self._collector = self._collector.clone(registry)
+        self._dispatcher = self._dispatcher.clone(registry)
+        self._names_controller = self._names_controller.clone(registry)
+        self._apply_cache = copy.deepcopy(self._apply_cache)
+        self.requests = RequestLog()
+
+    def checking(
+        self,
+        validation: FieldValidation,
+        *,
+        warn: Callable[[str], None] | None = None,
+        duplicates: Iterable[str] = (),
+    ) -> "EmbeddedCluster":
+        """Return a view of this cluster with other field validation for its writes.
+
+        Args:
+            validation: Handling of undeclared fields.
+            warn: Called with every warning that an API server would send with its response.
+            duplicates: Fields that occur more than once in the request body; only the caller that parsed it knows them.
+
+        Returns:
+            A view of the same cluster, with the same objects and the same log.
+        """
+        view = copy.copy(self)
+        checks = WriteOptions(validation=validation, duplicates=tuple(duplicates))
+        view._checks = checks if warn is None else replace(checks, warn=warn)  # noqa: SLF001 (an instance of this class)
+        return view
+
+    def controllers(self, settings: ControllerSettings | None = None) -> "Controllers":
+        """Return the built-in controllers of this cluster, which simulate those of Kubernetes, with nodes and kubelets.
+
+        They do nothing until their `run` or `settle` is awaited. Their requests are not in the log of this cluster.
+
+        Args:
+            settings: Which controllers, how many nodes, and the delays of pods; None for the defaults.
+        """
+        # Imported here, because few clusters use them.
+        from ocf_server.controllers.runner import Controllers
+
+        view = copy.copy(self)
+        view.requests = RequestLog()
+        return Controllers(view, self._registry, settings or ControllerSettings())
+
+    async def collect_garbage(self) -> None:
+        """Collect garbage and finish the deletion of namespaces now."""
+        self._collector.run()
+
+    def compact(self) -> None:
+        """Drop the history, so that older watches and paged lists fail with `ExpiredError`."""
+        self._registry.store.forget()
+
+    async def is_namespaced(self, api_version: str, kind: str) -> bool:
+        """Return whether the objects of a kind are in namespaces."""
+        return self._registry.resource(api_version, kind).namespaced
+
+    async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
+        """Read one object, or its Scale."""
+        with self._recording(_request_for_key(Verb.GET, key, subresource)):
+            resource = self._registry.resource(key.api_version, key.kind)
+            require_subresource(resource, key.name, subresource)
+            found = await self._dispatcher.ready(lambda: self._registry.find(resource, key))
+            if subresource is Subresource.SCALE:
+                return scale_subresource.scale_of(found, resource)
+            return self._registry.copy(found)
+
+    async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
+        """Read one page of the objects of a kind."""
+        page = await self._page(api_version, kind, options)
+        resource = self._registry.resource(api_version, kind)
+        items: list[Manifest] = []
+        for stored in page.items:
+            items.append(self._registry.copy(self._registry.shown(stored, resource)))
+            if not len(items) % BATCH:
+                await asyncio.sleep(0)
+        return replace(page, items=tuple(items))
+
+    async def _page(self, api_version: str, kind: str, options: ListOptions) -> ObjectList:
+        """Read one page; its items are those of the store, and must not be changed."""
+        with self._recording(Request(Verb.LIST, api_version, kind, options.namespace)):
+            resource = self._registry.resource(api_version, kind)
+            if not self._registry.has_converter(resource):
+                return await read_page(self._registry, resource, options)
+            if options.label_selector or options.field_selector:
+                every = [stored for _, stored in self._registry.store.objects(kind_of(resource), options.namespace)]
+                await self._dispatcher.ready(lambda: self._registry.require_converted(resource, every))
+            page = await read_page(self._registry, resource, options)
+            await self._dispatcher.ready(lambda: self._registry.require_converted(resource, page.items))
+            return page
+
+    async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
+        """Report changes to the objects of a kind, until the timeout of the options.
+
+        No resources are held between two events, so a caller may stop iterating at any time. The resource version `0`
+        means the same as an empty one.
+        """
+        async with aclosing(self._changes(api_version, kind, options)) as changes:
+            async for change in changes:
+                yield WatchEvent(change.type, change.copied())
+
+    async def _changes(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[StoredEvent, None]:
+        """Report changes as `watch` does, with the objects of the store, which must not be changed."""
+        with self._recording(Request(Verb.WATCH, api_version, kind, options.namespace)):
+            resource = self._registry.resource(api_version, kind)
+            if "watch" not in resource.verbs:
+                raise method_not_allowed()
+            selects = selection(resource, options.label_selector, options.field_selector)
+            ready = self._dispatcher.ready if self._registry.has_converter(resource) else None
+            scope = WatchSelector(self._registry, resource, options.namespace, selects, ready)
+            version = read_version(options.resource_version)
+        every, timeout = self._bookmark_every, options.timeout
+        async with aclosing(follow(scope, version, bookmark_every=every, seconds=timeout)) as events:
+            async for event in events:
+                yield event
+
+    async def apply(
+        self,
+        manifest: Manifest,
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: Subresource | None = None,
+        dry_run: bool = False,
+    ) -> Manifest:
+        """Apply an object by server-side apply."""
+        options = self._options(field_manager, subresource, dry_run=dry_run, force=force)
+        manifest = _received(manifest, manifest)
+        with self._recording(_request_for_manifest(Verb.APPLY, manifest, options)) as outcome:
+            require_manager(field_manager, "PatchOptions", is_apply=True)
+            if subresource is Subresource.SCALE:
+                key, scale = scale_subresource.addressed(manifest)
+                return await self._write(
+                    lambda: scale_subresource.apply_scale(self._registry, key, scale, options), outcome
+                )
+            return self._registry.copy(
+                await self._write(lambda: verbs.apply(self._registry, manifest, options), outcome)
+            )
+
+    async def create(
+        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+    ) -> Manifest:
+        """Create an object, or what a subresource creates, such as an eviction of a pod.
+
+        The cluster generates a name if only `generateName` is set.
+        """
+        options = self._options(field_manager, subresource, dry_run=dry_run)
+        manifest = _received(manifest, manifest)
+        with self._recording(_request_for_manifest(Verb.CREATE, manifest, options)) as outcome:
+            require_manager(field_manager, "CreateOptions")
+            if subresource is not None:
+                return await self._write(lambda: created_parts.create(self._registry, manifest, options), outcome)
+            return self._registry.copy(
+                await self._write(lambda: verbs.create(self._registry, manifest, options), outcome)
+            )
+
+    async def update(
+        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+    ) -> Manifest:
+        """Replace an object, its status, or its Scale."""
+        options = self._options(field_manager, subresource, dry_run=dry_run)
+        manifest = _received(manifest, manifest)
+        with self._recording(_request_for_manifest(Verb.UPDATE, manifest, options)) as outcome:
+            require_manager(field_manager, "UpdateOptions")
+            if subresource is Subresource.SCALE:
+                key, scale = scale_subresource.addressed(manifest)
+                return await self._write(
+                    lambda: scale_subresource.update_scale(self._registry, key, scale, options), outcome
+                )
+            return self._registry.copy(
+                await self._write(lambda: verbs.update(self._registry, manifest, options), outcome)
+            )
+
+    async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
+        """Patch an object, its status, or its Scale."""
+        patch_type, manager, subresource = options.patch_type, options.field_manager, options.subresource
+        write = self._options(manager, subresource, dry_run=options.dry_run)
+        patch = _received(patch, key)
+        request = replace(
+            _request_for_key(Verb.PATCH, key, subresource), field_manager=manager, dry_run=options.dry_run
+        )
+        with self._recording(request) as outcome:
+            require_manager(manager, "PatchOptions")
+            if subresource is Subresource.SCALE:
+                return await self._write(
+                    lambda: scale_subresource.patch_scale(self._registry, key, patch, patch_type, write), outcome
+                )
+            return self._registry.copy(
+                await self._write(lambda: verbs.patch(self._registry, key, patch, patch_type, write), outcome)
+            )
+
+    async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
+        """Delete an object."""
+        write = self._options("", None, dry_run=options.dry_run)
+
+        def plan() -> PendingWrite[Manifest | None]:
+            resource = self._registry.resource(key.api_version, key.kind)
+            live = self._registry.find(resource, key)
+            return generic_store.delete(
+                self._registry,
+                resource,
+                live,
+                write,
+                preconditions=options.preconditions,
+                propagation=options.propagation,
+                grace_period_seconds=options.grace_period_seconds,
+            )
+
+        with self._recording(replace(_request_for_key(Verb.DELETE, key, None), dry_run=options.dry_run)) as outcome:
+            await self._write(plan, outcome)
+
+    def _options(
+        self, field_manager: str, subresource: Subresource | None, *, dry_run: bool, force: bool = False
+    ) -> WriteOptions:
+        checks = self._checks
+        return WriteOptions(
+            field_manager, force, subresource, dry_run, checks.validation, checks.duplicates, checks.warn
+        )
+
+    async def _write(self, plan: Callable[[], PendingWrite[Result]], outcome: _Outcome) -> Result:
+        """Run a write, with admission if webhooks or policies are configured."""
+        if self._registry.has_admission() or self._registry.has_converters():
+            result, outcome.changed = await self._dispatcher.run(plan)
+            return result
+        before = self._registry.store.version
+        result = run_without_admission(plan())
+        outcome.changed = self._registry.store.version != before
+        return result
+
+    @contextmanager
+    def _recording(self, request: Request) -> Iterator[_Outcome]:
+        """Log a request with its outcome; after a write, run the controllers."""
+        outcome = _Outcome()
+        try:
+            yield outcome
+        except ApiError as error:
+            self.requests.record(replace(request, code=error.code))
+            raise
+        self.requests.record(replace(request, changed=True) if outcome.changed else request)
+        if not request.verb.is_read:
+            self._run_controllers()
+
+    def _run_controllers(self) -> None:
+        """Run the simulated controllers."""
+        self._names_controller.run()
+        if self._collects:
+            self._collector.run()
+
+
+def _received(body: Any, sent_to: ObjectKey | Manifest) -> Any:
+    """Return the body of a write as a real API server receives it; raise ApiError if it cannot be sent there."""
+    try:
+        return to_json(body, "")
+    except ManifestError as error:
+        named = sent_to if isinstance(sent_to, ObjectKey) else _named(sent_to)
+        raise bad_request(f"{named}: cannot be sent: {'; '.join(map(str, error.problems))}") from None
+
+
+def _named(manifest: Manifest) -> str:
+    request = _request_for_manifest(Verb.UPDATE, manifest, WriteOptions())
+    return str(ObjectKey(request.api_version, request.kind, request.name, request.namespace))
+
+
+def _request_for_key(verb: Verb, key: ObjectKey, subresource: Subresource | None) -> Request:
+    return Request(verb, key.api_version, key.kind, key.namespace, key.name, subresource)
+
+
+def _request_for_manifest(verb: Verb, manifest: Manifest, options: WriteOptions) -> Request:
+    metadata = manifest.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    return Request(
+        verb,
+        str(manifest.get("apiVersion") or ""),
+        str(manifest.get("kind") or ""),
+        str(metadata.get("namespace") or ""),
+        str(metadata.get("name") or metadata.get("generateName") or ""),
+        options.subresource,
+        options.field_manager,
+        options.dry_run,
+    )

@@ -1,0 +1,102 @@
+"""Access reviews: objects that are answered and not stored, such as SelfSubjectAccessReview.
+
+Every user may do everything.
+"""
+
+from typing import Any, Final
+
+from ocf.errors import ApiError, FieldProblem
+from ocf.objects import Manifest
+from ocf.schema.builtin import struct
+from ocf_server.api.status_errors import bad_request, invalid
+from ocf_server.api.users import ADMINISTRATOR, ADMINISTRATOR_TOKEN, User
+from ocf_server.api.write_options import WriteOptions
+from ocf_server.codec.decoding import DecodeError, decode, unknown_fields
+from ocf_server.http.resource_catalog import ServedResource
+from ocf_server.registry.registry import Registry
+from ocf_server.registry.request_checks import report_unknown
+from ocf_server.validation.reviews import REVIEW_RULES
+
+__all__ = ["read_review", "with_status"]
+
+_RULES: Final = {
+    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
+    "incomplete": False,
+}
+
+
+def read_review(kind: ServedResource, sent: Manifest, options: WriteOptions) -> Manifest:
+    """Return a review as the API server decodes it.
+
+    Args:
+        kind: The kind of the review.
+        sent: The review; it is not changed.
+        options: Options of the request.
+
+    Raises:
+        BadRequestError: If a value is of a wrong JSON type, or a field is unknown and the field validation is strict.
+        InvalidError: If the review is invalid.
+    """
+
+    def unreadable(problem: str) -> ApiError:
+        return bad_request(f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {problem}')
+
+    declared = struct(f"{kind.group.partition('.')[0]}.{kind.version}.{kind.kind}")
+    try:
+        review = decode(sent, declared)
+    except DecodeError as error:
+        raise unreadable(str(error)) from error
+    if not kind.namespaced:
+        review["metadata"].pop("namespace", None)
+    report_unknown(unknown_fields(sent, declared), options, rejected=unreadable)
+    errors = REVIEW_RULES[kind.kind](review) if kind.kind in REVIEW_RULES else ()
+    if problems := [FieldProblem(error.path, error.message) for error in errors]:
+        # The API server leaves the kind and the name out.
+        raise invalid(f".{kind.group}", "", problems)
+    return review
+
+
+def with_status(kind: str, review: Manifest, registry: Registry, user: User) -> Manifest:
+    """Return a review with its result as status.
+
+    Args:
+        kind: The kind of the review.
+        review: The review; it is not changed.
+        registry: The registry of the server, which knows the tokens that it has issued.
+        user: The user of the request.
+
+    Returns:
+        The review with its status.
+
+    Raises:
+        BadRequestError: If a TokenReview has no token, or a SelfSubjectRulesReview no namespace.
+    """
+    return {**review, "metadata": review.get("metadata") or {}, "status": _status(kind, review, registry, user)}
+
+
+def _status(kind: str, review: Manifest, registry: Registry, user: User) -> dict[str, Any]:
+    if kind == "SelfSubjectReview":
+        return {"userInfo": user.info()}
+    if kind == "TokenReview":
+        return _token_status(review.get("spec") or {}, registry)
+    if kind == "SelfSubjectRulesReview":
+        if not (review.get("spec") or {}).get("namespace"):
+            raise bad_request("no namespace on request")
+        return dict(_RULES)
+    return {"allowed": True}
+
+
+def _token_status(spec: Manifest, registry: Registry) -> dict[str, Any]:
+    token, audiences = spec.get("token", ""), spec.get("audiences") or ()
+    if not token:
+        raise bad_request("token is required for TokenReview in authentication")
+    if token == ADMINISTRATOR_TOKEN:
+        return {"authenticated": True, "user": ADMINISTRATOR.info()}
+    from ocf_server.registry.service_account_tokens import DEFAULT_AUDIENCES, TokenError, authenticate
+
+    try:
+        user, shared = authenticate(registry, token, tuple(audiences) or DEFAULT_AUDIENCES)
+    except TokenError as error:
+        return {"user": {}, "error": str(error)}
+    return {"authenticated": True, "user": user.info(), "audiences": shared}

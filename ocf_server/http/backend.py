@@ -1,0 +1,186 @@
+"""The cluster behind the server, with an optional wrapper.
+
+Every verb is called on `Backend.wrapped`: the embedded cluster or a wrapper around it that is also a `Cluster`, for
+example one that injects faults, counts, or delays. Information that only the HTTP server needs (which kinds are served,
+whether an object still exists after its delete) is read directly from the embedded cluster, without the wrapper and
+without an entry in the request log.
+
+Field validation and the receiver of warnings differ between requests, but the verbs of `Cluster` have no parameters
+for them. So a wrapper does not get the embedded cluster, but a proxy that resolves to the view of the current request.
+
+Without a wrapper, lists and watches share the objects of the store and their encodings. A wrapper gets copies, which it
+may change.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, cast
+
+from ocf.cluster.protocol import Cluster, ListOptions, ObjectList, WatchOptions
+from ocf.errors import ApiError
+from ocf.objects import Manifest, ObjectKey
+from ocf.schema.builtin import ApiResource
+from ocf_server.api.write_options import FieldValidation
+from ocf_server.cluster import EmbeddedCluster
+from ocf_server.http.encoding import Event, ObjectEncoder, StoredObjectEncoder
+from ocf_server.http.resource_catalog import Catalog, RemoteVersion, ServedResource, builtin_kinds, custom_kind
+from ocf_server.http.serializers import Serializer
+from ocf_server.registry.conversion_review import ConversionNeeded
+from ocf_server.registry.registry import Registry
+
+__all__ = ["Backend", "Wrap"]
+
+Wrap: TypeAlias = Callable[[Cluster], Cluster]
+"""Returns a wrapper around a cluster."""
+
+_REQUEST_VIEW: Final[ContextVar[tuple[EmbeddedCluster, EmbeddedCluster] | None]] = ContextVar(
+    "request_view", default=None
+)
+
+
+class _PerRequestCluster:
+    """Proxy for a cluster that resolves to the view of the current request."""
+
+    def __init__(self, cluster: EmbeddedCluster) -> None:
+        self._cluster = cluster
+
+    def __getattr__(self, name: str) -> Any:
+        current = _REQUEST_VIEW.get()
+        found = current[1] if current is not None and current[0] is self._cluster else self._cluster
+        return getattr(found, name)
+
+
+@dataclass(slots=True)
+class Backend:
+    """A cluster with its wrapper.
+
+    Args:
+        cluster: The embedded cluster.
+        wrapped: The cluster that requests are sent to: the embedded cluster or the current wrapper.
+    """
+
+    cluster: EmbeddedCluster
+    wrapped: Cluster = field(init=False)
+    _is_wrapped: bool = field(default=False, init=False, repr=False)
+    _custom: list[ApiResource] = field(default_factory=list, init=False, repr=False)
+    _remote: tuple[RemoteVersion, ...] = field(default=(), init=False, repr=False)
+    _catalog: Catalog | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.wrap(None)
+
+    def wrap(self, wrap: Wrap | None) -> Cluster:
+        """Replace the wrapper around the cluster.
+
+        Args:
+            wrap: Returns the wrapper for the cluster it is called with; None removes the wrapper.
+
+        Returns:
+            The cluster that requests are sent to from now on.
+        """
+        inner = cast("Cluster", _PerRequestCluster(self.cluster))
+        self.wrapped = inner if wrap is None else wrap(inner)
+        self._is_wrapped = wrap is not None
+        return self.wrapped
+
+    @contextmanager
+    def checking(
+        self, validation: FieldValidation, warn: Callable[[str], None], duplicates: Iterable[str]
+    ) -> Iterator[None]:
+        """Apply the field validation of a request to writes inside the block.
+
+        The arguments are those of `EmbeddedCluster.checking`.
+        """
+        view = self.cluster.checking(validation, warn=warn, duplicates=duplicates)
+        token = _REQUEST_VIEW.set((self.cluster, view))
+        try:
+            yield
+        finally:
+            _REQUEST_VIEW.reset(token)
+
+    async def list(
+        self, kind: ServedResource, serializer: Serializer, options: ListOptions
+    ) -> tuple[ObjectList, ObjectEncoder]:
+        """Read one page of the objects of a kind.
+
+        Args:
+            kind: The kind.
+            serializer: Writes the items.
+            options: Options of the list.
+
+        Returns:
+            The page, and the encoder of its items; they must not be changed.
+        """
+        if self._is_wrapped:
+            found = await self.wrapped.list(kind.api_version, kind.kind, options)
+            return found, ObjectEncoder(kind, serializer)
+        found = await self.cluster._page(kind.api_version, kind.kind, options)  # noqa: SLF001 (as for the registry)
+        return found, StoredObjectEncoder.of(kind, serializer, self.registry)
+
+    def watch(self, kind: ServedResource, options: WatchOptions) -> AsyncGenerator[Event, None]:
+        """Report changes to the objects of a kind, without end.
+
+        Args:
+            kind: The kind.
+            options: Options of the watch.
+
+        Returns:
+            The events; their objects must not be changed.
+        """
+        watch = self.wrapped.watch if self._is_wrapped else self.cluster._changes  # noqa: SLF001 (as for the registry)
+        return cast("AsyncGenerator[Event, None]", watch(kind.api_version, kind.kind, options))
+
+    @property
+    def registry(self) -> Registry:
+        """The registry of the cluster."""
+        return self.cluster._registry  # noqa: SLF001 (this package is a part of the embedded cluster)
+
+    @property
+    def version(self) -> int:
+        """Resource version of the whole cluster."""
+        return self.registry.store.version
+
+    @property
+    def oldest(self) -> int:
+        """The oldest resource version at which a list can still be answered."""
+        return self.registry.store.forgotten
+
+    def catalog(self) -> Catalog:
+        """Return the resources that are served now."""
+        custom = self.registry.custom_kinds()
+        if self._catalog is None or custom != self._custom:
+            self._custom = custom
+            kinds = (*filter(self._serves, builtin_kinds()), *map(custom_kind, custom))
+            self._catalog = Catalog(kinds, self._remote)
+        return self._catalog
+
+    def set_remote(self, versions: tuple[RemoteVersion, ...]) -> None:
+        """Set the versions of aggregated API servers, which discovery lists."""
+        if versions != self._remote:
+            self._remote, self._catalog = versions, None
+
+    def _serves(self, kind: ServedResource) -> bool:
+        if not kind.is_stored:
+            return True
+        try:
+            self.registry.resource(kind.api_version, kind.kind)
+        except ApiError:
+            return False
+        return True
+
+    def stored(self, kind: ServedResource, namespace: str, name: str) -> Manifest | None:
+        """Return a stored object, without an entry in the request log; the caller must not change it.
+
+        An object that only a webhook could convert is in the version in which it is stored.
+        """
+        key = ObjectKey(kind.api_version, kind.kind, name, namespace)
+        try:
+            resource = self.registry.resource(kind.api_version, kind.kind)
+            try:
+                return self.registry.find(resource, key)
+            except ConversionNeeded:
+                return self.registry.stored(resource, (namespace, name))
+        except ApiError:
+            return None

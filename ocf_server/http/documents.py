@@ -1,0 +1,136 @@
+"""Responses that are not about objects: discovery, OpenAPI, version, health.
+
+All of them are derived from the catalog.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from ocf_server.http import discovery, openapi
+from ocf_server.http.content_negotiation import (
+    Media,
+    Offer,
+    media_of_errors,
+    negotiate,
+    reads_json,
+    wants_aggregated,
+    wants_openapi_protobuf,
+)
+from ocf_server.http.openapi_protobuf import CONTENT_TYPE as OPENAPI_PROTOBUF
+from ocf_server.http.openapi_protobuf import write_document
+from ocf_server.http.paths import GroupPath, ResourcePath, VersionPath, parse_path
+from ocf_server.http.resource_catalog import Catalog, builtin_kinds, server_version
+from ocf_server.http.responses import Response, error_response
+from ocf_server.http.status import unknown_media
+
+__all__ = ["document_response", "not_served"]
+
+_AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_JSON: Final = Media()
+_HEALTH: Final = ("healthz", "livez", "readyz")
+
+
+def document_response(catalog: Catalog, path: str, *, accept: str, host: str) -> Response:
+    """Return the response to a request that is not about objects.
+
+    Args:
+        catalog: The served resources.
+        path: The path as sent.
+        accept: The `Accept` header.
+        host: The `Host` header.
+
+    Returns:
+        The response, with status 404 if the path does not exist.
+
+    Raises:
+        BadRequestError: If the server cannot write the document in a media type that the client accepts.
+    """
+    target, media = parse_path(path), Media()
+    if target is not None and not wants_aggregated(accept):
+        media = negotiate(accept, Offer(forms=False, routed=_is_routed(target)))
+    if isinstance(target, GroupPath):
+        return _groups(catalog, target.group, accept, host, media)
+    if isinstance(target, VersionPath):
+        return _found(discovery.api_resources(catalog, target.group, target.version), media)
+    if isinstance(target, ResourcePath):
+        return not_served()
+    return _other(catalog, path.strip("/"), accept)
+
+
+def not_served() -> Response:
+    """Return the response for a path that does not exist."""
+    return Response("404 page not found\n", code=404)
+
+
+def _found(body: Any, media: Media = _JSON) -> Response:
+    return not_served() if body is None else Response(body, media=media)
+
+
+def _groups(catalog: Catalog, group: str | None, accept: str, host: str, media: Media) -> Response:
+    if not group and wants_aggregated(accept):
+        body = discovery.aggregated(catalog, core=group == "")
+        return Response(body, headers={"Content-Type": _AGGREGATED, "Vary": "Accept"})
+    if group is None:
+        return Response(discovery.api_groups(catalog), media=media)
+    return _found(discovery.api_group(catalog, group) if group else discovery.api_versions(host), media)
+
+
+def _is_routed(target: GroupPath | VersionPath | ResourcePath) -> bool:
+    """Return whether the router of a real API server checks the media types of a document of discovery."""
+    custom = isinstance(target, VersionPath) and not any(kind.group == target.group for kind in builtin_kinds())
+    return not custom and not (isinstance(target, GroupPath) and target.group != "")
+
+
+def _other(catalog: Catalog, path: str, accept: str) -> Response:
+    if path == "openapi/v2" and wants_openapi_protobuf(accept):
+        body = write_document(openapi.document_v2(catalog))
+        return Response(body, headers={"Content-Type": OPENAPI_PROTOBUF, "Vary": "Accept"})
+    if path in _ONLY_JSON or path.startswith("openapi/v3/"):
+        rejected = _without_json(path, accept)
+        if rejected is not None:
+            return rejected
+    if path.partition("/")[0] in _HEALTH:
+        return Response("ok")
+    if path.startswith("openapi/v3/"):
+        return _openapi(catalog, path.split("/")[2:])
+    build = _DOCUMENTS.get(path)
+    return not_served() if build is None else Response(build(catalog))
+
+
+def _without_json(path: str, accept: str) -> Response | None:
+    """Return the response if the client does not read JSON; None if it does."""
+    if reads_json(accept):
+        return None
+    if path == "version":
+        return error_response(unknown_media(("application/json",)), media_of_errors(accept))
+    return Response("", code=406)
+
+
+_ONLY_JSON: Final = ("openapi/v2", "version")
+
+
+def _openapi(catalog: Catalog, parts: list[str]) -> Response:
+    match parts:
+        case ["api", version]:
+            return _found(openapi.document(catalog, "", version))
+        case ["apis", group, version]:
+            return _found(openapi.document(catalog, group, version))
+        case _:
+            return not_served()
+
+
+def _version(_catalog: Catalog) -> dict[str, str]:
+    known = dict(server_version())
+    known |= {"emulationMajor": known["major"], "emulationMinor": known["minor"]}
+    # A server emulates its own version, and is compatible with the one before.
+    known |= {"minCompatibilityMajor": known["major"], "minCompatibilityMinor": str(int(known["minor"]) - 1)}
+    build = {"gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z"}
+    return {**known, **build, "goVersion": "", "compiler": "", "platform": "ocf/embedded"}
+
+
+_DOCUMENTS: Final[dict[str, Callable[[Catalog], Any]]] = {
+    "": discovery.root_paths,
+    "openapi/v2": openapi.document_v2,
+    "openapi/v3": openapi.index,
+    "version": _version,
+}

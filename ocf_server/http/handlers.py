@@ -1,0 +1,101 @@
+"""Handlers of the verbs: each turns the options and the body of a request into one call of the cluster.
+
+No I/O is done here. A handler returns a response, or raises an `ApiError` to reject the request.
+"""
+
+from typing import Final
+
+from ocf_server.api.status_errors import method_not_allowed, no_such_resource
+from ocf_server.api.write_options import WriteOptions
+from ocf_server.http.access_reviews import read_review, with_status
+from ocf_server.http.backend import Backend
+from ocf_server.http.deletes import handle_delete, handle_delete_collection
+from ocf_server.http.query_options import WriteQuery
+from ocf_server.http.reads import handle_get, handle_list
+from ocf_server.http.request_body import duplicates
+from ocf_server.http.request_context import RequestContext
+from ocf_server.http.responses import Response
+from ocf_server.http.writes import handle_create, handle_patch, handle_update, read_sent
+
+__all__ = ["handle"]
+
+
+async def handle(backend: Backend, context: RequestContext) -> Response:
+    """Handle a request of any verb except watch.
+
+    Args:
+        backend: The cluster.
+        context: The request.
+
+    Returns:
+        The response.
+
+    Raises:
+        ApiError: If the request is rejected.
+    """
+    _require_valid_path(context)
+    if not context.kind.is_stored:
+        return _answer_access_review(backend, context)
+    verb = _verb(context)
+    if verb not in (context.kind.verbs if context.subresource is None else _subresource_verbs(context)):
+        raise method_not_allowed()
+    return await _HANDLERS[verb](backend, context)
+
+
+def _require_valid_path(context: RequestContext) -> None:
+    path, kind = context.path, context.kind
+    if path.subresource and kind.subresource(path.subresource) is None:
+        raise no_such_resource()
+    if path.namespace and not kind.namespaced:
+        raise no_such_resource()
+    if kind.namespaced and not path.namespace and path.name:
+        raise no_such_resource()
+
+
+def _subresource_verbs(context: RequestContext) -> tuple[str, ...]:
+    part = context.kind.subresource(context.path.subresource)
+    return part.verbs if part else ()
+
+
+def _verb(context: RequestContext) -> str:
+    found = _VERBS.get((context.method, bool(context.path.name)))
+    if found is None or (found == "create" and context.kind.namespaced and not context.path.namespace):
+        raise method_not_allowed()
+    if found == "create" and context.path.name and context.subresource is None:
+        raise method_not_allowed()
+    return found
+
+
+def _answer_access_review(backend: Backend, context: RequestContext) -> Response:
+    if context.path.name:
+        raise no_such_resource()
+    if context.method != "POST":
+        raise method_not_allowed()
+    query = WriteQuery.read(context.query, "CreateOptions")
+    found = tuple(duplicates(context.body))
+    options = WriteOptions(validation=query.validation, duplicates=found, warn=context.warn)
+    review = read_review(context.kind, read_sent(context), options)
+    answer = with_status(context.kind.kind, review, backend.registry, context.user)
+    return Response(answer, code=201, media=context.media)
+
+
+_VERBS: Final = {
+    ("GET", True): "get",
+    ("HEAD", True): "get",
+    ("GET", False): "list",
+    ("POST", False): "create",
+    ("POST", True): "create",
+    ("PUT", True): "update",
+    ("PATCH", True): "patch",
+    ("DELETE", True): "delete",
+    ("DELETE", False): "deletecollection",
+}
+_HANDLERS: Final = {
+    "get": handle_get,
+    "list": handle_list,
+    "create": handle_create,
+    "update": handle_update,
+    "patch": handle_patch,
+    "delete": handle_delete,
+    "deletecollection": handle_delete_collection,
+}

@@ -1,0 +1,135 @@
+"""Tables, which the server renders for `kubectl get`.
+
+The format is described in
+https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables. The columns belong to the
+kind, a printer writes the cells; for a custom kind, both follow from its `additionalPrinterColumns`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from ocf.objects import Manifest
+from ocf_server.http.content_negotiation import Media
+from ocf_server.http.jsonpath import find
+from ocf_server.http.printers import PRINTERS, AgeClock
+from ocf_server.http.resource_catalog import ServedResource, TableColumn
+from ocf_server.http.responses import metadata_of
+
+__all__ = ["TableOptions", "cells", "table", "table_row"]
+
+_UNSET: Final = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """Options of a table.
+
+    Args:
+        now: The instant of the request, used for ages; aware.
+        include: Object to include in each row: `Metadata`, `Object` or `None`.
+        heading: Whether the table contains its column definitions.
+        media: Media type of the response, with the version of the table.
+    """
+
+    now: datetime
+    include: str = "Metadata"
+    heading: bool = True
+    media: Media = field(default_factory=Media)
+
+
+def table(kind: ServedResource, items: Iterable[Manifest], metadata: Manifest, options: TableOptions) -> Manifest:
+    """Render objects as a table.
+
+    Args:
+        kind: Their kind.
+        items: The objects.
+        metadata: The metadata of the list.
+        options: Options of the table.
+
+    Returns:
+        The `Table`.
+    """
+    rows = [table_row(kind, item, options) for item in items]
+    columns = [_heading(column) for column in kind.columns] if options.heading else None
+    head = {"kind": "Table", "apiVersion": options.media.meta_version, "metadata": metadata}
+    return {**head, "columnDefinitions": columns, "rows": rows}
+
+
+def _heading(column: TableColumn) -> Manifest:
+    found = asdict(column)
+    del found["path"]
+    return found
+
+
+def table_row(kind: ServedResource, item: Manifest, options: TableOptions) -> Manifest:
+    """Render the row of an object.
+
+    Args:
+        kind: Its kind.
+        item: The object.
+        options: Options of the table.
+    """
+    # A bookmark has no cells; clients only read the resource version of its row.
+    found = cells(kind, item, options.now) if "name" in item["metadata"] else []
+    if options.include == "None":
+        return {"cells": found}
+    return {"cells": found, "object": item if options.include == "Object" else metadata_of(item, options.media)}
+
+
+def cells(kind: ServedResource, item: Manifest, now: datetime) -> list[Any]:
+    """Render the cells of an object.
+
+    Args:
+        kind: Its kind.
+        item: The object.
+        now: The instant of the request; aware.
+
+    Returns:
+        One value per column of the kind.
+    """
+    printer = None if kind.custom else PRINTERS.get((kind.group, kind.kind))
+    if printer is not None:
+        return printer(item, AgeClock(now))
+    clock = AgeClock(now)
+    return [item["metadata"]["name"], *(_cell(column, item, clock) for column in kind.columns[1:])]
+
+
+def _cell(column: TableColumn, item: Manifest, clock: AgeClock) -> Any:
+    if not column.path:
+        created = item["metadata"].get("creationTimestamp")
+        return created if column.name == "Created At" else clock.since(created)
+    found = find(column.path, item)
+    value = found[0] if found else None
+    return _typed(column, value, clock)
+
+
+def _typed(column: TableColumn, value: Any, clock: AgeClock) -> Any:
+    """Return the cell for a value in a column; empty if the value is not of the column's type."""
+    if value is None:
+        return _UNSET
+    match column.type:
+        case "integer":
+            return int(value) if isinstance(value, int | float) else _UNSET
+        case "number":
+            return float(value) if isinstance(value, int | float) else _UNSET
+        case "boolean":
+            return value if isinstance(value, bool) else _UNSET
+        case "date":
+            return _since(value, clock)
+        case _:
+            return value if isinstance(value, str) else _text(value)
+
+
+def _since(value: Any, clock: AgeClock) -> str:
+    try:
+        return clock.since(str(value))
+    except (ValueError, TypeError):
+        return "<invalid>"
+
+
+def _text(value: Any) -> str:
+    import json
+
+    return json.dumps(value, separators=(",", ":")) if isinstance(value, dict | list | bool) else str(value)

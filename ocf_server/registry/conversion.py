@@ -1,0 +1,92 @@
+"""Conversion of objects between the versions of their kinds.
+
+A kind has one storage version, and clients can read and write it in others. The conversion of a custom resource without
+a webhook changes `apiVersion` and prunes fields that the other version does not declare. The conversion of a built-in
+kind moves fields as a real API server does.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ocf.objects import Manifest
+from ocf.schema.builtin import ApiResource
+from ocf_server.apiextensions import prune
+from ocf_server.codec.decoding import decode
+
+__all__ = ["convert"]
+
+_METRICS: Final = "autoscaling.alpha.kubernetes.io/metrics"
+_RENAMED: Final = {
+    "involvedObject": "regarding",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+    "message": "note",
+    "reportingComponent": "reportingController",
+}
+
+
+def _to_new_event(event: Manifest) -> Manifest:
+    return {_RENAMED.get(name, name): value for name, value in event.items()}
+
+
+def _to_old_event(event: Manifest) -> Manifest:
+    back = {new: old for old, new in _RENAMED.items()}
+    return {back.get(name, name): value for name, value in event.items()}
+
+
+def _to_v1_autoscaler(autoscaler: Manifest) -> Manifest:
+    from ocf.autoscaling.api.v1_conversion import to_v1
+
+    return to_v1(autoscaler)
+
+
+def _to_v2_autoscaler(autoscaler: Manifest) -> Manifest:
+    from ocf.autoscaling.api.v1_conversion import to_v2
+
+    return to_v2(autoscaler)
+
+
+def _without_defaults(converted: Manifest, source: Manifest) -> Manifest:
+    """Remove the defaults that the conversion from `autoscaling/v1` added."""
+    spec, annotations = source.get("spec") or {}, source["metadata"].get("annotations") or {}
+    if "minReplicas" not in spec:
+        converted["spec"].pop("minReplicas", None)
+    if "targetCPUUtilizationPercentage" not in spec and _METRICS not in annotations:
+        converted["spec"].pop("metrics", None)
+    return converted
+
+
+_CONVERTERS: Final[Mapping[tuple[str, str, str], Callable[[Manifest], Manifest]]] = {
+    ("Event", "v1", "events.k8s.io/v1"): _to_new_event,
+    ("Event", "events.k8s.io/v1", "v1"): _to_old_event,
+    ("HorizontalPodAutoscaler", "autoscaling/v2", "autoscaling/v1"): _to_v1_autoscaler,
+    ("HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2"): _to_v2_autoscaler,
+}
+
+
+def convert(manifest: Manifest, source: ApiResource, target: ApiResource, *, filled: bool = True) -> Manifest:
+    """Return an object in another version.
+
+    Args:
+        manifest: The object; it is not changed.
+        source: Its kind, in the version of the object.
+        target: Its kind, in the target version.
+        filled: Whether to set the defaults of the target version, as for objects read from the store.
+
+    Returns:
+        The object in the target version; it shares parts with the given one.
+    """
+    if source.api_version == target.api_version:
+        return manifest
+    head: dict[str, Any] = {"apiVersion": target.api_version, "kind": target.kind}
+    if target.custom:
+        moved = {**manifest, **head}
+        return moved if target.schema is None else prune(moved, target.schema)
+    change = _CONVERTERS[target.kind, source.api_version, target.api_version]
+    changed = change(manifest)
+    if not filled and change is _to_v2_autoscaler:
+        changed = _without_defaults(changed, manifest)
+    # Decoding adds the fields that are always present in the target version.
+    return decode({**changed, **head}, target.type)

@@ -1,0 +1,81 @@
+"""Pages of lists, as objects of the store."""
+
+import asyncio
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from ocf.cluster.protocol import ListOptions, ObjectList
+from ocf.objects import Manifest
+from ocf.schema.builtin import ApiResource
+from ocf_server.api.status_errors import ExpiredPageError
+from ocf_server.registry.continue_tokens import LATEST, read_token, write_token
+from ocf_server.registry.object_table import Listing
+from ocf_server.registry.registry import Registry, kind_of, place_of
+from ocf_server.registry.selectors import Predicate, selection
+
+__all__ = ["BATCH", "read_page"]
+
+BATCH: Final = 500
+"""Number of objects after which a long list lets other requests run."""
+
+
+async def read_page(registry: Registry, resource: ApiResource, options: ListOptions) -> ObjectList:
+    """Return one page of the objects of a kind.
+
+    Args:
+        registry: The registry of the server.
+        resource: The kind, in the requested version.
+        options: Options of the list.
+
+    Returns:
+        The page. Its items are those of the store, in the version in which they are stored: they must not be changed,
+        and `Registry.shown` converts them.
+
+    Raises:
+        BadRequestError: If a selector or the continue token is malformed.
+        ExpiredPageError: If the continue token is of a version that the log does not contain any more.
+    """
+    selects = selection(resource, options.label_selector, options.field_selector)
+    store = registry.store
+    version, after = store.version, None
+    if options.continue_token:
+        version, after = read_token(options.continue_token, store.version)
+        if version < store.forgotten:
+            raise ExpiredPageError(write_token(LATEST, after))
+    listing = store.listing(kind_of(resource), options.namespace, version=version, after=after)
+    if selects is None:
+        page, remaining = _first(listing, options.limit)
+    else:
+        # As on a real API server, which would have to read all objects to count those that a selector matches.
+        page, remaining = await _selected(registry, resource, listing, selects, options.limit), None
+    more = options.limit > 0 and (len(page) > options.limit or bool(remaining))
+    page = page[: options.limit] if options.limit > 0 else page
+    token = write_token(version, place_of(page[-1])) if more else ""
+    return ObjectList(tuple(page), str(version), token, remaining or None)
+
+
+def _first(listing: Listing, limit: int) -> tuple[list[Manifest], int]:
+    """Return the first objects of a listing, and the number of those after them."""
+    page = list(islice(listing, limit) if limit > 0 else listing)
+    return page, len(listing) - len(page)
+
+
+async def _selected(
+    registry: Registry, resource: ApiResource, listing: Listing, selects: Predicate, limit: int
+) -> list[Manifest]:
+    """Return the selected objects of a listing: all, or one more than the limit."""
+    found: list[Manifest] = []
+    for batch in _batches(list(listing)):
+        for manifest in batch:
+            if selects(registry.shown(manifest, resource)):
+                found.append(manifest)
+                if len(found) > limit > 0:
+                    return found
+        if len(batch) == BATCH:
+            await asyncio.sleep(0)
+    return found
+
+
+def _batches(found: list[Manifest]) -> Iterator[list[Manifest]]:
+    return (found[start : start + BATCH] for start in range(0, len(found), BATCH))
