@@ -37,18 +37,14 @@ These features are left out silently, because most tests do not depend on them:
 * An owner that never existed in the cluster does not count as deleted.
 """
 
-from typing import TYPE_CHECKING
-
 from ocf.schema.builtin import CustomKind
 from ocf_server.admission.dispatcher import AdmissionClient
 from ocf_server.admission.errors import UnansweredError
 from ocf_server.admission.webhook_client import HttpAdmissionClient
 from ocf_server.api.write_options import FieldValidation
 from ocf_server.cluster import EmbeddedCluster
+from ocf_server.controllers.runner import Controllers
 from ocf_server.controllers.settings import ControllerSettings
-
-if TYPE_CHECKING:
-    from ocf_server.controllers.runner import Controllers
 
 __all__ = [
     "AdmissionClient",
@@ -60,13 +56,3 @@ __all__ = [
     "HttpAdmissionClient",
     "UnansweredError",
 ]
-
-
-def __getattr__(name: str) -> object:
-    """Import the built-in controllers on first use: few clusters run them."""
-    if name != "Controllers":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from ocf_server.controllers.runner import Controllers
-
-    globals()[name] = Controllers
-    return Controllers

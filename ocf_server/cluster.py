@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.protocol import (
@@ -23,7 +23,6 @@ from ocf.cluster.protocol import (
 )
 from ocf.cluster.request_log import Request, RequestLog, Verb
 from ocf.errors import ApiError, ManifestError
-from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.json_values import to_json
 from ocf.schema.builtin import CustomKind
@@ -33,6 +32,7 @@ from ocf_server.api.write_options import FieldValidation, WriteOptions, require_
 from ocf_server.apiextensions import custom_resource
 from ocf_server.controllers.crd_names import NamesAcceptedController
 from ocf_server.controllers.garbage_collector import GarbageCollector
+from ocf_server.controllers.runner import Controllers
 from ocf_server.controllers.settings import ControllerSettings
 from ocf_server.registry import created_parts, generic_store, verbs
 from ocf_server.registry import scale as scale_subresource
@@ -43,11 +43,6 @@ from ocf_server.registry.request_checks import require_subresource
 from ocf_server.registry.selectors import selection
 from ocf_server.registry.storage import Storage
 from ocf_server.watch import StoredEvent, WatchSelector, follow, read_version
-
-if TYPE_CHECKING:
-    from ocf_server.controllers.runner import Controllers
-else:
-    Controllers = lazy_type("ocf_server.controllers.runner", "Controllers")
 
 __all__ = ["EmbeddedCluster"]
 
@@ -202,8 +197,6 @@ class EmbeddedCluster:
             settings: Which controllers, how many nodes, and the delays of pods; None for the defaults.
         """
         # Imported here, because few clusters use them.
-        from ocf_server.controllers.runner import Controllers
-
         view = copy.copy(self)
         view.requests = RequestLog()
         return Controllers(view, self._registry, settings or ControllerSettings())

@@ -4,7 +4,10 @@ Every wrapper of a cluster accepts any implementation of `Cluster`. The faults a
 `ocf.testing.faults`, the pytest fixtures in `ocf.testing.plugin`; no other module of this package needs pytest.
 """
 
+from typing import TYPE_CHECKING
+
 from ocf.cluster.interceptor import InterceptingCluster
+from ocf.lazy_exports import lazy_exports
 from ocf.testing.clock import VirtualClock
 from ocf.testing.conditions import ConditionFinding, ConditionRule, ConditionSeverity, lint_conditions
 from ocf.testing.crash_matrix import DisturbanceReport, DisturbedWrite, crash_at_each_write
@@ -21,11 +24,13 @@ from ocf.testing.mutation_coverage import Firing, Fixture, VersionRange
 from ocf.testing.owner_env import OwnerEnv
 from ocf.testing.recording_cluster import RecordingCluster
 from ocf.testing.round_trips import assert_round_trips
-from ocf.testing.schema_strategies import objects_of
 from ocf.testing.simulated_autoscaling import assert_measures, simulate_autoscaler
 from ocf.testing.simulated_process import Disturbance, SimulatedCrash
 from ocf.testing.snapshots import snapshot
 from ocf.testing.virtual_time import LoopClock, VirtualLoop, run_in_virtual_time
+
+if TYPE_CHECKING:
+    from ocf.testing.schema_strategies import objects_of
 
 __all__ = [
     "ConditionFinding",
@@ -69,3 +74,6 @@ __all__ = [
     "simulate_autoscaler",
     "snapshot",
 ]
+
+# It needs hypothesis.
+__getattr__ = lazy_exports(__name__, {"objects_of": "schema_strategies"})

@@ -42,7 +42,8 @@ async def serve_webhooks(
         return
     from ocf.runtime.admission import Url, Webhooks
     from ocf.runtime.operator import WebhookOptions
+    from ocf.runtime.operator.webhook_options import serving_webhooks
 
     local = WebhookOptions(address=Url(f"https://{_HOST}"), namespace=namespace, host=_HOST, port=0, register=True)
-    async with local.serving(cluster, Webhooks(name, webhooks, conversions=conversions)) as server:
+    async with serving_webhooks(cluster, Webhooks(name, webhooks, conversions=conversions), local) as server:
         yield server.url

@@ -9,24 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from ocf.cluster import PatchOptions, PatchType
 from ocf.concepts import NullRecorder, Recorder
 from ocf.errors import NotFoundError
-from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import Operator
 from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.testing.clock import VirtualClock
 from ocf.testing.fake_controllers import roll_out
 from ocf.testing.recording_cluster import RecordingCluster
-
-if TYPE_CHECKING:
-    from ocf_server import Controllers, EmbeddedCluster
-else:
-    Controllers = lazy_type("ocf_server", "Controllers")
-    EmbeddedCluster = lazy_type("ocf_server", "EmbeddedCluster")
+from ocf_server import Controllers, EmbeddedCluster
 
 __all__ = ["OwnerEnv"]
 

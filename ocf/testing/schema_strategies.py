@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ocf.errors import ConfigError, ManifestError
-from ocf.lazy_types import LazyGeneric
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, read_live
 from ocf.runtime.crds import VersionedResource
 from ocf.runtime.crds.model_manifests import write_nullable
 
-if TYPE_CHECKING:
+try:
+    from hypothesis import strategies as st
     from hypothesis.strategies import SearchStrategy
-else:
-    SearchStrategy = LazyGeneric("hypothesis.strategies", "SearchStrategy")
+except ImportError:
+    raise ConfigError("random objects need the package hypothesis: pip install 'ocf[testing]'") from None
 
 __all__ = ["objects_of"]
 
@@ -56,10 +56,6 @@ def objects_of(
         ...     assert quota["kind"] == "Quota" and 1 <= quota["limit"] <= 9
         >>> test_limits()
     """
-    try:
-        from hypothesis import strategies as st
-    except ImportError:
-        raise ConfigError("random objects need the package hypothesis: pip install 'ocf[testing]'") from None
     given = dict(fields or {})
     used: set[str] = set()
     schemas = {one["name"]: one["schema"]["openAPIV3Schema"] for one in resource.definition()["spec"]["versions"]}
@@ -101,8 +97,6 @@ class _Builder:
 
     def build(self, schema: _Schema, path: str) -> SearchStrategy[Any]:
         """Return the strategy of the values at a path."""
-        from hypothesis import strategies as st
-
         if path in self._fields:
             self._used.add(path)
             return self._fields[path]
@@ -110,8 +104,6 @@ class _Builder:
         return st.none() | found if schema.get("nullable") else found
 
     def _value(self, schema: _Schema, path: str) -> SearchStrategy[Any]:
-        from hypothesis import strategies as st
-
         if "enum" in schema:
             return st.sampled_from(list(schema["enum"]))
         if schema.get("x-kubernetes-int-or-string"):
@@ -127,8 +119,6 @@ class _Builder:
         return kinds[schema["type"]]() if "type" in schema else _anything()
 
     def _object(self, schema: _Schema, path: str) -> SearchStrategy[Any]:
-        from hypothesis import strategies as st
-
         properties: Mapping[str, _Schema] = schema.get("properties", {})
         if not properties and "additionalProperties" in schema:
             values = self.build(schema["additionalProperties"], f"{path}.*")
@@ -144,8 +134,6 @@ class _Builder:
         )
 
     def _list(self, schema: _Schema, path: str) -> SearchStrategy[Any]:
-        from hypothesis import strategies as st
-
         items = self.build(schema["items"], f"{path}[]")
         keys: list[str] = schema.get("x-kubernetes-list-map-keys", [])
         unique: Callable[[Any], Any] | None = None
@@ -164,8 +152,6 @@ def _sizes(schema: _Schema, what: str) -> tuple[int, int]:
 
 
 def _numbers(schema: _Schema) -> SearchStrategy[Any]:
-    from hypothesis import strategies as st
-
     least, most = schema.get("minimum"), schema.get("maximum")
     above, below = bool(schema.get("exclusiveMinimum")), bool(schema.get("exclusiveMaximum"))
     if schema.get("type") == "number":
@@ -178,8 +164,6 @@ def _numbers(schema: _Schema) -> SearchStrategy[Any]:
 
 
 def _texts(schema: _Schema) -> SearchStrategy[str]:
-    from hypothesis import strategies as st
-
     if schema.get("format") == "date-time":
         return st.datetimes(timezones=st.just(UTC)).map(lambda time: time.isoformat().replace("+00:00", "Z"))
     least, most = schema.get("minLength", 0), schema.get("maxLength")
@@ -193,20 +177,14 @@ def _texts(schema: _Schema) -> SearchStrategy[str]:
 
 
 def _words() -> SearchStrategy[str]:
-    from hypothesis import strategies as st
-
     return st.text("abc-", min_size=1, max_size=_LONGEST)
 
 
 def _characters() -> SearchStrategy[str]:
-    from hypothesis import strategies as st
-
     return st.characters(codec="ascii", exclude_categories=["Cc"])
 
 
 def _anything() -> SearchStrategy[Any]:
-    from hypothesis import strategies as st
-
     leaves = st.none() | st.booleans() | st.integers(-9, 9) | _words()
     return st.recursive(
         leaves, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_words(), inner, max_size=2)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kubernetes.client import V1ResourceRequirements
 from pydantic import AwareDatetime, BaseModel, Field, model_validator
 
+import ocf.testing
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.runtime.crds import CRDVersion, GoDuration, ListMap, Preserve, QuantityText, VersionedResource
@@ -115,5 +116,7 @@ def test_objects_that_the_model_cannot_read_are_not_drawn(manifest: Manifest) ->
 
 def test_without_hypothesis_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hypothesis", None)
+    monkeypatch.delitem(sys.modules, "ocf.testing.schema_strategies")
+    monkeypatch.delattr(ocf.testing, "objects_of")
     with pytest.raises(ConfigError, match=r"pip install 'ocf\[testing\]'$"):
-        objects_of(THINGS)
+        _ = ocf.testing.objects_of

@@ -13,7 +13,7 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 try:
     import kopf
@@ -21,14 +21,9 @@ except ImportError as error:  # pragma: no cover (the development environment ha
     raise ImportError("ocf.runtime.kopf needs kopf: install ocf[kopf]", name="kopf") from error
 
 from ocf.cluster import Cluster, EventType, WatchEvent
-from ocf.lazy_types import lazy_type
+from ocf.cluster.client import ApiServerCluster
 from ocf.objects import split_api_version
 from ocf.runtime.operator import Manager, ManagerOptions, Operator
-
-if TYPE_CHECKING:
-    from ocf.cluster.client import ApiServerCluster
-else:
-    ApiServerCluster = lazy_type("ocf.cluster.client", "ApiServerCluster")
 
 __all__ = ["attach"]
 
@@ -138,6 +133,4 @@ async def _run(process: Manager, cluster: ApiServerCluster | Cluster) -> None:
 
 
 async def _connect() -> ApiServerCluster:
-    from ocf.cluster.client import ApiServerCluster
-
     return await ApiServerCluster.connect()

@@ -5,9 +5,6 @@ The modules: `operator` declares an operator; `controller` enqueues owners for e
 `run` run operators together with cache, leader election, probes, metrics, webhooks and events.
 """
 
-from typing import TYPE_CHECKING
-
-from ocf.lazy_exports import lazy_exports
 from ocf.runtime.operator.environment import environment_options, environment_switch, environment_tracer
 from ocf.runtime.operator.leader_runner import LeaderRunner, Runnable
 from ocf.runtime.operator.manager import Manager
@@ -17,9 +14,7 @@ from ocf.runtime.operator.owner_type import OwnerType
 from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.runtime.operator.run import main, run, running
 from ocf.runtime.operator.types import ReconcileOutcome
-
-if TYPE_CHECKING:
-    from ocf.runtime.operator.webhook_options import WebhookOptions
+from ocf.runtime.operator.webhook_options import WebhookOptions
 
 __all__ = [
     "Kind",
@@ -42,6 +37,3 @@ __all__ = [
     "run",
     "running",
 ]
-
-# Its servers and certificates are loaded only where webhooks are served.
-__getattr__ = lazy_exports(__name__, {"WebhookOptions": "webhook_options"})

@@ -7,19 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from prometheus_client import CollectorRegistry
 
 from ocf.concepts.tracing import Tracer
 from ocf.errors import ConfigError
-from ocf.lazy_types import lazy_type
 from ocf.runtime.operator.options import Lease, Listen, ManagerOptions
-
-if TYPE_CHECKING:
-    from ocf.runtime.operator.webhook_options import WebhookOptions
-else:
-    WebhookOptions = lazy_type("ocf.runtime.operator.webhook_options", "WebhookOptions")
+from ocf.runtime.operator.webhook_options import WebhookOptions
 
 __all__ = [
     "METRICS_PORT",
@@ -143,7 +138,6 @@ def _admission(environment: Mapping[str, str], namespace: str) -> WebhookOptions
     # Servers and certificates are loaded only where webhooks are served.
     from ocf.runtime.admission.file_certificates import FileCertificates
     from ocf.runtime.admission.webhook_configurations import Service
-    from ocf.runtime.operator.webhook_options import WebhookOptions
 
     folder = environment.get("WEBHOOK_CERTIFICATES", "")
     return WebhookOptions(

@@ -21,7 +21,6 @@ from ocf.cluster import Cluster, WatchEvent
 from ocf.cluster.cache import CachedCluster
 from ocf.concepts.tracing import tracing_with
 from ocf.errors import BuildError
-from ocf.lazy_types import lazy_type
 from ocf.objects import ObjectKey
 from ocf.runtime.events.poster import broadcasting_events
 from ocf.runtime.events.recorders import multi_recorder, rewrite_events
@@ -34,12 +33,11 @@ from ocf.runtime.operator.operator import Operator
 from ocf.runtime.operator.options import ManagerOptions
 from ocf.runtime.operator.state_metrics import StateMetrics
 from ocf.runtime.operator.supervised_tasks import supervised_tasks
+from ocf.runtime.operator.webhook_options import serving_webhooks
 from ocf.runtime.workqueue import QueueMetrics
 
 if TYPE_CHECKING:
     from ocf.runtime.admission import WebhookServer
-else:
-    WebhookServer = lazy_type("ocf.runtime.admission", "WebhookServer")
 
 __all__ = ["Manager"]
 
@@ -153,7 +151,7 @@ class Manager:
                 if operator.serves_webhooks:
                     _log.info("the webhooks of %s are not served here: `admission` is not set", operator.name)
         elif self._webhooks is not None:
-            served = admission.serving(self._cluster, self._webhooks, registry=self.registry)
+            served = serving_webhooks(self._cluster, self._webhooks, admission, registry=self.registry)
             self.webhooks = await stack.enter_async_context(served)
             self.health.webhooks = self.webhooks
 

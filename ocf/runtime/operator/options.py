@@ -6,23 +6,18 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
 from ocf.cluster.cache import CacheTiming
 from ocf.concepts import Clock, SystemClock
 from ocf.concepts.tracing import Tracer
-from ocf.lazy_types import lazy_type
 from ocf.runtime.leader import Timing
 from ocf.runtime.operator.operator import Operator
+from ocf.runtime.operator.webhook_options import WebhookOptions
 from ocf.runtime.rbac import PolicyRule
 from ocf.runtime.rbac.rules import lease_rules
-
-if TYPE_CHECKING:
-    from ocf.runtime.operator.webhook_options import WebhookOptions
-else:
-    WebhookOptions = lazy_type("ocf.runtime.operator.webhook_options", "WebhookOptions")
 
 __all__ = ["Lease", "Listen", "ManagerOptions"]
 

@@ -14,7 +14,6 @@ from prometheus_client import CollectorRegistry
 
 from ocf.cluster import Cluster
 from ocf.errors import ApiError, BuildError
-from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission import CertificateSource, Webhooks
@@ -33,10 +32,8 @@ from ocf.schema.rest_mapping import rest_mapping
 
 if TYPE_CHECKING:
     from ocf.runtime.admission import WebhookServer
-else:
-    WebhookServer = lazy_type("ocf.runtime.admission", "WebhookServer")
 
-__all__ = ["WebhookOptions"]
+__all__ = ["WebhookOptions", "serving_webhooks"]
 
 _PORT: Final = 9443
 _TIMEOUT: Final = timedelta(seconds=10)
@@ -80,13 +77,14 @@ class WebhookOptions:
     register: bool = False
 
     def __post_init__(self) -> None:
-        if self.certificates is None and not self._namespace:
+        if self.certificates is None and not self.secret_namespace:
             raise BuildError(
                 ["webhooks at a URL need a namespace for the Secret with their certificate, or certificates"]
             )
 
     @property
-    def _namespace(self) -> str:
+    def secret_namespace(self) -> str:
+        """Namespace of the Secret with the certificate; empty if the certificates come from elsewhere."""
         return self.namespace or (self.address.namespace if isinstance(self.address, Service) else "")
 
     def webhooks(self, operators: Sequence[Operator[Any]]) -> Webhooks | None:
@@ -140,7 +138,7 @@ class WebhookOptions:
             return frozenset()
         needed: set[PolicyRule] = set()
         if self.certificates is None:
-            needed |= certificate_rules(found, self.address, namespace=self._namespace, secret=self.secret)
+            needed |= certificate_rules(found, self.address, namespace=self.secret_namespace, secret=self.secret)
         if self.register:
             needed |= _registering(configurations(found, self.address))
             needed |= {
@@ -149,44 +147,40 @@ class WebhookOptions:
             }
         return frozenset(needed)
 
-    @asynccontextmanager
-    async def serving(
-        self, cluster: Cluster, webhooks: Webhooks, *, registry: CollectorRegistry | None = None
-    ) -> AsyncIterator[WebhookServer]:
-        """Serve webhooks for as long as the block runs; certificates always use the system clock.
 
-        Args:
-            cluster: The cluster of the Secret and the configurations, without a cache.
-            webhooks: The webhooks.
-            registry: The registry of the metrics of requests; None for no metrics.
+@asynccontextmanager
+async def serving_webhooks(
+    cluster: Cluster, webhooks: Webhooks, options: WebhookOptions, *, registry: CollectorRegistry | None = None
+) -> AsyncIterator[WebhookServer]:
+    """Serve webhooks for as long as the block runs, to a cluster without a cache; certificates use the system clock.
 
-        Yields:
-            The server; `ocf.runtime.admission.serving` lists the errors.
-        """
-        from ocf.runtime.admission import serving
+    `ocf.runtime.admission.serving` lists the errors.
+    """
+    from ocf.runtime.admission import serving
 
-        certificates = self.certificates or SecretCertificates(
-            cluster, webhooks, self.address, namespace=self._namespace, secret=self.secret
-        )
-        served = serving(webhooks, certificates=certificates, host=self.host, port=self.port, registry=registry)
-        async with served as server:
-            if not self.register:
-                yield server
-                return
-            # The configurations need the CA from the start: without it API servers would reject all objects.
-            address, authority = self._reached(server), server.pair.authority
-            await _register_conversions(cluster, webhooks, address, authority)
-            manifests = configurations(webhooks, address, ca_bundle=authority)
-            async with _registered(cluster, manifests, webhooks.name):
-                await server.refresh()  # reads the CA bundle that was just written
-                yield server
+    certificates = options.certificates or SecretCertificates(
+        cluster, webhooks, options.address, namespace=options.secret_namespace, secret=options.secret
+    )
+    served = serving(webhooks, certificates=certificates, host=options.host, port=options.port, registry=registry)
+    async with served as server:
+        if not options.register:
+            yield server
+            return
+        # The configurations need the CA from the start: without it API servers would reject all objects.
+        address, authority = _reached(options, server), server.pair.authority
+        await _register_conversions(cluster, webhooks, address, authority)
+        manifests = configurations(webhooks, address, ca_bundle=authority)
+        async with _registered(cluster, manifests, webhooks.name):
+            await server.refresh()  # reads the CA bundle that was just written
+            yield server
 
-    def _reached(self, server: WebhookServer) -> Service | Url:
-        """Return the address of a server with its actual port."""
-        if self.port or isinstance(self.address, Service):
-            return self.address
-        place = urlsplit(self.address.base)
-        return Url(place._replace(netloc=f"{place.netloc}:{urlsplit(server.url).port}").geturl())
+
+def _reached(options: WebhookOptions, server: WebhookServer) -> Service | Url:
+    """Return the address of a server with its actual port."""
+    if options.port or isinstance(options.address, Service):
+        return options.address
+    place = urlsplit(options.address.base)
+    return Url(place._replace(netloc=f"{place.netloc}:{urlsplit(server.url).port}").geturl())
 
 
 async def _register_conversions(cluster: Cluster, webhooks: Webhooks, address: Service | Url, authority: bytes) -> None:

@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
+from ocf.cluster.client import ApiServerCluster
 from ocf.errors import ConfigError
-from ocf.lazy_types import lazy_type
 from ocf.objects import Manifest
 from ocf.testing.envtest import flags
 from ocf.testing.envtest.binaries import ASSETS, REMEDY, Program, Programs, find_programs
@@ -22,11 +22,6 @@ from ocf.testing.envtest.companions import run_controllers, run_kwok, run_schedu
 from ocf.testing.envtest.crds import install_crds
 from ocf.testing.envtest.kubectl import kubectl
 from ocf.testing.envtest.startup import Ports, free_port
-
-if TYPE_CHECKING:
-    from ocf.cluster.client import ApiServerCluster
-else:
-    ApiServerCluster = lazy_type("ocf.cluster.client", "ApiServerCluster")
 
 __all__ = ["ControlPlane"]
 
@@ -186,8 +181,6 @@ class ControlPlane:
         Returns:
             The cluster, which the caller must close, for example with `async with`.
         """
-        from ocf.cluster.client import ApiServerCluster
-
         return await ApiServerCluster.connect(kubeconfig or self.kubeconfig)
 
     @contextmanager
