@@ -28,10 +28,11 @@ test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.ready  ## run the tests and the examples of the documentation
 	@$(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal
 
-# A property's examples in `make test` depend on its code alone; here they are others in each run, and five times as many.
+# A property's examples in `make test` depend on its code alone, and of a matrix it has a sample. Here examples are others
+# in each run, and five times as many, and matrices are whole.
 properties: export PYTHONDONTWRITEBYTECODE :=
-properties: $(VENV)/.ready  ## run the property tests with more and random examples; TESTS="tests/cli" names some
-	@$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile=random --numprocesses=auto --maxprocesses=4 \
+properties: $(VENV)/.ready  ## run properties with more and random examples, and whole matrices; TESTS="tests/cli" names some
+	@$(BIN)/python -m pytest -q -m "hypothesis or matrix" --hypothesis-profile=random --numprocesses=auto --maxprocesses=4 \
 		--dist=worksteal $(TESTS)
 
 # An old library may use what a newer version of one of its own dependencies deprecates. What our code uses is tested by

@@ -13,12 +13,14 @@ session ends.
 import asyncio
 import gc
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Final
 
 import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
+
+from tests.requirements import LEFT_OUT, Case, Sampled, sample, summary
 
 pytest_plugins = ["ocf.testing.plugin", "tests.browser"]
 
@@ -26,7 +28,9 @@ pytest_plugins = ["ocf.testing.plugin", "tests.browser"]
 _PACE: Final = (50_000, 20, 100)
 
 settings.register_profile("ocf", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
-settings.register_profile("random", settings.get_profile("ocf"), derandomize=False, max_examples=500, print_blob=True)
+# That of `make properties`, which runs whole matrices as well.
+_THOROUGH: Final = "random"
+settings.register_profile(_THOROUGH, settings.get_profile("ocf"), derandomize=False, max_examples=500, print_blob=True)
 settings.load_profile("ocf")
 
 
@@ -66,3 +70,25 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
     """Collect no doctests from test modules: only those of the package are wanted, and the search takes seconds."""
     collectors = yield
     return [each for each in collectors if not isinstance(each, DoctestModule)]
+
+
+@pytest.fixture
+def sampled(request: pytest.FixtureRequest) -> Sampled:
+    """Return the function that takes the sample of a matrix; a test with it has the marker `matrix`."""
+    assert request.node.get_closest_marker("matrix"), "make properties selects matrices by their marker"
+
+    def chosen(cases: Sequence[Case], /) -> list[Case]:
+        if request.config.getoption("--hypothesis-profile") == _THOROUGH:
+            return list(cases)
+        found = sample(cases)
+        request.node.user_properties.append((LEFT_OUT, len(cases) - len(found)))
+        return found
+
+    return chosen
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what was left out, and how to run it."""
+    stats = terminalreporter.stats
+    for line in summary(stats.get("skipped", []), stats.get("passed", [])):
+        terminalreporter.write_line(line)

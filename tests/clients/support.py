@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -10,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
-import pytest
-
-from ocf.testing.envtest.fixtures import REQUIRE
+from tests import requirements
 from tests.clients import go_programs
 
 __all__ = ["JAVASCRIPT", "SECONDS", "Server", "command", "go_program", "leave_out", "run"]
@@ -40,10 +37,7 @@ class Server:
 
 def leave_out() -> NoReturn:
     """Skip the test because what it needs is not installed; fail it where clients are required."""
-    reason = "clients: not installed; `make clients` installs the clients of other projects"
-    if "clients" in re.split(r"[,\s]+", os.environ.get(REQUIRE, "")):
-        pytest.fail(f"{reason} ({REQUIRE} requires them)", pytrace=False)
-    pytest.skip(reason)
+    requirements.leave_out("clients", "the clients of other projects are not installed: `make clients` installs them")
 
 
 def command(client: str) -> list[str | Path]:

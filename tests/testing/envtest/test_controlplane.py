@@ -20,6 +20,7 @@ from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import ControllerName, ControlPlane, Programs
 from ocf.testing.plugin import Envtest, RunControllers, RunKwok, RunScheduler
+from tests.requirements import leave_out
 from tests.support import eventually
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class TestLife:
     @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
     def test_a_killed_process_leaves_nothing_behind(self, envtest_programs: Programs, eventually: Eventually) -> None:
         if envtest_programs.missing:
-            pytest.skip("needs all programs")
+            leave_out("envtest", "a program of the control plane is missing: `make envtest` adds it")
         done = subprocess.run(  # noqa: S603 (ours)
             [sys.executable, "-c", KILLED], capture_output=True, text=True, check=False
         )
