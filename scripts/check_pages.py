@@ -14,8 +14,8 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 ROOT: Final = Path(__file__).parents[1]
-TUTORIAL: Final = ROOT / "docs" / "tutorial.md"
-PAGES: Final = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {TUTORIAL})]
+TUTORIAL: Final = ROOT / "docs" / "start" / "tutorial.md"
+PAGES: Final = [ROOT / "README.md", *sorted({*(ROOT / "docs").rglob("*.md")} - {TUTORIAL})]
 FILE: Final = re.compile(r"`(\w+\.py)`:\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -19,8 +19,9 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 ROOT: Final = Path(__file__).parents[1]
-# The files of the tutorial import each other; tests/docs/test_tutorial.py runs them.
-PAGES: Final = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {ROOT / "docs" / "tutorial.md"})]
+# Its files import each other; tests/docs/test_tutorial.py runs them.
+TUTORIAL: Final = ROOT / "docs" / "start" / "tutorial.md"
+PAGES: Final = [ROOT / "README.md", *sorted({*(ROOT / "docs").rglob("*.md")} - {TUTORIAL})]
 EXTRAS: Final = re.compile(r"ocf\[([a-z]+(?:,[a-z]+)*)\]")
 BESIDE: Final = re.compile(r"`pip install 'ocf\[[a-z,]+\]'((?: [a-z][a-z0-9-]+)+)`")
 SETTINGS: Final = re.compile(r"^```toml\n(\[tool\.pytest\.ini_options\]\n.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -139,9 +140,9 @@ def _runs(page: Page, python: Path, folder: Path) -> bool:
 
 def _pytest_settings() -> str:
     """Return the settings of pytest that the page about testing shows."""
-    found = SETTINGS.search((ROOT / "docs" / "testing.md").read_text(encoding="utf-8"))
+    found = SETTINGS.search((ROOT / "docs" / "testing" / "testing.md").read_text(encoding="utf-8"))
     if found is None:
-        raise SystemExit("docs/testing.md shows no [tool.pytest.ini_options]")
+        raise SystemExit("docs/testing/testing.md shows no [tool.pytest.ini_options]")
     return found[1]
 
 

@@ -1,4 +1,4 @@
-"""Write the tables of docs/comparison.md: `python -m scripts.compare_operators`, with `--measure` the requests, too.
+"""Write the tables of docs/project/comparison.md: `python -m scripts.compare_operators`; `--measure`: requests, too.
 
 Lines of code are counted in the files of `examples/comparison` and their tests, without blank lines, comments and
 docstrings; generated files are counted apart. Requests are measured on an embedded API server over HTTP, which takes
@@ -30,7 +30,7 @@ from tests.examples.comparison.programs import PROGRAMS, Program, running
 __all__ = ["Lines", "code_lines", "lines_table", "main", "replaced"]
 
 ROOT: Final = Path(__file__).parents[1]
-PAGE: Final = ROOT / "docs" / "comparison.md"
+PAGE: Final = ROOT / "docs" / "project" / "comparison.md"
 OPERATORS: Final = ROOT / "examples" / "comparison"
 TESTS: Final = ROOT / "tests" / "examples" / "comparison"
 HEADINGS: Final = {"ocf_operator": "ocf", "kopf_operator": "bare kopf", "controller_runtime": "controller-runtime"}
@@ -254,7 +254,7 @@ async def _measured() -> list[Requests]:
 
 def main() -> int:
     """Write the page."""
-    options = argparse.ArgumentParser(description="Write the tables of docs/comparison.md.")
+    options = argparse.ArgumentParser(description="Write the tables of docs/project/comparison.md.")
     options.add_argument("--measure", action="store_true", help="measure the requests, too")
     tables = {"lines": lines_table()}
     if options.parse_args().measure:

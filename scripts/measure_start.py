@@ -1,4 +1,4 @@
-"""Measure the way of docs/new.md, from `pip install` of the wheel to an operator whose resource is ready.
+"""Measure the way of docs/start/new.md, from `pip install` of the wheel to an operator whose resource is ready.
 
     python -m scripts.measure_start
 

@@ -4,7 +4,7 @@
 
 Downloads the Go modules below, and writes the definitions, each with its preferred version only, and up to three
 objects of the module that the embedded API server accepts, into `tests/scaffold/foreign_kind/recorded`, and their table
-into `docs/new.md`.
+into `docs/start/new.md`.
 """
 
 import asyncio

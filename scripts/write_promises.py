@@ -1,4 +1,4 @@
-"""Write docs/promises.md: each promise to users, and the tests that prove it.
+"""Write docs/project/promises.md: each promise to users, and the tests that prove it.
 
 Promises are declared once, in tests/promises.toml; tests name them by the marker `promise`. The markers are read from
 the source, so that the page needs no run of the tests, and no test can be left out of it by the way it is run.
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-PAGE: Final = ROOT / "docs" / "promises.md"
+PAGE: Final = ROOT / "docs" / "project" / "promises.md"
 
 INTRODUCTION: Final = """\
 # Promises
@@ -21,7 +21,7 @@ INTRODUCTION: Final = """\
 Each promise of `ocf`, and the test that proves it. Most of these run an operator of six resources on the embedded
 cluster, in virtual time, and inject faults at every request. They compare the final state with that of a run without
 faults, and the objects that were created and deleted on the way; in sync, the operator must write nothing. You can use
-[the same tools](testing.md).
+[the same tools](../testing/testing.md).
 
 This page is generated from the tests: a promise without a test, or a test of an unknown promise, fails them.
 What is not promised is in [limits](limits.md).
@@ -123,7 +123,7 @@ def _section(title: str, heading: dict[str, str], found: list[Proof]) -> str:
 
 def _cell(proof: Proof) -> str:
     rule = proof.test.rpartition("::")[2].removeprefix("test_").replace("_", " ")
-    return f"[{rule}](../{proof.file})" + (f": {proof.runs}" if proof.runs else "")
+    return f"[{rule}](../../{proof.file})" + (f": {proof.runs}" if proof.runs else "")
 
 
 def main() -> int:

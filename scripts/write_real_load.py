@@ -1,4 +1,4 @@
-"""Write the section "A real load" of docs/simulate.md from a run: the summary, and the picture.
+"""Write the section "A real load" of docs/autoscaling/simulate.md from a run: the summary, and the picture.
 
 The scenario is the one of the page. Its load is not part of this project; the page names where it can be had.
 
@@ -21,7 +21,7 @@ from ocf.simulation.report.text import summary_lines
 __all__ = ["PAGE", "PICTURE", "of_page", "render"]
 
 ROOT: Final = Path(__file__).parents[1]
-PAGE: Final = ROOT / "docs" / "simulate.md"
+PAGE: Final = ROOT / "docs" / "autoscaling" / "simulate.md"
 PICTURE: Final = ROOT / "docs" / "pictures" / "real-load.svg"
 
 _SECTION: Final = re.compile(r"^## A real load$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
@@ -114,7 +114,9 @@ def _panel(
 
 def main() -> None:
     """Write the summary and the picture."""
-    parser = argparse.ArgumentParser(description="Write the section `A real load` of docs/simulate.md from a run.")
+    parser = argparse.ArgumentParser(
+        description="Write the section `A real load` of the page on simulations from a run."
+    )
     parser.add_argument("folder", type=Path, help="the folder with the load")
     page = PAGE.read_text(encoding="utf-8")
     scenario, shown = of_page(page)

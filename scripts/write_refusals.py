@@ -1,4 +1,4 @@
-"""Write into docs/embedded-cluster.md what the embedded cluster refuses: one row for each case that is marked so.
+"""Write into docs/testing/embedded-cluster.md what it refuses: one row for each case that is marked so.
 
 The markers are read from the source, as those of promises are. A case fails where the cluster does not refuse in the
 very words of its marker, so the page cannot claim what is not so.
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
-PAGE: Final = ROOT / "docs" / "embedded-cluster.md"
+PAGE: Final = ROOT / "docs" / "testing" / "embedded-cluster.md"
 SUITE: Final = ROOT / "tests" / "cluster" / "conformance"
 
 BEGIN: Final = "<!-- Written by scripts/write_refusals.py: begin -->"

@@ -34,13 +34,13 @@ def tests(tmp_path: Path) -> Path:
 
 def test_the_page_is_what_the_tests_prove() -> None:
     """When this fails, `python scripts/write_promises.py` writes it anew."""
-    assert (ROOT / "docs" / "promises.md").read_text(encoding="utf-8") == page()
+    assert (ROOT / "docs" / "project" / "promises.md").read_text(encoding="utf-8") == page()
 
 
 def test_each_promise_is_followed_by_every_test_that_proves_it(tests: Path) -> None:
     rows = page(tests).splitlines()
-    sent = "[nothing is sent](../tests/faults/test_quiet.py): 10 passes"
-    asked = "[nothing is asked](../tests/faults/test_quiet.py)"
+    sent = "[nothing is sent](../../tests/faults/test_quiet.py): 10 passes"
+    asked = "[nothing is asked](../../tests/faults/test_quiet.py)"
     assert rows[-2:] == [
         f"| Nothing is written. | {sent}<br>{asked} |",
         f"| Nothing is read. | {asked} |",

@@ -28,7 +28,7 @@ async def test_nightmares(): ...
 
 def test_the_list_is_what_the_suite_proves() -> None:
     """When this fails, `python scripts/write_refusals.py` writes it anew."""
-    page = (ROOT / "docs" / "embedded-cluster.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "testing" / "embedded-cluster.md").read_text(encoding="utf-8")
 
     assert page == written(page)
     assert page.count("| so |") == 1

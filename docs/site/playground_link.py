@@ -6,7 +6,7 @@ from typing import Any, Final
 from mkdocs.structure.files import Files
 from mkdocs.structure.nav import Link, Navigation, Section
 
-GUIDE: Final = "using-the-playground.md"
+GUIDE: Final = "autoscaling/playground.md"
 PLAYGROUND: Final = "playground/"
 
 

@@ -26,9 +26,9 @@ _README: Final = """\
 
 # The chart of the controllers
 
-Installs [the HPA controller](../../docs/hpa-controller.md#install-in-a-cluster) and
-[the node-group controller](../../docs/nodegroup-controller.md#install-in-a-cluster), each on its own or both, from one
-image with `ocf`.
+Installs [the HPA controller](../../docs/autoscaling/hpa-controller.md#install-in-a-cluster) and
+[the node-group controller](../../docs/nodes/nodegroup-controller.md#install-in-a-cluster), each on its own or both,
+from one image with `ocf`.
 
 ```sh
 helm upgrade --install ocf charts/{chart} --namespace ocf-system --create-namespace \\

@@ -80,7 +80,7 @@ def hpa_in_chart() -> ChartedController:
     return ChartedController(
         key=_KEY,
         section=Section(
-            description="The HPA controller, docs/hpa-controller.md.",
+            description="The HPA controller, docs/autoscaling/hpa-controller.md.",
             entries={
                 "enabled": Value(default=True, description="Install it."),
                 **options.values,

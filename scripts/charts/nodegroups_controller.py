@@ -71,7 +71,7 @@ def nodegroups_in_chart() -> ChartedController:
     return ChartedController(
         key=_KEY,
         section=Section(
-            description="The node-group controller, docs/nodegroup-controller.md.",
+            description="The node-group controller, docs/nodes/nodegroup-controller.md.",
             entries={
                 "enabled": Value(default=False, description="Install it."),
                 **sections[""].values,

@@ -4,6 +4,7 @@ The pages are assembled in `.site/docs`, from those of the repository and from t
 `.site/html`. `.site/sources` has a digest of the sources, so that the tests of the site do not look at an old one.
 """
 
+import json
 import os
 import re
 import shutil
@@ -36,6 +37,7 @@ __all__ = [
     "digest",
     "is_current",
     "playground",
+    "redirects",
 ]
 
 ROOT: Final = Path(__file__).parents[2]
@@ -45,7 +47,7 @@ HTML: Final = BUILT / "html"
 ENVIRONMENT: Final = ROOT / ".venv-site"
 MERMAID: Final = "mermaid.min.js"
 GENERATED: Final[Mapping[str, Callable[[], str]]] = {
-    "reference/commands.md": commands.page,
+    "reference/options.md": commands.page,
     "reference/settings.md": settings.page,
     "reference/metrics.md": metrics.page,
     "reference/events.md": reasons.events_page,
@@ -59,7 +61,7 @@ _GENERATED_KEYWORDS: Final[Mapping[str, Callable[[], list[str]]]] = {
 }
 _PAGES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
 _SOURCES: Final = ("docs", "ocf", "ocf_server", "scripts/site", "requirements/docs.lock", *_PAGES)
-_OPEN: Final = "[Open the playground](playground/index.html){ .md-button .md-button--primary }\n"
+_OPEN: Final = "[Open the playground](../playground/index.html){ .md-button .md-button--primary }\n"
 _NOT_BUILT: Final = """\
 !!! note "Not part of this site"
     This site was built without the playground. To have it here, run `make playground` before `make site`.
@@ -118,9 +120,9 @@ def assemble(*, with_playground: bool = False) -> dict[str, str]:
         with_playground: Whether the playground is part of the site, at `playground/`.
     """
     assembly = Assembly()
-    for path in (*_PAGES, *sorted(each.relative_to(ROOT).as_posix() for each in ROOT.glob("docs/*.md"))):
+    for path in (*_PAGES, *sorted(each.relative_to(ROOT).as_posix() for each in ROOT.glob("docs/*/*.md"))):
         assembly.add(path)
-    guide = place_of("docs/playground.md")
+    guide = place_of("docs/autoscaling/playground.md")
     title, _, rest = assembly.pages[guide].partition("\n")
     assembly.pages[guide] = f"{title}\n\n{_OPEN if with_playground else _NOT_BUILT}\n{rest}"
     made = {place: page() for place, page in GENERATED.items()} | dict(api.pages())
@@ -151,12 +153,22 @@ def configuration() -> str:
 
     def expanded(found: re.Match[str]) -> str:
         listed = (
-            {"API": api.navigation()} if found["name"] == "api" else {"Kinds": ["kinds.md", *api.kinds_navigation()]}
+            {"API": api.navigation()}
+            if found["name"] == "api"
+            else {"Kinds": ["reference/kinds.md", *api.kinds_navigation()]}
         )
         entry = yaml.safe_dump([listed], sort_keys=False, width=200)
         return "\n".join(found["indent"] + line for line in entry.splitlines())
 
-    return _ENTRY.sub(expanded, text)
+    return _ENTRY.sub(expanded, text).replace("redirect_maps: {}", f"redirect_maps: {json.dumps(redirects())}")
+
+
+def redirects() -> dict[str, str]:
+    """Return the former places of pages, which lay in one folder, with the present ones."""
+    pages = (place_of(path.relative_to(ROOT).as_posix()) for path in sorted(ROOT.glob("docs/*/*.md")))
+    found = {place.partition("/")[2]: place for place in pages}
+    # The playground itself is at `playground/`, so its guide had another place.
+    return {name.replace("playground.md", "using-the-playground.md"): place for name, place in found.items()}
 
 
 def _files() -> Iterator[Path]:
@@ -195,7 +207,7 @@ def assemble_folder() -> Path:
     if page is not None:
         shutil.copytree(page, pages / "playground")
     shutil.copytree(ROOT / "docs" / "pictures", pages / "pictures")
-    shutil.copy(ROOT / "docs" / "scenario.schema.json", pages)
+    shutil.copy(ROOT / "docs" / "autoscaling" / "scenario.schema.json", pages / "autoscaling")
     copy_assets(pages)
     found = BUILT / "mkdocs.yml"
     found.write_text(configuration(), encoding="utf-8")

@@ -13,7 +13,7 @@ _INTRODUCTION = """\
 # Commands and their options
 
 The commands of `ocf` with all their arguments and options, as `ocf COMMAND --help` prints them. As a plugin of kubectl,
-the command is `kubectl ocf`. [Commands](../commands.md) has them by task, with their exit statuses.
+the command is `kubectl ocf`. [Commands](commands.md) has them by task, with their exit statuses.
 """
 
 

@@ -22,10 +22,11 @@ __all__ = ["example", "page", "place_of"]
 _DOCS: Final = Path(__file__).parents[2] / "docs"
 _ROW: Final = re.compile(r"^\| `(\w+)` \| (.+ \| .+ \| .+ \| .+) \|$", re.MULTILINE)
 _INTRODUCTION: Final = """\
-The kind {name} as a resource of a component: `from ocf.primitives import {package}`. [Kinds](../../kinds.md) compares
+The kind {name} as a resource of a component: `from ocf.primitives import {package}`. [Kinds](../kinds.md) compares
 it with the others."""
 _ORDER: Final = """\
-A mutation records edits, which are applied in this order. [Mutations](../../mutations.md) describes the editors."""
+A mutation records edits, which are applied in this order. [Mutations](../../operators/mutations.md) describes the
+editors."""
 _HANDLERS: Final = {
     "default_converging_status_handler": "Status",
     "default_operational_status_handler": "Status",
@@ -104,7 +105,7 @@ def _examples() -> Mapping[str, Any]:
 
 def _row(package: str) -> list[str]:
     """Return the row of a kind in the table of all kinds, which tests compare with the declarations."""
-    rows = dict(_ROW.findall((_DOCS / "kinds.md").read_text(encoding="utf-8")))
+    rows = dict(_ROW.findall((_DOCS / "reference" / "kinds.md").read_text(encoding="utf-8")))
     cells: list[str] = rows[package].split(" | ")
     return cells
 

@@ -18,8 +18,6 @@ _NAMED: Final = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CODE_OF_CONDUCT.md": "conduct.md",
-    # The playground itself is at `playground/`.
-    "docs/playground.md": "using-the-playground.md",
 }
 _LINK: Final = re.compile(r"(?P<start>\]\()(?P<target>[^)\s]+)(?P<end>\))")
 _FENCE: Final = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -32,8 +30,8 @@ def place_of(path: str) -> str:
         path: The file, relative to the root of the repository, with `/`.
 
     Example:
-        >>> place_of("README.md"), place_of("docs/hpa.md"), place_of("examples/web/README.md"), place_of("Makefile")
-        ('index.md', 'hpa.md', 'source/examples/web/README.md', 'source/Makefile.txt')
+        >>> [place_of(each) for each in ("README.md", "docs/reference/hpa.md", "examples/web/README.md", "Makefile")]
+        ['index.md', 'reference/hpa.md', 'source/examples/web/README.md', 'source/Makefile.txt']
     """
     if path in _NAMED:
         return _NAMED[path]
@@ -53,8 +51,8 @@ def rewritten(text: str, path: str, visit: Callable[[str], None]) -> str:
 
     Example:
         >>> linked = []
-        >>> rewritten("[a](../README.md#b) and [c](../ocf/d.py)", "docs/e.md", linked.append), linked
-        ('[a](index.md#b) and [c](source/ocf/d.py.txt)', ['README.md', 'ocf/d.py'])
+        >>> rewritten("[a](../../README.md#b) and [c](../../ocf/d.py)", "docs/e/f.md", linked.append), linked
+        ('[a](../index.md#b) and [c](../source/ocf/d.py.txt)', ['README.md', 'ocf/d.py'])
     """
 
     def link(found: re.Match[str]) -> str:

@@ -16,8 +16,8 @@ __all__ = ["page"]
 _INTRODUCTION: Final = """\
 # Metrics
 
-All Prometheus metrics, by the process that exports them. [Watching an operator](../observability.md) explains how to
-serve, scrape and read those of an operator.
+All Prometheus metrics, by the process that exports them. [Watching an operator](../operators/observability.md) explains
+how to serve, scrape and read those of an operator.
 """
 
 

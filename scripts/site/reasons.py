@@ -23,7 +23,7 @@ _EVENTS: Final = """\
 
 Every event that is posted, by process. `kubectl events --for KIND/NAME` shows those of an object. The events of an
 operator are on the owner, with the object as `related`; an `event_formatter` may rewrite them.
-[Events](../observability.md#events) has when they are combined and dropped.
+[Events](../operators/observability.md#events) has when they are combined and dropped.
 """
 _CONDITIONS: Final = """\
 # Conditions

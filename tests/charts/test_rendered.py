@@ -56,7 +56,8 @@ def commands(page: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "page", ["docs/hpa-controller.md", "docs/nodegroup-controller.md", "charts/ocf-controllers/README.md"]
+    "page",
+    ["docs/autoscaling/hpa-controller.md", "docs/nodes/nodegroup-controller.md", "charts/ocf-controllers/README.md"],
 )
 async def test_the_commands_of_a_page_have_values_of_the_chart(chart: Chart, page: str) -> None:
     found = commands(page)

@@ -25,7 +25,7 @@ from ocf_server.http import load_manifests, serving, write_kubeconfig
 from tests.cli.test_dev import SHOP
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = ROOT / "docs" / "commands.md"
+PAGE: Final = ROOT / "docs" / "reference" / "commands.md"
 COMMANDS: Final = [name for names in GROUPS.values() for name in names]
 WEB: Final = """
 apiVersion: autoscaling/v2

@@ -13,7 +13,7 @@ from ocf.cli import main
 from ocf.cli.app import GROUPS, app
 from ocf.cli.exit_status import FAILED, FOUND, FOUND_BY, INTERRUPTED, MEANINGS, SUCCESS
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "commands.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 COMMANDS: Final = [name for names in GROUPS.values() for name in names]
 HPA: Final = """
 apiVersion: autoscaling/v2

@@ -1,4 +1,4 @@
-"""The examples of docs/simulate.md, the tables of its model, and the GitHub action that simulates."""
+"""The examples of docs/autoscaling/simulate.md, the tables of its model, and the GitHub action that simulates."""
 
 import os
 import re
@@ -20,7 +20,8 @@ from tests.cli.test_simulate import WEB
 from tests.docs.test_words import rows
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = (ROOT / "docs" / "simulate.md").read_text(encoding="utf-8")
+MODEL: Final = "docs/autoscaling/simulation-model.md"
+PAGE: Final = (ROOT / "docs" / "autoscaling" / "simulate.md").read_text(encoding="utf-8")
 REAL_LOAD: Final = os.environ.get("OCF_REAL_LOAD")
 
 
@@ -30,14 +31,16 @@ def test_every_command_of_the_page_prints_the_output_shown(tmp_path: Path, monke
 
 
 def test_every_option_is_documented() -> None:
-    documented = {name for row in rows("docs/simulate.md", "option") for name in re.findall(r"--[a-z-]+", row[0])}
+    documented = {
+        name for row in rows("docs/autoscaling/simulate.md", "option") for name in re.findall(r"--[a-z-]+", row[0])
+    }
     shown = CliRunner().invoke(app, ["simulate", "--help"], env={"COLUMNS": "200"}).stdout
     assert documented == set(re.findall(r"--[a-z-]+", shown)) - {"--help", "--traceback"}
 
 
 def test_the_table_of_measures_is_the_code() -> None:
     units = {Unit.PRICE: "currency", Unit.PLAIN: ""}
-    found = [(name, unit, definition) for name, unit, definition, *_ in rows("docs/simulation-model.md", "measure")]
+    found = [(name, unit, definition) for name, unit, definition, *_ in rows(MODEL, "measure")]
     assert found == [
         (each.name, units.get(each.unit, str(each.unit)), each.definition.removesuffix("."))
         for each in MEASURES.values()
@@ -45,7 +48,7 @@ def test_the_table_of_measures_is_the_code() -> None:
 
 
 def test_the_table_of_columns_is_the_code() -> None:
-    assert tuple(name for name, _ in rows("docs/simulation-model.md", "column")) == (*COLUMN_NAMES, *NODE_COLUMN_NAMES)
+    assert tuple(name for name, _ in rows(MODEL, "column")) == (*COLUMN_NAMES, *NODE_COLUMN_NAMES)
 
 
 def act(folder: Path, **inputs: str) -> "subprocess.CompletedProcess[str]":

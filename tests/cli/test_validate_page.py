@@ -1,4 +1,4 @@
-"""The examples of docs/validate.md, the pre-commit hook, and the GitHub action."""
+"""The examples of docs/autoscaling/validate.md, the pre-commit hook, and the GitHub action."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ from tests.cli.github_action import run_action
 from tests.cli.page_commands import run_commands
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = (ROOT / "docs" / "validate.md").read_text(encoding="utf-8")
+PAGE: Final = (ROOT / "docs" / "autoscaling" / "validate.md").read_text(encoding="utf-8")
 WEB: Final = """
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler

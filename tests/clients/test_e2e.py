@@ -1,7 +1,7 @@
 """Kubernetes' own end-to-end tests of the API machinery: the results that `scripts/record_e2e.py` recorded.
 
-A spec that passes on a real control plane passes on `ocf serve` too, unless `docs/serve.md` has a reason. The quick
-ones are run.
+A spec that passes on a real control plane passes on `ocf serve` too, unless `docs/testing/serve.md` has a reason. The
+quick ones are run.
 """
 
 import json
@@ -19,7 +19,7 @@ from tests.clients.support import leave_out
 HERE: Final = Path(__file__).parent
 RECORDED: Final = json.loads((HERE / "e2e.json").read_text(encoding="utf-8"))
 SPECS: Final[dict[str, dict[str, Any]]] = RECORDED["specs"]
-PAGE: Final = (HERE.parents[1] / "docs" / "serve.md").read_text(encoding="utf-8")
+PAGE: Final = (HERE.parents[1] / "docs" / "testing" / "serve.md").read_text(encoding="utf-8")
 HEADING: Final = "### Kubernetes' own tests\n"
 ON_REAL: Final = {name: spec for name, spec in SPECS.items() if spec["real"] == "passed"}
 DIFFERENT: Final = {name: spec for name, spec in ON_REAL.items() if spec["embedded"] != "passed"}

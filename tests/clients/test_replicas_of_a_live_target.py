@@ -29,7 +29,7 @@ from tests.clients.helm import Helm
 from tests.clients.support import Server
 from tests.kubectl import Kubectl
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "scale-with-hpa.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "operators" / "scale-with-hpa.md"
 SECTION: Final = "## Take `replicas` out of a live target"
 
 DEPLOYMENT: Final = """\

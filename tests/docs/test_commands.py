@@ -12,7 +12,7 @@ from typer.main import get_command
 from ocf.cli.app import app
 
 ROOT: Final = Path(__file__).parents[2]
-PAGES: Final = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES: Final = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SHELL: Final = re.compile(r"^ *```(?P<language>sh|console)\n(?P<body>.*?)^ *```$", re.MULTILINE | re.DOTALL)
 NAMES: Final = {"ocf", "kubectl-ocf"}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+PAGE: Final = (ROOT / "docs" / "project" / "comparison.md").read_text(encoding="utf-8")
 LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 SOURCES: Final = {
     "kopf": ("https://kopf.readthedocs.io/en/stable", "https://github.com/nolar/kopf"),
@@ -53,7 +53,7 @@ def test_every_cell_of_ours_leads_to_a_page_or_a_test() -> None:
         links = LINK.findall(ours)
         assert links, point
         for link in links:
-            assert (ROOT / "docs" / link.partition("#")[0]).is_file(), (point, link)
+            assert (ROOT / "docs" / "project" / link.partition("#")[0]).is_file(), (point, link)
 
 
 def test_every_cell_of_another_project_leads_to_its_documentation() -> None:

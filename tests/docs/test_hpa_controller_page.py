@@ -1,4 +1,4 @@
-"""The section of `docs/hpa-controller.md` about three programs on one machine: its commands scale the workload."""
+"""The HPA controller's page about three programs on one machine: its commands scale the workload."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from ocf.objects import Manifest, ObjectKey, get_field
 
 pytest.importorskip("trustme")
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "hpa-controller.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "autoscaling" / "hpa-controller.md"
 SECTION: Final = "## Try it without a cluster"
 OCF: Final = (sys.executable, "-c", "from ocf.cli import main\nmain()")
 DEPLOYMENT: Final = ObjectKey("apps/v1", "Deployment", "web", "default")

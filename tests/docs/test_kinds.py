@@ -20,7 +20,7 @@ from ocf.primitives import (
     rollout_status,
 )
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "kinds.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "kinds.md"
 ROW: Final = re.compile(r"^\| `(\w+)` \| (.+) \|$", re.MULTILINE)
 WORD: Final = re.compile(r"(?:Alive|Operational|Completion)Status\.([A-Z]+)")
 CATEGORIES: Final = {

@@ -34,7 +34,7 @@ def test_the_operator_can_be_followed(reader: Reader) -> None:
 
 
 def test_the_lines_of_the_comparison_are_those_of_its_page() -> None:
-    page = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "project" / "comparison.md").read_text(encoding="utf-8")
     written = re.search(r"^\| \*\*all that is written\*\* \|(.*)\|$", page, re.MULTILINE)
     shown = re.search(r"^\| lines of [^|]*\|(.*)\| not its task \|$", README, re.MULTILINE)
 

@@ -15,10 +15,10 @@ DOCS: Final = Path(__file__).parents[2] / "docs"
 @pytest.mark.parametrize(
     ("name", "start", "end"),
     [
-        pytest.param("tutorial.md", "# ", "\n## Read on\n", id="tutorial"),
-        pytest.param("new.md", "# ", "\n## What is in it\n", id="new operator"),
+        pytest.param("start/tutorial.md", "# ", "\n## Read on\n", id="tutorial"),
+        pytest.param("start/new.md", "# ", "\n## What is in it\n", id="new operator"),
         pytest.param(
-            "troubleshooting.md",
+            "operators/troubleshooting.md",
             "\n## The example\n",
             "\n## The operator writes again and again\n",
             id="troubleshooting",
@@ -26,7 +26,7 @@ DOCS: Final = Path(__file__).parents[2] / "docs"
     ],
 )
 def test_the_page_can_be_followed(reader: Reader, name: str, start: str, end: str) -> None:
-    if name == "new.md":
+    if name == "start/new.md":
         del reader.environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]  # its tests are asynchronous
     page = (DOCS / name).read_text(encoding="utf-8")
     for step in steps(page[page.index(start) : page.index(end)]):

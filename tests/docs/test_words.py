@@ -28,15 +28,15 @@ def methods(editor: type) -> set[str]:
 def test_the_table_of_reasons_is_the_code() -> None:
     found = [
         (word, int(priority), int(severity or 0))
-        for word, priority, severity, *_ in rows("docs/components.md", "reason")
+        for word, priority, severity, *_ in rows("docs/operators/components.md", "reason")
     ]
 
     assert found == [(str(reason), reason.priority, reason.severity) for reason in Reason]
 
 
 def test_every_method_of_an_editor_is_in_the_table() -> None:
-    listed = {name: set(re.findall(r"\w+", cell)) for name, cell in rows("docs/mutations.md", "editor")}
-    listed["HPASpecEditor"] = {row[0].partition("(")[0] for row in rows("docs/hpa.md", "method")} - {"raw"}
+    listed = {name: set(re.findall(r"\w+", cell)) for name, cell in rows("docs/operators/mutations.md", "editor")}
+    listed["HPASpecEditor"] = {row[0].partition("(")[0] for row in rows("docs/reference/hpa.md", "method")} - {"raw"}
 
     assert listed == {
         name: methods(getattr(editors, name))

@@ -26,7 +26,7 @@ LIBRARIES: Final = {
 
 
 def test_the_page_has_every_extra_with_what_it_brings() -> None:
-    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "start" / "install.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| .* \| ([\w, -]+) \|$", page, re.MULTILINE)
     required = {extra: {re.split(r"[^\w-]", each)[0] for each in packages} for extra, packages in EXTRAS.items()}
     assert {extra: set(packages.split(", ")) for extra, packages in rows} == required

@@ -171,5 +171,5 @@ def test_the_simulation_goes_in_the_direction_of_the_study(finding: Finding) -> 
 
 
 def test_the_page_lists_the_findings() -> None:
-    listed = [(name, source) for name, _, source in rows("docs/simulation-model.md", "finding")]
+    listed = [(name, source) for name, _, source in rows("docs/autoscaling/simulation-model.md", "finding")]
     assert listed == [(each.name, f"<{each.source}>") for each in FINDINGS]

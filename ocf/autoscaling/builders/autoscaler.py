@@ -2,7 +2,7 @@
 
 Arguments that are not given are not set, so the defaults of the API server apply. The target is returned without
 `replicas`: otherwise every apply of the target would revert the autoscaler. Where the target is live and has had the
-field, the first apply without it may set the count to 1: `docs/scale-with-hpa.md` has what to do beforehand.
+field, the first apply without it may set the count to 1: `docs/operators/scale-with-hpa.md` has what to do beforehand.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import Final
 
 from ocf.autoscaling import Code, metrics, scaling
 
-PAGE: Final = (Path(__file__).parents[3] / "docs" / "authoring.md").read_text(encoding="utf-8")
+PAGE: Final = (Path(__file__).parents[3] / "docs" / "autoscaling" / "authoring.md").read_text(encoding="utf-8")
 
 
 def first_column(heading: str) -> list[str]:

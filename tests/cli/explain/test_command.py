@@ -20,8 +20,8 @@ OWN: Final = "HorizontalAutoscaler"
 FOLDER: Final = Path(__file__).parent / "data"
 SNAPSHOTS: Final = sorted(each.stem for each in FOLDER.glob("*.yaml"))
 DOCS: Final = FOLDER.parents[3] / "docs"
-PAGE: Final = (DOCS / "explain-hpa.md").read_text(encoding="utf-8")
-KEYS: Final = (DOCS / "explain-hpa-api.md").read_text(encoding="utf-8")
+PAGE: Final = (DOCS / "autoscaling" / "explain-hpa.md").read_text(encoding="utf-8")
+KEYS: Final = (DOCS / "autoscaling" / "explain-hpa-api.md").read_text(encoding="utf-8")
 AS_JSON: Final = ("every-kind-of-metric", "limited", "one-metric-failed", "unknown-history")
 
 

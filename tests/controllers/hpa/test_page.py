@@ -16,7 +16,7 @@ from ocf.controllers.hpa import AutoscalerPhase, Mode, Monitor
 from ocf.controllers.hpa.crd import HorizontalAutoscalerSettings
 from ocf.objects import load_documents
 
-PAGE: Final = (Path(__file__).parents[3] / "docs" / "hpa-controller.md").read_text(encoding="utf-8")
+PAGE: Final = (Path(__file__).parents[3] / "docs" / "autoscaling" / "hpa-controller.md").read_text(encoding="utf-8")
 COMMANDS: Final = re.findall(r"^```sh\nocf (.*?)\n```$", PAGE, re.MULTILINE)
 
 

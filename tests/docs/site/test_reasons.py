@@ -104,7 +104,7 @@ def test_the_page_of_errors_has_each_class_and_each_exit_status() -> None:
 @pytest.mark.parametrize("table", ["events", "conditions"])
 def test_every_link_leads_to_a_section(table: str) -> None:
     text = (reasons.TABLES / f"{table}.yaml").read_text(encoding="utf-8")
-    linked = re.findall(r"\]\(\.\./(\w[\w-]*\.md)#([^)]+)\)", text)
+    linked = re.findall(r"\]\(\.\./([\w-]+/[\w-]+\.md)#([^)]+)\)", text)
 
     assert len(linked) > 2
     for page, section in linked:

@@ -12,10 +12,11 @@ import pytest
 import yaml
 
 from scripts.site import api, commands, metrics
-from scripts.site.build import assemble, configuration
+from scripts.site.build import assemble, configuration, redirects
+from scripts.site.links import place_of
 
 ROOT: Final = Path(__file__).parents[3]
-PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK: Final = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -46,8 +47,18 @@ def test_every_page_is_in_the_navigation_once(pages: dict[str, str]) -> None:
     assert listed == sorted(place for place in pages if not place.startswith("source/"))
 
 
+def test_the_former_place_of_each_page_leads_to_the_page(pages: dict[str, str]) -> None:
+    found = redirects()
+    assert (found["components.md"], found["using-the-playground.md"]) == (
+        "operators/components.md",
+        "autoscaling/playground.md",
+    )
+    assert sorted(found.values()) == sorted(place_of(page.relative_to(ROOT).as_posix()) for page in PAGES[1:])
+    assert not {*found} & {*pages}
+
+
 def test_links_to_files_of_the_repository_lead_to_copies(pages: dict[str, str]) -> None:
-    linked = set(re.findall(r"\]\((source/[^)#]+)", pages["promises.md"]))
+    linked = set(re.findall(r"\]\(\.\./(source/[^)#]+)", pages["project/promises.md"]))
 
     assert len(linked) > 10
     assert linked <= set(pages)
@@ -77,10 +88,10 @@ def test_every_module_that_a_page_imports_from_is_in_the_reference(page: Path) -
 
 
 def test_the_guide_of_the_playground_opens_it_if_it_is_part_of_the_site() -> None:
-    guide = "using-the-playground.md"
+    guide = "autoscaling/playground.md"
 
     assert assemble(with_playground=True)[guide].startswith(
-        "# The playground\n\n[Open the playground](playground/index"
+        "# The playground\n\n[Open the playground](../playground/index"
     )
     assert "run `make playground` before `make site`" in assemble(with_playground=False)[guide]
 

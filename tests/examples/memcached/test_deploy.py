@@ -96,13 +96,13 @@ def namespaces(value: Any) -> set[str]:
 
 class TestManifests:
     def test_the_generated_manifests_are_current(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Write them anew with the command that docs/memcached.md shows."""
+        """Write them anew with the command that docs/start/memcached.md shows."""
         monkeypatch.chdir(ROOT)
 
         done = CliRunner().invoke(app, [*COMMAND, "--check"])
 
         assert (done.exit_code, done.stdout) == (0, "examples/memcached/deploy is current: 14 files\n")
-        page = (ROOT / "docs" / "memcached.md").read_text(encoding="utf-8").replace("\\\n", "")
+        page = (ROOT / "docs" / "start" / "memcached.md").read_text(encoding="utf-8").replace("\\\n", "")
         assert f"ocf {' '.join(COMMAND)}".split() in [line.split() for line in page.splitlines()]
 
     def test_every_file_is_in_the_kustomization(self) -> None:

@@ -16,7 +16,7 @@ from tests.nodegroups.karpenter.workloads import MAKERS, make
 from tests.once import once, run_folder
 
 MOST: Final = 1.02
-PAGE: Final = Path(__file__).parents[3] / "docs" / "nodegroups-comparison.md"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "nodes" / "nodegroups-comparison.md"
 NAMES: Final = pytest.mark.parametrize("name", list(MAKERS))
 
 

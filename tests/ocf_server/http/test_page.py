@@ -10,7 +10,7 @@ import pytest
 
 from ocf_server import EmbeddedCluster
 
-PAGE = Path(__file__).parents[3] / "docs" / "serve.md"
+PAGE = Path(__file__).parents[3] / "docs" / "testing" / "serve.md"
 
 
 def block(language: str) -> str:

@@ -31,8 +31,8 @@ async def differences(corpus: Corpus) -> list[tuple[Case, Answer, Answer]]:
     return found
 
 
-# The listed differences in texts, see `docs/serve.md`: the embedded API server does not know the names of Go types, and
-# does not keep empty lists and maps.
+# The listed differences in texts, see `docs/testing/serve.md`: the embedded API server does not know the names of Go
+# types, and does not keep empty lists and maps.
 _GO_TYPE = re.compile(r"of type (\[\])?(\w+\.\w+|string|struct.*)")
 _EMPTY = re.compile(r"Invalid value: (\[\]|\{\}|null)")
 

@@ -15,7 +15,7 @@ from ocf.runtime.events import Drop
 from ocf.runtime.monitoring import PrometheusRecorder, alert_rules
 from tests.runtime.monitoring.log_calls import LEVELS, loggers
 
-PAGE: Final = Path(__file__).parents[3] / "docs" / "observability.md"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "operators" / "observability.md"
 SOURCES: Final = [
     file for package in ("ocf", "ocf_server") for file in (Path(__file__).parents[3] / package).rglob("*.py")
 ]

@@ -14,7 +14,7 @@ from ocf.scaffold import ForeignKind, foreign_kinds
 __all__ = ["PAGE", "RECORDED", "TABLE", "Case", "cases", "definitions", "table"]
 
 RECORDED: Final = Path(__file__).parent / "recorded" / "definitions.jsonl.gz"
-PAGE: Final = Path(__file__).parents[3] / "docs" / "new.md"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "start" / "new.md"
 TABLE: Final = "| project | module | kinds |\n| --- | --- | --- |\n"
 """Head of the table of definitions in the page."""
 

@@ -40,4 +40,9 @@ def test_the_address_is_written_wherever_it_is_named(text: str, expected: str) -
 
 def test_the_pages_for_reports_name_it() -> None:
     named = [page.relative_to(ROOT).as_posix() for page in pages() if REPOSITORY in page.read_text(encoding="utf-8")]
-    assert {"SECURITY.md", ".github/ISSUE_TEMPLATE/config.yml", "docs/validate.md", "docs/simulate.md"} <= {*named}
+    assert {
+        "SECURITY.md",
+        ".github/ISSUE_TEMPLATE/config.yml",
+        "docs/autoscaling/validate.md",
+        "docs/autoscaling/simulate.md",
+    } <= {*named}

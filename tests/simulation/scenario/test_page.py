@@ -9,7 +9,7 @@ import pytest
 from ocf.objects import load_document
 from ocf.simulation import Scenario
 
-PAGE: Final = Path(__file__).parents[3] / "docs" / "scenario.md"
+PAGE: Final = Path(__file__).parents[3] / "docs" / "autoscaling" / "scenario.md"
 BLOCKS: Final = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 

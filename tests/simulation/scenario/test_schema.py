@@ -9,7 +9,7 @@ from ocf.objects import load_document
 from ocf.simulation import Scenario, initial_scenario
 from tests.simulation.scenario.test_initial import CPU, hpa
 
-PUBLISHED = Path(__file__).parents[3] / "docs" / "scenario.schema.json"
+PUBLISHED = Path(__file__).parents[3] / "docs" / "autoscaling" / "scenario.schema.json"
 
 
 def schema() -> dict[str, Any]:
@@ -19,7 +19,7 @@ def schema() -> dict[str, Any]:
 
 def test_the_published_schema_is_current() -> None:
     assert PUBLISHED.read_text(encoding="utf-8") == f"{json.dumps(schema(), indent=2)}\n", (
-        "write it anew: ocf simulate --schema > docs/scenario.schema.json"
+        "write it anew: ocf simulate --schema > docs/autoscaling/scenario.schema.json"
     )
 
 

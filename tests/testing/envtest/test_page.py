@@ -1,4 +1,4 @@
-"""The examples of docs/envtest.md do on a real API server what the page claims.
+"""The examples of docs/testing/envtest.md do on a real API server what the page claims.
 
 The page itself is run without one, so there they are only defined.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
     from ocf.testing.metrics_stub import MetricsStub
 
-PAGE = Path(__file__).parents[3] / "docs" / "envtest.md"
+PAGE = Path(__file__).parents[3] / "docs" / "testing" / "envtest.md"
 
 
 @pytest.fixture
