@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from html import escape
 from typing import Final, NamedTuple
 
-from ocf.simulation.report.static_charts import nice_step
+from ocf.autoscaling.explain.svg import round_step
 from scripts.dashboard.panels import Line, Panel, in_unit
 from scripts.dashboard.run import END, SCRAPE_INTERVAL, START
 
@@ -26,6 +26,7 @@ COLOURS: Final = (
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 80, 28, 36, 28
 _EDGE: Final = 12
+_LINES: Final = 4
 _LEGEND_ROW: Final = 17
 _LETTER: Final = 6.9
 _SWATCH: Final = 24
@@ -67,7 +68,7 @@ def chart(panel: Panel, width: float, height: float) -> Iterator[str]:
     entries = list(_entries(lines, width))
     drawn = list(_drawn(lines, is_stacked=panel.is_stacked))
     most = max(value for each in drawn for value in each.high.values())
-    step = nice_step(most or 1, whole=panel.unit == "short")
+    step = round_step(most or 1, _LINES, whole=panel.unit == "short")
     count = max(1, math.ceil(most / step - 1e-9))
     bottom = height - _BOTTOM - (entries[-1][1] + 1) * _LEGEND_ROW
     scale = _Scale(width - _RIGHT, bottom, step * count)

@@ -6,11 +6,11 @@ colour, and the colours follow the scheme of the reader, light or dark.
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from html import escape
 from typing import Final, NamedTuple
 
 from ocf.autoscaling.explain.formatting import clock, duration
 from ocf.autoscaling.explain.html_page import COLOURS
+from ocf.autoscaling.explain.svg import circle, element, line, path, picture, rect, round_step, text
 from ocf.autoscaling.explain.timeline import Timeline
 
 __all__ = ["MARKS", "Legend", "describe", "legend", "standalone_svg", "to_svg"]
@@ -18,7 +18,6 @@ __all__ = ["MARKS", "Legend", "describe", "legend", "standalone_svg", "to_svg"]
 _WIDTH, _HEIGHT = 360, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34, 18, 12, 40
 _MOST_ROWS: Final = 6
-_STEPS: Final = (1, 2, 5)
 _TICKS: Final = 3
 
 MARKS: Final = """\
@@ -63,44 +62,34 @@ class _Scale(NamedTuple):
 
 
 def to_svg(window: Timeline, title: str, *, identifier: str = "chart", style: str = "") -> str:
-    """Draw a timeline.
+    """Draw a timeline as an `svg` element, with a description that is read aloud in place of the picture.
 
-    Args:
-        window: The timeline.
-        title: The title, which is read aloud in place of the picture, with a description.
-        identifier: Prefix of the identifiers in the picture, unique within a page.
-        style: A style sheet to embed; a page has it once for all of its charts.
-
-    Returns:
-        An `svg` element.
+    The identifier is unique within a page. A page has the style sheet once for all of its charts; a picture of its own
+    embeds it.
     """
     scale = _scale(window)
-    title_id, text_id = f"{identifier}-title", f"{identifier}-text"
-    opening = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" class="chart"'
-        f' aria-labelledby="{title_id} {text_id}">'
-    )
-    parts = [
-        opening,
-        f'<title id="{title_id}">{escape(title)}</title><desc id="{text_id}">{escape(describe(window))}</desc>',
-        f"<style>{style}</style>" if style else "",
+    parts = (
+        element("style", style) if style else "",
         *_windows(window, scale),
         *_axes(window, scale),
         *_changes(window, scale),
         *_recommendations(window, scale),
         *_results(window, scale),
-        "</svg>",
-    ]
-    return "\n".join(each for each in parts if each)
+    )
+    return picture(
+        filter(None, parts),
+        title=title,
+        description=describe(window),
+        identifier=identifier,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        role="img",
+        class_="chart",
+    )
 
 
 def standalone_svg(window: Timeline, title: str) -> str:
-    """Draw a timeline as a file of its own.
-
-    Args:
-        window: The timeline.
-        title: The title.
-    """
+    """Draw a timeline as a file of its own."""
     paper = ".chart{background:var(--paper)}\n"
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{to_svg(window, title, style=COLOURS + MARKS + paper)}\n'
 
@@ -131,22 +120,21 @@ def legend(window: Timeline) -> Iterator[Legend]:
     """
     known = any(each.at not in window.assumed for each in window.recommendations)
     if known:
-        yield Legend('<circle cx="8" cy="8" r="3.5" class="point"/>', "recommended")
+        yield Legend(circle(8, 8, 3.5, "point"), "recommended")
     if window.assumed and len(window.recommendations):
-        yield Legend('<circle cx="8" cy="8" r="3.5" class="assumed"/>', "may have been recommended")
+        yield Legend(circle(8, 8, 3.5, "assumed"), "may have been recommended")
     if window.holder is not None:
-        yield Legend('<circle cx="8" cy="8" r="6" class="holder"/>', "holds the replicas")
-    yield Legend('<line x1="1" y1="8" x2="15" y2="8" class="now"/>', f"replicas now: {window.current}")
+        yield Legend(circle(8, 8, 6, "holder"), "holds the replicas")
+    yield Legend(line((1, 15), (8, 8), "now"), f"replicas now: {window.current}")
     yield Legend(_diamond(8, 8), f"wanted: {window.wanted}")
     yield Legend(_triangle(8, 8), f"next: {window.desired}")
     for events, word in ((window.added, "added"), (window.removed, "removed")):
         if events:
             side = "up" if word == "added" else "down"
-            yield Legend(f'<line x1="8" y1="1" x2="8" y2="15" class="{side}"/>', word)
+            yield Legend(line((8, 8), (1, 15), side), word)
     for length, word in ((window.scale_down_window, "down"), (window.scale_up_window, "up")):
         if length:
-            mark = f'<rect x="1" y="2" width="14" height="12" class="window w-{word}"/>'
-            yield Legend(mark, f"scale-{word} window: {duration(length)}")
+            yield Legend(rect(1, 2, (14, 12), f"window w-{word}"), f"scale-{word} window: {duration(length)}")
 
 
 def _count(number: int, word: str) -> str:
@@ -159,16 +147,6 @@ def _scale(window: Timeline) -> _Scale:
     return _Scale(window.start, window.now, max(0, low - 1), high + 1)
 
 
-def _step(length: int) -> int:
-    """Return the distance of the lines, so that there are few of them."""
-    power = 1
-    while True:
-        for step in _STEPS:
-            if length <= step * power * _MOST_ROWS:
-                return step * power
-        power *= 10
-
-
 def _windows(window: Timeline, scale: _Scale) -> Iterator[str]:
     right = scale.x(window.now)
     for length, word in ((window.scale_down_window, "down"), (window.scale_up_window, "up")):
@@ -176,7 +154,7 @@ def _windows(window: Timeline, scale: _Scale) -> Iterator[str]:
             left = scale.x(_earlier(window.now, length))
             height = _HEIGHT - _TOP - _BOTTOM
             width = round(right - left, 1)
-            yield f'<rect x="{left}" y="{_TOP}" width="{width}" height="{height}" class="window w-{word}"/>'
+            yield rect(left, _TOP, (width, height), f"window w-{word}")
 
 
 def _earlier(now: datetime, length: timedelta) -> datetime:
@@ -188,17 +166,17 @@ def _earlier(now: datetime, length: timedelta) -> datetime:
 
 def _axes(window: Timeline, scale: _Scale) -> Iterator[str]:
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-    step = _step(scale.high - scale.low)
+    step = int(round_step(scale.high - scale.low, _MOST_ROWS, whole=True))
     for replicas in range(-(-scale.low // step) * step, scale.high + 1, step):
         y = scale.y(replicas)
-        yield f'<line x1="{_LEFT}" y1="{y}" x2="{right}" y2="{y}" class="grid"/>'
-        yield f'<text x="{_LEFT - 5}" y="{y + 3.5}" text-anchor="end">{_short(replicas)}</text>'
+        yield line((_LEFT, right), (y, y), "grid")
+        yield text(_LEFT - 5, y + 3.5, _short(replicas), anchor="end")
     for number, anchor in zip(range(_TICKS), ("start", "middle", "end"), strict=True):
         at = window.start + (window.now - window.start) * number / (_TICKS - 1)
         x = scale.x(at)
-        yield f'<line x1="{x}" y1="{bottom}" x2="{x}" y2="{bottom + 4}" class="now"/>'
-        yield f'<text x="{x}" y="{bottom + 15}" text-anchor="{anchor}">{clock(at, window.now)}</text>'
-    yield f'<text x="{_LEFT}" y="{_HEIGHT - 8}">replicas over time, UTC</text>'
+        yield line((x, x), (bottom, bottom + 4), "now")
+        yield text(x, bottom + 15, clock(at, window.now), anchor=anchor)
+    yield text(_LEFT, _HEIGHT - 8, "replicas over time, UTC")
 
 
 def _short(replicas: int) -> str:
@@ -213,20 +191,18 @@ def _changes(window: Timeline, scale: _Scale) -> Iterator[str]:
     for events, sign, side in ((window.added, "+", "up"), (window.removed, "−", "down")):  # noqa: RUF001 (a minus)
         for event in events:
             x = scale.x(event.at)
-            yield f'<line x1="{x}" y1="{_TOP}" x2="{x}" y2="{_HEIGHT - _BOTTOM}" class="{side}"/>'
-            text = f"{sign}{_short(event.change)}"
-            yield f'<text x="{x + 3}" y="{_HEIGHT - _BOTTOM - 4}" class="t-{side}">{text}</text>'
+            yield line((x, x), (_TOP, _HEIGHT - _BOTTOM), side)
+            yield text(x + 3, _HEIGHT - _BOTTOM - 4, f"{sign}{_short(event.change)}", style=f"t-{side}")
 
 
 def _recommendations(window: Timeline, scale: _Scale) -> Iterator[str]:
     y = scale.y(window.current)
-    yield f'<line x1="{_LEFT}" y1="{y}" x2="{_WIDTH - _RIGHT}" y2="{y}" class="now"/>'
+    yield line((_LEFT, _WIDTH - _RIGHT), (y, y), "now")
     for each in window.recommendations:
         kind = "assumed" if each.at in window.assumed else "point"
-        yield f'<circle cx="{scale.x(each.at)}" cy="{scale.y(each.replicas)}" r="3" class="{kind}"/>'
+        yield circle(scale.x(each.at), scale.y(each.replicas), 3, kind)
     if window.holder is not None:
-        at, count = scale.x(window.holder.at), scale.y(window.holder.replicas)
-        yield f'<circle cx="{at}" cy="{count}" r="6" class="holder"/>'
+        yield circle(scale.x(window.holder.at), scale.y(window.holder.replicas), 6, "holder")
 
 
 def _results(window: Timeline, scale: _Scale) -> Iterator[str]:
@@ -236,8 +212,8 @@ def _results(window: Timeline, scale: _Scale) -> Iterator[str]:
 
 
 def _diamond(x: float, y: float) -> str:
-    return f'<path d="M{x:g} {y - 5:g}l5 5l-5 5l-5 -5z" class="point"/>'
+    return path(f"M{x:g} {y - 5:g}l5 5l-5 5l-5 -5z", "point")
 
 
 def _triangle(x: float, y: float) -> str:
-    return f'<path d="M{x - 4:g} {y - 5:g}l9 5l-9 5z" class="next"/>'
+    return path(f"M{x - 4:g} {y - 5:g}l9 5l-9 5z", "next")

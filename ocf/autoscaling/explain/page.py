@@ -14,6 +14,7 @@ from ocf.autoscaling.explain.chart_svg import MARKS, legend, to_svg
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import clock
 from ocf.autoscaling.explain.html_page import html_page
+from ocf.autoscaling.explain.svg import element
 from ocf.autoscaling.explain.text import Section, render
 from ocf.autoscaling.explain.timeline import Timeline, bounded_timelines
 
@@ -80,7 +81,7 @@ def _numbers(explanation: Explanation) -> str:
 def _charts(explanation: Explanation) -> Iterator[str]:
     for number, (title, window) in enumerate(bounded_timelines(explanation)):
         marks = "".join(
-            f'<li><svg viewBox="0 0 16 16" class="chart" aria-hidden="true">{mark}</svg>{escape(text)}</li>'
+            f"<li>{element('svg', mark, viewBox='0 0 16 16', class_='chart', aria_hidden='true')}{escape(text)}</li>"
             for mark, text in legend(window)
         )
         yield (

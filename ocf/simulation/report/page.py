@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from ocf.autoscaling.explain.html_page import html_page
+from ocf.autoscaling.explain.svg import element, path, picture
 from ocf.simulation.measures import MEASURES, Measure, duration_text, value_text
 from ocf.simulation.report.actions import action_data, actions_table, groups_table, whole
 from ocf.simulation.report.bands import Band
@@ -164,30 +165,36 @@ def _tools() -> str:
 
 
 def _figure(number: int, chart: Chart, runs: Sequence[Reported], samples: Sequence[Sampled]) -> str:
-    identifier = f"chart{number}"
     entries = "".join(
         f'<li><span class="entry" data-series="{which}">'
-        f'<svg viewBox="0 0 24 12" aria-hidden="true"><path class="series {entry.style}" d="M0 6H24"/></svg>'
+        f"{_sample('series ' + entry.style)}"
         f'{escape(entry.name)}</span> <output data-series="{which}"></output></li>'
         for which, entry in enumerate(chart.series)
     ) or "".join(
         f'<li>{escape(band.name)} <output data-series="{which}"></output></li>'
         for which, band in enumerate(chart.bands)
     )
-    marks = "".join(
-        f'<li><svg viewBox="0 0 24 12" class="plot" aria-hidden="true"><path class="mark" d="M0 6H24"/></svg>'
-        f"{escape(mark.name)}</li>"
-        for mark in chart.marks
+    marks = "".join(f"<li>{_sample('mark', within='plot')}{escape(mark.name)}</li>" for mark in chart.marks)
+    drawn = picture(
+        [static_chart(chart, runs, samples)],
+        title=chart.title,
+        description=f"{chart.description} The table below has its values.",
+        identifier=f"chart{number}",
+        class_="plot static",
+        role="img",
+        tabindex=0,
     )
     return (
         f'<section>\n<h2>{escape(chart.title)}</h2>\n<figure data-chart="{number}">'
-        f'<svg class="plot static" role="img" tabindex="0" aria-labelledby="{identifier}-title {identifier}-text">'
-        f'<title id="{identifier}-title">{escape(chart.title)}</title>'
-        f'<desc id="{identifier}-text">{escape(chart.description)} The table below has its values.</desc>'
-        f"{static_chart(chart, runs, samples)}</svg>\n"
+        f"{drawn}\n"
         f'<figcaption><output class="moment"></output><ul class="legend">{entries}{marks}</ul></figcaption></figure>\n'
         f"{chart_table(chart, runs, samples)}</section>"
     )
+
+
+def _sample(style: str, *, within: str = "") -> str:
+    """Return a line of the legend."""
+    return element("svg", path("M0 6H24", style), viewBox="0 0 24 12", class_=within, aria_hidden="true")
 
 
 def _measures(runs: Sequence[Reported]) -> Iterator[str]:

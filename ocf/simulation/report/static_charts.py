@@ -7,17 +7,17 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from html import escape
 from itertools import pairwise
 from typing import Final
 
+from ocf.autoscaling.explain.svg import element, line, path, rect, round_step, text
 from ocf.simulation.measures import number_text
 from ocf.simulation.report.bands import Band, shortened
 from ocf.simulation.report.charts import Chart, Series
 from ocf.simulation.report.reported import Reported
 from ocf.simulation.report.series import Sampled
 
-__all__ = ["HEIGHT", "nice_step", "static_chart"]
+__all__ = ["HEIGHT", "static_chart"]
 
 HEIGHT: Final = 190
 """Height of a chart in pixels."""
@@ -26,7 +26,6 @@ _PARTS: Final = 400
 _TOP: Final = 14
 _BOTTOM: Final = 20
 _LINES: Final = 4
-_STEPS: Final = (1, 2, 5, 10)
 _DAY: Final = 86_400.0
 _LABEL: Final = 14
 
@@ -48,9 +47,9 @@ def _time_axis(run: Reported, end: float) -> Iterator[str]:
     form, times = ("%m-%d %H:%M", 3) if end > _DAY else ("%H:%M", 4)
     for tick in range(times + 1):
         x, time = 100 * tick / times, run.result.start + timedelta(seconds=end * tick / times)
-        yield f'<line class="grid" x1="{x:g}%" x2="{x:g}%" y1="{_TOP}" y2="{HEIGHT - _BOTTOM}"/>'
+        yield line((f"{x:g}%", f"{x:g}%"), (_TOP, HEIGHT - _BOTTOM), "grid")
         anchor = "start" if tick == 0 else "end" if tick == times else "middle"
-        yield f'<text x="{x:g}%" y="{HEIGHT - 6}" text-anchor="{anchor}">{time:{form}}</text>'
+        yield text(f"{x:g}%", HEIGHT - 6, f"{time:{form}}", anchor=anchor)
 
 
 def _lines(chart: Chart, samples: Sequence[Sampled], end: float) -> Iterator[str]:
@@ -61,73 +60,58 @@ def _lines(chart: Chart, samples: Sequence[Sampled], end: float) -> Iterator[str
     for mark in chart.marks:
         if mark.value <= 2 * most or not most:
             most = max(most, mark.value)
-    step = nice_step(most or 1, whole=chart.whole)
+    step = round_step(most or 1, _LINES, whole=chart.whole)
     top = max(step, math.ceil(most / step - 1e-9) * step)
-    for line in range(round(top / step) + 1):
-        y = _y(line * step, top)
-        yield f'<line class="grid" x1="0" x2="100%" y1="{y}" y2="{y}"/>'
-    for mark in chart.marks:
-        if mark.value <= top:
-            yield f'<line class="mark" x1="0" x2="100%" y1="{_y(mark.value, top)}" y2="{_y(mark.value, top)}"/>'
-    yield f'<svg width="100%" height="{HEIGHT}" viewBox="0 0 {_PARTS} {HEIGHT}" preserveAspectRatio="none">'
-    for each in present:
-        yield f'<path class="series {each.style}" d="{_path(samples[each.run], each, end, top)}"/>'
-    yield "</svg>"
-    for line in range(round(top / step) + 1):
-        yield f'<text x="0" y="{_y(line * step, top) - 3:g}">{number_text(line * step)}</text>'
+    values = [number * step for number in range(round(top / step) + 1)]
+    yield from (_across(value, top, "grid") for value in values)
+    yield from (_across(mark.value, top, "mark") for mark in chart.marks if mark.value <= top)
+    stretched = (path(_commands(samples[each.run], each, end, top), f"series {each.style}") for each in present)
+    box = f"0 0 {_PARTS} {HEIGHT}"
+    yield element("svg", "".join(stretched), width="100%", height=HEIGHT, viewBox=box, preserveAspectRatio="none")
+    yield from (text(0, _y(value, top) - 3, number_text(value)) for value in values)
+
+
+def _across(value: float, top: float, style: str) -> str:
+    return line((0, "100%"), (_y(value, top), _y(value, top)), style)
 
 
 def _highest(sample: Sampled, series: Series) -> Sequence[float | None]:
     return sample.high.get(series.key, sample.low[series.key])
 
 
-def nice_step(most: float, *, whole: bool) -> float:
-    """Return the distance between the lines of an axis: 1, 2 or 5 times a power of ten, so that there are about four.
-
-    Args:
-        most: The highest value, more than 0.
-        whole: Whether the distance is a whole number.
-    """
-    rough = most / _LINES
-    power = 10 ** math.floor(math.log10(rough))
-    step: float = next(each * power for each in _STEPS if each * power >= rough)
-    return max(1, step) if whole else step
-
-
 def _y(value: float, top: float) -> float:
     return round(HEIGHT - _BOTTOM - value / top * (HEIGHT - _TOP - _BOTTOM), 1)
 
 
-def _path(sample: Sampled, series: Series, end: float, top: float) -> str:
+def _commands(sample: Sampled, series: Series, end: float, top: float) -> str:
     """Return a step line: in each part of the time a vertical line from the lowest to the highest value."""
     low, high = sample.low[series.key], _highest(sample, series)
     begins = [bisect_left(sample.times, end * part / _PARTS) for part in range(_PARTS + 1)]
-    path: list[str] = []
+    commands: list[str] = []
     latest: float | None = None
     for part, (begin, until) in enumerate(pairwise(begins)):
         known = [_y(value, top) for value in (*low[begin:until], *high[begin:until]) if value is not None]
         if latest is not None and None in low[begin:until]:
-            path.append(f"H{part}")
+            commands.append(f"H{part}")
             latest = None
         if not known or {*known} == {latest}:
             continue
-        path.append(f"M{part} {known[0]:g}" if latest is None else f"H{part}")
+        commands.append(f"M{part} {known[0]:g}" if latest is None else f"H{part}")
         if min(known) < max(known):
-            path.append(f"V{min(known):g}V{max(known):g}")
+            commands.append(f"V{min(known):g}V{max(known):g}")
         last = low[until - 1]
         latest = None if last is None else _y(last, top)
         if latest is not None:
-            path.append(f"V{latest:g}")
-    return "".join(path) if latest is None else f"{''.join(path)}H{_PARTS}"
+            commands.append(f"V{latest:g}")
+    return "".join(commands) if latest is None else f"{''.join(commands)}H{_PARTS}"
 
 
 def _bands(bands: Sequence[Band], end: float) -> Iterator[str]:
     height = (HEIGHT - _TOP - _BOTTOM) / len(bands)
     for number, band in enumerate(bands):
         y = _TOP + number * height
-        yield f'<text x="0" y="{y + _LABEL - 3:g}">{escape(band.name)}</text>'
+        yield text(0, y + _LABEL - 3, band.name)
         changes = shortened(band.changes, end, _PARTS)
         for (begin, state, _), (until, *_) in pairwise((*changes, (end, "", ""))):
             x, width = f"{100 * begin / end:.4g}%", f"{100 * (until - begin) / end:.4g}%"
-            size = f'width="{width}" height="{max(4.0, height - _LABEL - 4):g}"'
-            yield f'<rect class="band {state}" x="{x}" y="{y + _LABEL:g}" {size}/>'
+            yield rect(x, y + _LABEL, (width, max(4.0, height - _LABEL - 4)), f"band {state}")

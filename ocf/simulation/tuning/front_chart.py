@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil, floor, log10
+from math import ceil, floor
 from typing import Final
 
+from ocf.autoscaling.explain.svg import circle, element, line, picture, round_step, text
 from ocf.simulation.measures import MEASURES, value_text
 from ocf.simulation.tuning.tables import setting_text, short_names
 from ocf.simulation.tuning.tuned import Member, Tuned
@@ -20,7 +21,6 @@ _TOP: Final = 10
 _BOTTOM: Final = 44
 _TICKS: Final = 6
 _MARGIN: Final = 0.04
-_ROUND: Final = (1, 2, 5, 10, 20)
 _MOST_OTHERS: Final = 2_000
 _WINNER: Final = 7
 _FRONT: Final = 4.5
@@ -75,9 +75,7 @@ class Axis:
         Args:
             currency: Currency of prices.
         """
-        rough = (self.high - self.low) / _TICKS
-        power = 10 ** floor(log10(rough))
-        step = power * next(each for each in _ROUND if each * power >= rough)
+        step = round_step(self.high - self.low, _TICKS)
         for number in range(ceil(self.low / step), floor(self.high / step) + 1):
             yield self.at(number * step), value_text(self.name, number * step, currency=currency)
 
@@ -101,24 +99,26 @@ def _figure(tuned: Tuned, number: int, names: tuple[str, str], currency: str) ->
     x = Axis.of(across, (each.measures[across] for each in shown), _LEFT, _WIDTH - _RIGHT)
     y = Axis.of(up, (each.measures[up] for each in shown), _HEIGHT - _BOTTOM, _TOP)
     title = f"{MEASURES[up].title} and {MEASURES[across].title}"
-    text = (
+    description = (
         f"{len(tuned.front)} candidates of the front and {len(cloud)} others, by {MEASURES[across].title} across and"
         f" {MEASURES[up].title} up. The table of the front has the values."
     )
-    marks = "".join(
-        (
-            *_grid(x, y, currency),
-            *(_dot(each, x, y) for each in cloud),
-            *(_point(tuned, rank, x, y, currency) for rank in reversed(range(len(tuned.front)))),
-        )
+    marks = (
+        *_grid(x, y, currency),
+        *(_dot(each, x, y) for each in cloud),
+        *(_point(tuned, rank, x, y, currency) for rank in reversed(range(len(tuned.front)))),
     )
-    identifier = f"front{number}"
+    chart = picture(
+        marks,
+        title=title,
+        description=description,
+        identifier=f"front{number}",
+        class_="plot front",
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        role="group",
+    )
     return (
-        f"<section>\n<h2>{escape(title.capitalize())}</h2>\n<figure>"
-        f'<svg class="plot front" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="group"'
-        f' aria-labelledby="{identifier}-title {identifier}-text">'
-        f'<title id="{identifier}-title">{escape(title)}</title>'
-        f'<desc id="{identifier}-text">{escape(text)}</desc>{marks}</svg>\n'
+        f"<section>\n<h2>{escape(title.capitalize())}</h2>\n<figure>{chart}\n"
         f'<figcaption><output class="seen" aria-live="polite">{_HINT}</output>{_legend(tuned)}</figcaption></figure>'
         "</section>"
     )
@@ -129,38 +129,38 @@ _HINT: Final = "Point at a candidate of the front, or move to it with the tabula
 
 def _grid(x: Axis, y: Axis, currency: str) -> Iterator[str]:
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
-    for at, text in x.ticks(currency):
-        yield f'<path class="grid" d="M{at} {_TOP}V{bottom}"/>'
-        yield f'<text x="{at}" y="{bottom + 14}" text-anchor="middle">{escape(text)}</text>'
-    for at, text in y.ticks(currency):
-        yield f'<path class="grid" d="M{_LEFT} {at}H{right}"/>'
-        yield f'<text x="{_LEFT - 4}" y="{at + 4:.1f}" text-anchor="end">{escape(text)}</text>'
-    middle = (_LEFT + right) / 2
-    yield f'<text x="{middle:.1f}" y="{_HEIGHT - 10}" text-anchor="middle">{escape(MEASURES[x.name].title)}</text>'
-    center = (_TOP + bottom) / 2
-    yield (
-        f'<text transform="translate(11 {center:.1f}) rotate(-90)" text-anchor="middle">'
-        f"{escape(MEASURES[y.name].title)}</text>"
-    )
+    for at, value in x.ticks(currency):
+        yield line((at, at), (_TOP, bottom), "grid")
+        yield text(at, bottom + 14, value, anchor="middle")
+    for at, value in y.ticks(currency):
+        yield line((_LEFT, right), (at, at), "grid")
+        yield text(_LEFT - 4, at + 4, value, anchor="end")
+    yield text((_LEFT + right) / 2, _HEIGHT - 10, MEASURES[x.name].title, anchor="middle")
+    upwards = f"translate(11 {(_TOP + bottom) / 2:g}) rotate(-90)"
+    yield element("text", escape(MEASURES[y.name].title), transform=upwards, text_anchor="middle")
 
 
 def _dot(member: Member, x: Axis, y: Axis) -> str:
     style = "now" if member.candidate is None else "other"
     size = _FRONT if member.candidate is None else _OTHER
-    return (
-        f'<circle class="{style}" cx="{x.at(member.measures[x.name])}" cy="{y.at(member.measures[y.name])}"'
-        f' r="{size}"/>'
-    )
+    return circle(x.at(member.measures[x.name]), y.at(member.measures[y.name]), size, style)
 
 
 def _point(tuned: Tuned, rank: int, x: Axis, y: Axis, currency: str) -> str:
     member = tuned.front[rank]
     style = "winner" if rank == 0 else "now" if member.candidate is None else "member"
-    text = point_text(tuned, rank, currency)
-    return (
-        f'<circle class="{style}" tabindex="0" role="img" aria-label="{escape(text)}" data-point="{rank}"'
-        f' cx="{x.at(member.measures[x.name])}" cy="{y.at(member.measures[y.name])}"'
-        f' r="{_WINNER if rank == 0 else _FRONT}"><title>{escape(text)}</title></circle>'
+    name = point_text(tuned, rank, currency)
+    return element(
+        "circle",
+        element("title", escape(name)),
+        class_=style,
+        tabindex=0,
+        role="img",
+        aria_label=name,
+        data_point=rank,
+        cx=x.at(member.measures[x.name]),
+        cy=y.at(member.measures[y.name]),
+        r=_WINNER if rank == 0 else _FRONT,
     )
 
 
@@ -195,10 +195,10 @@ def _legend(tuned: Tuned) -> str:
     ]
     rest = [("member", each) for each in tuned.front[1:]] + [("other", each) for each in tuned.others]
     present = {"winner", *("now" if each.candidate is None else style for style, each in rest)}
-    items = "".join(
-        f'<li><svg viewBox="0 0 12 12" class="front" aria-hidden="true"><circle class="{style}" cx="6" cy="6" r="4"/>'
-        f"</svg>{text}</li>"
-        for style, text in kinds
-        if style in present
-    )
+    items = "".join(f"<li>{_mark(style)}{name}</li>" for style, name in kinds if style in present)
     return f'<ul class="legend">{items}</ul>'
+
+
+def _mark(style: str) -> str:
+    """Return a mark of the legend."""
+    return element("svg", circle(6, 6, 4, style), viewBox="0 0 12 12", class_="front", aria_hidden="true")
