@@ -66,4 +66,4 @@ def monitor(cache: Memcached) -> Resource:
             "endpoints": [endpoint],
         },
     }
-    return unstructured.static.Builder(base).build()
+    return unstructured.StaticBuilder(base).build()

@@ -1,7 +1,7 @@
 """Builders of resources, one class per category.
 
-The builder of a kind only adds its declaration. A builder checks nothing until `build`, which reports all problems
-together.
+The builder of a kind adds its declaration, as the class attributes `kind` and `handlers`. A builder checks nothing
+until `build`, which reports all problems together.
 """
 
 from __future__ import annotations
@@ -49,22 +49,28 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
 
     Args:
         base: The desired baseline: a model of the client, a manifest, or a YAML text with one document.
-        kind: Declaration of the kind.
-        handlers: Default handlers of the kind; without a status unless given.
+        kind: Declaration of a kind that is known at run time only; None for the class attribute.
+        handlers: Default handlers of such a kind; None for the class attribute.
     """
+
+    kind: Kind[ModelT, MutatorT]
+    """Declaration of the kind, in the builder of one kind."""
+
+    handlers: Handlers[ModelT, MutatorT, StatusT] = _DEFAULT_HANDLERS
+    """Default handlers of the kind; without a status unless set."""
 
     # The problem that `build` reports if the status handler was cleared; empty for a category without a status.
     _missing_status: str = ""
 
     def __init__(
         self,
-        base: object,
-        kind: Kind[ModelT, MutatorT],
-        handlers: Handlers[ModelT, MutatorT, StatusT] = _DEFAULT_HANDLERS,
+        base: ModelT | Manifest | str,
+        kind: Kind[ModelT, MutatorT] | None = None,
+        handlers: Handlers[ModelT, MutatorT, StatusT] | None = None,
     ) -> None:
-        self._base = base
-        self._kind = kind
-        self._handlers = handlers
+        self._base: object = base
+        self._kind = kind or self.kind
+        self._handlers = handlers or self.handlers
         self._mutations: list[Mutation[MutatorT]] = []
         self._guard: Callable[[ModelT], StatusReport[GuardStatus]] | None = None
         self._extractions: list[Extraction[ModelT, Any]] = []

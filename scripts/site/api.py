@@ -1,21 +1,17 @@
 """Pages of the API: for each public module of the package its exported names, which mkdocstrings documents."""
 
-import pkgutil
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Final
 
-import ocf.primitives
 from scripts.site import kinds
 
 __all__ = ["MODULES", "kinds_navigation", "navigation", "page", "pages", "place_of"]
 
 _API: Final = "reference/api/"
 _ANY_KIND: Final = "ocf.primitives.unstructured"
-_KINDS: Final = tuple(
-    sorted(found.name for found in pkgutil.iter_modules(ocf.primitives.__path__, "ocf.primitives.") if found.ispkg)
-)
+_KINDS: Final = tuple(f"ocf.primitives.{name}" for name in kinds.NAMES)
 
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "Components": (
@@ -136,5 +132,5 @@ def place_of(name: str) -> str:
 
 
 def _typed_kind(name: str) -> str:
-    """Return the package of a kind with a declaration; empty for any other module."""
+    """Return the name of a kind with a declaration; empty for any other module."""
     return name.rpartition(".")[2] if name in _KINDS and name != _ANY_KIND else ""

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import json
+import pkgutil
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -14,15 +15,16 @@ from typing import Any, Final
 
 import yaml
 
+import ocf.primitives
 from ocf.primitives.mutator import BaseMutator
 from scripts.site.docstrings import plain, summary
 
-__all__ = ["example", "page", "place_of"]
+__all__ = ["NAMES", "example", "page", "place_of"]
 
 _DOCS: Final = Path(__file__).parents[2] / "docs"
 _ROW: Final = re.compile(r"^\| `(\w+)` \| (.+ \| .+ \| .+ \| .+) \|$", re.MULTILINE)
 _INTRODUCTION: Final = """\
-The kind {name} as a resource of a component: `from ocf.primitives import {package}`. [Kinds](../kinds.md) compares
+The kind {name} as a resource of a component: `from ocf.primitives import {kind}`. [Kinds](../kinds.md) compares
 it with the others."""
 _ORDER: Final = """\
 A mutation records edits, which are applied in this order. [Mutations](../../operators/mutations.md) describes the
@@ -36,31 +38,41 @@ _HANDLERS: Final = {
 }
 
 
-def place_of(package: str) -> str:
+def _names() -> Iterator[str]:
+    for each in pkgutil.iter_modules(ocf.primitives.__path__):
+        if "Mutation" in import_module(f"ocf.primitives.{each.name}").__all__:
+            yield each.name
+
+
+NAMES: Final = tuple(sorted(_names()))
+"""The names of the kinds: the modules below `ocf.primitives` that declare a mutation."""
+
+
+def place_of(kind: str) -> str:
     """Return the place of the page of a kind in the site.
 
     Args:
-        package: The name of the package below `ocf.primitives`.
+        kind: The name of the module below `ocf.primitives`.
     """
-    return f"reference/kinds/{package}.md"
+    return f"reference/kinds/{kind}.md"
 
 
-def page(package: str, api: str) -> str:
+def page(kind: str, api: str) -> str:
     """Return the page of a kind, in Markdown.
 
     Args:
-        package: The name of the package below `ocf.primitives`.
+        kind: The name of the module below `ocf.primitives`.
         api: The instruction for mkdocstrings that documents its names.
     """
-    module = import_module(f"ocf.primitives.{package}")
-    name, category, reports, suspended = _row(package)
+    module = import_module(f"ocf.primitives.{kind}")
+    name, category, reports, suspended = _row(kind)
     parts = [
         f"# {name.strip('`').rpartition(' ')[2]}",
-        _INTRODUCTION.format(name=name, package=package),
+        _INTRODUCTION.format(name=name, kind=kind),
         *(inspect.getdoc(module) or "").split("\n\n")[1:],
         _table([("category", category), ("reports", reports), ("when suspended", suspended)], "property", "value"),
         "## Example",
-        f"```python\n{example(package)}```",
+        f"```python\n{example(kind)}```",
         "## Edits",
         _ORDER,
         _table(_edits(module), "edit", "editor and what it edits"),
@@ -72,27 +84,27 @@ def page(package: str, api: str) -> str:
     return "\n\n".join([*parts, "## API", api])
 
 
-def example(package: str) -> str:
+def example(kind: str) -> str:
     """Return the example of a kind, which asserts what it shows.
 
     Args:
-        package: The name of the package below `ocf.primitives`.
+        kind: The name of the module below `ocf.primitives`.
     """
-    given = _examples()[package]
+    given = _examples()[kind]
     models = "".join(f"from kubernetes.client import {each}\n\n" for each in given.get("imports", ()))
     path = "".join(f"[{json.dumps(part)}]" for part in given["path"])
     return f"""\
-{models}from ocf.primitives import {package}
+{models}from ocf.primitives import {kind}
 
 BASE = \"\"\"
 {given["manifest"]}\"\"\"
 
 
-def change(m: {package}.Mutator) -> None:
+def change(m: {kind}.Mutator) -> None:
     {given["edit"]}
 
 
-resource = {package}.Builder(BASE).with_mutation({package}.Mutation("change", change)).build()
+resource = {kind}.Builder(BASE).with_mutation({kind}.Mutation("change", change)).build()
 assert resource.render(){path} == {json.dumps(given["value"])}
 """
 
@@ -103,10 +115,10 @@ def _examples() -> Mapping[str, Any]:
     return found
 
 
-def _row(package: str) -> list[str]:
+def _row(kind: str) -> list[str]:
     """Return the row of a kind in the table of all kinds, which tests compare with the declarations."""
     rows = dict(_ROW.findall((_DOCS / "reference" / "kinds.md").read_text(encoding="utf-8")))
-    cells: list[str] = rows[package].split(" | ")
+    cells: list[str] = rows[kind].split(" | ")
     return cells
 
 
@@ -144,8 +156,8 @@ def _shortcuts(module: ModuleType) -> Iterator[tuple[str, str]]:
 
 def _handlers(module: ModuleType) -> Iterator[tuple[str, str]]:
     """Yield the default handlers with what their docstrings say that they return."""
-    path = Path(str(module.__file__)).with_name("status.py")
-    body = ast.parse(path.read_text(encoding="utf-8")).body if path.exists() else []
+    path = Path(str(module.__file__))
+    body = ast.parse((path.with_name("status.py") if path.stem == "__init__" else path).read_text("utf-8")).body
     for each, following in pairwise([*body, None]):
         match each, following:
             case ast.FunctionDef(name=name), _ if name in _HANDLERS:

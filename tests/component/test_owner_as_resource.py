@@ -42,7 +42,7 @@ def of(*resources: Any, name: str = "web", **options: Any) -> Component:
 
 
 def tagging(value: str = "one", **options: Any) -> Component:
-    return of(unstructured.static.Builder(labelled(value)).build(), **options)
+    return of(unstructured.StaticBuilder(labelled(value)).build(), **options)
 
 
 async def reconcile(env: Env, owner: Manifest, *components: Component, cluster: Cluster) -> tuple[Result, ...]:
@@ -88,7 +88,7 @@ async def test_a_reference_to_itself_is_removed(env: Env) -> None:
 async def test_a_foreground_deletion_ends(
     env: Env, config_map: Callable[..., StaticKind], envtest_controllers: Callable[..., AbstractContextManager[None]]
 ) -> None:
-    await env.reconcile(of(unstructured.static.Builder(labelled()).build(), config_map("other").build()))
+    await env.reconcile(of(unstructured.StaticBuilder(labelled()).build(), config_map("other").build()))
     with envtest_controllers(ControllerName.GARBAGE_COLLECTOR):
         await env.cluster.delete(env.owner, DeleteOptions(propagation=Propagation.FOREGROUND))
 
@@ -117,7 +117,7 @@ async def test_an_owner_that_is_deleted_meanwhile_is_not_created_again(
     owner = await env.owner_manifest()
     before = FaultyCluster(env.cluster, [faults.meanwhile(delete, verbs=[verb], kind="Shop", times=1)])
     later = config_map("other").build()
-    (result,) = await reconcile(env, owner, of(unstructured.static.Builder(labelled()).build(), later), cluster=before)
+    (result,) = await reconcile(env, owner, of(unstructured.StaticBuilder(labelled()).build(), later), cluster=before)
     assert (result.outcomes, result.requeue_after) == ((), None)
     assert not await env.exists(OTHER)
     if not replaced:
@@ -131,7 +131,7 @@ async def test_an_owner_that_is_deleted_meanwhile_is_not_created_again(
 @pytest.mark.promise("owner-itself", runs="an owner that is deleted right before a field is handed over")
 async def test_nor_is_one_whose_field_is_handed_over(env: Env) -> None:
     """The second field manager applies that field alone."""
-    sized = unstructured.static.Builder(labelled(size=5)).build()
+    sized = unstructured.StaticBuilder(labelled(size=5)).build()
     await env.reconcile(of(sized))
 
     async def delete() -> None:
@@ -201,7 +201,7 @@ async def test_a_component_that_finds_the_owner_gone_stops_the_others(
 
 
 def suspended(**options: Any) -> Component:
-    builder = unstructured.workload.Builder(labelled())
+    builder = unstructured.WorkloadBuilder(labelled())
     builder.with_custom_converge_status(lambda *_: StatusReport(AliveStatus.HEALTHY, ""))
     builder.with_custom_suspend_mutation(lambda _: None)
     builder.with_custom_suspend_deletion_decision(lambda _: True)
@@ -220,7 +220,7 @@ def suspended(**options: Any) -> Component:
         pytest.param(
             lambda: (
                 component.Builder("web", condition_type="WebReady")
-                .with_resource(unstructured.static.Builder(labelled()).build())
+                .with_resource(unstructured.StaticBuilder(labelled()).build())
                 .with_feature_gate(BooleanGate(False))
                 .build()
             ),
@@ -230,7 +230,7 @@ def suspended(**options: Any) -> Component:
             lambda: (
                 component.Builder("web", condition_type="WebReady")
                 .with_resource(
-                    unstructured.static.Builder(labelled() | {"metadata": {"name": "x", "namespace": "shop"}}).build(),
+                    unstructured.StaticBuilder(labelled() | {"metadata": {"name": "x", "namespace": "shop"}}).build(),
                     delete_when=True,
                 )
                 .with_prune()

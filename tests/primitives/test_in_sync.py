@@ -6,14 +6,13 @@ they are sent.
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pytest
 
-from ocf import component, primitives
+from ocf import component
 from ocf.cluster import ApplyCache, PatchOptions, PatchType, Subresource
 from ocf.component import Result, reconciling
 from ocf.concepts import Resource
@@ -50,6 +49,7 @@ from ocf.primitives import (
 )
 from ocf.testing import RecordingCluster, assert_quiet
 from ocf_server import CustomKind, EmbeddedCluster
+from scripts.site import kinds
 from tests.primitives.third_party_definitions import third_party_definitions
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ def a_secret() -> Resource:
 
 def a_monitor() -> Resource:
     spec = {"endpoints": [{"port": "metrics", "interval": "30s"}], "selector": SELECTOR, "limits": {}, "none": []}
-    return unstructured.static.Builder(base("kinds.example.com/v1", "Monitor", spec=spec)).build()
+    return unstructured.StaticBuilder(base("kinds.example.com/v1", "Monitor", spec=spec)).build()
 
 
 def a_route() -> Resource:
@@ -350,7 +350,7 @@ def a_prometheus_rule() -> Resource:
 
 def other(api_version: str, kind: str, **content: Any) -> Callable[[], Resource]:
     """Return a function that makes a built-in kind without a package of its own."""
-    return lambda: unstructured.static.Builder(base(api_version, kind, **content)).build()
+    return lambda: unstructured.StaticBuilder(base(api_version, kind, **content)).build()
 
 
 JOB: Final[Manifest] = {
@@ -521,4 +521,4 @@ async def test_the_life_of_a_rich_object_has_no_write_at_rest(
 
 def test_every_shipped_kind_has_a_row() -> None:
     rows = {str(row.id).split(",", maxsplit=1)[0] for row in ROWS}
-    assert rows == {found.name for found in pkgutil.iter_modules(primitives.__path__) if found.ispkg}
+    assert rows == set(kinds.NAMES)

@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from ocf import feature
-from ocf.concepts import OperationalStatus
 from ocf.editors import HPASpecEditor, ObjectMetaEditor
 from ocf.lazy_types.kubernetes import V2HorizontalPodAutoscaler
-from ocf.objects import Manifest
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.hpa.status import (
     default_grace_status_handler,
@@ -48,16 +46,6 @@ class Mutator(BaseMutator):
 Mutation: TypeAlias = feature.Mutation[Mutator]
 """A mutation of an autoscaler."""
 
-_KIND: Kind[V2HorizontalPodAutoscaler, Mutator] = Kind(
-    "autoscaling/v2", "HorizontalPodAutoscaler", "V2HorizontalPodAutoscaler", Mutator
-)
-_HANDLERS: Handlers[V2HorizontalPodAutoscaler, Mutator, OperationalStatus] = Handlers(
-    status=OnManifest(default_operational_status_handler),
-    grace=OnManifest(default_grace_status_handler),
-    suspension=OnManifest(default_suspension_status_handler),
-    delete_on_suspend=lambda _base: True,
-)
-
 
 class Resource(ScalerResource[V2HorizontalPodAutoscaler, Mutator]):
     """An autoscaler as a resource of a component; only it sets the replica count of its target."""
@@ -82,8 +70,13 @@ class Builder(IntegrationBuilder[V2HorizontalPodAutoscaler, Mutator]):
         'autoscaling/v2/HorizontalPodAutoscaler/shop/backend-hpa'
     """
 
-    def __init__(self, base: V2HorizontalPodAutoscaler | Manifest | str) -> None:
-        super().__init__(base, _KIND, _HANDLERS)
+    kind = Kind("autoscaling/v2", "HorizontalPodAutoscaler", "V2HorizontalPodAutoscaler", Mutator)
+    handlers = Handlers(
+        status=OnManifest(default_operational_status_handler),
+        grace=OnManifest(default_grace_status_handler),
+        suspension=OnManifest(default_suspension_status_handler),
+        delete_on_suspend=lambda _base: True,
+    )
 
     def build(self) -> Resource:
         """Return the resource.

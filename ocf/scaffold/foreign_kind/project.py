@@ -167,7 +167,6 @@ def _variables(
         "suspension_line": "\n".join(suspension),
         "category_phrase": phrase,
         "integration": bool(ready),
-        "handlers": "_HANDLERS" if ready else "Handlers()",
         "exports": sorted(["Builder", "Mutation", "Mutator", "Resource", f"{part}Editor"]),
         "builder": "IntegrationBuilder" if ready else "StaticBuilder",
         "ready": ready,

@@ -130,7 +130,7 @@ class TestPodTemplates:
                 id="cronjob",
             ),
             pytest.param(
-                unstructured.static.Builder(base("apps/v1", "ReplicaSet", REPLICAS)),
+                unstructured.StaticBuilder(base("apps/v1", "ReplicaSet", REPLICAS)),
                 "spec.template",
                 {"app": "web"},
                 id="unstructured",
@@ -147,7 +147,7 @@ class TestPodTemplates:
     def test_of_other_kinds_are_not_known(self) -> None:
         manifest = base("example.com/v1", "Rollout", {"template": TEMPLATE})
         found = rendered(
-            web().with_labels({"team": "web"}, pod_templates=True).with_resource(unstructured.static.Builder(manifest))
+            web().with_labels({"team": "web"}, pod_templates=True).with_resource(unstructured.StaticBuilder(manifest))
         )
         assert found["spec"]["template"] == TEMPLATE
 
@@ -170,7 +170,7 @@ class TestNamespace:
 
     def test_is_not_given_to_a_cluster_scoped_object(self) -> None:
         role = base("rbac.authorization.k8s.io/v1", "ClusterRole", {})
-        manifest = rendered(web().with_resource(unstructured.static.Builder(role, cluster_scoped=True)))
+        manifest = rendered(web().with_resource(unstructured.StaticBuilder(role, cluster_scoped=True)))
         assert "namespace" not in manifest["metadata"]
 
     def test_does_not_change_the_builder(self) -> None:

@@ -91,7 +91,7 @@ def web(shop: Shop, *, cluster_scoped: bool = False) -> Component:
     builder.with_resource(configmap.Builder(settings).build(), gated_by=gate)
     if cluster_scoped:
         role = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "web"}, "value": 1}
-        builder.with_resource(unstructured.static.Builder(role, cluster_scoped=True).build())
+        builder.with_resource(unstructured.StaticBuilder(role, cluster_scoped=True).build())
     return builder.build()
 
 

@@ -49,7 +49,7 @@ def web(owner: Shop) -> Component:
     return (
         component.Builder("web", condition_type="WebReady")
         .with_resource(configmap.Builder(settings).build())
-        .with_resource(unstructured.static.Builder(priority, cluster_scoped=True).build())
+        .with_resource(unstructured.StaticBuilder(priority, cluster_scoped=True).build())
         .with_resource(deployment.Builder(workload).build())
         .build()
     )

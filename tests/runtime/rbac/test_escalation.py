@@ -27,8 +27,9 @@ def written(kind: str, **content: Any) -> Manifest:
 
 def binding(kind: str, role_kind: str, name: str) -> Resource:
     base = written(kind, roleRef={"apiGroup": GROUP, "kind": role_kind, "name": name})
-    builder = clusterrolebinding.Builder if kind.startswith("Cluster") else rolebinding.Builder
-    return builder(base).build()
+    if kind.startswith("Cluster"):
+        return clusterrolebinding.Builder(base).build()
+    return rolebinding.Builder(base).build()
 
 
 def needed(*resources: Resource, owner: ObjectKey = OWNER, **options: Any) -> set[PolicyRule]:

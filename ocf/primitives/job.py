@@ -1,0 +1,118 @@
+"""The Job (`batch/v1`): completable, suspendable.
+
+Suspending stops its pods and then deletes it; resuming creates it again, so it runs again from the start.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from ocf import feature
+from ocf.concepts import ApplyOperation, CompletionStatus, StatusReport, SuspensionStatus
+from ocf.editors import CONTAINERS, INIT_CONTAINERS, JobSpecEditor, ObjectMetaEditor, PodSpecEditor
+from ocf.lazy_types.kubernetes import V1Job
+from ocf.primitives.builder import TaskBuilder
+from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator
+from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.mutator import Edits
+from ocf.primitives.resource import TaskResource
+
+__all__ = [
+    "Builder",
+    "Mutation",
+    "Mutator",
+    "Resource",
+    "default_converging_status_handler",
+    "default_suspension_status_handler",
+]
+
+
+class Mutator(PodMutator):
+    """Records edits of a Job, in this order: metadata, spec, pod template, containers, init containers."""
+
+    edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
+    edit_job_spec = Edits(JobSpecEditor, "spec")
+    edit_pod_template_metadata = Edits(ObjectMetaEditor, "spec.template.metadata")
+    edit_pod_spec = Edits(PodSpecEditor, "spec.template.spec")
+    _container_presence = ContainerListEdits(CONTAINERS)
+    edit_containers = ContainerEdits("containers")
+    _init_container_presence = ContainerListEdits(INIT_CONTAINERS)
+    edit_init_containers = ContainerEdits("init_containers")
+
+
+Mutation: TypeAlias = feature.Mutation[Mutator]
+"""A mutation of a Job."""
+
+Resource: TypeAlias = TaskResource["V1Job", Mutator]
+"""A Job as a resource of a component."""
+
+
+def _suspend(mutator: Mutator) -> None:
+    @mutator.edit_job_spec
+    def _(spec: JobSpecEditor) -> None:
+        spec.raw.suspend = True
+
+
+# Default status handlers of a Job (API reference, `JobStatus`).
+
+
+def default_converging_status_handler(operation: ApplyOperation, live: V1Job) -> StatusReport[CompletionStatus]:
+    """Return the status of a Job.
+
+    Args:
+        operation: What this reconcile did to the object.
+        live: The object as the API server returned it.
+
+    Returns:
+        `Completed` or `TaskFailing` once the Job has the condition `Complete` or `Failed`; before that `TaskRunning`
+        while it has active pods, else `TaskPending`.
+    """
+    for condition in (live.status.conditions if live.status else None) or ():
+        if condition.type == "Complete" and condition.status == "True":
+            return StatusReport(CompletionStatus.COMPLETED, "Job completed successfully")
+        if condition.type == "Failed" and condition.status == "True":
+            return StatusReport(
+                CompletionStatus.FAILING, f"Job failed: {condition.message}" if condition.message else "Job failed"
+            )
+    active = _active(live)
+    if active:
+        return StatusReport(CompletionStatus.RUNNING, f"Job has {active} active pod(s)")
+    created = "was just created," if operation is ApplyOperation.CREATED else "is"
+    return StatusReport(CompletionStatus.PENDING, f"Job {created} waiting for pods to be scheduled")
+
+
+def default_suspension_status_handler(live: V1Job) -> StatusReport[SuspensionStatus]:
+    """Return the suspension status of a Job.
+
+    Args:
+        live: The object as the API server returned it.
+
+    Returns:
+        `Suspended` once `spec.suspend` is true and no pod is active; `Suspending` before that.
+    """
+    active = _active(live)
+    if not (live.spec and live.spec.suspend):
+        return StatusReport(SuspensionStatus.SUSPENDING, "Waiting for Job suspend field to be applied")
+    if active:
+        return StatusReport(SuspensionStatus.SUSPENDING, f"Job is suspending, {active} pod(s) still active")
+    return StatusReport(SuspensionStatus.SUSPENDED, "Job is suspended")
+
+
+def _active(live: V1Job) -> int:
+    return (live.status.active if live.status else None) or 0
+
+
+class Builder(TaskBuilder[V1Job, Mutator]):
+    """Builds a Job.
+
+    Args:
+        base: The desired baseline: a `V1Job`, a manifest, or a YAML text with one document.
+    """
+
+    kind = Kind("batch/v1", "Job", "V1Job", Mutator)
+    handlers = Handlers(
+        status=default_converging_status_handler,
+        suspend=_suspend,
+        suspension=default_suspension_status_handler,
+        delete_on_suspend=lambda _base: True,
+    )
