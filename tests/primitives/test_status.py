@@ -12,7 +12,7 @@ from ocf.concepts import AliveStatus, ApplyOperation, OperationalStatus, StatusR
 from ocf.errors import HandlerError, ManifestError
 from ocf.objects import client_model, read_live
 from ocf.primitives import daemonset, deployment, hpa, replicaset, service, statefulset
-from ocf.primitives.live_fields import live_count, live_field
+from ocf.primitives.status import live_count, live_field
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest
