@@ -208,6 +208,10 @@ def builtin_kinds() -> tuple[ServedResource, ...]:
     return tuple(map(_read, _document()["resources"]))
 
 
+_DEPRECATED: Final = {("", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}
+"""The built-in resources with a warning of each request."""
+
+
 def _read(entry: Mapping[str, Any]) -> ServedResource:
     return ServedResource(
         group=entry["group"],
@@ -221,6 +225,7 @@ def _read(entry: Mapping[str, Any]) -> ServedResource:
         categories=tuple(entry["categories"]),
         subresources=tuple(_read_parts(entry["subresources"])),
         columns=tuple(TableColumn(**column) for column in entry.get("columns", ())),
+        warning=_DEPRECATED.get((entry["group"], entry["plural"]), ""),
     )
 
 
