@@ -17,8 +17,7 @@ from hashlib import blake2b
 from json import dumps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ocf.cluster import LastWrite
-from ocf.component.model.write_backoff import record_revert, wait
+from ocf.component.model.write_backoff import record_revert, wait, written
 from ocf.objects.managed_fields import ManagedFields
 
 if TYPE_CHECKING:
@@ -94,10 +93,11 @@ def note_status(stored: Manifest, live: Manifest, owner: Owner, cache: ApplyCach
     wanted, there = _values(stored), _values(live.get("status") or {})
     for name in _differing(wanted, there):
         last = cache.last_write(owner.key, _record(owner, name))
-        fresh = LastWrite(_digest(wanted.get(name)), elapsed, _generation(owner))
-        goes_on = last is not None and last.version == fresh.version and last.desired_hash != _digest(there.get(name))
-        write = replace(fresh, reverted=last.reverted) if last is not None and goes_on else fresh
-        cache.note_write(owner.key, _record(owner, name), write)
+        digest, version = _digest(wanted.get(name)), _generation(owner)
+        goes_on = last is not None and last.version == version and last.desired_hash != _digest(there.get(name))
+        # Another value of ours goes on with the same fight.
+        before = replace(last, desired_hash=digest) if last is not None and goes_on else None
+        cache.note_write(owner.key, _record(owner, name), written(before, digest, elapsed, version))
 
 
 def _values(status: Manifest) -> dict[str, Any]:
