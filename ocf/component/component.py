@@ -33,7 +33,6 @@ from ocf.component.status.conditions import (
     grace_is_over,
     grace_remaining,
     suspending_condition,
-    transition_time_problem,
 )
 from ocf.component.status.reasons import SUSPENSION_REASONS, Reason
 from ocf.component.status.results import Action, ResourceOutcome, Result
@@ -272,9 +271,6 @@ class Component:
     async def _work(
         self, context: ReconcileContext, before: ConditionContext
     ) -> tuple[Condition, list[ResourceOutcome]]:
-        if problem := transition_time_problem(before.previous):
-            # The failed condition gets a new time, so the next reconcile succeeds.
-            raise ReconcileError(self.name, problem)
         if not self._is_enabled(context):
             outcomes = await self._disable(context)
             return before.next(Reason.DISABLED, "Component is disabled.", ready=True), outcomes

@@ -7,24 +7,29 @@ Sources: `k8s.io/apimachinery/pkg/api/meta/conditions.go`; the limits are those 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
+from ocf.errors import FieldProblem
 from ocf.objects.manifest import Manifest
-from ocf.objects.timestamps import format_time
+from ocf.objects.timestamps import format_time, parse_rfc3339
 
 __all__ = [
     "LONGEST_MESSAGE",
     "ConditionStatus",
+    "condition_problems",
     "condition_type_problem",
     "find_condition",
+    "has_type",
     "is_condition_true",
     "reason_problem",
     "set_condition",
     "shortened_message",
+    "time_problem",
     "transition_time",
+    "typed_conditions",
     "with_condition",
 ]
 
@@ -58,21 +63,51 @@ class ConditionStatus(StrEnum):
         return cls.TRUE if value else cls.FALSE
 
 
-def find_condition(conditions: Sequence[Manifest] | None, condition_type: str) -> Manifest | None:
+_STATUSES: Final = frozenset(ConditionStatus)
+
+
+def has_type(condition: object, condition_type: str) -> bool:
+    """Return whether an entry of a list of conditions is the condition of a type.
+
+    Args:
+        condition: The entry, as stored.
+        condition_type: The type.
+    """
+    return isinstance(condition, dict) and condition.get("type") == condition_type
+
+
+def typed_conditions(conditions: object) -> list[Manifest]:
+    """Return the conditions that have a type.
+
+    A definition without a schema lets any client store something else than a list, or entries that are not conditions.
+
+    Args:
+        conditions: `status.conditions` of an object, as stored.
+
+    Example:
+        >>> typed_conditions([{"type": "Ready"}, "Ready", {"type": None}, {}]), typed_conditions({"Ready": "True"})
+        ([{'type': 'Ready'}], [])
+    """
+    entries = conditions if isinstance(conditions, list) else ()
+    return [one for one in entries if isinstance(one, dict) and isinstance(one.get("type"), str) and one["type"]]
+
+
+def find_condition(conditions: object, condition_type: str) -> Manifest | None:
     """Return the condition of a type; None if it is absent.
 
     Args:
-        conditions: `status.conditions` of an object; None if the object has none.
+        conditions: `status.conditions` of an object, as stored; None if the object has none.
         condition_type: Type of the condition.
     """
-    return next((condition for condition in conditions or () if condition.get("type") == condition_type), None)
+    entries = conditions if isinstance(conditions, list | tuple) else ()
+    return next((one for one in entries if has_type(one, condition_type)), None)
 
 
-def is_condition_true(conditions: Sequence[Manifest] | None, condition_type: str) -> bool:
+def is_condition_true(conditions: object, condition_type: str) -> bool:
     """Return whether the condition of a type is present and True.
 
     Args:
-        conditions: `status.conditions` of an object; None if the object has none.
+        conditions: `status.conditions` of an object, as stored; None if the object has none.
         condition_type: Type of the condition.
 
     Example:
@@ -113,7 +148,7 @@ def set_condition(
 ) -> list[Manifest]:
     """Return the conditions with one of them set, as `meta.SetStatusCondition` does.
 
-    The transition time also moves if the stored condition has none: the API requires one.
+    The transition time also moves if the stored condition has none that can be read: the API requires one.
 
     Args:
         conditions: `status.conditions` of an object; not changed.
@@ -129,6 +164,7 @@ def set_condition(
     """
     found = find_condition(conditions, condition_type) or {}
     since = found.get("lastTransitionTime")
+    stored = None if time_problem(since) else (found.get("status"), since)
     condition = {
         "type": condition_type,
         "status": status.value,
@@ -136,23 +172,70 @@ def set_condition(
         "reason": str(reason),
         "message": message,
         "observedGeneration": observed_generation,
-        "lastTransitionTime": transition_time(
-            status, format_time(now), stored=(found.get("status"), since) if since else None
-        ),
+        "lastTransitionTime": transition_time(status, format_time(now), stored=stored),
     }
     return with_condition(conditions, condition)
 
 
-def with_condition(conditions: Sequence[Manifest], condition: Manifest) -> list[Manifest]:
+def with_condition(conditions: Sequence[Any], condition: Manifest) -> list[Any]:
     """Return the conditions with one of them replaced in its place, or added at the end.
 
     Args:
-        conditions: `status.conditions` of an object; not changed.
+        conditions: `status.conditions` of an object; not changed. Entries that are not conditions stay as they are.
         condition: The new condition.
     """
-    if find_condition(conditions, condition["type"]) is None:
+    name = condition["type"]
+    if not any(has_type(other, name) for other in conditions):
         return [*conditions, condition]
-    return [condition if other.get("type") == condition["type"] else other for other in conditions]
+    return [condition if has_type(other, name) else other for other in conditions]
+
+
+def condition_problems(condition: object, path: str) -> Iterator[FieldProblem]:
+    """Yield what keeps a value from being a condition, whatever further fields its schema has.
+
+    Args:
+        condition: The value.
+        path: Where it is, `status.conditions[2]`.
+
+    Example:
+        >>> for problem in condition_problems({"type": "Ready", "status": True}, "status.conditions[2]"):
+        ...     print(problem)
+        status.conditions[2].status: must be True, False or Unknown as text, got True of type bool
+    """
+    if not isinstance(condition, dict):
+        yield FieldProblem(path, f"must be a condition, an object with a type, got {_shown(condition)}")
+        return
+    kind, status = condition.get("type"), condition.get("status")
+    if not isinstance(kind, str) or not kind:
+        yield FieldProblem(f"{path}.type", f"must be the type of the condition as text, got {_shown(kind)}")
+    if not isinstance(status, str) or status not in _STATUSES:
+        yield FieldProblem(f"{path}.status", f"must be True, False or Unknown as text, got {_shown(status)}")
+    for name in ("reason", "message"):
+        if name in condition and not isinstance(condition[name], str):
+            yield FieldProblem(f"{path}.{name}", f"must be text, got a value of type {type(condition[name]).__name__}")
+    if "lastTransitionTime" in condition and (problem := time_problem(condition["lastTransitionTime"])):
+        yield FieldProblem(f"{path}.lastTransitionTime", problem)
+
+
+def time_problem(value: object) -> str:
+    """Return why a value is not a time as `metav1.Time` is written; empty if it is one."""
+    allowed = "must be a time such as 2026-01-31T12:00:00Z"
+    if not isinstance(value, str):
+        return f"{allowed}, got {_shown(value)}"
+    try:
+        parse_rfc3339(value, comma=True)
+    except ValueError:
+        return f"{allowed}, got {_shown(value)}"
+    return ""
+
+
+def _shown(value: object) -> str:
+    """Return a value for a message; of what may hold anything, such as a map, only the type."""
+    if isinstance(value, str):
+        return _start(value)
+    if value is None or isinstance(value, bool | int | float):
+        return f"{value!r:.80}" + ("" if value is None else f" of type {type(value).__name__}")
+    return f"a value of type {type(value).__name__}"
 
 
 def condition_type_problem(name: str) -> str:
@@ -223,4 +306,4 @@ def shortened_message(message: str) -> str:
 
 
 def _start(text: str) -> str:
-    return f"{text[:_SHOWN]!r}…"
+    return f"{text[:_SHOWN]!r}…" if len(text) > _SHOWN else repr(text)

@@ -23,7 +23,8 @@ from ocf.errors import ConfigError, ManifestError
 from ocf.objects import copy_json, load_document, write_model
 from ocf.primitives import builder, resource
 from ocf.primitives.kind import Kind, StatusT
-from ocf.primitives.mutator import BaseMutator, Edits, MetadataEdits
+from ocf.primitives.metadata_edits import MetadataEdits
+from ocf.primitives.mutator import BaseMutator, Edits
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest

@@ -5,7 +5,7 @@ ends the stream, as by a real API server.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -68,14 +68,14 @@ def _requires_name(selector: str, name: str) -> bool:
 
 
 async def open_stream(
-    backend: Backend, context: RequestContext, halts: Iterable[asyncio.Event]
+    backend: Backend, context: RequestContext, stopping: asyncio.Event
 ) -> AsyncGenerator[bytes, None]:
     """Start a watch.
 
     Args:
         backend: The cluster.
         context: The request.
-        halts: Each ends the watch when it is set.
+        stopping: Set when the server stops.
 
     Returns:
         The bytes of its events.
@@ -99,7 +99,7 @@ async def open_stream(
         if isinstance(error, ApiError) and error.code != _EXPIRED:
             raise error
     writer = _Writer(context, options, encoder, backend.registry.now)
-    return _lines(events, first, writer, halts)
+    return _lines(events, first, writer, stopping)
 
 
 _LOOP_ITERATIONS: Final = 3
@@ -168,17 +168,17 @@ async def _lines(
     events: AsyncGenerator[Event, None],
     first: "asyncio.Future[Event]",
     writer: _Writer,
-    halts: Iterable[asyncio.Event],
+    stopping: asyncio.Event,
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the lines of events until the watch ends, its timeout expires, or it is halted."""
+    """Yield the lines of events until the watch ends, its timeout expires, or the server stops."""
     loop = asyncio.get_running_loop()
     end = loop.time() + writer.options.timeout if writer.options.timeout else None
-    halting = [asyncio.ensure_future(halt.wait()) for halt in halts]
+    halt = asyncio.ensure_future(stopping.wait())
     coming = first
     try:
-        while not any(halt.done() for halt in halting):
+        while not halt.done():
             left = None if end is None else max(0.0, end - loop.time())
-            waiting: set[asyncio.Future[Any]] = {coming, *halting}
+            waiting: set[asyncio.Future[Any]] = {coming, halt}
             await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
                 return
@@ -189,8 +189,7 @@ async def _lines(
                 return
             coming = asyncio.ensure_future(anext(events))
     finally:
-        waited: list[asyncio.Future[Any]] = [coming, *halting]
-        for future in waited:
-            future.cancel()
-        await asyncio.gather(*waited, return_exceptions=True)
+        halt.cancel()
+        coming.cancel()
+        await asyncio.gather(coming, halt, return_exceptions=True)
         await events.aclose()

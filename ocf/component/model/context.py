@@ -17,7 +17,7 @@ from ocf.component.deletion import finalizers_of, is_ending
 from ocf.component.model.claims import Claims
 from ocf.component.model.gates import GateAnswers
 from ocf.component.model.ownership import DEFAULT_OPERATOR, Owner
-from ocf.component.model.status_changes import StatusChanges
+from ocf.component.model.status_changes import StatusChanges, status_of
 from ocf.component.model.status_writer import write_status
 from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
 from ocf.component.status.failures import REVERTED_EVENT, UNSTORED_EVENT, failure_events, is_refused, shows
@@ -26,7 +26,7 @@ from ocf.component.status.reasons import Reason
 from ocf.concepts import Clock, Event, NullRecorder, Recorder
 from ocf.errors import ApiError, ConfigError, ManifestError
 from ocf.objects import Manifest
-from ocf.objects.conditions import find_condition
+from ocf.objects.conditions import find_condition, typed_conditions
 
 __all__ = ["Conditioned", "ReconcileContext"]
 
@@ -79,7 +79,7 @@ class ReconcileContext:
         operator: str = DEFAULT_OPERATOR,
     ) -> None:
         self.owner = owner
-        self._changes: Final = StatusChanges(owner.get("status") or {})
+        self._changes: Final = StatusChanges(status_of(owner))
         self._cluster: Final = cluster
         self.unobserved: Cluster = cluster
         self.owned_by: Final = Owner.of(owner, operator)
@@ -277,7 +277,7 @@ class ReconcileContext:
             live: The owner as the cluster returned it.
         """
         self._is_gone = is_ending(live) and not finalizers_of(live)
-        if (live.get("status") or {}) == self._changes.stored:
+        if status_of(live) == self._changes.stored:
             self.owner = live
 
     def owner_removed(self) -> None:
@@ -285,7 +285,9 @@ class ReconcileContext:
         self._is_gone = True
 
     def require_plain_status(self) -> None:
-        """Raise an error if the staged status contains what JSON does not have; the rest can be written.
+        """Raise an error if the staged status contains what cannot be written; the rest can be.
+
+        That is what JSON does not have, and what was assigned to `conditions` and is not a condition.
 
         Raises:
             ManifestError: The first time, for the fields that are not written: their stored values are kept.
@@ -336,10 +338,22 @@ class ReconcileContext:
         if written is None:
             self._is_gone = True
             return
+        self._log_replaced(written.status)
         self._log_loss(UNSTORED_EVENT, written.problem)
         self._log_loss(REVERTED_EVENT, written.reverted)
         self.status_retry_after = written.retry_after
-        self.recorder.observed(owner.key, written.status.get("conditions") or [])
+        self.recorder.observed(owner.key, typed_conditions(written.status.get("conditions")))
+
+    def _log_replaced(self, written: Manifest) -> None:
+        """Log which value of another client was replaced, because no condition can be stored beside it."""
+        owner, stored = self.owned_by.key, self.owner.get("status")
+        path, value = "status", stored
+        if isinstance(stored, dict):
+            path, value = "status.conditions", stored.get("conditions")
+            value = None if isinstance(value, list) else value
+        if written.get("conditions") and value is not None:
+            text = "%s: %s was stored as a value of type %s, and is replaced, because it cannot hold conditions"
+            _log.warning(text, owner, path, type(value).__name__, extra={"owner": str(owner)})
 
     def _log_loss(self, reason: str, note: str) -> None:
         """Log and record a loss, unless the note is empty."""

@@ -50,8 +50,9 @@ async def reconciling(
 
     Raises:
         ConfigError: If owner or cluster is something else, such as None, or the operator's name is not a DNS label.
-        ManifestError: If the owner has no name or no uid, or if its new status contains what JSON does not have. The
-            rest of the status is written; those fields keep their stored values.
+        ManifestError: If the owner has no name or no uid, or if its new status contains what cannot be written, such
+            as a value that JSON does not have, or an entry of `conditions` that is not a condition. The rest of the
+            status is written; those fields keep their stored values.
         ApiError: If the status cannot be written. After an error inside the block, that error is raised with a note.
     """
     _require_arguments(owner, cluster, operator)

@@ -1,5 +1,7 @@
 """Write backoff for the status of an owner, for each condition and each other field of the status by itself.
 
+The keys of a map count as fields, too, because several writers may each set some of them.
+
 Two versions of an operator, or two operators, that insist on different values of one condition would write whenever the
 other one has written. As for objects, a value that was reverted three times waits before it is written again.
 
@@ -15,18 +17,27 @@ from dataclasses import replace
 from datetime import timedelta
 from hashlib import blake2b
 from json import dumps
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from ocf.component.model.write_backoff import record_revert, wait, written
+from ocf.cluster import LastWrite
+from ocf.component.model.status_changes import status_of
+from ocf.component.model.write_backoff import record_revert, wait
+from ocf.objects.conditions import has_type, typed_conditions, with_condition
 from ocf.objects.managed_fields import ManagedFields
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
     from ocf.cluster import ApplyCache
     from ocf.component.model.ownership import Owner
     from ocf.objects import Manifest
 
 __all__ = ["HeldStatus", "hold_back", "note_status"]
 
+_Path: TypeAlias = tuple[str, ...]
+
+# How many fields a message names.
+_NAMED: Final = 3
 _NEW_VALUE: Final = timedelta(minutes=1)
 _TIME: Final = "lastTransitionTime"
 
@@ -55,26 +66,25 @@ def hold_back(status: Manifest, live: Manifest, owner: Owner, cache: ApplyCache,
         cache: Knows the last writes of this process.
         elapsed: Time of the reconcile on the monotonic clock.
     """
-    stored = live.get("status") or {}
-    wanted, there = _values(status), _values(stored)
-    held: dict[str, timedelta] = {}
-    new: list[str] = []
-    for name in sorted(_differing(wanted, there)):
-        last = cache.last_write(owner.key, _record(owner, name))
-        if last is None or last.version != _generation(owner) or last.desired_hash == _digest(there.get(name)):
+    stored = status_of(live)
+    held: dict[_Path, timedelta] = {}
+    new: list[_Path] = []
+    for path, (wanted, there) in sorted(_differences(status, stored).items()):
+        last = cache.last_write(owner.key, _record(owner, path))
+        if last is None or last.version != _generation(owner) or last.desired_hash == _digest(there):
             continue
         reverted = record_revert(last, last.desired_hash, elapsed) or last
-        cache.note_write(owner.key, _record(owner, name), reverted)
+        cache.note_write(owner.key, _record(owner, path), reverted)
         rest = wait(reverted, reverted.desired_hash, elapsed)
-        if rest is not None and reverted.desired_hash != _digest(wanted.get(name)):
+        if rest is not None and reverted.desired_hash != _digest(wanted):
             rest = min(rest, reverted.at + _NEW_VALUE - elapsed)
         if rest is not None and rest > timedelta(0):
-            held[name] = rest
-            new += [] if last.noticed else [name]
+            held[path] = rest
+            new += [] if last.noticed else [path]
     if not held:
         return HeldStatus(status)
     problem = f"{_text(new)} reverted repeatedly, {_other_writer(live, owner)}" if new else ""
-    return HeldStatus(_with_stored(status, stored, held.keys()), problem, min(held.values()))
+    return HeldStatus(_with_stored(status, stored, held), problem, min(held.values()))
 
 
 def note_status(stored: Manifest, live: Manifest, owner: Owner, cache: ApplyCache, elapsed: timedelta) -> None:
@@ -90,57 +100,92 @@ def note_status(stored: Manifest, live: Manifest, owner: Owner, cache: ApplyCach
         cache: Remembers the write.
         elapsed: Time of the reconcile on the monotonic clock.
     """
-    wanted, there = _values(stored), _values(live.get("status") or {})
-    for name in _differing(wanted, there):
-        last = cache.last_write(owner.key, _record(owner, name))
-        digest, version = _digest(wanted.get(name)), _generation(owner)
-        goes_on = last is not None and last.version == version and last.desired_hash != _digest(there.get(name))
-        # Another value of ours goes on with the same fight.
-        before = replace(last, desired_hash=digest) if last is not None and goes_on else None
-        cache.note_write(owner.key, _record(owner, name), written(before, digest, elapsed, version))
+    for path, (wanted, there) in _differences(stored, status_of(live)).items():
+        last = cache.last_write(owner.key, _record(owner, path))
+        fresh = LastWrite(_digest(wanted), elapsed, _generation(owner))
+        goes_on = last is not None and last.version == fresh.version and last.desired_hash != _digest(there)
+        write = replace(fresh, reverted=last.reverted) if last is not None and goes_on else fresh
+        cache.note_write(owner.key, _record(owner, path), write)
 
 
-def _values(status: Manifest) -> dict[str, Any]:
-    """Return the values that are compared, by name: the fields, and `condition "WebReady"`."""
-    fields = {name: value for name, value in status.items() if name != "conditions"}
-    conditions = {_name(one): {key: one[key] for key in one if key != _TIME} for one in status.get("conditions") or []}
-    return fields | conditions
+def _differences(status: Manifest, stored: Manifest) -> dict[_Path, tuple[Any, Any]]:
+    """Return the values that differ, None for one that is absent: of fields, keys of maps, and conditions."""
+    found = dict(_differing_fields(_fields(status), _fields(stored), ()))
+    ours, theirs = _conditions(status), _conditions(stored)
+    for name in {**ours, **theirs}:
+        if ours.get(name) != theirs.get(name):
+            found["conditions", name] = ours.get(name), theirs.get(name)
+    return found
 
 
-def _name(condition: Manifest) -> str:
-    return f'condition "{condition.get("type")}"'
+def _differing_fields(ours: Manifest, theirs: Manifest, at: _Path) -> Iterator[tuple[_Path, tuple[Any, Any]]]:
+    for name in {**ours, **theirs}:
+        one, other = ours.get(name), theirs.get(name)
+        if isinstance(one, dict) and isinstance(other, dict):
+            yield from _differing_fields(one, other, (*at, name))
+        elif one != other:
+            yield (*at, name), (one, other)
 
 
-def _differing(wanted: dict[str, Any], there: dict[str, Any]) -> list[str]:
-    return [name for name in {**wanted, **there} if wanted.get(name) != there.get(name)]
+def _fields(status: Manifest) -> Manifest:
+    return {name: value for name, value in status.items() if name != "conditions"}
+
+
+def _conditions(status: Manifest) -> dict[str, Any]:
+    """Return what is compared of the conditions, by type."""
+    found = typed_conditions(status.get("conditions"))
+    return {one["type"]: {key: one[key] for key in one if key != _TIME} for one in found}
 
 
 def _digest(value: Any) -> bytes:
     return blake2b(dumps(value, sort_keys=True, default=str).encode(), digest_size=16).digest()
 
 
-def _record(owner: Owner, name: str) -> str:
-    return f"{owner.field_manager('status')}#{name}"
+def _record(owner: Owner, path: _Path) -> str:
+    return f"{owner.field_manager('status')}#{_name(path)}"
 
 
 def _generation(owner: Owner) -> str:
     return f"{owner.uid}/{owner.generation}"
 
 
-def _with_stored(status: Manifest, stored: Manifest, held: Any) -> Manifest:
-    """Return a status with the stored values of some names."""
-    result = {name: value for name, value in status.items() if name not in held}
-    result |= {name: value for name, value in stored.items() if name in held}
-    before = {_name(one): one for one in stored.get("conditions") or []}
-    conditions = [one for one in status.get("conditions") or [] if _name(one) not in held or _name(one) in before]
-    kept = [before[_name(one)] if _name(one) in held else one for one in conditions]
-    kept += [one for name, one in before.items() if name in held and all(_name(each) != name for each in kept)]
-    result.pop("conditions", None)
+def _with_stored(status: Manifest, stored: Manifest, held: Collection[_Path]) -> Manifest:
+    """Return a status with the stored values of some paths."""
+    result = status
+    types = {path[1] for path in held if path[0] == "conditions"}
+    for path in held:
+        if path[0] != "conditions":
+            result = _with_field(result, stored, path)
+    if not types:
+        return result
+    before = {one["type"]: one for one in typed_conditions(stored.get("conditions")) if one["type"] in types}
+    entries = status.get("conditions") or []
+    kept = [one for one in entries if not any(has_type(one, name) for name in types - before.keys())]
+    for one in before.values():
+        kept = with_condition(kept, one)
+    result = _fields(result)
     return {**result, "conditions": kept} if kept else result
 
 
-def _text(names: list[str]) -> str:
-    return f"{' and '.join(names)} of the status {'is' if len(names) == 1 else 'are'}"
+def _with_field(status: Manifest, stored: Manifest, path: _Path) -> Manifest:
+    name, *rest = path
+    if rest:
+        # Both are maps: otherwise the whole field would differ.
+        return {**status, name: _with_field(status[name], stored[name], tuple(rest))}
+    if name in stored:
+        return {**status, name: stored[name]}
+    return {key: value for key, value in status.items() if key != name}
+
+
+def _name(path: _Path) -> str:
+    return f'condition "{path[1]}"' if path[0] == "conditions" else ".".join(path)
+
+
+def _text(paths: list[_Path]) -> str:
+    shown = [*map(_name, paths[:_NAMED])]
+    if len(paths) > _NAMED:
+        shown.append(f"{len(paths) - _NAMED} more fields")
+    return f"{' and '.join(shown)} of the status {'is' if len(paths) == 1 else 'are'}"
 
 
 def _other_writer(live: Manifest, owner: Owner) -> str:

@@ -1,20 +1,30 @@
 """Changes of an owner's status in one reconcile: a copy of the status, and the conditions that were set or removed.
 
-Everything here is a function of values; `ocf.component.model.status_writer` writes the result.
+Everything here is a function of values; `ocf.component.model.status_writer` writes the result. A definition without a
+schema lets other clients store anything in a status: what is not a condition stays as it is stored, beside ours.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Final
 
 from ocf.component.status.reasons import Reason
 from ocf.errors import FieldProblem, ManifestError
-from ocf.objects import Manifest, copy_json
-from ocf.objects.conditions import find_condition, with_condition
+from ocf.objects import Manifest, copy_json, format_path
+from ocf.objects.conditions import condition_problems, find_condition, has_type, typed_conditions, with_condition
 from ocf.objects.json_values import to_json
 
-__all__ = ["StatusChanges"]
+__all__ = ["StatusChanges", "status_of"]
+
+_ABSENT: Final = object()
+
+
+def status_of(live: Manifest) -> Manifest:
+    """Return the status of an object; an empty one if there is none, or if it is stored as something else."""
+    found = live.get("status")
+    return found if isinstance(found, dict) else {}
 
 
 class StatusChanges:
@@ -37,24 +47,25 @@ class StatusChanges:
     def __init__(self, stored: Manifest) -> None:
         self.stored: Final = stored
         self.status: Final[dict[str, Any]] = copy_json(stored)
-        self._set: set[str] = set()
+        self._set: dict[str, Manifest] = {}
         self._removed: set[str] = set()
+        self._problems: list[FieldProblem] = []
 
     @property
     def conditions(self) -> list[Manifest]:
         """The conditions with all changes so far."""
-        return self.status.get("conditions") or []
+        return typed_conditions(self.status.get("conditions"))
 
     @property
     def stored_conditions(self) -> list[Manifest]:
         """The conditions as they were read."""
-        return self.stored.get("conditions") or []
+        return typed_conditions(self.stored.get("conditions"))
 
     @property
     def changed_types(self) -> frozenset[str]:
         """Types of the conditions that were set, or changed in `status`."""
         stored = self.stored_conditions
-        return frozenset({*self._set, *(str(one.get("type")) for one in self.conditions if one not in stored)})
+        return frozenset({*self._set, *(one["type"] for one in self.conditions if one not in stored)})
 
     def set_condition(self, condition: Manifest) -> None:
         """Set a condition; it replaces the one of its type, at its place.
@@ -62,9 +73,17 @@ class StatusChanges:
         Args:
             condition: The condition in API spelling.
         """
-        self._set.add(condition["type"])
+        self._set[condition["type"]] = condition
         self._removed.discard(condition["type"])
-        self.status["conditions"] = with_condition(self.conditions, condition)
+        self._require_list()
+        self.status["conditions"] = with_condition(self.status.get("conditions") or [], condition)
+
+    def restore(self, name: str) -> None:
+        """Give a condition that was changed in `status` its stored state back."""
+        stored = [one for one in self.stored_conditions if has_type(one, name)]
+        entries = self.status["conditions"]
+        kept = [one for one in entries if not has_type(one, name)]
+        self._replace(with_condition(entries, stored[0]) if stored else kept)
 
     def remove_failure(self, name: str) -> None:
         """Remove a stored condition whose reason is `Error`, unless it was changed.
@@ -72,28 +91,31 @@ class StatusChanges:
         Args:
             name: Type of the condition.
         """
+        self._require_list()
         failure = find_condition(self.stored_conditions, name)
-        if failure is None or failure.get("reason") != Reason.ERROR:
+        if failure is None or failure.get("reason") != Reason.ERROR or name in self.changed_types:
             return
-        self._removed |= {name} - self.changed_types
-        self._drop_removed(self.status)
+        self._removed.add(name)
+        self._replace([one for one in self.status.get("conditions") or [] if not has_type(one, name)])
 
     def arrange(self, types: Iterable[str]) -> None:
-        """Sort the new conditions into a given order, after the stored ones.
+        """Sort the conditions that are new in this reconcile into a given order, after the stored ones.
 
         Args:
             types: Types of conditions, in order.
         """
-        there = [condition["type"] for condition in self.stored_conditions]
-        rank = {name: at for at, name in enumerate(dict.fromkeys([*there, *types]))}
-        if "conditions" in self.status:
-            self.status["conditions"].sort(key=lambda condition: rank.get(condition["type"], len(rank)))
+        there = {one["type"] for one in self.stored_conditions}
+        rank = {name: at for at, name in enumerate(types)}
+        new = [one for one in self.conditions if one["type"] not in there]
+        if new:
+            others = [one for one in self.status["conditions"] if all(one is not each for each in new)]
+            self._replace([*others, *sorted(new, key=lambda one: rank.get(one["type"], len(rank)))])
 
     def make_plain(self) -> tuple[FieldProblem, ...]:
         """Convert the status to plain JSON values, which the cluster stores; it is compared with them.
 
         A field that contains something else keeps its stored value, so that the rest can be written. Each condition is
-        such a field of its own.
+        such a field of its own, also one that was assigned and is not a condition.
 
         Returns:
             What cannot be stored.
@@ -104,43 +126,27 @@ class StatusChanges:
             >>> [problem.path for problem in changes.make_plain()], changes.status
             (['status.since'], {'since': 'noon', 'size': [1, 2]})
         """
-        problems: list[FieldProblem] = []
-        try:
-            plain = to_json(self.status, "status")
-        except ManifestError:
-            plain = self._plain_fields(problems)
-        if plain is not self.status:
-            self.status.clear()
-            self.status.update(plain)
-        return tuple(problems)
-
-    def _plain_fields(self, problems: list[FieldProblem]) -> dict[str, Any]:
+        self._require_list()
+        problems, self._problems = self._problems, []
         plain: dict[str, Any] = {}
         for name, value in self.status.items():
             try:
-                plain |= to_json({name: value}, "status", ("status",))
-            except ManifestError as error:
                 if name == "conditions" and isinstance(value, list):
                     plain[name] = self._plain_conditions(value, problems)
-                    continue
+                else:
+                    plain |= to_json({name: value}, "status", ("status",))
+            except ManifestError as error:
                 problems += error.problems
                 if name in self.stored:
                     plain[name] = self.stored[name]
-        return plain
-
-    def _plain_conditions(self, conditions: list[Any], problems: list[FieldProblem]) -> list[Any]:
-        plain: list[Any] = []
-        for place, condition in enumerate(conditions):
-            try:
-                plain.append(to_json(condition, "status", ("status", "conditions", place)))
-            except ManifestError as error:
-                problems += error.problems
-                name = condition.get("type") if isinstance(condition, dict) else None
-                plain += [one for one in self.stored_conditions if one.get("type") == name]
-        return plain
+        self.status.clear()
+        self.status.update(plain)
+        return tuple(problems)
 
     def rebased(self, live: Manifest) -> dict[str, Any]:
         """Merge the changes into a newer status; other writers' changes are kept, except where both changed the same.
+
+        Maps are merged key by key, and conditions by type. Any other list is one value.
 
         Args:
             live: The status as stored now; it is not changed.
@@ -148,22 +154,94 @@ class StatusChanges:
         Returns:
             The merged status.
         """
-        status: dict[str, Any] = copy_json(live)
-        for key in self.stored.keys() | self.status.keys():
-            if key != "conditions" and self.status.get(key) != self.stored.get(key):
-                status.pop(key, None)
-                if key in self.status:
-                    status[key] = self.status[key]
-        old = {condition["type"]: condition for condition in self.stored_conditions}
-        for name, condition in {condition["type"]: condition for condition in self.conditions}.items():
+        status: dict[str, Any] = _merged(_fields(self.stored), _fields(self.status), _fields(live))
+        entries = live.get("conditions")
+        merged = list(entries) if isinstance(entries, list) else []
+        ours, old = _by_type(self.conditions), _by_type(self.stored_conditions)
+        for name, condition in ours.items():
             if name in self._set or condition != old.get(name):
-                status["conditions"] = with_condition(status.get("conditions") or [], condition)
-        if self._removed:
-            self._drop_removed(status)
-        return status
+                merged = with_condition(merged, condition)
+        for name, condition in old.items():
+            if name not in ours and (name in self._removed or find_condition(merged, name) == condition):
+                merged = [one for one in merged if not has_type(one, name)]
+        if "conditions" in live and merged == (entries if isinstance(entries, list) else []):
+            return {**status, "conditions": entries}
+        return {**status, "conditions": merged} if merged else status
 
-    def _drop_removed(self, status: dict[str, Any]) -> None:
-        left = [one for one in status.get("conditions") or [] if one.get("type") not in self._removed]
-        status.pop("conditions", None)
-        if left:
-            status["conditions"] = left
+    def _require_list(self) -> None:
+        """Set the list of conditions again if something else was assigned, and record the problem."""
+        found, stored = self.status.get("conditions"), self.stored.get("conditions")
+        if isinstance(found, list) or "conditions" not in self.status:
+            return
+        if found != stored:
+            seen = "None" if found is None else f"a value of type {type(found).__name__}"
+            self._problems.append(FieldProblem("status.conditions", f"must be a list of conditions, got {seen}"))
+        elif not self._set:
+            return
+        entries = list(stored) if isinstance(stored, list) else []
+        for condition in self._set.values():
+            entries = with_condition(entries, condition)
+        self._replace(entries)
+
+    def _replace(self, entries: list[Any]) -> None:
+        """Replace the conditions; a list that gets empty is removed."""
+        if entries:
+            self.status["conditions"] = entries
+        else:
+            self.status.pop("conditions", None)
+
+    def _plain_conditions(self, conditions: list[Any], problems: list[FieldProblem]) -> list[Any]:
+        """Return the conditions without those that were assigned and are wrong; what is stored is not checked."""
+        stored = self.stored.get("conditions")
+        unchecked = [*(stored if isinstance(stored, list) else ()), *self._set.values()]
+        twice = {name for name, times in Counter(one["type"] for one in self.stored_conditions).items() if times > 1}
+        plain: list[Any] = []
+        for place, condition in enumerate(conditions):
+            path = "status", "conditions", place
+            value: Any = None
+            wrong: list[FieldProblem] = []
+            try:
+                value = to_json(condition, "status", path)
+            except ManifestError as error:
+                wrong += error.problems
+            if not wrong and value not in unchecked:
+                wrong += condition_problems(value, format_path(path))
+            name = condition.get("type") if isinstance(condition, dict) else None
+            if isinstance(name, str) and name not in twice and find_condition(plain, name) is not None:
+                problems.append(FieldProblem(format_path((*path, "type")), f'must be unique, got "{name}" twice'))
+                continue
+            problems += wrong
+            plain += self._kept(name) if wrong else [value]
+        return plain
+
+    def _kept(self, name: object) -> list[Manifest]:
+        """Return what is written in place of a wrong condition: the one of its type that was set or stored, if any."""
+        if not isinstance(name, str):
+            return []
+        found = self._set.get(name) or find_condition(self.stored_conditions, name)
+        return [] if found is None else [found]
+
+
+def _fields(status: Manifest) -> Manifest:
+    return {name: value for name, value in status.items() if name != "conditions"}
+
+
+def _by_type(conditions: list[Manifest]) -> dict[str, Manifest]:
+    return {one["type"]: one for one in conditions}
+
+
+def _merged(old: Any, ours: Any, theirs: Any) -> Any:
+    """Merge a value of ours and one of another writer, which both come from an old one."""
+    if ours == old:
+        return copy_json(theirs) if theirs is not _ABSENT else theirs
+    before, changed = (one if isinstance(one, dict) else {} for one in (old, ours))
+    is_map = isinstance(ours, dict) or (ours is _ABSENT and isinstance(old, dict))
+    if not is_map or not isinstance(theirs, dict):
+        return ours
+    merged = {}
+    for key in {**theirs, **changed}:
+        value = _merged(before.get(key, _ABSENT), changed.get(key, _ABSENT), theirs.get(key, _ABSENT))
+        if value is not _ABSENT:
+            merged[key] = value
+    # A map that was removed here stays as far as another writer has added to it.
+    return merged if merged or isinstance(ours, dict) else _ABSENT

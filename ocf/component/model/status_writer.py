@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ocf.cluster import Subresource, UnstoredStatus
 from ocf.component.model.status_backoff import hold_back, note_status
+from ocf.component.model.status_changes import status_of
 from ocf.component.model.unstored_status import dropped_fields, path_text, without_fields
 from ocf.errors import ConflictError, NotFoundError
 
@@ -70,7 +71,7 @@ async def write_status(
     for tries_left in reversed(range(_TRIES)):
         held = hold_back(status, live, owner, cache, elapsed)
         status, reverted, retry_after = held.status, reverted or held.problem, held.retry_after
-        if status == (live.get("status") or {}) or _is_repeated(cluster, manager, live, status):
+        if status == status_of(live) or _is_repeated(cluster, manager, live, status):
             break
         wanted = {**live, "status": status}
         try:
@@ -82,13 +83,13 @@ async def write_status(
             if not tries_left:
                 raise
         else:
-            note_status(stored.get("status") or {}, live, owner, cache, elapsed)
+            note_status(status_of(stored), live, owner, cache, elapsed)
             return _checked(cluster, manager, stored, status)._replace(reverted=reverted, retry_after=retry_after)
         found = await _read(cluster, owner)
         if found is None:
             return None
         live = found
-        status = changes.rebased(live.get("status") or {})
+        status = changes.rebased(status_of(live))
     return WrittenStatus(status, reverted=reverted, retry_after=retry_after)
 
 
@@ -125,10 +126,10 @@ def _checked(
     cache, metadata = cluster.apply_cache, stored["metadata"]
     uid = str(metadata.get("uid") or "")
     known = cache.unstored_status(uid, manager)
-    if is_served and status == (stored.get("status") or {}):
+    if is_served and status == status_of(stored):
         cache.note_unstored_status(uid, manager, None)
         return WrittenStatus(status)
-    fields = dropped_fields(status, stored.get("status") or {}) if is_served else _EVERYTHING
+    fields = dropped_fields(status, status_of(stored)) if is_served else _EVERYTHING
     sent = without_fields(status, fields)
     cache.note_unstored_status(uid, manager, UnstoredStatus(str(metadata.get("resourceVersion") or ""), fields, sent))
     if not fields or (known is not None and fields <= known.fields):

@@ -22,8 +22,8 @@ from ocf.component.status.reasons import (
 )
 from ocf.concepts import GraceStatus, StatusReport, SuspensionStatus
 from ocf.objects import Manifest
-from ocf.objects.conditions import ConditionStatus, find_condition, shortened_message, transition_time
-from ocf.objects.timestamps import format_time, parse_rfc3339, parse_time
+from ocf.objects.conditions import ConditionStatus, find_condition, shortened_message, time_problem, transition_time
+from ocf.objects.timestamps import format_time, parse_time
 
 __all__ = [
     "Condition",
@@ -35,7 +35,6 @@ __all__ = [
     "grace_remaining",
     "stored_condition",
     "suspending_condition",
-    "transition_time_problem",
 ]
 
 _REASONS: Final = frozenset(Reason)
@@ -102,7 +101,7 @@ class ConditionContext:
             message: Human-readable message.
             ready: Whether the condition is True.
         """
-        since = "" if transition_time_problem(self.previous) else self.previous.last_transition_time
+        since = self.previous.last_transition_time
         stored = (self.previous.status, since) if since else None
         return Condition(
             type=self.previous.type,
@@ -123,11 +122,14 @@ class ConditionContext:
         return self.next(reason, message, ready=False)
 
 
-def stored_condition(conditions: Sequence[Manifest], name: str, generation: int) -> Condition:
+def stored_condition(conditions: object, name: str, generation: int) -> Condition:
     """Read a component's condition from its owner.
 
+    Only an API server whose definition has the schema of the condition rejects values of other types and times that
+    cannot be read. They count as absent, and the next write replaces them.
+
     Args:
-        conditions: `status.conditions` of the owner.
+        conditions: `status.conditions` of the owner, as stored.
         name: Type of the condition.
         generation: `metadata.generation` of the owner.
 
@@ -141,38 +143,16 @@ def stored_condition(conditions: Sequence[Manifest], name: str, generation: int)
     found = find_condition(conditions, name) or {}
     reason = str(found.get("reason"))
     known = reason in _REASONS
+    observed, since = found.get("observedGeneration"), found.get("lastTransitionTime")
+    is_count = isinstance(observed, int) and not isinstance(observed, bool)
     return Condition(
         type=name,
         status=found.get("status") == ConditionStatus.TRUE,
         reason=Reason(reason) if known else Reason.UNKNOWN,
-        message=str(found.get("message", "")) if known else "Component has not been reconciled yet.",
-        observed_generation=int(found.get("observedGeneration") or generation),
-        last_transition_time=str(found.get("lastTransitionTime") or ""),
+        message=str(found.get("message") or "") if known else "Component has not been reconciled yet.",
+        observed_generation=int(observed or generation) if is_count else generation,
+        last_transition_time="" if time_problem(since) else str(since),
     )
-
-
-def transition_time_problem(condition: Condition) -> str:
-    """Return why the transition time of a stored condition cannot be read; empty if it can, or if it is missing.
-
-    Only an API server whose schema declares the format of the field rejects such a time.
-
-    Args:
-        condition: The stored condition.
-
-    Example:
-        >>> stored = {"type": "WebReady", "reason": "Healthy", "lastTransitionTime": "soon"}
-        >>> transition_time_problem(stored_condition([stored], "WebReady", 1))
-        "condition WebReady is stored with lastTransitionTime 'soon', expected a time such as 2026-01-31T12:00:00Z"
-    """
-    since = condition.last_transition_time
-    if not since:
-        return ""
-    try:
-        parse_rfc3339(since, comma=True)
-    except ValueError:
-        allowed = "expected a time such as 2026-01-31T12:00:00Z"
-        return f"condition {condition.type} is stored with lastTransitionTime {since!r:.60}, {allowed}"
-    return ""
 
 
 def aggregate(components: Sequence[tuple[str, Condition]], context: ConditionContext) -> Condition:

@@ -117,6 +117,38 @@ async def test_two_writers_of_one_status_back_off_and_name_each_other(
     assert len(notes) <= 2 * MOST
 
 
+async def test_keys_of_one_map_are_fought_over_one_by_one(env: Env) -> None:
+    """Two writers that each count in a key of their own, beside one that both set."""
+    counts = {"shops": 0, "malls": 0}
+
+    def counting(name: str, phase: str) -> Report:
+        def report(context: ReconcileContext) -> None:
+            counts[name] += 1
+            shards = context.status.setdefault("shards", {})
+            shards[name] = counts[name]
+            shards["phase"] = phase
+
+        return report
+
+    writers = [Writer(env, env.process(name), counting(name, name)) for name in counts]
+    await fight(env, *writers)
+    shards = (await env.owner_manifest())["status"]["shards"]
+    assert {name: shards[name] for name in counts} == counts
+    notes = [note for writer in writers for note in writer.notes.found]
+    assert notes
+    assert all(note.startswith("shards.phase of the status is reverted") for note in notes)
+
+
+async def test_many_values_are_named_by_the_first_ones(env: Env) -> None:
+    first, second = ({"pods": {f"pod-{at}": value for at in range(9)}} for value in ("Up", "Down"))
+    writers = [Writer(env, env.process(name), sets(**one)) for name, one in (("shops", first), ("malls", second))]
+    await fight(env, *writers)
+    notes = [note for writer in writers for note in writer.notes.found]
+    start = "pods.pod-0 and pods.pod-1 and pods.pod-2 and 6 more fields of the status are reverted repeatedly"
+    assert all(note.startswith(start) for note in notes)
+    assert notes
+
+
 async def test_values_that_always_differ_are_slowed_down_too(env: Env) -> None:
     counts = [0, 0]
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.component.model.status_changes import StatusChanges
 from ocf.objects import copy_json
+from ocf.objects.conditions import has_type
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest
@@ -67,16 +69,20 @@ def test_a_removed_failure_stays_removed_from_a_newer_status(stored: Manifest, n
     assert [one for one in changes.conditions if one["type"] not in gone] == changes.conditions
 
 
+def done(name: str) -> Manifest:
+    return {"type": name, "status": "True", "reason": "Done"}
+
+
 def test_a_field_that_json_does_not_have_keeps_its_stored_value() -> None:
     stored = {
         "since": "noon",
-        "conditions": [{"type": "Ready", "reason": "Done"}, {"type": "Backup", "reason": "Done"}],
+        "conditions": [done("Ready"), done("Backup")],
     }
     changes = StatusChanges(stored)
     changes.status.update(size=(1, 2), since=NOW, made={"by": {1}})
     changes.conditions[0]["reason"] = "Healthy"
     changes.conditions[1]["lastTransitionTime"] = NOW
-    changes.status["conditions"] += [{"type": "New", "since": NOW}, {"type": "WebReady", "reason": "Healthy"}]
+    changes.status["conditions"] += [{"type": "New", "since": NOW}, {**done("WebReady"), "reason": "Healthy"}]
 
     problems = [problem.path for problem in changes.make_plain()]
 
@@ -90,9 +96,9 @@ def test_a_field_that_json_does_not_have_keeps_its_stored_value() -> None:
         "since": "noon",
         "size": [1, 2],
         "conditions": [
-            {"type": "Ready", "reason": "Healthy"},
-            {"type": "Backup", "reason": "Done"},
-            {"type": "WebReady", "reason": "Healthy"},
+            {**done("Ready"), "reason": "Healthy"},
+            done("Backup"),
+            {**done("WebReady"), "reason": "Healthy"},
         ],
     }
     assert changes.make_plain() == ()
@@ -103,3 +109,86 @@ def test_a_plain_status_stays_as_it_is(stored: Manifest) -> None:
     changes = StatusChanges(stored)
     assert changes.make_plain() == ()
     assert changes.status == stored
+
+
+MAPS = {
+    "a key of another writer": ({"a": 1}, {"a": 2}, {"a": 1, "b": 1}, {"a": 2, "b": 1}),
+    "a key that both changed": ({"a": 1}, {"a": 2}, {"a": 3}, {"a": 2}),
+    "a key that was removed here": ({"a": 1, "b": 1}, {"b": 1}, {"a": 1, "b": 2}, {"b": 2}),
+    "a key that another writer removed": ({"a": 1, "b": 1}, {"a": 2, "b": 1}, {"a": 1}, {"a": 2}),
+    "a map that both added": ({}, {"a": 1}, {"b": 1}, {"a": 1, "b": 1}),
+    "a map in a map": ({"x": {"a": 1}}, {"x": {"a": 2}}, {"x": {"a": 1, "b": 1}}, {"x": {"a": 2, "b": 1}}),
+    "a list is one value": ({"x": [1]}, {"x": [1, 2]}, {"x": [1, 3]}, {"x": [1, 2]}),
+    "a map becomes a text": ({"x": {"a": 1}}, {"x": "none"}, {"x": {"a": 1, "b": 1}}, {"x": "none"}),
+    "a text becomes a map": ({"x": "none"}, {"x": {"a": 1}}, {"x": "some"}, {"x": {"a": 1}}),
+    "all keys were removed here": ({"a": 1}, {}, {"a": 1, "b": 1}, {"b": 1}),
+}
+
+
+@pytest.mark.promise("foreign-status", runs="10 changes of maps by two writers")
+@pytest.mark.parametrize(("stored", "ours", "theirs", "merged"), MAPS.values(), ids=MAPS)
+def test_maps_are_merged_key_by_key(
+    stored: dict[str, Any], ours: dict[str, Any], theirs: dict[str, Any], merged: dict[str, Any]
+) -> None:
+    """Replacing what was read by what was computed would erase what another client stored in between.
+
+    Elsewhere: https://github.com/RafPe/pod-certificate-signer/pull/81 and
+    https://github.com/rossoctl/operator/pull/423 (a status that a retry erases).
+    """
+    changes = StatusChanges({"shards": stored})
+    changes.status["shards"] = ours
+    assert changes.rebased({"shards": theirs}) == {"shards": merged}
+    assert changes.rebased({"shards": stored}) == {"shards": ours}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "merged"),
+    [
+        pytest.param({"a": 1}, {}, id="as it was"),
+        pytest.param({"a": 1, "b": 1}, {"shards": {"b": 1}}, id="with a key of another writer"),
+    ],
+)
+def test_a_map_that_was_removed_keeps_the_keys_of_others(theirs: Manifest, merged: Manifest) -> None:
+    changes = StatusChanges({"shards": {"a": 1}})
+    del changes.status["shards"]
+    assert changes.rebased({"shards": theirs}) == merged
+
+
+def trees() -> st.SearchStrategy[Any]:
+    keys = st.sampled_from("abc")
+    leaves = st.integers(0, 2) | st.lists(st.integers(0, 1), max_size=2)
+    return st.dictionaries(keys, st.recursive(leaves, lambda below: st.dictionaries(keys, below)))
+
+
+@given(trees(), trees(), trees())
+def test_what_one_writer_leaves_alone_is_as_the_other_one_left_it(stored: Any, ours: Any, theirs: Any) -> None:
+    changes = StatusChanges(stored)
+    changes.status.clear()
+    changes.status.update(copy_json(ours))
+    merged = changes.rebased(theirs)
+    for key in "abc":
+        if ours.get(key) == stored.get(key):
+            assert merged.get(key) == theirs.get(key)
+        elif theirs.get(key) == stored.get(key):
+            assert merged.get(key) == ours.get(key)
+
+
+def garbage() -> st.SearchStrategy[Any]:
+    json = st.recursive(
+        st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(["", "Ready"]),
+        lambda below: st.lists(below, max_size=3) | st.dictionaries(st.sampled_from(["type", "status"]), below),
+    )
+    return st.lists(json | st.sampled_from([{"type": name} for name in TYPES]), max_size=4) | json
+
+
+@given(garbage(), garbage(), st.sampled_from(TYPES))
+def test_entries_that_are_not_conditions_stay_where_they_are(stored: Any, live: Any, name: str) -> None:
+    changes = StatusChanges({"conditions": stored})
+    ours = {"type": name, "reason": "Ours"}
+    changes.set_condition(ours)
+    changes.arrange(TYPES)
+    assert changes.make_plain() == ()
+    for base, result in ((stored, changes.status), (live, changes.rebased({"conditions": live}))):
+        kept = [one for one in base if not has_type(one, name)] if isinstance(base, list) else []
+        assert [one for one in result["conditions"] if one != ours] == kept
+        assert ours in result["conditions"]

@@ -1,0 +1,1 @@
+"""Requests with admission policies and match conditions, for `record_sequences.py`."""
