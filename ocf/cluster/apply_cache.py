@@ -5,9 +5,9 @@ An operator that only compares what it sent with what is stored would write agai
 keeps, for each object and field manager, which sent value was stored as which other value. The cache is bounded;
 losing it (a restart) costs one write for each affected object.
 
-It also keeps when an object was last written, with which desired state, and how often each field of it was reverted
-since then, to detect another controller that insists on other values. Losing that costs a few writes before the fight
-is detected again.
+It also keeps when an object was last written, with which desired state, and how often that state was reverted since
+then, to detect another controller that insists on other values. Losing that costs a few writes before the conflict is
+detected again.
 
 It keeps which fields of a status the API server does not store. Losing that costs one write for each affected owner.
 
@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ocf.objects import ObjectKey
 
@@ -31,18 +31,6 @@ Rewrites: TypeAlias = Mapping[str, tuple[Any, Any]]
 _NOTHING: Final[Rewrites] = {}
 
 
-class Reverts(NamedTuple):
-    """Reverts of one field.
-
-    Attributes:
-        times: How often in a row the field, or others with it, were reverted again soon after they were written.
-        at: The time of the last write that restored it, by `Clock.elapsed`.
-    """
-
-    times: int
-    at: timedelta
-
-
 @dataclass(frozen=True, slots=True)
 class LastWrite:
     """The last write of an object by one field manager.
@@ -51,16 +39,16 @@ class LastWrite:
         desired_hash: Hash of the desired state that was written.
         at: The time of the write, by `Clock.elapsed`.
         version: The `resourceVersion` of the object after the write.
-        reverts: The reverts of this desired state, by field.
-        noticed: The fields of which the revert of this write was already detected.
+        reverted: How often in a row this desired state was reverted soon after it was written.
+        noticed: Whether the revert of this write was already detected.
         owner: Kind, namespace and name of the owner that it was written for, for messages about another owner.
     """
 
     desired_hash: bytes
     at: timedelta
     version: str = ""
-    reverts: Mapping[str, Reverts] = field(default_factory=dict)
-    noticed: frozenset[str] = frozenset()
+    reverted: int = 0
+    noticed: bool = False
     owner: str = ""
 
 
@@ -214,20 +202,37 @@ class ApplyCache:
             while len(self._unstored) > self.limit:
                 self._unstored.popitem(last=False)
 
-    def claim_conditions(self, uid: str, operator: str, types: Collection[str]) -> Mapping[str, str]:
-        """Record which conditions of an object an operator publishes, in place of those that it published before.
+    def claim_condition(self, uid: str, operator: str, name: str) -> str:
+        """Record that an operator sets a condition of an object, unless another one of this process does.
+
+        A type that begins with the name of an operator and a slash is always its own.
 
         Args:
             uid: The object's uid.
             operator: The operator.
-            types: The types of the conditions.
+            name: The type of the condition.
 
         Returns:
-            The types that another operator of this process publishes, each with its name; then nothing is recorded.
+            The name of the other operator; empty if there is none.
         """
-        others = {name: one for name, one in self._conditions.pop(uid, {}).items() if one != operator}
-        taken = {name: others[name] for name in types if name in others}
-        self._conditions[uid] = others if taken else {**others, **dict.fromkeys(types, operator)}
+        known = self._conditions.setdefault(uid, {})
+        self._conditions.move_to_end(uid)
         while len(self._conditions) > self.limit:
             self._conditions.popitem(last=False)
-        return taken
+        other = known.get(name, operator)
+        if other != operator and not name.startswith(f"{operator}/"):
+            return other
+        known[name] = operator
+        return ""
+
+    def release_conditions(self, uid: str, operator: str, *, kept: Collection[str]) -> None:
+        """Drop the conditions of an object that an operator has set before and does not set any more.
+
+        Args:
+            uid: The object's uid.
+            operator: The operator.
+            kept: The types of the conditions that it sets.
+        """
+        known = self._conditions.get(uid, {})
+        for name in [name for name, one in known.items() if one == operator and name not in kept]:
+            del known[name]

@@ -32,7 +32,7 @@ async def reconcile_all(context: ReconcileContext, *components: Component) -> tu
     Raises:
         ExceptionGroup: With the error of every component that failed, after all components were reconciled.
         ConfigError: If two components have the same name or the same condition type, or another operator of this
-            process publishes a condition of this type; nothing was reconciled.
+            process sets a condition of this type; nothing was reconciled.
     """
     results = await reconcile_each(context, *components)
     errors = [result for result in results if isinstance(result, Exception)]
@@ -53,10 +53,11 @@ async def reconcile_each(context: ReconcileContext, *components: Component) -> t
 
     Raises:
         ConfigError: If two components have the same name or the same condition type, or another operator of this
-            process publishes a condition of this type; nothing was reconciled.
+            process sets a condition of this type; nothing was reconciled.
     """
     reject_duplicates(components)
-    _reject_published_by_others(components, context)
+    # Before anything is applied, and not only when the conditions are set.
+    context.claim_conditions(component.condition_type for component in components if component.published)
     for component in components:
         component.announce(context)
     running: list[tuple[str, asyncio.Task[Result]]] = []
@@ -94,18 +95,6 @@ def reject_duplicates(components: Sequence[Component]) -> None:
                 f'components "{other}" and "{component.name}" of one owner have the same condition type'
                 f' "{component.condition_type}": each would overwrite the condition of the other one'
             )
-
-
-def _reject_published_by_others(components: Sequence[Component], context: ReconcileContext) -> None:
-    """Check that no other operator of this process publishes the condition of a component for the same owner."""
-    owner = context.owned_by
-    types = [component.condition_type for component in components if component.published]
-    taken = context.cluster.apply_cache.claim_conditions(owner.uid, owner.operator, types)
-    for condition_type, other in taken.items():
-        raise ConfigError(
-            f'operator "{other}" publishes the condition "{condition_type}" of {owner.key}, too: use different types,'
-            " or each would overwrite the condition of the other one"
-        )
 
 
 def _result(result: Result | BaseException) -> Result | Exception:

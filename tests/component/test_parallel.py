@@ -245,7 +245,7 @@ async def test_a_condition_that_another_operator_of_the_process_publishes_is_rej
             await reconcile_all(context, one)
 
     await reconcile("shops", "web", "Ready")
-    with pytest.raises(ConfigError, match=r'operator "shops" publishes the condition "Ready" of .*, too: use'):
+    with pytest.raises(ConfigError, match=r'operators "shops" and "malls" both set the condition "Ready" of .*: use'):
         await reconcile("malls", "api", "Ready")
     assert await names(env) == {"web"}
     await reconcile("malls", "api", "ApiReady")

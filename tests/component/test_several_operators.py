@@ -7,7 +7,7 @@ https://github.com/fluxcd/kustomize-controller/issues/1724 (objects pruned by th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pytest
 
@@ -124,3 +124,92 @@ async def test_a_name_that_is_not_a_dns_label_is_rejected(env: Env, name: str) -
     with pytest.raises(ConfigError, match=f'operator "{name}": '):
         async with reconciling(await env.owner_manifest(), env.cluster, operator=name):
             raise AssertionError("reconciled")
+
+
+WAYS: Final = ("set", "listed", "aggregated")
+Setting: TypeAlias = "Callable[[ReconcileContext], object]"
+
+
+def sets(name: str, status: str = "True") -> Setting:
+    return lambda context: context.set_condition(name, status=status, reason="Observed", message="")
+
+
+def lists(name: str) -> Setting:
+    def assign(context: ReconcileContext) -> None:
+        mine = {"type": name, "status": "True", "reason": context.owned_by.operator, "message": ""}
+        others = [one for one in context.status.get("conditions", []) if one["type"] != name]
+        context.status["conditions"] = [*others, mine]
+
+    return assign
+
+
+def stages(name: str) -> Setting:
+    return lambda context: context.aggregate(name)
+
+
+async def report(env: Env, operator: str, *settings: Setting) -> None:
+    """Reconcile as one of several operators of a process."""
+    async with reconciling(await env.owner_manifest(), env.cluster, clock=env.clock, operator=operator) as context:
+        for setting in settings:
+            setting(context)
+
+
+@pytest.mark.promise("several-operators", runs="a condition that the reports of two operators in one process set")
+@pytest.mark.parametrize("second", [sets("Ready", "False"), lists("Ready"), stages("Ready")], ids=WAYS)
+@pytest.mark.parametrize("first", [sets("Ready"), lists("Ready"), stages("Ready")], ids=WAYS)
+async def test_a_condition_that_two_operators_of_a_process_set_fails_the_second(
+    env: Env, first: Setting, second: Setting
+) -> None:
+    """However each of them sets it; what else the second sets is written.
+
+    Elsewhere: https://github.com/oracle/oci-native-ingress-controller/pull/156 (two instances, one name for both),
+    https://github.com/kubernetes-sigs/cluster-api/issues/3260 (who owns which condition).
+    """
+    await report(env, "shops", first)
+    before = await env.condition("Ready")
+    problem = r'operators "shops" and "malls" both set the condition "Ready" of example.com/v1/Shop/shop/demo: use'
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=problem):
+            await report(env, "malls", sets("Stocked"), second)
+        assert await env.condition("Ready") == before
+        assert (await env.condition("Stocked"))["status"] == "True"
+    await report(env, "shops", first)
+
+
+async def test_the_same_operator_may_set_a_condition_in_several_reconciles(env: Env) -> None:
+    await report(env, "shops", sets("Ready"), sets("Ready", "False"))
+    await report(env, "shops", sets("Other"))
+    await report(env, "shops", sets("Ready"))
+
+
+async def test_a_condition_that_an_operator_does_not_set_any_more_is_free(env: Env) -> None:
+    await report(env, "shops", sets("Ready"))
+
+    def fail(_: ReconcileContext) -> None:
+        raise OSError("unavailable")
+
+    with pytest.raises(OSError, match="unavailable"):
+        await report(env, "shops", fail)
+    with pytest.raises(ConfigError, match="both set"):
+        await report(env, "malls", sets("Ready"))
+    await report(env, "shops", sets("Stocked"))
+    await report(env, "malls", sets("Ready"))
+
+
+async def test_a_type_with_the_name_of_an_operator_is_its_own(env: Env) -> None:
+    """So the mistake of another operator does not hold its clean-up."""
+    await report(env, "malls", sets("shops/CleanedUp"))
+    await report(env, "shops", sets("shops/CleanedUp", "False"))
+    with pytest.raises(ConfigError, match='operators "shops" and "malls" both set the condition "shops/CleanedUp"'):
+        await report(env, "malls", sets("shops/CleanedUp"))
+
+
+async def test_each_owner_and_each_process_is_on_its_own(env: Env) -> None:
+    await report(env, "shops", sets("Ready"))
+    other = await env.create(ObjectKey("example.com/v1", "Shop", "other", "shop"))
+    async with reconciling(other, env.cluster, clock=env.clock, operator="malls") as context:
+        sets("Ready")(context)
+    live, malls = await env.owner_manifest(), env.process("malls")
+    async with reconciling(live, malls.cluster, clock=env.clock, operator="malls") as context:
+        sets("Ready", "False")(context)
+    assert (await env.condition("Ready"))["status"] == "False"

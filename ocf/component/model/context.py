@@ -24,7 +24,7 @@ from ocf.component.status.failures import REVERTED_EVENT, UNSTORED_EVENT, failur
 from ocf.component.status.own_conditions import own_condition
 from ocf.component.status.reasons import Reason
 from ocf.concepts import Clock, Event, NullRecorder, Recorder
-from ocf.errors import ApiError, ConfigError, ManifestError
+from ocf.errors import ApiError, ConfigError, FieldProblem, ManifestError
 from ocf.objects import Manifest
 from ocf.objects.conditions import find_condition, typed_conditions
 
@@ -90,6 +90,8 @@ class ReconcileContext:
         self.gates: Final = GateAnswers()
         self._problems: list[str] = []
         self._unpublished: dict[str, Condition] = {}
+        self._claimed: set[str] = set()
+        self._taken: set[str] = set()
         self._ended = False
         self._is_gone = False
         self.status_retry_after: timedelta | None = None
@@ -158,14 +160,46 @@ class ReconcileContext:
         """
         return ConditionContext(self.condition(name), self.owned_by.generation, self.now)
 
+    def claim_conditions(self, types: Iterable[str]) -> None:
+        """Record which conditions this operator sets, so that no other one of the process sets them for this owner.
+
+        Raises:
+            ConfigError: If another operator does already; then its condition stays as it is.
+        """
+        for name in types:
+            if problem := self._claim(name):
+                raise ConfigError(problem)
+
+    def release_conditions(self) -> None:
+        """Leave the conditions that were not set in this reconcile, which is complete, to other operators."""
+        owner = self.owned_by
+        self._cluster.apply_cache.release_conditions(owner.uid, owner.operator, kept=self._claimed)
+
+    def _claim(self, name: str) -> str:
+        """Record that this operator sets a condition; return a problem if another one of the process does already."""
+        owner = self.owned_by
+        other = self._cluster.apply_cache.claim_condition(owner.uid, owner.operator, name)
+        if not other:
+            self._claimed.add(name)
+            return ""
+        self._taken.add(name)
+        return (
+            f'operators "{other}" and "{owner.operator}" both set the condition "{name}" of {owner.key}: use different'
+            " types, or each would overwrite the condition of the other one"
+        )
+
     def stage(self, condition: Condition, *, published: bool = True) -> None:
         """Stage the condition of a component; it replaces the one of its type, at its place.
 
         Args:
             condition: The new condition.
             published: Whether it is written to the owner; otherwise only `aggregate` sees it, in this reconcile.
+
+        Raises:
+            ConfigError: If another operator of this process sets a condition of this type for the owner.
         """
         if published:
+            self.claim_conditions([condition.type])
             self._open_changes.set_condition(condition.to_manifest())
         else:
             self._unpublished[condition.type] = condition
@@ -180,7 +214,8 @@ class ReconcileContext:
             message: Human-readable message; cut at the API's limit of 32 768 characters.
 
         Raises:
-            ConfigError: If the API server would reject the type, the status or the reason.
+            ConfigError: If the API server would reject the type, the status or the reason, or another operator of this
+                process sets a condition of this type for the owner.
         """
         condition = own_condition(
             find_condition(self._changes.stored_conditions, name),
@@ -191,6 +226,7 @@ class ReconcileContext:
             generation=self.owned_by.generation,
             now=self.now,
         )
+        self.claim_conditions([name])
         self._open_changes.set_condition(condition)
 
     def fail(self, types: Iterable[str], problem: str, *, reason: Reason = Reason.ERROR) -> None:
@@ -213,8 +249,10 @@ class ReconcileContext:
             ('Error', 'the registry cannot be reached')
         """
         self._problems.append(problem)
-        for name in dict.fromkeys(types):
-            self.stage(self.condition_context(name).failed(problem, reason=reason))
+        # A condition of another operator stays: the failure may be that both set it.
+        for name in dict.fromkeys(name for name in types if name not in self._taken):
+            failed = self.condition_context(name).failed(problem, reason=reason)
+            self._open_changes.set_condition(failed.to_manifest())
 
     @property
     def staged(self) -> frozenset[str]:
@@ -287,12 +325,18 @@ class ReconcileContext:
     def require_plain_status(self) -> None:
         """Raise an error if the staged status contains what cannot be written; the rest can be.
 
-        That is what JSON does not have, and what was assigned to `conditions` and is not a condition.
+        That is what JSON does not have, what was assigned to `conditions` and is not a condition, and a condition that
+        another operator of this process sets.
 
         Raises:
             ManifestError: The first time, for the fields that are not written: their stored values are kept.
         """
-        problems = self._open_changes.make_plain()
+        changes = self._open_changes
+        problems = [*changes.make_plain()]
+        for name in changes.changed_types - self._claimed:
+            if problem := self._claim(name):
+                changes.restore(name)
+                problems.append(FieldProblem("status.conditions", problem))
         if problems:
             key = self.owned_by.key
             raise ManifestError(f"{key.kind} {key.namespace}/{key.name}".replace(" /", " "), problems)

@@ -73,6 +73,7 @@ async def reconciling(
             raise
         else:
             await context.write_status()
+            context.release_conditions()
         finally:
             context.end()
 

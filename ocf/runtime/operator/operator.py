@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from ocf.component import Component, DeletionOrder
+from ocf.component.deletion import condition_type
 from ocf.concepts import Recorder
 from ocf.errors import BuildError
 from ocf.objects import Manifest, ObjectKey, split_api_version
@@ -180,8 +181,9 @@ class Operator(Generic[O]):
 
     @property
     def declared_conditions(self) -> frozenset[str]:
-        """Types of the conditions that it is known to set before the first reconcile."""
-        return frozenset({*self.published_conditions, *self.abnormal_conditions, self.failure_type})
+        """Types of the conditions that it is known to set before the first reconcile, or may set in any of them."""
+        own = self.failure_type, f"{self.name}/Reconciled", condition_type(self.name)
+        return frozenset({*self.published_conditions, *self.abnormal_conditions, *own})
 
     @cached_property
     def callbacks(self) -> Callbacks[O]:

@@ -19,7 +19,7 @@ from .conftest import NAMESPACE, SHOPS, Gateway, Shop, components_of, key_of, sh
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ocf.component import Component
+    from ocf.component import Component, ReconcileContext
     from ocf.objects import Manifest
 
     from .conftest import Env, RunTest
@@ -79,6 +79,33 @@ def test_two_processes_leave_each_others_work_alone(run_test: RunTest) -> None:
     run_test(test)
 
 
+def ready(context: ReconcileContext, *_: object) -> None:
+    context.set_condition("Ready", status="True", reason=context.owned_by.operator.title(), message="")
+    context.set_condition(f"{context.owned_by.operator.title()}Open", status="True", reason="Open", message="")
+
+
+@pytest.mark.promise("several-operators", runs="two operators of a process whose reports set one undeclared condition")
+def test_a_condition_that_only_the_reports_set_fails_the_second(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        both = [env.operator(name=name, components=making(name), report=ready) for name in ("first", "second")]
+        await env.create(shop())
+        async with running(Gateway(env.cluster), *both, options=env.options()):
+            await asyncio.sleep(HOUR)
+            conditions = await env.read_conditions(key_of())
+            winner = conditions["Ready"]["reason"].lower()
+            loser = {"first": "second", "second": "first"}[winner]
+            failed = conditions[f"{loser}/Reconciled"]
+            assert (failed["status"], failed["reason"]) == ("False", "Error")
+            problem = f'operators "{winner}" and "{loser}" both set the condition "Ready" of '
+            assert problem in failed["message"]
+            assert f"{winner}/Reconciled" not in conditions
+            names = ("First", "Second")
+            assert {conditions[f"{name}Ready"]["status"] for name in names} == {"True"}
+            assert conditions[f"{winner.title()}Open"]["status"] == "True"
+
+    run_test(test)
+
+
 class TestOneProcess:
     def operator(self, name: str, **more: Any) -> Operator[Shop]:
         return Operator(name=name, owner=SHOPS, components=components_of, **more)
@@ -91,6 +118,15 @@ class TestOneProcess:
                 {"published_conditions": ["Degraded"]}, {"abnormal_conditions": ["Degraded"]}, "Degraded", id="abnormal"
             ),
             pytest.param({"failure_condition": "X"}, {"failure_condition": "X"}, "X", id="failures"),
+            pytest.param({"published_conditions": ["malls/Reconciled"]}, {}, "malls/Reconciled", id="its failures"),
+            pytest.param(
+                {"published_conditions": ["malls/Reconciled"]},
+                {"failure_condition": "X"},
+                "malls/Reconciled",
+                id="what it would set by default",
+            ),
+            pytest.param({"published_conditions": ["malls/CleanedUp"]}, {}, "malls/CleanedUp", id="its clean-up"),
+            pytest.param({"failure_condition": "malls/CleanedUp"}, {}, "malls/CleanedUp", id="failure and clean-up"),
             pytest.param({"failure_condition": "X"}, {"published_conditions": ["X"]}, "X", id="a failure and another"),
         ],
     )
