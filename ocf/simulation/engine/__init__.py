@@ -6,7 +6,7 @@ from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.simulation.engine.edits import edits_of
 from ocf.simulation.engine.run import Progress, Run
-from ocf.simulation.engine.shared import Shared
+from ocf.simulation.engine.stretches import Shared
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.result import SimulationResult
 from ocf.simulation.scenario import Scenario

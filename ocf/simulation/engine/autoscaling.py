@@ -1,7 +1,7 @@
 """The HPA controller of a simulation: one sync after the other, with the status and the history that they carry."""
 
-from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final
 
 from ocf.autoscaling.algorithm import (
     Autoscaler,
@@ -22,7 +22,7 @@ from ocf.simulation.engine.proposals import Proposal, Proposals
 from ocf.simulation.engine.windows import KeptRecommendations, Windows
 from ocf.simulation.result import Action, ConditionChange
 
-__all__ = ["NOTHING", "Controller", "Numbers", "Stay", "subject_of"]
+__all__ = ["NOTHING", "Controller", "Numbers", "subject_of"]
 
 _NAN: Final = float("nan")
 
@@ -31,20 +31,6 @@ Numbers = tuple[float, int, int, int]
 that the metrics propose and those after stabilization (-1 without a proposal), and those after the limits."""
 NOTHING: Final[Numbers] = (_NAN, -1, -1, -1)
 """The numbers before the first sync."""
-
-
-class Stay(NamedTuple):
-    """The numbers of syncs that leave the replicas as they are, see `Numbers`.
-
-    Args:
-        ratios: Current value over target value of the metric that decided, one for each sync.
-        wanted: The replicas that the metrics propose.
-        held: The replicas after stabilization.
-    """
-
-    ratios: list[float]
-    wanted: list[int]
-    held: list[int]
 
 
 class Controller:
@@ -63,6 +49,11 @@ class Controller:
         full: Whether every sync runs `decide`.
 
     Attributes:
+        subject: The HPA, and what else is the same in all syncs.
+        proposals: The proposals of its metrics.
+        windows: The windows of stabilization.
+        outcomes: The outcomes of proposals.
+        desired: The desired replicas of the status.
         replicas: `spec.replicas`.
         actions: The scaling actions so far.
         changes: The changes of conditions so far.
@@ -79,19 +70,19 @@ class Controller:
         full: bool = False,
     ) -> None:
         autoscaler, settings = subject.autoscaler, subject.settings
-        self._subject = subject
+        self.subject = subject
         self._pipeline = pipeline
         # With the gate, a rescale changes the condition ScaledToZero as well.
         self._zero = settings.features.scale_to_zero
         self._full = full
         self._minimum, self._maximum = max(1, autoscaler.minimum), autoscaler.maximum
-        self._proposals = Proposals(subject, pipeline)
-        self._windows = (KeptRecommendations if edited else Windows)(autoscaler, settings)
+        self.proposals = Proposals(subject, pipeline)
+        self.windows = (KeptRecommendations if edited else Windows)(autoscaler, settings)
         memory = memory or _initial_memory(autoscaler, settings, replicas)
         self._begun = memory.recommendations is not None
-        self._windows.restore(memory.recommendations or ())
-        self._outcomes = Outcomes(subject, History(scale_ups=memory.scale_ups, scale_downs=memory.scale_downs))
-        self._desired = memory.desired
+        self.windows.restore(memory.recommendations or ())
+        self.outcomes = Outcomes(subject, History(scale_ups=memory.scale_ups, scale_downs=memory.scale_downs))
+        self.desired = memory.desired
         self._conditions = {each.type: each for each in memory.conditions}
         self.replicas = replicas
         self.actions: list[Action] = []
@@ -106,9 +97,9 @@ class Controller:
         Returns:
             Its numbers. `replicas` has its result.
         """
-        current = self.replicas
-        if self._begun and not self._full and self._minimum <= current <= self._maximum:
-            found = None if self._pipeline.is_down(now) else self._proposals.choose(current, now)
+        if self.may_count():
+            current = self.replicas
+            found = None if self._pipeline.is_down(now) else self.proposals.choose(current, now)
             if found is not None:
                 numbers = self._scale_to(current, found, now)
                 if numbers is not None:
@@ -118,94 +109,64 @@ class Controller:
     @property
     def known(self) -> KnownConditions:
         """The conditions that full syncs have set; those of another controller of the same HPA serve as well."""
-        return self._outcomes.known
+        return self.outcomes.known
 
     @known.setter
     def known(self, known: KnownConditions) -> None:
-        self._outcomes.known = known
+        self.outcomes.known = known
 
-    def can_stay(self) -> bool:
-        """Return whether `stay` may be called: no sync needs a snapshot for what is known before it."""
+    def may_count(self) -> bool:
+        """Return whether counts of pods may be enough for a sync: what is known before it needs no snapshot."""
         return self._begun and not self._full and self._minimum <= self.replicas <= self._maximum
-
-    def stay(self, syncs: Sequence[int], values: Sequence[Sequence[int]]) -> Stay:
-        """Run syncs as long as they leave the replicas as they are, and their conditions are known.
-
-        All pods are settled, no sample is lost, and metrics can be read.
-
-        Args:
-            syncs: The syncs, in microseconds since the start.
-            values: The samples of each meter of the pipeline at the syncs.
-
-        Returns:
-            The numbers of the syncs that have run; the next one has to run by itself.
-        """
-        current, outcomes, windows = self.replicas, self._outcomes, self._windows
-        proposals = self._proposals.of_samples(current, syncs, values)
-        holds: list[int] = []
-        shown = None
-        for now, (wanted, _, _, chosen) in zip(syncs, proposals, strict=False):
-            outcome = outcomes.of(current, chosen, wanted, windows.extremes(now, wanted), now)
-            if outcome.desired != current or outcome.shown is None:
-                break
-            if outcome.shown is not shown:
-                shown = outcome.shown
-                self._show(shown, now)
-            windows.add(now, wanted)
-            holds.append(outcome.held)
-        ran = proposals[: len(holds)]
-        if ran:
-            self._desired = current
-        return Stay([ratio for _, ratio, _, _ in ran], [wanted for wanted, _, _, _ in ran], holds)
 
     def memory(self) -> Memory:
         """Return what another controller needs to continue."""
         return Memory(
             conditions=tuple(self._conditions.values()),
-            desired=self._desired,
-            recommendations=self._windows.recommendations() if self._begun else None,
-            scale_ups=self._outcomes.history.scale_ups,
-            scale_downs=self._outcomes.history.scale_downs,
+            desired=self.desired,
+            recommendations=self.windows.recommendations() if self._begun else None,
+            scale_ups=self.outcomes.history.scale_ups,
+            scale_downs=self.outcomes.history.scale_downs,
         )
 
     def _scale_to(self, current: int, found: Proposal, now: int) -> Numbers | None:
         """Stabilize and limit a proposal as `normalize` does; return None where the conditions are not known."""
         wanted, ratio, rule, chosen = found
-        outcome = self._outcomes.of(current, chosen, wanted, self._windows.extremes(now, wanted), now)
+        outcome = self.outcomes.of(current, chosen, wanted, self.windows.extremes(now, wanted), now)
         held, stabilized, desired, limited, shown = outcome
         rescaled = desired != current
         if shown is None or (rescaled and self._zero):
             return None
         if rescaled:
-            reason = self._outcomes.known.reason(chosen, wanted, current)
+            reason = self.outcomes.known.reason(chosen, wanted, current)
             self._act(self._moment(now), desired, reason=reason, rule=limited[0] if limited[1] else stabilized or rule)
-            self._outcomes.rescale(desired - current, now)
-        self._windows.add(now, wanted)
-        self._show(shown, now)
-        self._desired = desired
+            self.outcomes.rescale(desired - current, now)
+        self.windows.add(now, wanted)
+        self.show(shown, now)
+        self.desired = desired
         return ratio, wanted, held, desired
 
     def _decide(self, now: int) -> Numbers:
         """Run a full sync, and learn its conditions."""
         moment = self._moment(now)
-        decision, _ = moment.decide(self._subject)
+        decision, _ = moment.decide(self.subject)
         trace, pending = decision.trace, decision.pending_rescale
         step, known = trace.stabilization, decision.history.recommendations is not None
         if known and not self._begun:
             self._begun = True
-            self._windows.add(now, self.replicas)
+            self.windows.add(now, self.replicas)
         if step is not None:
-            self._windows.add(now, step.wanted)
-        self._show(decision.status.conditions, now)
+            self.windows.add(now, step.wanted)
+        self.show(decision.status.conditions, now)
         self._conditions = {each.type: each for each in decision.status.conditions}
-        self._desired = decision.status.desired_replicas
+        self.desired = decision.status.desired_replicas
         if pending is not None:
             self._act(moment, decision.desired, reason=pending.reason, rule=trace.decided_by)
-        self._outcomes.learn(decision, now)
+        self.outcomes.learn(decision, now)
         wanted, held = (-1, -1) if step is None else (step.wanted, step.replicas)
         return _ratio_of(trace), wanted, held, decision.desired
 
-    def _show(self, conditions: Iterable[HpaCondition], now: int) -> None:
+    def show(self, conditions: Iterable[HpaCondition], now: int) -> None:
         """Set conditions, and note those whose status or reason changes."""
         for each in conditions:
             before = self._conditions.get(each.type)
@@ -225,7 +186,7 @@ class Controller:
             after=desired,
             reason=reason,
             rule=rule.value,
-            explanation=Explained(moment, self._subject),
+            explanation=Explained(moment, self.subject),
         )
         self.actions.append(action)
         self.replicas = desired

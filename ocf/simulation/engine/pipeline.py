@@ -6,13 +6,12 @@ are computed once.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm import Sample
 from ocf.simulation.engine.averages import Gauge
-from ocf.simulation.engine.calm import Calm, CalmSamples, Times
 from ocf.simulation.engine.clock import NEVER, Clock, microseconds
 from ocf.simulation.engine.meters import Meter, amount
 from ocf.simulation.engine.pods import Pods
@@ -21,13 +20,43 @@ from ocf.simulation.engine.scrapes import Scrape
 from ocf.simulation.engine.simulated_pods import SimulatedPod
 from ocf.simulation.scenario import MetricsPipeline, SignalSource
 
-__all__ = ["Pipeline", "times_of"]
+__all__ = ["Pipeline", "Times"]
 
 _Level = Callable[[int, int], float]
 _NO_PODS: Final[dict[str, tuple[int, ...]]] = {}
 _NONE: Final[frozenset[str]] = frozenset()
 _AT_ONCE: Final = frozenset({SignalSource.QUEUE, SignalSource.LATENCY})
 """Sources whose value is that of the moment, and not an average."""
+
+
+class Times(NamedTuple):
+    """The times of the metrics pipeline, in microseconds.
+
+    Args:
+        period: Time between two measurements.
+        window: Time over which a measurement averages.
+        delay: Time from a measurement until it can be read.
+    """
+
+    period: int
+    window: int
+    delay: int
+
+    def readable(self, now: int) -> int:
+        """Return the number of the last measurement that can be read; the one at the start has the number 0.
+
+        Args:
+            now: The instant in microseconds.
+        """
+        return (now - self.delay) // self.period
+
+    def begin(self, number: int) -> int:
+        """Return the begin of the window of a measurement.
+
+        Args:
+            number: Its number.
+        """
+        return number * self.period - self.window
 
 
 class Pipeline:
@@ -88,7 +117,7 @@ class Pipeline:
         self.pods = pods
         self.queue = queue
         self._clock = clock
-        self.times = times = times_of(settings)
+        self.times = times = _times(settings)
         self._period, self._window, self._delay = times
         self.window = settings.window or settings.scrape_period
         self._dropped = settings.dropped
@@ -149,28 +178,22 @@ class Pipeline:
                 self.pods.settle(self.scrape.at, self._window)
         self.due = min(self._next, waiting[0].at + self._delay) if waiting else self._next
 
-    def resume(self, now: int, rate: float, calm: Calm, samples: CalmSamples) -> None:
-        """Continue where everything before an instant has been measured, in a calm workload.
+    def resume(
+        self, now: int, rate: float, scrapes: Iterable[Scrape], restore: Callable[[Gauge, Meter], object]
+    ) -> None:
+        """Continue at an instant in microseconds, with the load before it, and with what was measured elsewhere.
 
-        Args:
-            now: The instant in microseconds.
-            rate: Offered load before it, in load units per second.
-            calm: The pods.
-            samples: The measurements of the calm workload.
+        The first of the measurements can be read already; `restore` sets the gauges.
         """
-        period, self._rate = self._period, rate
-        following = -(-now // period)
-        self._next = following * period
-        readable = self.times.readable(now - 1)
-        measured = samples.measured(readable, following - 1, calm)
-        scrapes = deque(Scrape((readable + at) * period, each, _NO_PODS, _NONE) for at, each in enumerate(measured))
-        self.scrape = scrapes.popleft()
-        self._waiting = scrapes
-        self.due = min(self._next, scrapes[0].at + self._delay) if scrapes else self._next
+        self._rate = rate
+        self._next = -(-now // self._period) * self._period
+        self._waiting = deque(scrapes)
+        self.scrape = self._waiting.popleft()
+        self.due = min(self._next, self._waiting[0].at + self._delay) if self._waiting else self._next
         for meter, gauge in self._observed:
-            samples.restore(gauge, meter, calm, begin=self.times.begin(following), end=now)
+            restore(gauge, meter)
 
-    def calm_until(self, now: int) -> int:
+    def available_until(self, now: int) -> int:
         """Return the instant until which samples are neither lost nor in an outage; now, if they already are.
 
         Args:
@@ -257,7 +280,7 @@ class Pipeline:
         return queue.length / pods.ready if pods.ready else 0.0
 
 
-def times_of(settings: MetricsPipeline) -> Times:
+def _times(settings: MetricsPipeline) -> Times:
     """Return the times of a metrics pipeline.
 
     Args:

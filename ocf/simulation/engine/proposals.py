@@ -4,7 +4,7 @@ The arithmetic is that of `ocf.autoscaling.algorithm`. Only the pods that are no
 settled ones are alike, so that their number is enough.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -23,11 +23,9 @@ from ocf.autoscaling.algorithm import (
 )
 from ocf.autoscaling.algorithm.arithmetic import INT64_MAX
 from ocf.schema.metric_sources import RESOURCE_METRICS
-from ocf.simulation.engine.calm import TOO_MUCH
 from ocf.simulation.engine.meters import Meter
 from ocf.simulation.engine.moments import Subject
 from ocf.simulation.engine.pipeline import Pipeline
-from ocf.simulation.engine.scrapes import Scrape
 
 __all__ = ["Proposal", "Proposals", "Propose"]
 
@@ -54,7 +52,7 @@ class Proposals:
             returns None if a metric fails or has no common value for alike pods.
     """
 
-    __slots__ = ("_clock", "_first", "_inputs", "_known", "_meters", "_pipeline", "_settings", "_tolerances", "choose")
+    __slots__ = ("_clock", "_first", "_inputs", "_meters", "_pipeline", "_settings", "_tolerances", "choose")
 
     def __init__(self, subject: Subject, pipeline: Pipeline) -> None:
         self._settings = subject.settings
@@ -63,37 +61,7 @@ class Proposals:
         self._clock = subject.clock
         self._tolerances = tolerances_of(subject.autoscaler, subject.settings)
         self._inputs: dict[int, CalculatorInputs] = {}
-        self._known: dict[tuple[int, int, int], dict[Hashable, Proposal]] = {}
         self.choose: Propose = self._chooser()
-
-    def of_samples(self, current: int, syncs: Sequence[int], values: Sequence[Sequence[int]]) -> list[Proposal]:
-        """Return the proposals at many syncs, up to the first one that needs a snapshot.
-
-        All pods are settled, no sample is lost, and metrics can be read.
-
-        Args:
-            current: `spec.replicas`.
-            syncs: The syncs, in microseconds since the start.
-            values: The samples of each meter of the pipeline at the syncs.
-        """
-        pipeline, keys = self._pipeline, self._decisive(values)
-        known = self._known.setdefault((current, len(pipeline.pods.settled), pipeline.pods.ready_to_count()), {})
-        unknown = {key: at for at, key in enumerate(keys) if key not in known}
-        if unknown:
-            scrape = pipeline.scrape
-            for key, at in unknown.items():
-                read = tuple([each[at] for each in values])
-                pipeline.scrape = Scrape(syncs[at], read, {}, frozenset())
-                found = None if TOO_MUCH in read else self.choose(current, syncs[at])
-                if found is not None:
-                    known[key] = found
-            pipeline.scrape = scrape
-            end = next((at for at, key in enumerate(keys) if key not in known), len(keys))
-            keys = keys[:end]
-        proposals = [known[key] for key in keys]
-        if sum(map(len, self._known.values())) > _REMEMBERED:
-            self._known.clear()
-        return proposals
 
     def _chooser(self) -> Propose:
         metrics = tuple(self._metric(position, meter) for position, meter in enumerate(self._meters))
@@ -112,21 +80,6 @@ class Proposals:
             return best
 
         return choose
-
-    def _decisive(self, values: Sequence[Sequence[int]]) -> list[int] | list[tuple[int, ...]]:
-        """Return what the proposals for many samples follow from, if all pods are settled: equal for equal proposals.
-
-        Args:
-            values: The samples of each meter of the pipeline.
-        """
-        columns: list[list[int]] = []
-        for position, meter in enumerate(self._meters):
-            found, request = values[self._first + position], meter.request
-            if meter.metric.target.average is None and meter.metric.type in RESOURCE_METRICS and request:
-                columns.append([value * _FULL // request for value in found])
-            else:
-                columns.append([*found])
-        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
     def _metric(self, position: int, meter: Meter) -> Propose:
         metric, target = meter.metric, meter.metric.target

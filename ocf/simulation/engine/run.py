@@ -19,8 +19,7 @@ from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.pods import Pods
 from ocf.simulation.engine.queue import FluidQueue
 from ocf.simulation.engine.rows import Row, Table, arrays_of, demand_of
-from ocf.simulation.engine.shared import Shared
-from ocf.simulation.engine.stretches import Stretches
+from ocf.simulation.engine.stretches import Shared, Stretches
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.result import Columns, GroupColumns, SimulationResult
 from ocf.simulation.scenario import Scenario

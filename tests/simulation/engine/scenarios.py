@@ -6,7 +6,7 @@ from ocf.autoscaling.algorithm import Autoscaler
 from ocf.simulation import Scenario, SimulationResult
 from ocf.simulation.engine.edits import edits_of
 from ocf.simulation.engine.run import Run
-from ocf.simulation.engine.shared import Shared
+from ocf.simulation.engine.stretches import Shared
 from ocf.simulation.load import LoadSeries
 
 __all__ = ["CPU", "hpa_of", "rows_of", "run", "scenario_of"]

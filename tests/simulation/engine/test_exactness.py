@@ -5,6 +5,7 @@ So does one in which the syncs of a stretch run together, where only the load ch
 
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from ocf.errors import ConfigError
 from ocf.simulation import Scenario, Shared, SimulationResult, simulate
 from ocf.simulation.engine.autoscaling import Controller
+from ocf.simulation.engine.stretches import Stretches
 from ocf.simulation.load import LoadSeries
 from ocf.simulation.scenario import Delay, HpaEdit
 from tests.simulation.engine.scenarios import hpa_of, rows_of, run, scenario_of
@@ -189,6 +191,15 @@ def test_syncs_that_run_together_give_what_snapshots_give(
     times = [at for each in edited for at in each]
     edits = tuple(HpaEdit(at=timedelta(milliseconds=at), spec=data.draw(hpas())["spec"]) for at in times)
     compare(scenario.model_copy(update={"hpa_edits": edits}), changes)
+
+
+@given(calm_scenarios(), calm_loads())
+@settings(max_examples=40)
+def test_a_run_without_stretches_gives_the_same(scenario: Scenario, changes: list[tuple[int, float]]) -> None:
+    steps = steps_of(changes)
+    with patch.object(Stretches, "run", return_value=None):
+        alone = run(scenario, *steps)
+    same(run(scenario, *steps), alone)
 
 
 @given(calm_scenarios(), calm_loads(), st.lists(hpas(), min_size=2, max_size=3))

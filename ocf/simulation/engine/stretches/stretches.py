@@ -6,16 +6,18 @@ replicas. So what each sync reads follows from the load alone. The result is tha
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from ocf.simulation.engine.autoscaling import Controller, Numbers, Stay
-from ocf.simulation.engine.calm import Calm
+from ocf.simulation.engine.autoscaling import Controller, Numbers
 from ocf.simulation.engine.clock import NEVER
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.rows import Table
-from ocf.simulation.engine.shared import Shared
-from ocf.simulation.engine.timetable import Page
+from ocf.simulation.engine.stretches.calm import Calm
+from ocf.simulation.engine.stretches.settled_syncs import SettledSyncs, Stay
+from ocf.simulation.engine.stretches.shared import Shared
+from ocf.simulation.engine.stretches.timetable import Page
 
 __all__ = ["Stretch", "Stretches"]
 
@@ -62,6 +64,7 @@ class Stretches:
         "_queue",
         "_report",
         "_samples",
+        "_settled",
         "_since",
         "_steps",
         "_table",
@@ -84,6 +87,7 @@ class Stretches:
         self._timetable = shared.timetable(period, per_pod)
         self._samples = shared.samples(pipeline.meters, pipeline.times, period)
         self._calm: Calm | None = None
+        self._settled: SettledSyncs | None = None
         self._since = 0
         self._is_first = True
         self._pause = self._paused_until = 0
@@ -116,9 +120,9 @@ class Stretches:
             The stretch; None if it would not have any sync.
         """
         calm, pods, pipeline = self._calm, self._pods, self._pipeline
-        if calm is None or pods.unsettled or now < self._paused_until or not controller.can_stay():
+        if calm is None or pods.unsettled or now < self._paused_until or not controller.may_count():
             return None
-        limit = min(limit, pods.due, pipeline.calm_until(now))
+        limit = min(limit, pods.due, pipeline.available_until(now))
         first = (now // self._period + 1) * self._period
         times = pipeline.times
         if first >= limit or times.begin(times.readable(first)) < self._since:
@@ -127,11 +131,14 @@ class Stretches:
         if found is not None:
             rate = self._steps.rates[found.step]
             self._queue.change(found.end, rate=rate, capacity=calm.capacity)
-            pipeline.resume(found.end, rate, calm, self._samples)
+            self._resume(found.end, rate, calm)
         return found
 
     def _run(self, begin: int, limit: int, controller: Controller, before: Numbers) -> Stretch | None:
         calm, count, numbers = self._calm, 0, before
+        settled = self._settled
+        if settled is None or settled.controller is not controller:
+            settled = self._settled = SettledSyncs(controller, self._pipeline)
         assert calm is not None  # noqa: S101 (checked by the caller)
         while begin < limit:
             page = self._timetable.page(begin)
@@ -139,7 +146,7 @@ class Stretches:
             first, last = bisect_left(page.syncs, begin), bisect_left(page.syncs, limit)
             values = self._samples.of_syncs(page.number, page.syncs, calm)
             syncs = page.syncs[first:last]
-            stay = controller.stay(syncs, [each[first:last] for each in values])
+            stay = settled.run(syncs, [each[first:last] for each in values])
             done = len(stay.wanted)
             if done < len(syncs):
                 limit = syncs[done]
@@ -157,6 +164,14 @@ class Stretches:
             self._report(min(begin, limit))
         self._pause = 0
         return Stretch(limit, count, self._steps.before(limit), numbers)
+
+    def _resume(self, now: int, rate: float, calm: Calm) -> None:
+        """Let the pipeline continue where everything before an instant has been measured."""
+        times = self._pipeline.times
+        following = -(-now // times.period)
+        scrapes = self._samples.measured(times.readable(now - 1), following - 1, calm)
+        restore = partial(self._samples.restore, calm=calm, begin=times.begin(following), end=now)
+        self._pipeline.resume(now, rate, scrapes, restore)
 
     def _append(self, page: Page, rows: slice, stay: Stay, *, replicas: int, before: Numbers) -> None:
         pods, loads, synced = self._pods, page.loads[rows], page.synced[rows]

@@ -5,7 +5,7 @@ load, whatever the settings of their HPA.
 """
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from ocf.autoscaling.algorithm.arithmetic import INT64_MAX
@@ -13,46 +13,20 @@ from ocf.simulation.arrays import IntArray
 from ocf.simulation.engine.averages import Gauge
 from ocf.simulation.engine.load_steps import LoadSteps
 from ocf.simulation.engine.meters import Meter, amount
+from ocf.simulation.engine.pipeline import Times
+from ocf.simulation.engine.scrapes import Scrape
 from ocf.simulation.scenario import SignalSource
 
-__all__ = ["TOO_MUCH", "Calm", "CalmSamples", "Times"]
+__all__ = ["TOO_MUCH", "Calm", "CalmSamples"]
 
 TOO_MUCH: Final = INT64_MAX
 """The largest value that is kept; it stands for larger ones, too."""
 _MOST_PAGES: Final = 1 << 14
+_NO_PODS: Final[dict[str, tuple[int, ...]]] = {}
+_NONE: Final[frozenset[str]] = frozenset()
 
 Values: TypeAlias = tuple[IntArray, ...]
 """The values of each meter at some syncs."""
-
-
-class Times(NamedTuple):
-    """The times of the metrics pipeline, in microseconds.
-
-    Args:
-        period: Time between two measurements.
-        window: Time over which a measurement averages.
-        delay: Time from a measurement until it can be read.
-    """
-
-    period: int
-    window: int
-    delay: int
-
-    def readable(self, now: int) -> int:
-        """Return the number of the last measurement that can be read; the one at the start has the number 0.
-
-        Args:
-            now: The instant in microseconds.
-        """
-        return (now - self.delay) // self.period
-
-    def begin(self, number: int) -> int:
-        """Return the begin of the window of a measurement.
-
-        Args:
-            number: Its number.
-        """
-        return number * self.period - self.window
 
 
 class Calm(NamedTuple):
@@ -110,17 +84,12 @@ class CalmSamples:
             known = self._known[page, calm] = self._read(syncs, calm)
         return known
 
-    def measured(self, first: int, last: int, calm: Calm) -> list[tuple[int, ...]]:
-        """Return the values of the meters at measurements.
-
-        Args:
-            first: Number of the first measurement.
-            last: Number of the last measurement, not before it.
-            calm: The pods.
-        """
+    def measured(self, first: int, last: int, calm: Calm) -> Iterator[Scrape]:
+        """Yield the measurements from one number to another, which is not before it."""
         period = self._times.period
         times = range(first * period, last * period + 1, period)
-        return list(zip(*(self._values(meter, times, calm) for meter in self._meters), strict=True))
+        values = zip(*(self._values(meter, times, calm) for meter in self._meters), strict=True)
+        return (Scrape(at, each, _NO_PODS, _NONE) for at, each in zip(times, values, strict=True))
 
     def restore(self, gauge: Gauge, meter: Meter, calm: Calm, *, begin: int, end: int) -> None:
         """Set a gauge to what it measured.

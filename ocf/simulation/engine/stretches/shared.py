@@ -2,10 +2,11 @@
 
 from collections.abc import Hashable, Sequence
 
-from ocf.simulation.engine.calm import CalmSamples, Times
 from ocf.simulation.engine.load_steps import LoadSteps
 from ocf.simulation.engine.meters import Meter
-from ocf.simulation.engine.timetable import Timetable
+from ocf.simulation.engine.pipeline import Times
+from ocf.simulation.engine.stretches.calm import CalmSamples
+from ocf.simulation.engine.stretches.timetable import Timetable
 from ocf.simulation.load import LoadSeries
 
 __all__ = ["Shared"]
