@@ -86,7 +86,7 @@ class Builder:
         if not condition:
             return self
         if not callable(make):
-            self._problems.append(f'nil build function passed to IncludeWhen in component "{self._name}"')
+            self._problems.append(f'no build function passed to include_when in component "{self._name}"')
             return self
         return self.with_resource(make(), **options)
 
@@ -132,7 +132,7 @@ class Builder:
         if gate is None:
             return self
         if self._gate is not None:
-            self._problems.append("feature gate already set; WithFeatureGate can only be called once")
+            self._problems.append("feature gate already set; with_feature_gate can only be called once")
         self._gate = gate
         return self
 

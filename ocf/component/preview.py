@@ -179,7 +179,7 @@ def _previewing(entry: Registration) -> Iterator[None]:
 
 
 def _shown(rendered: object) -> str:
-    return "a nil object" if rendered is None else f"{type(rendered).__name__}, expected a manifest"
+    return "None" if rendered is None else f"{type(rendered).__name__}, expected a manifest"
 
 
 def _describe(error: Exception) -> str:

@@ -82,7 +82,7 @@ class Mutation(Generic[MutatorT_contra]):
         if not self.fires():
             return
         if self.mutate is None:
-            raise ConfigError(f"mutation handler of {self.name} is nil")
+            raise ConfigError(f"mutation handler of {self.name} is None")
         record_edits(self.mutate, mutator, f"mutation handler of {self.name}")
 
 

@@ -167,7 +167,7 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
 
     def _read_base(self, problems: list[str]) -> Manifest:
         if self._base is None:
-            problems.append("object cannot be nil")
+            problems.append("object cannot be None")
             return {}
         kind = self._kind
         try:
@@ -213,13 +213,13 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         yield from self._handlers.problems
         for extraction in self._extractions:
             if not isinstance(extraction.cell, Data):
-                yield "declared data extraction requires a non-nil cell"
+                yield "declared data extraction requires a cell, not None"
             elif not callable(extraction.extract):
-                yield f'declared data extraction into "{extraction.cell.name}" requires a non-nil extraction function'
+                yield f'declared data extraction into "{extraction.cell.name}" requires a function'
             else:
                 yield from function_problems(f'data extraction into "{extraction.cell.name}"', extraction.extract)
         if not all(isinstance(read.cell, Data) for read in self._reads):
-            yield "declared data read (WithDataGuard or WithOptionalData) requires a non-nil cell"
+            yield "declared data read (with_data_guard or with_optional_data) requires a cell, not None"
         yield from self._mutation_problems()
         if self._missing_status and self._handlers.status is None:
             yield self._missing_status

@@ -35,7 +35,7 @@ def test_an_empty_name_and_an_empty_condition_type_are_reported_together() -> No
 def test_none_is_not_a_resource() -> None:
     nothing: Any = None
     builder = component.Builder("web", condition_type="WebReady").with_resource(nothing)
-    assert problems_of(builder) == ('nil resource registered in component "web"',)
+    assert problems_of(builder) == ('None registered as a resource in component "web"',)
 
 
 def test_a_module_is_not_a_resource() -> None:
@@ -96,7 +96,7 @@ def test_a_resource_is_recognised_by_its_class_and_its_members_are_not_read() ->
 def test_wrong_options_of_a_builder_are_reported_with_its_kind(web_base: Manifest) -> None:
     builder = component.Builder("web", condition_type="WebReady")
     builder.with_resource(deployment.Builder(web_base), ignore_if_absent=True)
-    expected = 'resource "ocf.primitives.deployment" in component "web": IgnoreIfAbsent requires ReadOnly'
+    expected = 'resource "ocf.primitives.deployment" in component "web": ignore_if_absent requires read_only'
     assert problems_of(builder) == (expected,)
 
 
@@ -111,7 +111,7 @@ def test_a_second_gate_is_rejected_and_none_is_ignored() -> None:
     builder = component.Builder("web", condition_type="WebReady").with_feature_gate(gate).with_feature_gate(None)
     assert builder.build().gate is gate
     problems = problems_of(builder.with_feature_gate(BooleanGate(True)))
-    assert problems == ("feature gate already set; WithFeatureGate can only be called once",)
+    assert problems == ("feature gate already set; with_feature_gate can only be called once",)
 
 
 def test_a_falsy_gate_is_a_gate() -> None:

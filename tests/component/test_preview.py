@@ -128,7 +128,7 @@ class TestRender:
     @pytest.mark.parametrize(
         ("rendered", "problem"),
         [
-            pytest.param(None, "returned a nil object", id="nothing"),
+            pytest.param(None, "returned None", id="nothing"),
             pytest.param("text", "returned str, expected a manifest", id="not a manifest"),
             pytest.param(LookupError("lost"), "lost", id="an error of the user's own"),
         ],

@@ -53,8 +53,36 @@ def test_every_command_is_a_target(page: str) -> None:
     assert named <= targets
 
 
-def test_the_readme_tells_two_commands() -> None:
+def test_the_readme_has_two_commands() -> None:
     """A newcomer gets two, which work on a fresh machine; the rest is for contributors."""
     block = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
     assert [COMMAND.findall(each) for each in block] == [["demo", "test"]]
+
+
+_VAGUE: Final = re.compile(r"\b(nobody|somebody|tells|asleep)\b", re.IGNORECASE)
+_GO_NAMES: Final = re.compile(
+    r"\bnil\b|\b(BlockOn|IgnoreIf|Gated|Delete|Orphan|Include|With|Extract|Depends)(By|When|On|Absence|Absent|Into)\b"
+)
+# They show what programs in Go print.
+_OF_GO: Final = re.compile(r"queue\(nil\)|<nil>")
+
+
+@pytest.mark.parametrize("folder", ["ocf", "ocf_server", "docs"])
+def test_the_actor_is_named(folder: str) -> None:
+    found = [path for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".md"}]
+
+    assert [str(path) for path in found if _VAGUE.search(path.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize("folder", ["component", "feature", "primitives"])
+def test_options_are_named_as_python_spells_them(folder: str) -> None:
+    """The framework of the same name in Go has the same options; a user of this one searches for `block_on_absence`."""
+    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "ocf" / folder).rglob("*.py")}
+
+    assert [
+        (str(path), line)
+        for path, text in texts.items()
+        for line in text.splitlines()
+        if '"' in line and "import" not in line and _GO_NAMES.search(_OF_GO.sub("", line)) and "DependsOn" not in line
+    ] == []

@@ -64,10 +64,10 @@ class TestMissingFunction:
         with pytest.raises(ConfigError) as caught:
             recorded(RecorderMutation("tracing", None))
 
-        assert str(caught.value) == "mutation handler of tracing is nil"
+        assert str(caught.value) == "mutation handler of tracing is None"
 
     def test_it_is_an_error_behind_an_open_gate(self) -> None:
-        with pytest.raises(ConfigError, match=r"^mutation handler of tracing is nil$"):
+        with pytest.raises(ConfigError, match=r"^mutation handler of tracing is None$"):
             recorded(RecorderMutation("tracing", None, feature=BooleanGate(True)))
 
     def test_behind_a_closed_gate_it_is_none(self) -> None:

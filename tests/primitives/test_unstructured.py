@@ -82,7 +82,7 @@ class TestBase:
     @pytest.mark.parametrize(
         ("base", "problems"),
         [
-            pytest.param(None, ("object cannot be nil",), id="none"),
+            pytest.param(None, ("object cannot be None",), id="none"),
             pytest.param(
                 {},
                 (

@@ -68,7 +68,7 @@ def data_problems(component: str, entries: Sequence[Registration]) -> Iterator[s
     for entry in _reached(entries):
         reads, writes = _reads(entry), _writes(entry)
         if None in reads or None in writes:
-            yield f'resource "{entry.identity}" in component "{component}" declares a nil data cell'
+            yield f'resource "{entry.identity}" in component "{component}" declares None as a data cell'
             continue
         for cell in reads:
             if cell not in produced:

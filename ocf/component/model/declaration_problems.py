@@ -49,5 +49,5 @@ def option_text(entry: Registration) -> str:
 def resource_problem(component: str, given: object) -> str:
     """Return why a registered value is not a resource."""
     if given is None:
-        return f'nil resource registered in component "{component}"'
+        return f'None registered as a resource in component "{component}"'
     return f'not a resource but {type(given).__name__} registered in component "{component}"'

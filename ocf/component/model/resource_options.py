@@ -234,11 +234,11 @@ def _clashes(given: Mapping[str, Any]) -> Iterator[str]:
     # False is the default of these switches, so it excludes nothing.
     names = {name for name, value in given.items() if value or name not in _ONE_WAY}
     if {"block_on_absence", "ignore_if_absent"} <= names:
-        yield "BlockOnAbsence and IgnoreIfAbsent are mutually exclusive"
+        yield "block_on_absence and ignore_if_absent are mutually exclusive"
     if "block_on_absence" in names and "read_only" not in names:
-        yield "BlockOnAbsence requires ReadOnly"
+        yield "block_on_absence requires read_only"
     if "ignore_if_absent" in names and "read_only" not in names:
-        yield "IgnoreIfAbsent requires ReadOnly"
+        yield "ignore_if_absent requires read_only"
     for one, other, problem in _EXCLUSIONS:
         if {one, other} <= names:
             yield problem
@@ -256,13 +256,13 @@ _ONE_WAY: Final = (
 )
 _SWITCHES: Final = (*_ONE_WAY, "delete_when", "orphan_when")
 _EXCLUSIONS: Final = (
-    ("read_only", "delete_when", "ReadOnly is mutually exclusive with Delete and DeleteWhen"),
-    ("read_only", "gated_by", "ReadOnly is mutually exclusive with GatedBy"),
-    ("read_only", "block_on_foreign_controller", "BlockOnForeignController is mutually exclusive with ReadOnly"),
-    ("read_only", "recreate_on_immutable_change", "recreate_on_immutable_change is mutually exclusive with ReadOnly"),
-    ("orphan_when", "delete_when", "OrphanWhen is mutually exclusive with Delete"),
-    ("orphan_when", "gated_by", "OrphanWhen is mutually exclusive with GatedBy"),
-    ("orphan_when", "read_only", "OrphanWhen is mutually exclusive with ReadOnly"),
+    ("read_only", "delete_when", "read_only is mutually exclusive with delete_when"),
+    ("read_only", "gated_by", "read_only is mutually exclusive with gated_by"),
+    ("read_only", "block_on_foreign_controller", "block_on_foreign_controller is mutually exclusive with read_only"),
+    ("read_only", "recreate_on_immutable_change", "recreate_on_immutable_change is mutually exclusive with read_only"),
+    ("orphan_when", "delete_when", "orphan_when is mutually exclusive with delete_when"),
+    ("orphan_when", "gated_by", "orphan_when is mutually exclusive with gated_by"),
+    ("orphan_when", "read_only", "orphan_when is mutually exclusive with read_only"),
 )
 
 _DEFAULTS: Final = EffectiveOptions()

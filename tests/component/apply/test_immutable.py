@@ -209,7 +209,7 @@ def test_it_needs_the_right_to_delete() -> None:
 
 
 def test_a_read_only_object_is_never_deleted() -> None:
-    with pytest.raises(BuildError, match="recreate_on_immutable_change is mutually exclusive with ReadOnly"):
+    with pytest.raises(BuildError, match="recreate_on_immutable_change is mutually exclusive with read_only"):
         recreated(a_job("a"), read_only=True)
 
 

@@ -94,7 +94,7 @@ class TestLabels:
             def render(self, **_: Any) -> Any:
                 return None
 
-        with pytest.raises(ConfigError, match="returned a nil object"):
+        with pytest.raises(ConfigError, match="returned None"):
             web().with_resource(Broken()).build().render()
 
     def test_are_in_the_model_of_the_preview(self) -> None:

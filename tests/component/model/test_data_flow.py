@@ -141,7 +141,7 @@ class TestValidation:
                 """Fill nothing."""
 
         own: Any = Own()
-        problem = 'resource "v1/ConfigMap/shop/own" in component "web" declares a nil data cell'
+        problem = 'resource "v1/ConfigMap/shop/own" in component "web" declares None as a data cell'
         assert problems_of(builder(own)) == (problem,)
 
     def test_every_problem_is_reported(self, web_base: Manifest, host: Data[str]) -> None:

@@ -108,28 +108,30 @@ class TestEffectiveOptions:
 EXCLUSIONS = [
     pytest.param(
         {"read_only": True, "block_on_absence": True, "ignore_if_absent": True},
-        "BlockOnAbsence and IgnoreIfAbsent are mutually exclusive",
+        "block_on_absence and ignore_if_absent are mutually exclusive",
         id="absence",
     ),
-    pytest.param({"block_on_absence": True}, "BlockOnAbsence requires ReadOnly", id="block on absence alone"),
-    pytest.param({"ignore_if_absent": True}, "IgnoreIfAbsent requires ReadOnly", id="ignore absence alone"),
+    pytest.param({"block_on_absence": True}, "block_on_absence requires read_only", id="block on absence alone"),
+    pytest.param({"ignore_if_absent": True}, "ignore_if_absent requires read_only", id="ignore absence alone"),
     *[
-        pytest.param({"read_only": True, "delete_when": value}, "ReadOnly is mutually exclusive with Delete", id=text)
+        pytest.param(
+            {"read_only": True, "delete_when": value}, "read_only is mutually exclusive with delete_when", id=text
+        )
         for value, text in ((True, "read only, deleted"), (False, "read only, not deleted"))
     ],
     *[
-        pytest.param({"read_only": True, "gated_by": gate}, "ReadOnly is mutually exclusive with GatedBy", id=text)
+        pytest.param({"read_only": True, "gated_by": gate}, "read_only is mutually exclusive with gated_by", id=text)
         for gate, text in ((ON, "read only, gate on"), (OFF, "read only, gate off"))
     ],
     pytest.param(
         {"read_only": True, "block_on_foreign_controller": True},
-        "BlockOnForeignController is mutually exclusive with ReadOnly",
+        "block_on_foreign_controller is mutually exclusive with read_only",
         id="read only, foreign controller",
     ),
     *[
         pytest.param(
             {"orphan_when": orphan, "delete_when": delete},
-            "OrphanWhen is mutually exclusive with Delete",
+            "orphan_when is mutually exclusive with delete_when",
             id=f"orphan {orphan}, delete {delete}",
         )
         for orphan in (True, False)
@@ -138,7 +140,7 @@ EXCLUSIONS = [
     *[
         pytest.param(
             {"orphan_when": orphan, "gated_by": ON},
-            "OrphanWhen is mutually exclusive with GatedBy",
+            "orphan_when is mutually exclusive with gated_by",
             id=f"orphan {orphan}",
         )
         for orphan in (True, False)
@@ -146,7 +148,7 @@ EXCLUSIONS = [
     *[
         pytest.param(
             {"orphan_when": orphan, "read_only": True},
-            "OrphanWhen is mutually exclusive with ReadOnly",
+            "orphan_when is mutually exclusive with read_only",
             id=f"orphan {orphan}, read only",
         )
         for orphan in (True, False)
@@ -164,8 +166,8 @@ class TestValidation:
         with pytest.raises(ConfigError) as caught:
             decided(block_on_absence=True, ignore_if_absent=True)
         assert str(caught.value) == (
-            "BlockOnAbsence and IgnoreIfAbsent are mutually exclusive; "
-            "BlockOnAbsence requires ReadOnly; IgnoreIfAbsent requires ReadOnly"
+            "block_on_absence and ignore_if_absent are mutually exclusive; "
+            "block_on_absence requires read_only; ignore_if_absent requires read_only"
         )
 
     @pytest.mark.parametrize(
@@ -213,7 +215,7 @@ class TestValidation:
         with pytest.raises(BuildError) as caught:
             builder.build()
         assert caught.value.problems == (
-            'resource "apps/v1/Deployment/shop/web" in component "web": IgnoreIfAbsent requires ReadOnly',
+            'resource "apps/v1/Deployment/shop/web" in component "web": ignore_if_absent requires read_only',
         )
 
     @pytest.mark.parametrize(
@@ -238,7 +240,7 @@ class TestValidation:
         assert isinstance(caught.value.__cause__, LookupError)
 
 
-class TestIncludeWhen:
+class TestConditionalResources:
     def test_off_the_resource_is_not_built_and_its_identity_is_free(self, web: deployment.Resource) -> None:
         def make() -> deployment.Resource:
             raise AssertionError("made")
@@ -257,11 +259,11 @@ class TestIncludeWhen:
     def test_on_without_a_function_is_rejected(self) -> None:
         nothing: Any = None
         builder = component.Builder("web", condition_type="WebReady").include_when(True, nothing)
-        with pytest.raises(BuildError, match='nil build function passed to IncludeWhen in component "web"'):
+        with pytest.raises(BuildError, match='no build function passed to include_when in component "web"'):
             builder.build()
 
 
-class TestReadOnly:
+class TestReadOnlyResources:
     async def test_is_read_and_counts_and_is_never_written(self, env: Env, web: deployment.Resource) -> None:
         live = await env.create(env.web, spec=web.render()["spec"])
         seen: list[tuple[ApplyOperation, str]] = []

@@ -55,7 +55,7 @@ def test_scenario_01_the_gate(scaling: Manifest | None, open_: bool) -> None:
         pytest.param({"minReplicas": 2}, {"minReplicas": 2}, id="counts"),
         pytest.param({"metrics": [CPU_70]}, {"metrics": [CPU_70]}, id="a metric"),
         pytest.param({"behavior": DOWN_600}, {"behavior": DOWN_600}, id="a behavior"),
-        pytest.param({}, {}, id="nil stays nil"),
+        pytest.param({}, {}, id="nothing stays as it is"),
         pytest.param(
             {"metrics": [CPU_70, MEMORY], "behavior": BOTH_WAYS},
             {"metrics": [CPU_70, MEMORY], "behavior": BOTH_WAYS},

@@ -195,11 +195,11 @@ class TestSuspension:
         cluster = await born(clock)
         await played.change(cluster, suspended=True)
         await played.reconcile_until_in_sync(cluster, clock)
-        asleep = set((await conditions(cluster)).values())
+        suspended = set((await conditions(cluster)).values())
         await played.change(cluster, suspended=False)
         await played.reconcile_until_in_sync(cluster, clock)
 
-        assert asleep == {("True", "Suspended")}
+        assert suspended == {("True", "Suspended")}
         assert await conditions(cluster) == ALL_HEALTHY
 
 

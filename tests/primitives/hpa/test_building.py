@@ -42,7 +42,7 @@ def named(base: Manifest, **metadata: Any) -> Manifest:
 
 class TestBase:
     def test_none_is_rejected(self) -> None:
-        assert refused(hpa.Builder(None)) == ("object cannot be nil",)  # type: ignore[arg-type]  # the mistake under test
+        assert refused(hpa.Builder(None)) == ("object cannot be None",)  # type: ignore[arg-type]  # the mistake under test
 
     def test_a_missing_name_and_a_missing_namespace_are_reported_together(self, hpa_base: Manifest) -> None:
         assert refused(hpa.Builder(named(hpa_base))) == (
@@ -230,8 +230,8 @@ class TestSettings:
         builder.extract_into(None, lambda _live: 1)  # type: ignore[arg-type]  # the mistake under test
         builder.extract_into(Data[int]("count"), None)  # type: ignore[arg-type]  # likewise
         assert refused(builder) == (
-            "declared data extraction requires a non-nil cell",
-            'declared data extraction into "count" requires a non-nil extraction function',
+            "declared data extraction requires a cell, not None",
+            'declared data extraction into "count" requires a function',
         )
 
     def test_an_async_extraction_is_rejected(self, hpa_base: Manifest) -> None:
@@ -244,7 +244,9 @@ class TestSettings:
 
     def test_a_read_without_cell_is_rejected(self, hpa_base: Manifest) -> None:
         builder = hpa.Builder(hpa_base).with_data_guard(None)  # type: ignore[arg-type]  # the mistake under test
-        assert refused(builder) == ("declared data read (WithDataGuard or WithOptionalData) requires a non-nil cell",)
+        assert refused(builder) == (
+            "declared data read (with_data_guard or with_optional_data) requires a cell, not None",
+        )
 
     def test_independent_problems_are_reported_together(self, hpa_base: Manifest) -> None:
         builder = hpa.Builder(named(hpa_base, name="b")).with_metrics_identifier(" ")

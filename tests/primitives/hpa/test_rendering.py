@@ -216,7 +216,7 @@ class TestErrors:
     def test_a_mutation_without_function_fails_only_when_it_fires(self, hpa_base: Manifest) -> None:
         with pytest.raises(MutationError) as caught:
             resource(hpa_base, hpa.Mutation("N", None)).render()
-        assert caught.value.problem == "failed to apply mutation intent for N: mutation handler of N is nil"
+        assert caught.value.problem == "failed to apply mutation intent for N: mutation handler of N is None"
         silent = resource(hpa_base, hpa.Mutation("N", None, feature=BooleanGate(value=False)))
         assert silent.render() == hpa_base
 

@@ -46,12 +46,12 @@ class TestSuspension:
             m.edit_hpa_spec(lambda spec: spec.set_max_replicas(5))
             m.edit_hpa_spec(lambda _spec: log.append("mutation"))
 
-        def asleep(m: hpa.Mutator) -> None:
+        def suspend(m: hpa.Mutator) -> None:
             m.edit_hpa_spec(lambda spec: spec.set_max_replicas(1))
             m.edit_hpa_spec(lambda _spec: log.append("suspension"))
 
         builder = hpa.Builder(hpa_base).with_mutation(hpa.Mutation("m", mutate))
-        resource = builder.with_custom_suspend_mutation(asleep).build()
+        resource = builder.with_custom_suspend_mutation(suspend).build()
         assert resource.render(suspended=True)["spec"]["maxReplicas"] == 1
         assert log == ["mutation", "suspension"]
 

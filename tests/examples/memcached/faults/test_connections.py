@@ -1,4 +1,4 @@
-"""Rows 10, 11, 13 and 16 once more, over a real connection: what an error is there, the client has to make of it."""
+"""Faults of a server over a real connection: what an error is there, the client has to make of it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Slow(InterceptingCluster):
         return await send()
 
 
-async def test_row_10_the_header_retry_after_is_respected(tmp_path: Path) -> None:
+async def test_the_header_retry_after_is_respected(tmp_path: Path) -> None:
     """No matter that the cache is edited meanwhile."""
     env, stack = await new_env(), AsyncExitStack()
     slow = Slow(env.cluster, 1)
@@ -85,7 +85,7 @@ async def test_row_10_the_header_retry_after_is_respected(tmp_path: Path) -> Non
     assert second - first >= ASKED
 
 
-async def test_rows_11_13_and_16_a_server_restarts_with_an_older_state(tmp_path: Path) -> None:
+async def test_a_server_restarts_with_an_older_state(tmp_path: Path) -> None:
     """Connections are refused; then versions have gone back, none of the old ones is remembered, and things changed."""
     env, stack = await new_env(), AsyncExitStack()
     async with stack:

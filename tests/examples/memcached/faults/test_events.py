@@ -1,4 +1,4 @@
-"""Rows 4, 5 and 13: watch events are lost, duplicated, reordered, or compacted."""
+"""Watch events are lost, duplicated, reordered, or compacted."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Counting(InterceptingCluster):
 
 @pytest.mark.promise("events", runs="each of 16 events lost, and each pair of them (in `make test` one pair in ten)")
 @pytest.mark.matrix
-def test_row_4_one_or_two_lost_events_do_not_change_the_final_state(sampled: Sampled) -> None:
+def test_one_or_two_lost_events_do_not_change_the_final_state(sampled: Sampled) -> None:
     """A single event of a run, or a pair, is lost; the next event or the next list repairs it."""
     wanted, events = end_without()
     singles = [(number,) for number in range(1, events + 1)]
@@ -171,7 +171,7 @@ def undisturbed_acts(acts: int) -> list[Ended]:
 @pytest.mark.promise("events", runs="a thousand random schedules")
 @settings(max_examples=20, phases=[Phase.generate])
 @given(st.integers(0, 2**64))
-def test_row_5_the_order_and_number_of_events_makes_no_difference(seed: int) -> None:
+def test_the_order_and_number_of_events_makes_no_difference(seed: int) -> None:
     """A thousand random schedules: twenty runs, compared after each of fifty acts."""
 
     async def run() -> None:
@@ -187,7 +187,7 @@ def test_row_5_the_order_and_number_of_events_makes_no_difference(seed: int) -> 
 
 
 @pytest.mark.promise("cache-lost-events", runs="a hundred compactions while everything changes")
-def test_row_13_compacted_versions_are_listed_again() -> None:
+def test_compacted_versions_are_listed_again() -> None:
     """A hundred compactions while everything changes: no object is missed, and none is created or reported twice.
 
     A watch that keeps failing is restarted every 45 seconds, so a step may take that long.

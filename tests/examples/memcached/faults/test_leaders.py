@@ -1,4 +1,4 @@
-"""Row 17: the process that leads loses its lease, again and again, while there is always something to write."""
+"""The process that leads loses its lease, again and again, while there is always something to write."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ async def led(handovers: int) -> tuple[Ended, list[Link]]:
     "one-leader",
     runs="200 hand-overs of the Memcached operator, which always has something to write",
 )
-def test_row_17_a_process_without_the_lease_does_not_write() -> None:
+def test_a_process_without_the_lease_does_not_write() -> None:
     """Two hundred handovers among three processes whose clocks differ by ten seconds: only the leader writes.
 
     The old leader is cut off, or cannot renew its lease only; then only its own check of the lease prevents writes.

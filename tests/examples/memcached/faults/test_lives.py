@@ -1,4 +1,4 @@
-"""Rows 24, 30, 31 and 32: deleted namespaces, hanging reconciles, many caches at the start, kinds defined late."""
+"""Deleted namespaces, hanging reconciles, many caches at the start, kinds defined late."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def nothing_is_left(env: OperatorEnv) -> None:
 
 @pytest.mark.promise("owner-gone", runs="a namespace goes with an operator at work, and without")
 @pytest.mark.parametrize("operating", [True, False], ids=["while the operator runs", "while no operator runs"])
-def test_row_24_a_namespace_is_deleted_with_all_its_objects(*, operating: bool) -> None:
+def test_a_namespace_is_deleted_with_all_its_objects(*, operating: bool) -> None:
     """Neither caches nor their objects have a finalizer that would block the deletion."""
 
     async def test(env: OperatorEnv) -> None:
@@ -100,7 +100,7 @@ class FaultyReconciles:
 
 
 @pytest.mark.promise("hangs", runs="a hundred reconciles that hang, fail, or are cancelled")
-def test_row_30_a_failing_or_hanging_reconcile_does_not_affect_others() -> None:
+def test_a_failing_or_hanging_reconcile_does_not_affect_others() -> None:
     """A hundred faults of every kind: each reconcile ends at its timeout, other caches are reconciled at once."""
 
     async def lived(env: OperatorEnv, faulty: FaultyReconciles) -> Ended:
@@ -135,7 +135,7 @@ class Latency(InterceptingCluster):
 
 
 @pytest.mark.promise("overtakes", runs="ten thousand caches at the start, a hundred edits")
-def test_row_31_an_edit_overtakes_ten_thousand_caches_of_the_initial_list() -> None:
+def test_an_edit_overtakes_ten_thousand_caches_of_the_initial_list() -> None:
     """Every request takes 5 ms, so the initial list takes minutes; edits of its last caches take at most a second.
 
     The memory is the growth of this process; the cluster with all caches is there before.
@@ -180,7 +180,7 @@ def resident() -> int:
 
 
 @pytest.mark.promise("late-kinds")
-def test_row_32_kinds_defined_late_are_found_without_a_restart() -> None:
+def test_kinds_defined_late_are_found_without_a_restart() -> None:
     """First the kind of the caches is not defined, then that of their ServiceMonitors, which a condition reports."""
 
     async def run(*, late: bool) -> Ended:

@@ -1,4 +1,4 @@
-"""Rows 2 and 3: the process crashes before or after any write."""
+"""The process crashes before or after any write."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def asked(write: Request) -> str:
 
 @pytest.mark.promise("crash", runs="the Memcached operator at each write of three scenarios: 36 crashes")
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_row_2_the_next_process_completes_an_interrupted_reconcile(scenario: str) -> None:
+def test_the_next_process_completes_an_interrupted_reconcile(scenario: str) -> None:
     """Before and after every write of three scenarios: same objects, creates and deletes; ten resyncs write nothing."""
     report = run_in_virtual_time(disturbed(scenario, CRASHES))
     assert len(report.rows) == 2 * len(WRITES[scenario])
@@ -121,7 +121,7 @@ def test_row_2_the_next_process_completes_an_interrupted_reconcile(scenario: str
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_row_2_a_failed_write_or_lost_response_does_not_change_the_final_state(scenario: str) -> None:
+def test_a_failed_write_or_lost_response_does_not_change_the_final_state(scenario: str) -> None:
     """The same process continues and backs off."""
     report = run_in_virtual_time(disturbed(scenario, (Disturbance.LOST_REPLY, Disturbance.REJECTED)))
     assert len(report.rows) == 2 * len(WRITES[scenario])
@@ -131,7 +131,7 @@ def test_row_2_a_failed_write_or_lost_response_does_not_change_the_final_state(s
 @pytest.mark.promise("crash-status", runs="the Memcached operator at each status write: 6 crashes")
 @pytest.mark.parametrize("nth", [1, 2])
 @pytest.mark.parametrize("scenario", SCENARIOS)
-def test_row_3_conditions_are_correct_after_a_crash_before_the_status_write(scenario: str, nth: int) -> None:
+def test_conditions_are_correct_after_a_crash_before_the_status_write(scenario: str, nth: int) -> None:
     """The first status that the next process writes is the one that the crashed process was about to write."""
     number = [place for place, write in enumerate(WRITES[scenario], 1) if write == "update Memcached"][nth - 1]
 

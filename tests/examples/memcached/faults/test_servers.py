@@ -1,4 +1,4 @@
-"""Rows 10 and 11: a server that responds with Retry-After, and a server outage."""
+"""A server that responds with Retry-After, and a server outage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAMES: Final = tuple(f"cache-{number}" for number in range(10))
 
 
 @pytest.mark.promise("retry-after", runs="a thousand rejected requests of twenty caches")
-def test_row_10_retry_after_is_respected_and_other_caches_go_on() -> None:
+def test_retry_after_is_respected_and_other_caches_go_on() -> None:
     """A thousand refusals with Retry-After: none is retried early, and no other cache waits for a second.
 
     Requests of twenty caches are rejected, fifty times each; edits during that time do not cause an earlier retry.
@@ -142,7 +142,7 @@ def undisturbed() -> Ended:
 
 @pytest.mark.promise("outage", runs="half an hour of 500, 502, 503, 504 or silence")
 @pytest.mark.parametrize("failure", FAILURES)
-def test_row_11_an_outage_costs_few_requests_and_ends_soon_after(failure: str) -> None:
+def test_an_outage_costs_few_requests_and_ends_soon_after(failure: str) -> None:
     """Half an hour in which every request fails, watches included, while ten caches were changed.
 
     At most 60 requests about each cache and its objects, and at most 60 to list or watch any kind; all is well again

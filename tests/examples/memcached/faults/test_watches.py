@@ -1,4 +1,4 @@
-"""Rows 14 to 16: a watch stops sending events, a bug in the process, a server restored from a backup."""
+"""A watch stops sending events, a bug in the process, a server restored from a backup."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def with_silences(env: OperatorEnv, *, silent: bool) -> Ended:
 
 
 @pytest.mark.promise("not-deaf", runs="twenty silences of all watches")
-def test_row_14_a_silent_watch_is_detected() -> None:
+def test_a_silent_watch_is_detected() -> None:
     """Twenty times all watches stop sending events without closing: within 70 s every change is seen and reverted."""
 
     async def run(*, silent: bool) -> Ended:
@@ -50,7 +50,7 @@ def test_row_14_a_silent_watch_is_detected() -> None:
     run_in_virtual_time(run(silent=True)).assert_as(run_in_virtual_time(run(silent=False)))
 
 
-def test_row_14_a_watch_that_cannot_be_reopened_is_visible_in_the_metrics() -> None:
+def test_a_watch_that_cannot_be_reopened_is_visible_in_the_metrics() -> None:
     """The metric that is watched falls once the silence is found out, and rises again."""
 
     async def test(env: OperatorEnv) -> None:
@@ -107,7 +107,7 @@ async def meddled(env: OperatorEnv, number: int) -> int:
 
 
 @pytest.mark.promise("not-deaf", runs="a bug at each request of a life")
-def test_row_15_a_bug_at_any_request_ends_the_process_or_has_no_lasting_effect() -> None:
+def test_a_bug_at_any_request_ends_the_process_or_has_no_lasting_effect() -> None:
     """At every request and every watch of a life, one after the other: objects as without it, and one event less."""
 
     async def run(number: int) -> tuple[Ended, int]:
@@ -124,7 +124,7 @@ def test_row_15_a_bug_at_any_request_ends_the_process_or_has_no_lasting_effect()
 
 
 @pytest.mark.promise("not-deaf", runs="each of its tasks is ended")
-def test_row_15_no_task_can_die_unnoticed() -> None:
+def test_no_task_can_die_unnoticed() -> None:
     """Each task of the process is ended in turn: the process ends, too, or mends what happens afterwards.
 
     Where it is a cache of a declared kind that died, the health is red until it is well again.
@@ -159,7 +159,7 @@ def test_row_15_no_task_can_die_unnoticed() -> None:
 
 
 @pytest.mark.promise("restored")
-def test_row_16_the_state_of_a_restored_server_is_accepted() -> None:
+def test_the_state_of_a_restored_server_is_accepted() -> None:
     """What was written since the backup is gone, and versions go back: everything is listed anew, and nothing redone.
 
     Meanwhile the autoscaler was deleted and the image changed; neither was ever wanted by what is there now.
