@@ -55,7 +55,7 @@ clients: $(VENV)/.ready $(CLIENTS)/.ready  ## install Kubernetes clients of othe
 	@$(BIN)/python -m tests.clients.go_programs
 
 playground: $(VENV)/.ready  ## build the page that simulates autoscalers in the browser, and print how to serve it
-	@$(BIN)/python -m scripts.build_playground
+	@$(BIN)/python -m scripts.generate.playground
 
 site: $(VENV)/.ready $(SITE)/.ready  ## build the documentation site in .site/html, and print how to serve it
 	@$(BIN)/python -m scripts.site.build
@@ -83,7 +83,7 @@ check: $(VENV)/.ready-check  ## lint, format, types (mypy and pyright), import c
 	$(BIN)/lint-imports
 
 charts: $(VENV)/.ready  ## generate the chart and the kustomization of the controllers; CHECK=1 only compares
-	@$(BIN)/python -m scripts.charts $(if $(CHECK),--check)
+	@$(BIN)/python -m scripts.generate.charts $(if $(CHECK),--check)
 
 # Needs helm and kubectl in the path. Each file in ci/ has values that lint and render the chart.
 chart-lint: charts  ## lint and render the chart with helm, and the kustomization with kubectl

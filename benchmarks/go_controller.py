@@ -1,6 +1,6 @@
 """The real HPA controller as a yardstick: its own package, in a process of its own, on the same snapshot.
 
-`scripts/hpa_oracle/build.sh` builds the program from the Go module of Kubernetes. It runs `reconcileKey` of the real
+`scripts/oracles/hpa/build.sh` builds the program from the Go module of Kubernetes. It runs `reconcileKey` of the real
 `HorizontalController` with its informers, clients and clock replaced by values, so that neither side reads a cluster.
 """
 
@@ -36,7 +36,7 @@ def go_controller(case: Mapping[str, Any], *, environ: Mapping[str, str] = os.en
     """
     program = program_path(environ)
     if not program.exists():
-        print(f"deciding.go is left out: scripts/hpa_oracle/build.sh builds {program}", file=sys.stderr)
+        print(f"deciding.go is left out: scripts/oracles/hpa/build.sh builds {program}", file=sys.stderr)
         yield None
         return
     with on_one_core():

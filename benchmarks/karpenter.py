@@ -1,6 +1,6 @@
 """Decisions about node groups beside those of Karpenter, on the recorded workloads.
 
-`python -m scripts.karpenter_oracle.build` builds the program that decides as Karpenter does, in a process of its own.
+`python -m scripts.oracles.karpenter.build` builds the program that decides as Karpenter does, in a process of its own.
 Both hold the cluster in memory. What either does between two decisions is not measured: the API server of the program
 is a fake one.
 """
@@ -20,7 +20,7 @@ from typing import Any, Final
 from benchmarks.figures import Case, Suite
 from benchmarks.timer import Measure, once
 from ocf.nodegroups import Direction
-from scripts.karpenter_oracle.build import program_path
+from scripts.oracles.karpenter.build import program_path
 from tests.nodegroups.karpenter.replay import Cluster, rows
 from tests.nodegroups.karpenter.workloads import MAKERS, make
 
@@ -46,7 +46,9 @@ def _suite(number: int, *, environ: Mapping[str, str] = os.environ) -> Iterator[
             for phase, after in (("up", ""), ("down", ", until its disruption finds nothing"))
         ]
     else:
-        print(f"karpenter.*.go is left out: python -m scripts.karpenter_oracle.build builds {program}", file=sys.stderr)
+        print(
+            f"karpenter.*.go is left out: python -m scripts.oracles.karpenter.build builds {program}", file=sys.stderr
+        )
     yield [
         Case(
             name="karpenter.up",

@@ -41,7 +41,7 @@ from ocf.schema.kubernetes import KUBERNETES_VERSION
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.envtest.binaries import Program, find_programs
 from ocf.testing.envtest.startup import free_port
-from scripts.record_sequences import SETS
+from scripts.record.sequences import SETS
 
 ROOT: Final = Path(__file__).parents[1]
 TOKEN: Final = "record"  # noqa: S105 (of a throw-away server on loopback)
@@ -137,73 +137,73 @@ def schema(servers: Servers) -> None:
     """Generate the table of built-in kinds."""
     folders = sources().items()
     places = [f"--go={'.'.join(['io.k8s', path.removeprefix('k8s.io/')])}={folder}" for path, folder in folders]
-    script("generate_schema", servers.url, TOKEN, *places)
+    script("generate.schema", servers.url, TOKEN, *places)
 
 
 def openapi(servers: Servers) -> None:
     """Generate discovery and OpenAPI."""
-    script("generate_openapi", servers.url, TOKEN)
+    script("generate.openapi", servers.url, TOKEN)
 
 
 def protobuf(_: Servers) -> None:
     """Generate the table of protobuf fields."""
-    script("generate_protobuf", *sources().values())
+    script("generate.protobuf", *sources().values())
 
 
 def structs(_: Servers) -> None:
     """Generate the table of the Go structs that messages show."""
     kubernetes = modules(f"k8s.io/kubernetes@v{KUBERNETES_VERSION}")["k8s.io/kubernetes"]
-    script("generate_structs", kubernetes, sources()["k8s.io/api"])
+    script("generate.structs", kubernetes, sources()["k8s.io/api"])
 
 
 def characters(_: Servers) -> None:
     """Generate the table of the classes of characters of regular expressions."""
-    script("generate_unicode_classes")
+    script("generate.unicode_classes")
 
 
 def http(servers: Servers) -> None:
     """Record responses over HTTP."""
-    script("record_http", servers.url, TOKEN)
-    script("record_protobuf", servers.url, TOKEN)
-    script("record_exchanges", servers.url, TOKEN)
+    script("record.http_responses", servers.url, TOKEN)
+    script("record.protobuf", servers.url, TOKEN)
+    script("record.exchanges", servers.url, TOKEN)
 
 
 def corpus(servers: Servers) -> None:
     """Record the validation of HPAs."""
-    script("record_hpa_corpus", servers.lenient, TOKEN, "--gated", servers.gated, "--etcd", servers.etcd)
-    script("record_hpa_v1", servers.lenient, TOKEN)
+    script("record.hpa_corpus", servers.lenient, TOKEN, "--gated", servers.gated, "--etcd", servers.etcd)
+    script("record.hpa_v1", servers.lenient, TOKEN)
 
 
 def sequences(_: Servers) -> None:
     """Record sequences of requests, each set on a server of its own."""
     for name in SETS:
-        script("record_sequences", name)
+        script("record.sequences", name)
 
 
 def validation(_: Servers) -> None:
     """Record verdicts on objects of built-in kinds, on an API server with the embedded one's range of cluster IPs."""
-    script("record_validation")
+    script("record.validation")
 
 
 def decisions(_: Servers) -> None:
     """Build the controller's package of each minor release, and record what it decides."""
-    script("record_hpa_decisions")
+    script("record.hpa_decisions")
 
 
 def syncs(_: Servers) -> None:
     """Record syncs of the real controller, and whole runs."""
-    script("record_hpa_ticks")
-    script("record_simulated_run")
+    script("record.hpa_ticks")
+    script("record.simulated_run")
 
 
 def controllers(_: Servers) -> None:
     """Record the states that the controllers of workloads come to."""
-    script("record_controllers")
+    script("record.controllers")
 
 
 def scheduling(_: Servers) -> None:
     """Build the scheduler's package, record what it decides, and compare some of it with the real scheduler."""
-    script("record_scheduler")
+    script("record.scheduler")
 
 
 STEPS: Final[dict[str, Callable[[Servers], None]]] = {

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).parents[1]
-page: Final[Callable[..., str]] = runpy.run_path(str(ROOT / "scripts" / "write_promises.py"))["page"]
+page: Final[Callable[..., str]] = runpy.run_path(str(ROOT / "scripts" / "generate" / "promises.py"))["page"]
 
 PROMISES: Final = '[Quiet]\nno-write = "Nothing is written."\nno-read = "Nothing is read."\n'
 PROVED: Final = """
@@ -33,7 +33,7 @@ def tests(tmp_path: Path) -> Path:
 
 
 def test_the_page_is_what_the_tests_prove() -> None:
-    """When this fails, `python scripts/write_promises.py` writes it anew."""
+    """When this fails, `python scripts/generate/promises.py` writes it anew."""
     assert (ROOT / "docs" / "project" / "promises.md").read_text(encoding="utf-8") == page()
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 ROOT: Final = Path(__file__).parents[1]
-SCRIPT: Final[dict[str, Any]] = runpy.run_path(str(ROOT / "scripts" / "write_refusals.py"))
+SCRIPT: Final[dict[str, Any]] = runpy.run_path(str(ROOT / "scripts" / "generate" / "refusals.py"))
 written: Final[Callable[..., str]] = SCRIPT["written"]
 
 EMPTY: Final = f"before\n{SCRIPT['BEGIN']}\nold\n{SCRIPT['END']}\nafter\n"
@@ -27,7 +27,7 @@ async def test_nightmares(): ...
 
 
 def test_the_list_is_what_the_suite_proves() -> None:
-    """When this fails, `python scripts/write_refusals.py` writes it anew."""
+    """When this fails, `python scripts/generate/refusals.py` writes it anew."""
     page = (ROOT / "docs" / "testing" / "embedded-cluster.md").read_text(encoding="utf-8")
 
     assert page == written(page)

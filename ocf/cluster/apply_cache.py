@@ -5,9 +5,9 @@ An operator that only compares what it sent with what is stored would write agai
 keeps, for each object and field manager, which sent value was stored as which other value. The cache is bounded;
 losing it (a restart) costs one write for each affected object.
 
-It also keeps when an object was last written, with which desired state, and how often that state was reverted since
-then, to detect another controller that insists on other values. Losing that costs a few writes before the conflict is
-detected again.
+It also keeps when an object was last written, with which desired state, and how often each field of it was reverted
+since then, to detect another controller that insists on other values. Losing that costs a few writes before the fight
+is detected again.
 
 It keeps which fields of a status the API server does not store. Losing that costs one write for each affected owner.
 
@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ocf.objects import ObjectKey
 
@@ -31,6 +31,18 @@ Rewrites: TypeAlias = Mapping[str, tuple[Any, Any]]
 _NOTHING: Final[Rewrites] = {}
 
 
+class Reverts(NamedTuple):
+    """Reverts of one field.
+
+    Attributes:
+        times: How often in a row the field, or others with it, were reverted again soon after they were written.
+        at: The time of the last write that restored it, by `Clock.elapsed`.
+    """
+
+    times: int
+    at: timedelta
+
+
 @dataclass(frozen=True, slots=True)
 class LastWrite:
     """The last write of an object by one field manager.
@@ -39,16 +51,16 @@ class LastWrite:
         desired_hash: Hash of the desired state that was written.
         at: The time of the write, by `Clock.elapsed`.
         version: The `resourceVersion` of the object after the write.
-        reverted: How often in a row this desired state was reverted soon after it was written.
-        noticed: Whether the revert of this write was already detected.
+        reverts: The reverts of this desired state, by field.
+        noticed: The fields of which the revert of this write was already detected.
         owner: Kind, namespace and name of the owner that it was written for, for messages about another owner.
     """
 
     desired_hash: bytes
     at: timedelta
     version: str = ""
-    reverted: int = 0
-    noticed: bool = False
+    reverts: Mapping[str, Reverts] = field(default_factory=dict)
+    noticed: frozenset[str] = frozenset()
     owner: str = ""
 
 

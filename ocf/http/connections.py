@@ -15,7 +15,7 @@ from aiohttp import web
 
 from ocf.http.limits import Limits, Waiting, WaitsFor, longest_waiting
 
-__all__ = ["Connection", "Connections", "LimitLog"]
+__all__ = ["Connection", "Connections", "LimitLog", "client_ended"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -25,6 +25,8 @@ _LOG_PERIOD: Final = 60.0
 _SWEEP_PERIOD: Final = 5.0
 # Seconds that a TLS client may take to confirm the end of a connection.
 _TLS_SHUTDOWN: Final = 5.0
+# Iterations of the event loop after which aiohttp has begun with a request that has arrived as a whole.
+_UNTIL_BEGUN: Final = 4
 
 _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -66,6 +68,20 @@ class LimitLog:
         self._next = asyncio.get_running_loop().call_later(_LOG_PERIOD, self._write)
 
 
+def client_ended(request: web.Request) -> asyncio.Event:
+    """Return the event that the client of a request sends nothing more; a stream without end ends then.
+
+    Args:
+        request: The request.
+    """
+    protocol = request.transport.get_protocol() if request.transport is not None else None
+    if isinstance(protocol, Connection):
+        return protocol.ended
+    gone = asyncio.Event()
+    gone.set()
+    return gone
+
+
 class Connection(asyncio.Protocol):
     """A connection: passes everything to the protocol of aiohttp, and records what it waits for.
 
@@ -84,6 +100,8 @@ class Connection(asyncio.Protocol):
         self._unread_bytes = 0
         self._transport: asyncio.Transport | None = None
         self._http: web.RequestHandler | None = None
+        self.ended: Final = asyncio.Event()
+        """Set when the client sends nothing more; it may still read."""
 
     def waiting(self) -> Waiting | None:
         """Return what it waits for; None if it waits for no client."""
@@ -130,10 +148,28 @@ class Connection(asyncio.Protocol):
             self._between = Waiting(WaitsFor.HEADERS, self._now())
         self._http.data_received(data)
 
-    def eof_received(self) -> None:
-        """Pass on that the client sends nothing more."""
-        if self._http is not None:
-            self._http.eof_received()
+    def eof_received(self) -> bool:
+        """Return whether the connection stays open for the response to a request that has arrived."""
+        self.ended.set()
+        transport = self._transport
+        # A TLS connection of asyncio cannot be closed in one direction only.
+        if transport is None or not self._connections.half_closed or not transport.can_write_eof():
+            return False
+        waiting = self.waiting()
+        if waiting is None or waiting.what is WaitsFor.READING:
+            return True
+        if waiting.what is WaitsFor.HEADERS:
+            self._close_unless_begun(_UNTIL_BEGUN)
+            return True
+        return False
+
+    def _close_unless_begun(self, iterations: int) -> None:
+        if self._request is not None or self._transport is None:
+            return
+        if iterations:
+            asyncio.get_running_loop().call_soon(self._close_unless_begun, iterations - 1)
+        else:
+            self._transport.close()
 
     def pause_writing(self) -> None:
         """Record that the client has much to read."""
@@ -146,6 +182,8 @@ class Connection(asyncio.Protocol):
         self._unread = None
         if self._http is not None:
             self._http.resume_writing()
+        if self.ended.is_set():
+            self._close_unless_begun(_UNTIL_BEGUN)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
@@ -170,6 +208,7 @@ class Connections:
     """
 
     def __init__(self, name: str, limits: Limits, tls: ssl.SSLContext | None) -> None:
+        self.half_closed: Final = limits.half_closed
         self.log: Final = LimitLog(name)
         self._limits = limits
         self._tls = tls
@@ -196,9 +235,12 @@ class Connections:
             return await handler(request)
         connection.begin(request)
         try:
-            return await handler(request)
+            response = await handler(request)
         finally:
             connection.end()
+        if connection.ended.is_set():
+            response.force_close()
+        return response
 
     def open(self, accepted: socket.socket) -> None:
         """Begin with a connection; where there are as many as allowed, another one is closed for it.

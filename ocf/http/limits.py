@@ -70,6 +70,8 @@ class Limits:
         body: How long a client may take to send a body.
         reading: How long a client may read nothing of a response that it was sent.
         line_bytes: Maximum size of the request line, and of a header.
+        half_closed: Whether a client that sends nothing more keeps its connection until it has its response. A client
+            that is gone looks the same until something is sent to it, so its request is not cancelled.
     """
 
     connections: int
@@ -78,6 +80,7 @@ class Limits:
     body: float | None = 60.0
     reading: float | None = 60.0
     line_bytes: int = 8190
+    half_closed: bool = False
 
     def is_overdue(self, waiting: Waiting, now: float) -> bool:
         """Return whether a client has let the server wait for too long.

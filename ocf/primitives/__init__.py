@@ -5,16 +5,13 @@ functions. Recording, rendering, building, identity, preview, guards, data and s
 """
 
 from ocf.primitives.builder import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
-from ocf.primitives.condition_status import ConditionStatus
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMutator, PodTemplateMutator
 from ocf.primitives.content_hash import DATA_HASH, DataBuilder, DataResource, data_hash
 from ocf.primitives.custom_kind import CustomKind, CustomMutation, CustomMutator, custom_kind
-from ocf.primitives.integration_status import IntegrationStatus
 from ocf.primitives.kind import Handlers, Kind
-from ocf.primitives.list_edits import ListEdits
-from ocf.primitives.mutator import BaseMutator, CategoryDescriptor, Edits
+from ocf.primitives.mutator import BaseMutator, CategoryDescriptor, Edits, ListEdits
 from ocf.primitives.resource import IntegrationResource, StaticResource, TaskResource, WorkloadResource
-from ocf.primitives.suspension import always_suspended
+from ocf.primitives.status import ConditionStatus, IntegrationStatus, always_suspended
 
 __all__ = [
     "DATA_HASH",

@@ -15,12 +15,10 @@ from ocf.concepts import OperationalStatus, StatusReport
 from ocf.editors import CertificateSpecEditor, ObjectMetaEditor
 from ocf.objects.third_party.lazy import Certificate
 from ocf.primitives.builder import IntegrationBuilder
-from ocf.primitives.condition_status import ConditionStatus, conditions_of
-from ocf.primitives.integration_status import IntegrationStatus
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import IntegrationResource
-from ocf.primitives.suspension import always_suspended
+from ocf.primitives.status import ConditionStatus, IntegrationStatus, always_suspended, conditions_of
 
 __all__ = [
     "Builder",

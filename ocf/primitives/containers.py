@@ -15,12 +15,12 @@ from ocf.feature import PlainResult
 from ocf.lazy_types.kubernetes import V1Container, V1EnvVar
 from ocf.objects import copy_model
 from ocf.primitives.content_hash import DATA_HASH, combined_hash
-from ocf.primitives.list_edits import ListEdits
 from ocf.primitives.mutator import (
     BaseMutator,
     BoundRecorder,
     CategoryDescriptor,
     Edits,
+    ListEdits,
     SubObject,
     call_edit,
     require_callable,

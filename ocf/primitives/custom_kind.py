@@ -22,11 +22,16 @@ from ocf.objects.json_values import to_json
 from ocf.objects.model_errors import problems_of
 from ocf.objects.model_fields import field_types
 from ocf.primitives.builder import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
-from ocf.primitives.condition_status import ConditionStatus
-from ocf.primitives.integration_status import IntegrationStatus
 from ocf.primitives.kind import Handlers, Kind
-from ocf.primitives.metadata_edits import MetadataEdits
-from ocf.primitives.mutator import BaseMutator, BoundRecorder, CategoryDescriptor, call_edit, require_callable
+from ocf.primitives.mutator import (
+    BaseMutator,
+    BoundRecorder,
+    CategoryDescriptor,
+    MetadataEdits,
+    call_edit,
+    require_callable,
+)
+from ocf.primitives.status import ConditionStatus, IntegrationStatus
 
 __all__ = ["CustomKind", "CustomMutation", "CustomMutator", "custom_kind"]
 

@@ -16,10 +16,9 @@ from ocf.objects import Manifest
 from ocf.primitives.builder import WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodTemplateMutator
 from ocf.primitives.kind import Handlers, Kind, OnManifest
-from ocf.primitives.live_fields import live_count, live_field
 from ocf.primitives.mutator import Edits
 from ocf.primitives.resource import WorkloadResource
-from ocf.primitives.rollout_status import RolloutStatus, replica_counts
+from ocf.primitives.status import RolloutStatus, live_count, live_field, replica_counts
 
 __all__ = [
     "Builder",

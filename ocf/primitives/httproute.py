@@ -16,12 +16,10 @@ from ocf.concepts import OperationalStatus, StatusReport
 from ocf.editors import HTTPRouteSpecEditor, ObjectMetaEditor
 from ocf.objects.third_party.lazy import HTTPRoute, ParentReference, RouteParentStatus
 from ocf.primitives.builder import IntegrationBuilder
-from ocf.primitives.condition_status import conditions_of, is_stale
-from ocf.primitives.integration_status import IntegrationStatus
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import IntegrationResource
-from ocf.primitives.suspension import always_suspended
+from ocf.primitives.status import IntegrationStatus, always_suspended, conditions_of, is_stale
 
 __all__ = [
     "Builder",

@@ -13,11 +13,10 @@ from ocf.concepts import OperationalStatus, StatusReport
 from ocf.editors import IngressSpecEditor, ObjectMetaEditor
 from ocf.lazy_types.kubernetes import V1Ingress
 from ocf.primitives.builder import IntegrationBuilder
-from ocf.primitives.integration_status import IntegrationStatus
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import IntegrationResource
-from ocf.primitives.suspension import always_suspended
+from ocf.primitives.status import IntegrationStatus, always_suspended
 
 __all__ = [
     "Builder",

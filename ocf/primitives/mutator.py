@@ -20,11 +20,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, Generic, Self, TypeVar, get_args, overload
+from typing import Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar, get_args, overload
 
+from ocf.editors import KeyedList, ObjectMetaEditor
 from ocf.editors.model_values import api_name
 from ocf.errors import ConfigError
 from ocf.feature import PlainResult
+from ocf.lazy_types.pydantic import BaseModel
+from ocf.objects import client_model, copy_model, write_model
 
 __all__ = [
     "BaseMutator",
@@ -32,12 +35,15 @@ __all__ = [
     "CategoryDescriptor",
     "EditError",
     "Edits",
+    "ListEdits",
+    "MetadataEdits",
     "SubObject",
     "call_edit",
     "require_callable",
 ]
 
 EditorT = TypeVar("EditorT")
+EntryT = TypeVar("EntryT", bound="BaseModel")
 RecorderT = TypeVar("RecorderT", bound="BoundRecorder")
 
 
@@ -286,6 +292,70 @@ class Edits(CategoryDescriptor[CategoryRecorder[EditorT]], Generic[EditorT]):
         for edit in records:
             call_edit(edit, editor)
         self._part.keep(target, model)
+
+
+class ListEdits(CategoryDescriptor["ListEditsRecorder[EntryT]"], Generic[EntryT]):
+    """A category that adds and removes entries of a list, in order of recording.
+
+    Args:
+        entries: The list to change, with the key of its entries.
+        path: Path of the part that has the list.
+    """
+
+    def __init__(self, entries: KeyedList[Any, EntryT], path: str) -> None:
+        super().__init__(ListEditsRecorder)
+        self._entries = entries
+        self._part = SubObject(path)
+
+    def apply(self, target: Any, records: list[_Record]) -> None:
+        """Add and remove entries, in order of recording."""
+        owner = self._part.of(target)
+        for record in records:
+            if record.entry is not None:
+                self._entries.ensure(owner, record.entry)
+            else:
+                self._entries.remove(owner, *record.removed)
+        self._part.keep(target, owner)
+
+
+class _Record(NamedTuple):
+    """Either an entry to ensure, or keys to remove."""
+
+    entry: Any
+    removed: tuple[str, ...] = ()
+
+
+class ListEditsRecorder(BoundRecorder, Generic[EntryT]):
+    """Records entries to ensure and keys to remove."""
+
+    __slots__ = ()
+
+    def ensure(self, entry: EntryT) -> None:
+        """Record an entry that the list must contain."""
+        # Copied now, so that later changes by the caller have no effect.
+        self._record(_Record(copy_model(entry)))
+
+    def remove(self, *keys: str) -> None:
+        """Record the keys of entries that the list must not contain."""
+        self._record(_Record(None, keys))
+
+
+class MetadataEdits(Edits[ObjectMetaEditor]):
+    """A category of edits of the metadata, which has the same model in all kinds.
+
+    The object that is edited has its manifest as `root`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(ObjectMetaEditor, "metadata")
+
+    def apply(self, target: Any, records: list[Callable[[ObjectMetaEditor], object]]) -> None:
+        """Apply the edits, in order, to a model of the metadata, and store the result."""
+        metadata: Any = client_model("V1ObjectMeta").model_validate(target.root.get("metadata") or {})
+        editor = ObjectMetaEditor(metadata)
+        for edit in records:
+            call_edit(edit, editor)
+        target.root["metadata"] = write_model(metadata)
 
 
 def require_callable(edit: EditorT, category: str) -> EditorT:

@@ -17,7 +17,7 @@ from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMut
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import Edits
 from ocf.primitives.resource import WorkloadResource
-from ocf.primitives.suspension import always_suspended
+from ocf.primitives.status import always_suspended
 
 __all__ = [
     "Builder",

@@ -14,7 +14,6 @@ from ocf.concepts.data import secret_reads
 from ocf.errors import DataNotExtractedError, ManifestError, MutationError, OcfError
 from ocf.feature.mutation import record_edits
 from ocf.objects import copy_json, describe_invalid, without_field
-from ocf.primitives.handler_calls import cause_text
 from ocf.primitives.kind import Kind, ModelT, MutatorT
 from ocf.primitives.mutator import EditError
 
@@ -22,9 +21,11 @@ if TYPE_CHECKING:
     from ocf.feature import Mutation, PlainResult
     from ocf.objects import Manifest
 
-__all__ = ["Renderer"]
+__all__ = ["Renderer", "cause_text", "is_of_secret"]
 
 _SUSPENSION: Final = "suspension"
+_OF_SECRET: Final = "v1/Secret/"  # noqa: S105 (a kind)
+_WITHHELD: Final = "text withheld, since it may quote a Secret; the traceback is in the log at level DEBUG"
 
 
 class _Plan(NamedTuple):
@@ -252,3 +253,26 @@ def _source(plan: _Plan, category: str) -> Source:
     if plan.stage == _SUSPENSION:
         return Source(SourceKind.SUSPENSION, category=category)
     return Source(SourceKind.MUTATION, plan.mutation, category)
+
+
+def is_of_secret(identity: str) -> bool:
+    """Return whether the identity is that of a Secret."""
+    return identity.startswith(_OF_SECRET)
+
+
+def cause_text(identity: str, error: BaseException, since: int) -> str:
+    """Return how an error names its cause, an exception in an author's function: its type and text.
+
+    The text may quote a value. So it is left out if the resource is a Secret, or if the function has read a value of a
+    Secret from a data cell since the count of `secret_reads` that is given.
+
+    Example:
+        >>> cause_text("v1/ConfigMap/shop/settings", ValueError("invalid literal for int(): 'many'"), 0)
+        "ValueError: invalid literal for int(): 'many'"
+        >>> cause_text("v1/Secret/shop/login", ValueError("invalid literal for int(): 'hunter2'"), 0)
+        'ValueError'
+    """
+    kind = type(error).__name__
+    if is_of_secret(identity) or not str(error):
+        return kind
+    return f"{kind} ({_WITHHELD})" if secret_reads() > since else f"{kind}: {error}"

@@ -18,7 +18,7 @@ from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodMut
 from ocf.primitives.kind import Handlers, Kind, OnManifest
 from ocf.primitives.mutator import Edits
 from ocf.primitives.resource import WorkloadResource
-from ocf.primitives.rollout_status import RolloutStatus, replica_counts
+from ocf.primitives.status import RolloutStatus, replica_counts
 
 __all__ = [
     "Builder",

@@ -6,10 +6,11 @@ number of times, previewed without a cluster, and shared between reconciles.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, TypeVar
 
 from ocf.concepts import (
     AliveStatus,
@@ -19,16 +20,16 @@ from ocf.concepts import (
     GraceStatus,
     GuardStatus,
     OperationalStatus,
+    ScaleTarget,
     StatusReport,
     SuspensionStatus,
 )
 from ocf.concepts.data import secret_reads
-from ocf.errors import FeatureGateError, HandlerError
+from ocf.errors import FeatureGateError, HandlerError, MutationError, NotReadyError
 from ocf.objects import Manifest, ObjectKey
-from ocf.primitives.handler_calls import call_handler, cause_text, is_of_secret
 from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, OnManifest, StatusT
 from ocf.primitives.provenance import explanation
-from ocf.primitives.rendering import Renderer
+from ocf.primitives.rendering import Renderer, cause_text, is_of_secret
 
 if TYPE_CHECKING:
     from ocf.concepts import Data, Provenance
@@ -39,6 +40,7 @@ __all__ = [
     "Definition",
     "Extraction",
     "IntegrationResource",
+    "ScalerResource",
     "StaticResource",
     "TaskResource",
     "WorkloadResource",
@@ -199,7 +201,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         guard = self._definition.guard
         if guard is None:
             return StatusReport(GuardStatus.UNBLOCKED)
-        return call_handler("guard", self.identity, GuardStatus, lambda: guard(self.baseline()))
+        return _call_handler("guard", self.identity, GuardStatus, lambda: guard(self.baseline()))
 
     @property
     def produced_data(self) -> tuple[Data[Any], ...]:
@@ -295,7 +297,7 @@ class _GracefulResource(BaseResource[ModelT, MutatorT, StatusT]):
         handler = self._handlers.grace
         if handler is None:
             raise HandlerError(f"{self.identity}: grace status handler is not configured")
-        return call_handler("grace status", self.identity, GraceStatus, lambda: self._judge(handler, live))
+        return _call_handler("grace status", self.identity, GraceStatus, lambda: self._judge(handler, live))
 
 
 class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
@@ -329,7 +331,7 @@ class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
         handler = self._handlers.suspension
         if handler is None:
             raise HandlerError(f"{self.identity}: suspend status handler is not configured")
-        return call_handler("suspension status", self.identity, SuspensionStatus, lambda: self._judge(handler, live))
+        return _call_handler("suspension status", self.identity, SuspensionStatus, lambda: self._judge(handler, live))
 
     def _suspend_edit(self) -> Callable[[MutatorT], PlainResult] | None:
         if self._handlers.suspend is None:
@@ -389,10 +391,69 @@ class IntegrationResource(
         return _converging(self, OperationalStatus, operation, live)
 
 
+class ScalerResource(IntegrationResource[ModelT, MutatorT]):
+    """An autoscaler as a resource of a component; only it sets the replica count of its target."""
+
+    default_target: ClassVar[tuple[str, str]] = ("", "")
+    """API version and kind of a target whose reference does not name them."""
+
+    def scale_target(self, rendered: Manifest | None = None) -> ScaleTarget:
+        """Return the scale target of the rendered object.
+
+        While a mutation waits for data that is not extracted yet, this is the target of the baseline.
+
+        Args:
+            rendered: The object as rendered in this reconcile; None renders it.
+
+        Raises:
+            MutationError: If a gate, a mutation or an edit fails.
+        """
+        if rendered is None:
+            try:
+                rendered = self.render()
+            except MutationError as error:
+                if not isinstance(error.__cause__, NotReadyError):
+                    raise
+                rendered = self._definition.baseline
+        reference = rendered["spec"]["scaleTargetRef"]
+        api_version, kind = self.default_target
+        key = ObjectKey(
+            reference.get("apiVersion") or api_version,
+            reference.get("kind") or kind,
+            reference["name"],
+            self.key.namespace,
+        )
+        return ScaleTarget(key)
+
+
 def _converging(
     resource: BaseResource[Any, Any, StatusT], vocabulary: type[StatusT], operation: ApplyOperation, live: Manifest
 ) -> StatusReport[StatusT]:
     handler = resource._handlers.status  # noqa: SLF001 (a resource of this module)
     if handler is None:
         raise HandlerError(f"{resource.identity}: status handler is not configured")
-    return call_handler("status", resource.identity, vocabulary, lambda: resource._judge(handler, live, operation))  # noqa: SLF001
+    return _call_handler("status", resource.identity, vocabulary, lambda: resource._judge(handler, live, operation))  # noqa: SLF001
+
+
+def _call_handler(
+    what: str, identity: str, vocabulary: type[StatusT], handler: Callable[[], StatusReport[StatusT]]
+) -> StatusReport[StatusT]:
+    """Return the report of a handler, with a status of the vocabulary; anything else is a `HandlerError`."""
+    # An unknown status is rejected here, because callers could not rank it and might treat it as healthy.
+    since = secret_reads()
+    try:
+        report: object = handler()
+    except HandlerError:
+        raise
+    except Exception as error:
+        raise HandlerError(f"{identity}: {what} handler failed: {cause_text(identity, error, since)}") from error
+    if inspect.iscoroutine(report):
+        report.close()
+        raise HandlerError(f"{identity}: {what} handler is asynchronous; it has to return its answer")
+    if not isinstance(report, StatusReport) or not isinstance(report.reason, str):
+        raise HandlerError(f"{identity}: {what} handler must return a StatusReport, got {type(report).__name__}")
+    try:
+        return StatusReport(vocabulary(report.status), report.reason)
+    except ValueError:
+        allowed = ", ".join(vocabulary)
+        raise HandlerError(f'{identity}: {what} handler returned "{report.status}", must be one of {allowed}') from None

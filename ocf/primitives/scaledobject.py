@@ -16,11 +16,10 @@ from ocf.concepts import OperationalStatus, StatusReport, SuspensionStatus
 from ocf.editors import ObjectMetaEditor, ScaledObjectSpecEditor
 from ocf.objects.third_party.lazy import ScaledObject
 from ocf.primitives.builder import IntegrationBuilder
-from ocf.primitives.condition_status import SeenCondition, conditions_of
-from ocf.primitives.integration_status import IntegrationStatus
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
-from ocf.primitives.scaler import ScalerResource
+from ocf.primitives.resource import ScalerResource
+from ocf.primitives.status import IntegrationStatus, SeenCondition, conditions_of
 
 __all__ = [
     "Builder",

@@ -15,10 +15,9 @@ from ocf.lazy_types.kubernetes import V1Service
 from ocf.objects import Manifest
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.kind import Handlers, Kind, OnManifest
-from ocf.primitives.live_fields import live_field
 from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import IntegrationResource
-from ocf.primitives.suspension import always_suspended
+from ocf.primitives.status import always_suspended, live_field
 
 __all__ = [
     "Builder",

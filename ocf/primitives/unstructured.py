@@ -23,8 +23,7 @@ from ocf.errors import ConfigError, ManifestError
 from ocf.objects import copy_json, load_document, write_model
 from ocf.primitives import builder, resource
 from ocf.primitives.kind import Kind, StatusT
-from ocf.primitives.metadata_edits import MetadataEdits
-from ocf.primitives.mutator import BaseMutator, Edits
+from ocf.primitives.mutator import BaseMutator, Edits, MetadataEdits
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest

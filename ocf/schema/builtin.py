@@ -1,6 +1,6 @@
 """Table of the built-in kinds, with the type of every field.
 
-`scripts/generate_schema.py` generates the table from a real API server. It is stored beside this module and loaded on
+`scripts/generate/schema.py` generates the table from a real API server. It is stored beside this module and loaded on
 first use; the types of a kind are built when the kind is first used.
 
 A type defines how values are merged (lists by key, as sets or as a whole; maps by key or as a whole) and how the

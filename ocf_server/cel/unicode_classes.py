@@ -1,6 +1,6 @@
 r"""Classes of characters that `\p{NAME}` selects: general categories and scripts of Unicode.
 
-Names and members are those of Go's regular expressions; `scripts/generate_unicode_classes.py` writes the table. Source:
+Names and members are those of Go's regular expressions; `scripts/generate/unicode_classes.py` writes the table. Source:
 https://pkg.go.dev/regexp/syntax.
 """
 

@@ -9,7 +9,6 @@ or with an `Origin` header, are rejected.
 """
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Final
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from ocf.errors import ApiError, ConfigError, api_error
+from ocf.http.connections import client_ended
 from ocf.objects import ObjectKey
 from ocf_server.api.status_errors import bad_request, forbidden, method_not_allowed, no_such_resource
 from ocf_server.api.trace_context import receive
@@ -32,7 +32,14 @@ from ocf_server.http.paths import ResourcePath, VersionPath, parse_path
 from ocf_server.http.query_options import Query, is_set
 from ocf_server.http.request_body import MAX_BYTES
 from ocf_server.http.request_context import RequestContext
-from ocf_server.http.responses import Pieces, Response, error_response, serializer_of, write_body
+from ocf_server.http.responses import (
+    Pieces,
+    Response,
+    error_response,
+    serializer_of,
+    warning_headers,
+    write_body,
+)
 from ocf_server.http.status import too_large
 from ocf_server.http.watch_stream import open_stream, watch_of_path
 from ocf_server.registry.api_services import API_SERVICE
@@ -203,7 +210,7 @@ class _RequestHandler:
         if kind.warning:
             context.warn(kind.warning)
         if watch and "watch" in kind.verbs:
-            return await self._handle_watch(request, context)
+            return await self._handle_watch(request, context, warnings)
         response = await handle(self._backend, context)
         if isinstance(response.body, Pieces) and len(response.body.pieces) > 1:
             return await _send(request, response.body, response.media.content_type, warnings)
@@ -222,10 +229,13 @@ class _RequestHandler:
         options = pod_logs.LogOptions.read(request.query, path.name, self._backend.registry.now())
         return pod_logs.log_of(await self._backend.wrapped.get(key), options)
 
-    async def _handle_watch(self, request: web.Request, context: RequestContext) -> web.StreamResponse:
-        found = await open_stream(self._backend, context, self._stopping)
+    async def _handle_watch(
+        self, request: web.Request, context: RequestContext, warnings: Iterable[str]
+    ) -> web.StreamResponse:
+        found = await open_stream(self._backend, context, (self._stopping, client_ended(request)))
         content_type = serializer_of(context.media).stream_type
         response = web.StreamResponse(headers={"Content-Type": content_type, **_COMMON_HEADERS})
+        _add_warnings(response, warnings)
         # A client that is gone needs no end of the stream; as an error, it would be logged with a traceback.
         with suppress(ConnectionError):
             with self._watches.counted():
@@ -309,12 +319,6 @@ async def _send(request: web.Request, pieces: Pieces, content_type: str, warning
     return sent
 
 
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-
-
 def _add_warnings(sent: web.StreamResponse, warnings: Iterable[str]) -> None:
-    for warning in warnings:
-        if _CONTROL.search(warning):  # a real API server does not send such a text either
-            continue
-        quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
-        sent.headers.add("Warning", f'299 - "{quoted}"')
+    for header in warning_headers(warnings):
+        sent.headers.add("Warning", header)

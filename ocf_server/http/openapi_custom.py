@@ -1,7 +1,7 @@
 """OpenAPI of custom kinds: the schemas of their definitions with what a real API server adds, and their paths.
 
 The paths are those of two placeholder kinds, one namespaced and one of the cluster, recorded from a real API server by
-`scripts/generate_openapi.py`; the names in them are replaced.
+`scripts/generate/openapi.py`; the names in them are replaced.
 """
 
 import json

@@ -3,12 +3,14 @@
 Upgrades of connections (exec, websockets) are not forwarded.
 """
 
+import asyncio
 from typing import Final
 
 import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict
 
+from ocf.http.connections import client_ended
 from ocf.objects import Manifest
 from ocf.objects.conditions import is_condition_true
 from ocf_server.api.users import User
@@ -75,8 +77,18 @@ async def forward(
             if name.lower() not in _NOT_RETURNED:
                 response.headers.add(name, value)
         await response.prepare(request)
-        async for piece in answer.content.iter_any():
-            await response.write(piece)
+        ended = asyncio.ensure_future(client_ended(request).wait())
+        if "Content-Length" not in answer.headers:
+            # It may be a watch, which has no other end.
+            ended.add_done_callback(lambda _: answer.close())
+        try:
+            async for piece in answer.content.iter_any():
+                await response.write(piece)
+        except aiohttp.ClientConnectionError:
+            if not ended.done():
+                raise
+        finally:
+            ended.cancel()
         await response.write_eof()
         return response
 

@@ -1,8 +1,9 @@
 """Responses of handlers, and their conversion to bytes."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from ocf.errors import ApiError
 from ocf.objects import Manifest, dump_document
@@ -10,7 +11,16 @@ from ocf_server.http.content_negotiation import Encoding, Form, Media
 from ocf_server.http.serializers import JSON, Serializer
 from ocf_server.http.status import status_of
 
-__all__ = ["Pieces", "Response", "error_response", "metadata_of", "serializer_of", "without_kind", "write_body"]
+__all__ = [
+    "Pieces",
+    "Response",
+    "error_response",
+    "metadata_of",
+    "serializer_of",
+    "warning_headers",
+    "without_kind",
+    "write_body",
+]
 
 Json = dict[str, Any]
 
@@ -97,3 +107,45 @@ def metadata_of(manifest: Manifest, media: Media) -> Manifest:
 def without_kind(manifest: Manifest) -> Manifest:
     """Return an object without `kind` and `apiVersion`, as in lists of built-in kinds."""
     return {key: value for key, value in manifest.items() if key not in ("kind", "apiVersion")}
+
+
+# The recorder of a real API server (k8s.io/apiserver/pkg/endpoints/filters/warning.go) counts characters: once the
+# warnings of a response are longer than this together, each is cut, and those after the limit are dropped.
+_ALL_WARNINGS: Final = 4096
+_CUT_WARNING: Final = 256
+_CONTROL_CHARACTER: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def warning_headers(warnings: Iterable[str]) -> list[str]:
+    """Return the values of the headers `Warning` of a response.
+
+    Example:
+        >>> warning_headers(["v1 Shop is deprecated", "", "v1 Shop is deprecated"])
+        ['299 - "v1 Shop is deprecated"']
+    """
+    given = list(dict.fromkeys(filter(None, warnings)))
+    sent = [warning for warning in given if _is_sendable(warning)]
+    if sum(map(len, sent)) > _ALL_WARNINGS:
+        sent = list(_cut(given))
+    return [f'299 - "{_quoted(warning)}"' for warning in sent]
+
+
+def _is_sendable(warning: str) -> bool:
+    return not _CONTROL_CHARACTER.search(warning)
+
+
+def _cut(warnings: Iterable[str]) -> Iterator[str]:
+    whole = written = 0
+    for warning in warnings:
+        # The warning that exceeds the limit is still sent, as are those before it.
+        if whole > _ALL_WARNINGS and written >= _ALL_WARNINGS:
+            return
+        whole += len(warning) if _is_sendable(warning) else 0
+        cut = warning[:_CUT_WARNING]
+        if _is_sendable(cut):
+            written += len(cut)
+            yield cut
+
+
+def _quoted(warning: str) -> str:
+    return warning.replace("\\", "\\\\").replace('"', '\\"')

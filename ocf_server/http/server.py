@@ -125,8 +125,10 @@ async def serving(
     backend.wrap(wrap)
     stopping = asyncio.Event()
     app = make_app(backend, stopping, control)
-    # A client may leave a response unread for as long as it likes: a real API server waits, too.
-    limits = Limits(connections=connections_within(_SHARE), reading=None, line_bytes=_MAX_HEADER_BYTES)
+    # A client may leave a response unread for as long as it likes, and close its side after a request as `nc -N` does:
+    # a real API server waits for the one and answers the other, too.
+    most = connections_within(_SHARE)
+    limits = Limits(connections=most, reading=None, line_bytes=_MAX_HEADER_BYTES, half_closed=True)
     context = issued.context if issued else None
     served = serving_app(app, limits, name="API server", address=(host, port), tls=context, logger=request_logger())
     async with served as listening:

@@ -5,7 +5,7 @@ ends the stream, as by a real API server.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -68,14 +68,14 @@ def _requires_name(selector: str, name: str) -> bool:
 
 
 async def open_stream(
-    backend: Backend, context: RequestContext, stopping: asyncio.Event
+    backend: Backend, context: RequestContext, halts: Iterable[asyncio.Event]
 ) -> AsyncGenerator[bytes, None]:
     """Start a watch.
 
     Args:
         backend: The cluster.
         context: The request.
-        stopping: Set when the server stops.
+        halts: Each ends the watch when it is set.
 
     Returns:
         The bytes of its events.
@@ -99,7 +99,7 @@ async def open_stream(
         if isinstance(error, ApiError) and error.code != _EXPIRED:
             raise error
     writer = _Writer(context, options, encoder, backend.registry.now)
-    return _lines(events, first, writer, stopping)
+    return _lines(events, first, writer, halts)
 
 
 _LOOP_ITERATIONS: Final = 3
@@ -168,17 +168,17 @@ async def _lines(
     events: AsyncGenerator[Event, None],
     first: "asyncio.Future[Event]",
     writer: _Writer,
-    stopping: asyncio.Event,
+    halts: Iterable[asyncio.Event],
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the lines of events until the watch ends, its timeout expires, or the server stops."""
+    """Yield the lines of events until the watch ends, its timeout expires, or it is halted."""
     loop = asyncio.get_running_loop()
     end = loop.time() + writer.options.timeout if writer.options.timeout else None
-    halt = asyncio.ensure_future(stopping.wait())
+    halting = [asyncio.ensure_future(halt.wait()) for halt in halts]
     coming = first
     try:
-        while not halt.done():
+        while not any(halt.done() for halt in halting):
             left = None if end is None else max(0.0, end - loop.time())
-            waiting: set[asyncio.Future[Any]] = {coming, halt}
+            waiting: set[asyncio.Future[Any]] = {coming, *halting}
             await asyncio.wait(waiting, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
                 return
@@ -189,7 +189,8 @@ async def _lines(
                 return
             coming = asyncio.ensure_future(anext(events))
     finally:
-        halt.cancel()
-        coming.cancel()
-        await asyncio.gather(coming, halt, return_exceptions=True)
+        waited: list[asyncio.Future[Any]] = [coming, *halting]
+        for future in waited:
+            future.cancel()
+        await asyncio.gather(*waited, return_exceptions=True)
         await events.aclose()

@@ -1,7 +1,7 @@
 """Structs and their differences as the API server prints them in messages.
 
 The API server validates internal types, which have no JSON names. Its messages therefore show the names of Go fields,
-all of them, in the order of the source. `scripts/generate_structs.py` generates the table of the structs from that
+all of them, in the order of the source. `scripts/generate/structs.py` generates the table of the structs from that
 source; it is loaded on first use.
 """
 

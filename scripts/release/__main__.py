@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from scripts.charts import __main__ as charts
+from scripts.generate.charts import __main__ as charts
 from scripts.release import address
 from scripts.release.archives import archive_problems
 from scripts.release.checks import Checkout, problems, released_changelog, released_project

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import yaml
 
-from scripts.build_playground import built_folder
+from scripts.generate.playground import built_folder
 from scripts.site import api, commands, metrics, reasons, settings
 from scripts.site.links import place_of, rewritten
 

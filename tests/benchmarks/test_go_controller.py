@@ -39,5 +39,5 @@ def test_without_the_program_the_row_is_left_out_with_one_line(
     assert "deciding.go" not in against
     assert against["deciding.step"] == "deciding.sync"
     assert capsys.readouterr().err == (
-        f"deciding.go is left out: scripts/hpa_oracle/build.sh builds {tmp_path}/ocf/hpa-oracle-1.36.3\n"
+        f"deciding.go is left out: scripts/oracles/hpa/build.sh builds {tmp_path}/ocf/hpa-oracle-1.36.3\n"
     )

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.figures import Case
 from benchmarks.karpenter import small_suite
-from scripts.karpenter_oracle.build import program_path
+from scripts.oracles.karpenter.build import program_path
 
 PROGRAM = """#!{python}
 import json, sys
@@ -39,6 +39,6 @@ def test_without_the_program_its_rows_are_left_out_with_one_line(
     with small_suite(environ={"XDG_CACHE_HOME": str(tmp_path)}) as suite:
         assert [(case.name, case.against) for case in suite] == [("karpenter.up", ""), ("karpenter.down", "")]
     assert capsys.readouterr().err == (
-        "karpenter.*.go is left out: python -m scripts.karpenter_oracle.build builds "
+        "karpenter.*.go is left out: python -m scripts.oracles.karpenter.build builds "
         f"{tmp_path}/ocf/karpenter-oracle-v1.14.0\n"
     )

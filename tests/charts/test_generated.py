@@ -17,11 +17,11 @@ from ocf.cli.hpa_controller import hpa_controller
 from ocf.cli.nodegroups import nodegroups
 from ocf.controllers.hpa.metrics import Monitor as HpaMonitor
 from ocf.controllers.nodegroup.metrics import Monitor as NodeGroupMonitor
-from scripts.charts import hpa_controller as hpa_chart
-from scripts.charts import nodegroups_controller as node_group_chart
-from scripts.charts.__main__ import outdated, write
-from scripts.charts.alerts import alert_groups
-from scripts.charts.command_options import CommandOption
+from scripts.generate.charts import hpa_controller as hpa_chart
+from scripts.generate.charts import nodegroups_controller as node_group_chart
+from scripts.generate.charts.__main__ import outdated, write
+from scripts.generate.charts.alerts import alert_groups
+from scripts.generate.charts.command_options import CommandOption
 from tests.charts.support import CHART, ROOT
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def copied(tmp_path: Path) -> Path:
 
 
 def test_the_generated_files_are_current() -> None:
-    assert list(outdated()) == [], "run `python -m scripts.charts`"
+    assert list(outdated()) == [], "run `python -m scripts.generate.charts`"
 
 
 def remove_rule(root: Path) -> None:

@@ -1,4 +1,4 @@
-"""A server that answers as Prometheus did: `scripts/record_prometheus.py` recorded its answers."""
+"""A server that answers as Prometheus did: `scripts/record/prometheus.py` recorded its answers."""
 
 from __future__ import annotations
 

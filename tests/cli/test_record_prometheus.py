@@ -1,6 +1,6 @@
 """`ocf record --prometheus`: recordings of a past range of time.
 
-The answers are those of a real Prometheus: `scripts/record_prometheus.py` recorded them.
+The answers are those of a real Prometheus: `scripts/record/prometheus.py` recorded them.
 """
 
 from __future__ import annotations

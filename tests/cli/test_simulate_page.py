@@ -13,7 +13,7 @@ from ocf.cli.app import app
 from ocf.simulation import parse_scenario
 from ocf.simulation.measures import MEASURES, Unit
 from ocf.simulation.report.rows import COLUMN_NAMES, NODE_COLUMN_NAMES
-from scripts.write_real_load import PICTURE, of_page, render
+from scripts.generate.real_load import PICTURE, of_page, render
 from tests.cli.github_action import run_action
 from tests.cli.page_commands import run_commands
 from tests.cli.test_simulate import WEB

@@ -21,7 +21,7 @@ from ocf.errors import ConfigError
 from ocf.testing.envtest.build_plan import build_environment
 from ocf.testing.envtest.go_toolchain import Go
 from ocf.testing.envtest.versions import PINNED, Machine, cache_folder
-from scripts.e2e_suite.build import build_suite, suite
+from scripts.record.e2e_suite.build import build_suite, suite
 
 __all__ = ["build", "program"]
 

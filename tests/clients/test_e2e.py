@@ -1,4 +1,4 @@
-"""Kubernetes' own end-to-end tests of the API machinery: the results that `scripts/record_e2e.py` recorded.
+"""Kubernetes' own end-to-end tests of the API machinery: the results that `scripts/record/e2e.py` recorded.
 
 A spec that passes on a real control plane passes on `ocf serve` too, unless `docs/testing/serve.md` has a reason. The
 quick ones are run.
@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from ocf.schema.kubernetes import KUBERNETES_VERSION
 from ocf.testing.envtest.binaries import find_programs
-from scripts.e2e_suite.build import suite
-from scripts.e2e_suite.servers import embedded_server
-from scripts.e2e_suite.specs import PASSED, run_specs
+from scripts.record.e2e_suite.build import suite
+from scripts.record.e2e_suite.servers import embedded_server
+from scripts.record.e2e_suite.specs import PASSED, run_specs
 from tests.clients.support import leave_out
 
 HERE: Final = Path(__file__).parent

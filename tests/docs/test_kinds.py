@@ -10,13 +10,13 @@ from typing import Any, Final
 import pytest
 
 from ocf.primitives import (
+    ConditionStatus,
     IntegrationBuilder,
     StaticBuilder,
     TaskBuilder,
     WorkloadBuilder,
-    condition_status,
-    rollout_status,
 )
+from ocf.primitives.status import RolloutStatus
 from scripts.site import kinds
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "kinds.md"
@@ -103,7 +103,7 @@ class TestRow:
             assert TABLE[name][2] == "none"
             return
         source = inspect.getsource(status_module(name))
-        shared = {"rollout_status": rollout_status, "ConditionStatus": condition_status}
+        shared = {"RolloutStatus": RolloutStatus, "ConditionStatus": ConditionStatus}
         source += "".join(inspect.getsource(found) for used, found in shared.items() if used in source)
         reported = {word.removeprefix("Operation").removeprefix("Task").upper() for word in quoted(TABLE[name][2])}
         # The plain word for being operational is the vocabulary's own name.

@@ -7,7 +7,7 @@ from html import unescape
 from pathlib import Path
 from typing import Final
 
-from scripts.record_demo import PICTURE, chapters_of
+from scripts.record.demo import PICTURE, chapters_of
 from tests.docs.reader import Reader, steps
 
 ROOT: Final = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ def test_the_lines_of_the_comparison_are_those_of_its_page() -> None:
 
 
 def test_the_picture_shows_what_the_demo_prints() -> None:
-    """Draw it anew with `python -m scripts.record_demo` after a change of the demo."""
+    """Draw it anew with `python -m scripts.record.demo` after a change of the demo."""
     rows: dict[float, str] = {}
     for y, text in LINE.findall(PICTURE.read_text(encoding="utf-8")):
         rows[float(y)] = rows.get(float(y), "") + unescape(text).replace("\xa0", " ")

@@ -1,4 +1,4 @@
-"""Bundles on which the validators of operator-sdk were run; `scripts/record_olm.py` records their findings."""
+"""Bundles on which the validators of operator-sdk were run; `scripts/record/olm.py` records their findings."""
 
 from __future__ import annotations
 

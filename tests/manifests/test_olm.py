@@ -24,7 +24,7 @@ def service_version(**options: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", BUNDLES)
 def test_the_validators_have_seen_this_bundle(name: str) -> None:
-    """After a change, validate and record it anew: `python -m scripts.record_olm`."""
+    """After a change, validate and record it anew: `python -m scripts.record.olm`."""
     assert digest(files(name)) == recorded(name)["digest"]
 
 

@@ -1,6 +1,6 @@
 """The recorded decisions of the scheduler are complete: `predicates/test_recorded.py` compares the predicate with them.
 
-`scripts/record_scheduler.py` describes the data.
+`scripts/record/scheduler.py` describes the data.
 """
 
 import json

@@ -1,11 +1,11 @@
-"""Definitions of custom resources of other projects, as `scripts/record_third_party_definitions.py` recorded them."""
+"""Definitions of custom resources of other projects, as `scripts/record/third_party_definitions.py` recorded them."""
 
 import gzip
 import json
 from functools import cache
 
 from ocf.objects import Manifest, copy_json
-from scripts.record_third_party_definitions import FILE
+from scripts.record.third_party_definitions import FILE
 
 __all__ = ["third_party_definitions"]
 

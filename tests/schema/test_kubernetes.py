@@ -8,7 +8,7 @@ from ocf.errors import ConfigError
 from ocf.schema.kubernetes import KUBERNETES_VERSION, NEWEST, OLDEST, RELEASES, FeatureGates
 from ocf.testing.envtest.versions import PINNED
 
-SCRIPTS = Path(__file__).parents[2] / "scripts" / "hpa_oracle"
+SCRIPTS = Path(__file__).parents[2] / "scripts" / "oracles" / "hpa"
 # What each release added; the fields of older ones are off, those of newer ones on.
 ADDED = {
     "1.33": {"tolerance_known", "tolerance_by_bounds", "described_object_kept"},
@@ -62,7 +62,7 @@ def test_envtest_runs_the_pinned_release() -> None:
 def test_the_scripts_read_the_version_from_the_table() -> None:
     """They take it with `sed` from a line of this exact form."""
     line = f'KUBERNETES_VERSION: Final = "{KUBERNETES_VERSION}"'
-    source = (SCRIPTS.parents[1] / "ocf" / "schema" / "kubernetes.py").read_text()
+    source = (SCRIPTS.parents[2] / "ocf" / "schema" / "kubernetes.py").read_text()
 
     assert line in source.splitlines()
     assert "^KUBERNETES_VERSION: Final = " in (SCRIPTS / "module.sh").read_text()

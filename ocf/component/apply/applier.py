@@ -17,6 +17,8 @@ from ocf.component.apply.second_manager import SecondManager
 from ocf.component.apply.takeover import is_contested, take_over
 from ocf.component.model.resource_options import Conflicts
 from ocf.component.model.write_backoff import (
+    EXISTENCE,
+    OWNER_REFERENCE,
     deletes_of,
     is_fighting,
     is_older,
@@ -45,6 +47,7 @@ from ocf.schema.builtin import ANYTHING, Type, builtin_resource, custom_object
 
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
+    from ocf.component.model.ownership import Owner
     from ocf.component.model.registration import Registration
 
 __all__ = ["Applier", "ApplyResult"]
@@ -178,7 +181,7 @@ class Applier:
         running = await self._rendered(suspended=False) if suspended else desired
         # What a suspension saves depends on the live object, so it does not distinguish one intent from another.
         intent = self._digest(desired)
-        held = self._takeover_held_back(live, intent)
+        held = self._takeover_held_back(desired, live, intent)
         if held is not None:
             return held
         handover = SecondManager(self._desired, self._component, self._manager, self._context)
@@ -246,12 +249,14 @@ class Applier:
             return ApplyResult(live, ApplyOperation.NONE, why)
         # After a takeover, which counts as the write, its fields are applied without a delay.
         last = self._cluster.apply_cache.last_write(self._key, self._manager) if taken else None
+        reverted = _reverted(desired, live, _TAKEN if taken else reasons, self._context.owned_by)
         if not taken:
-            last = self._last_write(live, intent)
-            held = self._held_back(live, last, intent, reasons)
+            last = self._last_write(live, intent, reverted)
+            held = self._held_back(live, last, intent, reasons, reverted)
             if held is not None:
                 return held
-        revert = self._revert_message(live) if live is not None and last is not None and is_fighting(last) else ""
+        is_fought_over = live is not None and last is not None and is_fighting(last, reverted)
+        revert = self._revert_message(live) if live is not None and is_fought_over else ""
         try:
             answer = await self._send(desired)
         except InvalidError as error:
@@ -265,17 +270,23 @@ class Applier:
             self._cluster.apply_cache.forget_write(self._key, deletes_of(self._manager))
         return ApplyResult(answer, _operation(live, answer), why, 1, reasons, revert)
 
-    def _takeover_held_back(self, live: Manifest | None, intent: bytes) -> ApplyResult | None:
+    def _takeover_held_back(self, desired: Manifest, live: Manifest | None, intent: bytes) -> ApplyResult | None:
         """Return the result of a takeover that waits; None if there is nothing to take over, or it may be sent."""
         if live is None or not is_contested(live, self._component, self._context):
             return None
-        return self._held_back(live, self._last_write(live, intent), intent, _TAKEN)
+        reverted = _reverted(desired, live, _TAKEN, self._context.owned_by)
+        return self._held_back(live, self._last_write(live, intent, reverted), intent, _TAKEN, reverted)
 
     def _held_back(
-        self, live: Manifest | None, last: LastWrite | None, intent: bytes, reasons: tuple[Drift, ...]
+        self,
+        live: Manifest | None,
+        last: LastWrite | None,
+        intent: bytes,
+        reasons: tuple[Drift, ...],
+        reverted: Collection[str],
     ) -> ApplyResult | None:
         """Return the result of a write that waits, because another writer reverts it; None if it may be sent."""
-        rest = wait(last, intent, self._context.elapsed)
+        rest = wait(last, intent, self._context.elapsed, reverted)
         if rest is None:
             return None
         if live is None:
@@ -314,13 +325,13 @@ class Applier:
             return b""
         return blake2b(content, digest_size=16).digest()
 
-    def _last_write(self, live: Manifest | None, digest: bytes) -> LastWrite | None:
+    def _last_write(self, live: Manifest | None, digest: bytes, reverted: Collection[str]) -> LastWrite | None:
         """Return the last write of this desired state, updated for the drift that was found."""
         cache, key = self._cluster.apply_cache, self._key
         last = cache.last_write(key, self._manager)
         if last is not None and live is not None and is_older(_version(live), last):
             return last
-        last = record_revert(last, digest, self._context.elapsed, deleted=live is None)
+        last = record_revert(last, digest, self._context.elapsed, reverted)
         if last is not None:
             cache.note_write(key, self._manager, last)
         return last
@@ -370,6 +381,14 @@ class Applier:
             found = find_drift(desired, answer, manager=self._manager, rewrites={}, kind=kind)
             rewrites = {drift.path: (drift.sent, drift.stored) for drift in found}
         self._cluster.apply_cache.remember(_uid(answer), self._manager, rewrites)
+
+
+def _reverted(desired: Manifest, live: Manifest | None, reasons: Collection[Drift], owner: Owner) -> list[str]:
+    """Return what of the last write does not hold any more; each counts by itself for the write backoff."""
+    if live is None:
+        return [EXISTENCE]
+    paths = [drift.path for drift in reasons]
+    return [*paths, OWNER_REFERENCE] if owner.references(desired) and not owner.references(live) else paths
 
 
 def _uid(live: Manifest) -> str:

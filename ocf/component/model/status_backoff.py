@@ -19,9 +19,8 @@ from hashlib import blake2b
 from json import dumps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from ocf.cluster import LastWrite
 from ocf.component.model.status_changes import status_of
-from ocf.component.model.write_backoff import record_revert, wait
+from ocf.component.model.write_backoff import record_revert, wait, written
 from ocf.objects.conditions import has_type, typed_conditions, with_condition
 from ocf.objects.managed_fields import ManagedFields
 
@@ -102,10 +101,11 @@ def note_status(stored: Manifest, live: Manifest, owner: Owner, cache: ApplyCach
     """
     for path, (wanted, there) in _differences(stored, status_of(live)).items():
         last = cache.last_write(owner.key, _record(owner, path))
-        fresh = LastWrite(_digest(wanted), elapsed, _generation(owner))
-        goes_on = last is not None and last.version == fresh.version and last.desired_hash != _digest(there)
-        write = replace(fresh, reverted=last.reverted) if last is not None and goes_on else fresh
-        cache.note_write(owner.key, _record(owner, path), write)
+        digest, version = _digest(wanted), _generation(owner)
+        goes_on = last is not None and last.version == version and last.desired_hash != _digest(there)
+        # Another value of ours goes on with the same fight.
+        before = replace(last, desired_hash=digest) if last is not None and goes_on else None
+        cache.note_write(owner.key, _record(owner, path), written(before, digest, elapsed, version))
 
 
 def _differences(status: Manifest, stored: Manifest) -> dict[_Path, tuple[Any, Any]]:

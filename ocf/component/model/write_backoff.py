@@ -1,8 +1,12 @@
 """Detection of another writer that reverts our writes, and the delay before the next write.
 
-Two writers that insist on different values would write forever. After the same desired state was reverted three times,
-each time within two minutes of the write, the next write is delayed: by one minute, then by twice as long each time, up
-to one hour. A change that comes later is repaired at once.
+Two writers that insist on different values would write forever. After the same field of the same desired state was
+reverted three times, each time within two minutes of the write, the next write is delayed: by one minute, then by twice
+as long each time, up to one hour. A change that comes later is repaired at once.
+
+Only the repeated revert of a field counts, whatever its values and whoever changed it: edits of different fields are
+not a fight. But fields that are reverted repeatedly count together, so that a writer is not faster that reverts several
+in turn. A write is sent at once if it restores a field that was not reverted before.
 
 A deletion of what we create is such a revert if it comes within a minute, because users delete objects by hand to have
 them made anew. The creation of what we delete is one, too. It makes no difference whether
@@ -12,17 +16,21 @@ or another process of the same operator.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
 from ocf.cluster import ApplyCache, LastWrite
+from ocf.cluster.apply_cache import Reverts
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import ManagedFields
 
 __all__ = [
     "DELETED",
+    "EXISTENCE",
+    "OWNER_REFERENCE",
     "deletes_of",
     "is_fighting",
     "is_older",
@@ -36,24 +44,29 @@ __all__ = [
 DELETED: Final = b"deleted"
 """Digest of the desired state of an object that must not exist."""
 
+# No path of a field has parentheses around it.
+EXISTENCE: Final = "(existence)"
+"""What is reverted by a deletion."""
+OWNER_REFERENCE: Final = "(owner reference)"
+"""What is reverted by the removal of our owner reference.
 
-def deletes_of(manager: str) -> str:
-    """Return the name under which the deletes of a field manager are remembered, apart from what it applies.
-
-    Args:
-        manager: Name of the field manager.
-    """
-    return f"{manager}/deleted"
-
-
+It counts apart, also from a revert of all fields: without it, the garbage collector does not delete the object with its
+owner, so it is restored at once unless exactly this is reverted again and again.
+"""
+_WHOLE: Final = ("",)
 _TOLERATED_REVERTS: Final = 3
 _REVERT_WINDOW: Final = timedelta(minutes=2)
 _DELETION_WINDOW: Final = timedelta(minutes=1)
 _BACKOFF: Final = ExponentialBackoff(timedelta(minutes=1), timedelta(hours=1), jitter=0)
 
 
+def deletes_of(manager: str) -> str:
+    """Return the name under which the deletes of a field manager are remembered, apart from what it applies."""
+    return f"{manager}/deleted"
+
+
 def record_revert(
-    last: LastWrite | None, desired_hash: bytes, elapsed: timedelta, *, deleted: bool = False
+    last: LastWrite | None, desired_hash: bytes, elapsed: timedelta, fields: Collection[str] = _WHOLE
 ) -> LastWrite | None:
     """Record that an object differs from the last write.
 
@@ -61,61 +74,88 @@ def record_revert(
         last: The last write; None if it is not known.
         desired_hash: Digest of the desired state.
         elapsed: Time of the reconcile on the monotonic clock.
-        deleted: Whether the object was written and is gone.
+        fields: The paths that differ; by default the written value as a whole.
 
     Returns:
         The updated last write; None if it is not known, or had another desired state.
 
     Example:
         >>> start = timedelta(hours=1)
-        >>> last = record_revert(LastWrite(b"digest", start, reverted=2), b"digest", start + timedelta(seconds=5))
-        >>> last.reverted, is_fighting(last), next_write(last) - start
-        (3, True, datetime.timedelta(seconds=60))
+        >>> before = LastWrite(b"digest", start, reverts={"spec.replicas": Reverts(2, start)})
+        >>> last = record_revert(before, b"digest", start + timedelta(seconds=5), ["spec.replicas"])
+        >>> last.reverts["spec.replicas"].times, is_fighting(last, ["spec.replicas"])
+        (3, True)
+        >>> next_write(last, "spec.replicas") - start
+        datetime.timedelta(seconds=60)
     """
     if last is None or last.desired_hash != desired_hash:
         return None
-    if last.noticed:
+    new = [name for name in fields if name not in last.noticed]
+    if not new:
         return last
-    soon = elapsed - last.at <= max(_DELETION_WINDOW if deleted else _REVERT_WINDOW, next_write(last) - last.at)
-    return replace(last, reverted=last.reverted + 1 if soon else 1, noticed=True)
+    reverts = {name: _reverted_again(last, name, elapsed) for name in new}
+    return replace(last, reverts={**last.reverts, **reverts}, noticed=last.noticed.union(new))
 
 
-def is_fighting(last: LastWrite) -> bool:
-    """Return whether another writer keeps reverting our writes.
-
-    Args:
-        last: The last write.
-    """
-    return last.reverted >= _TOLERATED_REVERTS
+def _reverted_again(last: LastWrite, name: str, elapsed: timedelta) -> Reverts:
+    before = last.reverts.get(name)
+    if before is None or not _is_soon(last, name, elapsed):
+        return Reverts(1, last.at)
+    return Reverts(1 + _times(last, name), before.at)
 
 
-def next_write(last: LastWrite) -> timedelta:
-    """Return the time of the next allowed write, on the monotonic clock.
-
-    Args:
-        last: The last write.
-    """
-    if not is_fighting(last):
-        return last.at
-    return last.at + _BACKOFF.after(last.reverted - _TOLERATED_REVERTS + 1)
+def _times(last: LastWrite, name: str) -> int:
+    """Return how often the fields were reverted that count together with this one."""
+    if name == OWNER_REFERENCE:
+        return last.reverts[name].times
+    return max(one.times for other, one in last.reverts.items() if other != OWNER_REFERENCE)
 
 
-def wait(last: LastWrite | None, desired_hash: bytes, elapsed: timedelta) -> timedelta | None:
+def _is_soon(last: LastWrite, name: str, elapsed: timedelta) -> bool:
+    """Return whether a revert at this time continues those before it."""
+    window = _DELETION_WINDOW if name == EXISTENCE else _REVERT_WINDOW
+    # Of fields that are reverted in turn, each waits for the writes of the others. The delay doubles, so all delays
+    # before the last one are as long together as that one.
+    return elapsed - last.reverts[name].at <= max(window, 2 * _delay(_times(last, name)))
+
+
+def _delay(times: int) -> timedelta:
+    tolerated = times < _TOLERATED_REVERTS
+    return timedelta(0) if tolerated else _BACKOFF.after(times - _TOLERATED_REVERTS + 1)
+
+
+def is_fighting(last: LastWrite, fields: Collection[str] = _WHOLE) -> bool:
+    """Return whether another writer keeps reverting one of these fields."""
+    return any(last.reverts[name].times >= _TOLERATED_REVERTS for name in fields if name in last.reverts)
+
+
+def next_write(last: LastWrite, name: str = "") -> timedelta:
+    """Return the time of the next allowed write of a field, on the monotonic clock."""
+    reverts = last.reverts.get(name)
+    return last.at if reverts is None else last.at + _delay(reverts.times)
+
+
+def wait(
+    last: LastWrite | None, desired_hash: bytes, elapsed: timedelta, fields: Collection[str] = _WHOLE
+) -> timedelta | None:
     """Return how long a write is still held back; None if it may be sent.
 
     Args:
         last: The last write; None if it is not known.
         desired_hash: Digest of the desired state.
         elapsed: Time of the reconcile on the monotonic clock.
+        fields: The paths that the write would restore.
 
     Example:
-        >>> last = LastWrite(b"digest", timedelta(0), reverted=3)
-        >>> wait(last, b"digest", timedelta(seconds=20)), wait(last, b"another", timedelta(seconds=20))
+        >>> last = LastWrite(b"digest", timedelta(0), reverts={"spec.replicas": Reverts(3, timedelta(0))})
+        >>> now = timedelta(seconds=20)
+        >>> wait(last, b"digest", now, ["spec.replicas"]), wait(last, b"another", now, ["spec.replicas"])
         (datetime.timedelta(seconds=40), None)
+        >>> wait(last, b"digest", now, ["spec.replicas", "metadata.labels"])
     """
-    if last is None or last.desired_hash != desired_hash or not is_fighting(last):
+    if last is None or last.desired_hash != desired_hash:
         return None
-    rest = next_write(last) - elapsed
+    rest = min(next_write(last, name) for name in fields) - elapsed
     return rest if rest > timedelta(0) else None
 
 
@@ -180,5 +220,11 @@ def written(
         version: The object's `resourceVersion` after the write.
         owner: The owner that it was written for.
     """
-    reverted = last.reverted if last is not None and last.desired_hash == desired_hash else 0
-    return LastWrite(desired_hash, elapsed, version, reverted, owner=_name(owner) if owner is not None else "")
+    reverts: dict[str, Reverts] = {}
+    if last is not None and last.desired_hash == desired_hash:
+        for name, one in last.reverts.items():
+            if name in last.noticed:
+                reverts[name] = one._replace(at=elapsed)
+            elif _is_soon(last, name, elapsed):
+                reverts[name] = one
+    return LastWrite(desired_hash, elapsed, version, reverts, owner=_name(owner) if owner is not None else "")

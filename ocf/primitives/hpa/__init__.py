@@ -21,7 +21,7 @@ from ocf.primitives.hpa.status import (
 )
 from ocf.primitives.kind import Handlers, Kind, OnManifest
 from ocf.primitives.mutator import BaseMutator, Edits
-from ocf.primitives.scaler import ScalerResource
+from ocf.primitives.resource import ScalerResource
 
 __all__ = [
     "Builder",

@@ -12,9 +12,7 @@ from typing import Final
 from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport
 from ocf.lazy_types.kubernetes import V2HorizontalPodAutoscaler
 from ocf.objects import Manifest
-from ocf.primitives.condition_status import SeenCondition, conditions_of
-from ocf.primitives.live_fields import live_field
-from ocf.primitives.suspension import always_suspended
+from ocf.primitives.status import SeenCondition, always_suspended, conditions_of, live_field
 
 __all__ = [
     "default_grace_status_handler",

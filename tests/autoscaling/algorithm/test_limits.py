@@ -34,7 +34,7 @@ Case = dict[str, Any]
 
 
 def upstream(kind: str) -> Iterator[Any]:
-    """Yield the cases of Kubernetes' own tests; see `scripts/hpa_oracle/cases.sh`."""
+    """Yield the cases of Kubernetes' own tests; see `scripts/oracles/hpa/cases.sh`."""
     with gzip.open(TABLE, "rt", encoding="utf-8") as lines:
         for position, line in enumerate(lines):
             row = json.loads(line)

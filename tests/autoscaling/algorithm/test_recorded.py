@@ -1,6 +1,6 @@
 """Decisions equal those of the controllers of Kubernetes 1.30 to 1.37 for generated snapshots.
 
-`scripts/record_hpa_decisions.py` made the table by running the own code of the controller of each release. Compared is
+`scripts/record/hpa_decisions.py` made the table by running the own code of the controller of each release. Compared is
 everything that left it: the Scale, the whole status, events, errors, what it counts, and what it remembers.
 """
 
@@ -257,7 +257,7 @@ def test_the_table_covers_every_reason_and_rule() -> None:
 
 
 def upstream() -> Iterator[Any]:
-    """Yield the syncs of Kubernetes' own tests; see `scripts/hpa_oracle/cases.sh`."""
+    """Yield the syncs of Kubernetes' own tests; see `scripts/oracles/hpa/cases.sh`."""
     with gzip.open(DATA / "upstream.jsonl.gz", "rt", encoding="utf-8") as lines:
         for position, line in enumerate(lines):
             row = json.loads(line)

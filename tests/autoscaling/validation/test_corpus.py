@@ -1,6 +1,6 @@
 """Thousands of HPAs get the result that a real API server returned.
 
-The table was recorded by `scripts/record_hpa_corpus.py`; each row is a manifest, how it was sent, and the answer.
+The table was recorded by `scripts/record/hpa_corpus.py`; each row is a manifest, how it was sent, and the answer.
 """
 
 import json

@@ -17,7 +17,7 @@ URL: Final = "https://api.example.com:6443"
 
 @pytest.mark.parametrize("no_proxy", [pytest.param(text, id=text or "empty") for text in TABLE["direct"]])
 def test_go_excludes_the_same_addresses(no_proxy: str) -> None:
-    """The table is recorded by scripts/record_no_proxy.py."""
+    """The table is recorded by scripts/record/no_proxy.py."""
     assert [url for url in TABLE["urls"] if is_excluded(url, no_proxy)] == TABLE["direct"][no_proxy]
 
 

@@ -1,6 +1,6 @@
 """Requests that the embedded cluster rejects and a real server accepts.
 
-Each marker is a row of the list in `docs/testing/embedded-cluster.md`, which `scripts/write_refusals.py` writes.
+Each marker is a row of the list in `docs/testing/embedded-cluster.md`, which `scripts/generate/refusals.py` writes.
 """
 
 from __future__ import annotations

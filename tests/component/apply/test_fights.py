@@ -1,14 +1,25 @@
-"""Writers of our own that insist on different values of one object: two owners, two operators, two processes.
+"""Writers that insist on different values of one object, ours and others: what is a fight, and what is not.
 
-Without a delay, each of these writes whenever the other one has written. Elsewhere:
+Two owners, two operators and two processes of ours each write whenever the other one has written, without a delay.
+Elsewhere:
 https://github.com/fluxcd/kustomize-controller/issues/732 (two owners render one Deployment, which is rolled out again),
-https://github.com/openshift/library-go/pull/297 (two writers of one object can fight, one cannot).
+https://github.com/openshift/library-go/pull/297 (two writers of one object can fight, one cannot),
+https://github.com/kubernetes/kubernetes/issues/24433 (two controllers that fight bring the API server down),
+https://github.com/openshift/cluster-version-operator/pull/725 (two operators write one Service without end),
+https://github.com/argoproj/argo-cd/issues/20172 (a repair that is undone each time needs a growing delay).
+
+Edits of different fields are not a fight, and must not wait as if they were one. Elsewhere:
+https://github.com/argoproj/argo-cd/issues/21599 (an earlier fight delays what has nothing to do with it),
+https://github.com/argoproj/argo-cd/pull/25579 (a count that begins anew too early ends the delay of a fight),
+https://github.com/kubernetes-sigs/cluster-api/issues/6007 (owner references that are lost have to be restored),
+https://github.com/kubernetes/kubernetes/issues/109748 (an object without its owner is never deleted).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -16,7 +27,7 @@ import pytest
 from ocf import component
 from ocf.component import Component, Finalizer, Result
 from ocf.objects import ObjectKey, copy_json
-from ocf.primitives import deployment
+from ocf.primitives import configmap, deployment
 from tests.component.conftest import SHOP
 
 if TYPE_CHECKING:
@@ -65,6 +76,157 @@ async def fight(env: Env, *writers: Writer) -> list[int]:
             await writer.reconcile()
         env.clock.advance(EVERY)
     return [writer.process.writes - old for writer, old in zip(writers, before, strict=True)]
+
+
+def _value(**data: str | None) -> Manifest:
+    return {"data": data}
+
+
+def _label(key: str, value: str | None = "other") -> Manifest:
+    return {"metadata": {"labels": {key: value}}}
+
+
+_NO_REFERENCE: Final[Manifest] = {"metadata": {"ownerReferences": None}}
+_NO_LABELS: Final[Manifest] = {"metadata": {"labels": None}}
+_NO_DATA: Final[Manifest] = {"data": None}
+_NO_OWNERSHIP: Final[Manifest] = {"metadata": {"managedFields": [{}]}}
+_NAME: Final = "app.kubernetes.io/name"
+
+
+@pytest.fixture
+def settings() -> Component:
+    """A ConfigMap with values, labels and an owner reference."""
+    metadata = {"name": "shared", "namespace": "shop", "labels": {"team": "shop", "app": "shop", _NAME: "shop"}}
+    data = {"a": "1", "b": "2", "c": "3"}
+    base = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+    return of("web", configmap.Builder(base).build())
+
+
+async def _applied(env: Env) -> tuple[Any, ...]:
+    """Return what the component declares, as it is stored."""
+    live = await env.cluster.get(SHARED)
+    return live.get("data"), live["metadata"].get("labels"), live["metadata"].get("ownerReferences")
+
+
+@pytest.mark.promise("edits-apart", runs="three edits of different fields within two minutes, on both servers")
+@pytest.mark.parametrize(
+    "edits",
+    [
+        pytest.param([_value(a="9"), _label("team"), _NO_REFERENCE], id="a value, a label, the owner reference"),
+        pytest.param([_NO_REFERENCE, _label("team", None), _value(b=None)], id="the owner reference first"),
+        pytest.param([_value(a="9"), _value(b="9"), _value(c="9")], id="three values of a map"),
+        pytest.param(
+            [_label("app"), _label("app", None) | _value(a="9"), _label(_NAME)], id="keys with a common start"
+        ),
+        pytest.param([_label("team"), _NO_LABELS, _NO_DATA], id="a label, all labels, all values"),
+        pytest.param([_value(a="9"), None, _NO_REFERENCE], id="a value, the object, the owner reference"),
+        pytest.param(
+            [_NO_OWNERSHIP, _NO_OWNERSHIP, _NO_OWNERSHIP | _NO_REFERENCE], id="the ownership, with the reference"
+        ),
+    ],
+)
+async def test_different_edits_are_reverted_at_once(
+    env: Env, settings: Component, edits: list[Manifest | None]
+) -> None:
+    """Three clients within two minutes, each with a reason of its own."""
+    ours = Writer(env.process("shops"), settings)
+    await ours.reconcile()
+    applied = await _applied(env)
+    for number, edit in enumerate(edits):
+        if edit is None:
+            await env.cluster.delete(SHARED)
+        else:
+            await env.merge_patch(SHARED, edit, by=f"client-{number}")
+        env.clock.advance(EVERY)
+        await ours.reconcile()
+        assert (await _applied(env), ours.message) == (applied, HEALTHY)
+
+
+@pytest.mark.promise("edits-apart", runs="an edit beside a fight over another field, on both servers")
+@pytest.mark.parametrize(
+    "edit", [_NO_REFERENCE, _value(b="9"), None], ids=["the owner reference", "a value", "deleted"]
+)
+async def test_an_edit_beside_a_fight_is_reverted_at_once(env: Env, settings: Component, edit: Manifest | None) -> None:
+    ours = Writer(env.process("shops"), settings)
+    await ours.reconcile()
+    applied = await _applied(env)
+    for _ in range(4):
+        await env.merge_patch(SHARED, _value(a="9"), by="another")
+        env.clock.advance(EVERY)
+        await ours.reconcile()
+    assert "reverted repeatedly" in ours.message
+    assert await _applied(env) != applied
+    if edit is None:
+        await env.cluster.delete(SHARED)
+    else:
+        await env.merge_patch(SHARED, edit, by="user")
+    await ours.reconcile()
+    assert await _applied(env) == applied
+
+
+@pytest.mark.promise("edits-apart", runs="an owner reference that is removed while a takeover waits, on both servers")
+async def test_an_owner_reference_is_restored_while_a_takeover_waits(
+    env: Env, config_map: Callable[..., StaticKind]
+) -> None:
+    old = Writer(env.process("shops"), of("web", config_map("shared", by="1").build()))
+    new = Writer(env.process("shops"), of("web2", config_map("shared", by="1").build()))
+    for _ in range(6):
+        await old.reconcile()
+        await new.reconcile()
+        env.clock.advance(EVERY)
+    (waiting,) = (writer for writer in (old, new) if HEALTHY not in writer.message)
+    await env.merge_patch(SHARED, _NO_REFERENCE, by="user")
+    await waiting.reconcile()
+    assert await env.owners(SHARED) == ["demo"]
+
+
+@pytest.mark.promise("write-war", runs="an hour of a controller that reverts one or several fields, on both servers")
+@pytest.mark.parametrize(
+    "edits",
+    [
+        pytest.param([_value(a="9")], id="one value"),
+        pytest.param([_value(a=str(number)) for number in range(2, 9)], id="another value each time"),
+        pytest.param([_value(a="9"), _value(a=None)], id="changed and removed in turn"),
+        pytest.param([_value(a="9"), _value(b="9")], id="two fields in turn"),
+        pytest.param([_value(a="9"), _value(b="9"), _value(c="9")], id="three fields in turn"),
+        pytest.param([_value(a="9", b="9"), _value(a="8", c="9")], id="overlapping fields in turn"),
+        pytest.param([_NO_LABELS, _label("team")], id="all labels and one of them in turn"),
+        pytest.param([_NO_REFERENCE], id="the owner reference"),
+        pytest.param([None], id="the object"),
+        pytest.param([None, _value(a="9")], id="the object and a value in turn"),
+        pytest.param([_NO_OWNERSHIP], id="the ownership"),
+    ],
+)
+async def test_another_controller_that_reverts_the_same_fields(
+    env: Env, settings: Component, edits: list[Manifest | None]
+) -> None:
+    ours = Writer(env.process("shops"), settings)
+    assert 3 < await _fight_against(env, ours, edits) <= MOST
+    assert "repeatedly" in ours.message
+
+
+@pytest.mark.promise("write-war", runs="an hour of a controller that reverts the owner reference and a value in turn")
+async def test_the_owner_reference_has_a_delay_of_its_own(env: Env, settings: Component) -> None:
+    ours = Writer(env.process("shops"), settings)
+    assert 3 < await _fight_against(env, ours, [_NO_REFERENCE, _value(a="9")]) <= 2 * MOST
+    assert "repeatedly" in ours.message
+
+
+async def _fight_against(env: Env, ours: Writer, edits: list[Manifest | None]) -> int:
+    """Let another controller revert each write by the next of these edits, for an hour; return the number of writes."""
+    await ours.reconcile()
+    before, reverted, turns = ours.process.writes, 0, cycle(edits)
+    for _ in range(HOUR // EVERY):
+        if ours.process.writes > reverted:
+            reverted = ours.process.writes
+            edit = next(turns)
+            if edit is None:
+                await env.cluster.delete(SHARED)
+            else:
+                await env.merge_patch(SHARED, edit, by="another")
+        env.clock.advance(EVERY)
+        await ours.reconcile()
+    return ours.process.writes - before
 
 
 @pytest.mark.promise("write-war", runs="an hour of two and three owners over one object, on both servers")

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from ocf import component
 from ocf.cluster import LastWrite
+from ocf.cluster.apply_cache import Reverts
 from ocf.component import Action, Reason, reconciling
-from ocf.component.model.write_backoff import is_fighting, next_write, record_revert, written
+from ocf.component.model.write_backoff import is_fighting, next_write, record_revert, wait, written
 from ocf.concepts import Why
 from ocf.primitives import deployment
 from ocf.testing import FaultyCluster, faults
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
 DESIRED = b"desired"
 HOUR = timedelta(hours=1)
+REPLICAS, LABEL = "spec.replicas", "metadata.labels.team"
+
+
+def last_write(desired: bytes = DESIRED, *, reverts: int = 0) -> LastWrite:
+    return LastWrite(desired, HOUR, reverts={REPLICAS: Reverts(reverts, HOUR)} if reverts else {})
 
 
 @pytest.fixture
@@ -47,32 +53,55 @@ class TestRule:
         [(0, 0), (2, 0), (3, 1), (4, 2), (5, 4), (8, 32), (9, 60), (10_000, 60)],
     )
     def test_the_delay_doubles_up_to_an_hour(self, reverts: int, minutes: int) -> None:
-        assert next_write(LastWrite(DESIRED, HOUR, reverted=reverts)) - HOUR == timedelta(minutes=minutes)
+        assert next_write(last_write(reverts=reverts), REPLICAS) - HOUR == timedelta(minutes=minutes)
 
     def test_another_desired_state_starts_again(self) -> None:
-        assert record_revert(LastWrite(b"old", HOUR, reverted=9), DESIRED, HOUR) is None
-        assert written(LastWrite(b"old", HOUR, reverted=9), DESIRED, HOUR).reverted == 0
+        assert record_revert(last_write(b"old", reverts=9), DESIRED, HOUR, [REPLICAS]) is None
+        assert not written(last_write(b"old", reverts=9), DESIRED, HOUR).reverts
 
     def test_a_revert_counts_once(self) -> None:
-        once = record_revert(LastWrite(DESIRED, HOUR), DESIRED, HOUR)
+        once = record_revert(last_write(), DESIRED, HOUR, [REPLICAS])
         assert once is not None
-        assert record_revert(once, DESIRED, HOUR + timedelta(seconds=5)) == once
+        assert record_revert(once, DESIRED, HOUR + timedelta(seconds=5), [REPLICAS]) == once
 
     def test_a_late_change_is_not_a_revert(self) -> None:
-        late = record_revert(LastWrite(DESIRED, HOUR, reverted=3), DESIRED, 2 * HOUR)
+        late = record_revert(last_write(reverts=3), DESIRED, 2 * HOUR, [REPLICAS])
         assert late is not None
-        assert (late.reverted, is_fighting(late)) == (1, False)
+        assert (late.reverts[REPLICAS].times, is_fighting(late, [REPLICAS])) == (1, False)
 
-    @given(st.lists(st.integers(0, 7200), max_size=200))
-    def test_a_write_is_never_delayed_by_more_than_an_hour(self, pauses: list[int]) -> None:
-        """Whatever the interval of the reverts."""
-        elapsed, last = HOUR, written(None, DESIRED, HOUR)
-        for pause in pauses:
-            elapsed += timedelta(seconds=pause)
-            last = record_revert(last, DESIRED, elapsed) or last
-            assert timedelta(0) <= next_write(last) - last.at <= HOUR
-            if elapsed >= next_write(last):
+    def test_a_field_counts_from_the_write_that_restored_it(self) -> None:
+        """Writes for another field do not make changes in long intervals follow each other closely."""
+        last, elapsed = written(None, DESIRED, HOUR), HOUR
+        for _ in range(10):
+            for name, pause in ((REPLICAS, 100), (LABEL, 100)):
+                elapsed += timedelta(seconds=pause)
+                last = record_revert(last, DESIRED, elapsed, [name]) or last
+                assert wait(last, DESIRED, elapsed, [name]) is None
                 last = written(last, DESIRED, elapsed)
+
+    @given(st.lists(st.tuples(st.integers(0, 7200), st.sets(st.sampled_from("abc"), min_size=1)), max_size=200))
+    def test_a_write_is_never_delayed_by_more_than_an_hour(self, reverts: list[tuple[int, set[str]]]) -> None:
+        """Whatever the interval of the reverts, and whatever they revert."""
+        elapsed, last = HOUR, written(None, DESIRED, HOUR)
+        for pause, names in reverts:
+            elapsed += timedelta(seconds=pause)
+            last = record_revert(last, DESIRED, elapsed, names) or last
+            rest = wait(last, DESIRED, elapsed, names)
+            assert rest is None or elapsed + rest - last.at <= HOUR
+            if rest is None:
+                last = written(last, DESIRED, elapsed)
+
+    @given(st.lists(st.sets(st.sampled_from("abc"), min_size=1), min_size=360, max_size=360))
+    def test_whoever_reverts_every_write_is_delayed(self, reverts: list[set[str]]) -> None:
+        """An hour of reverts, each ten seconds after the write, in any order of three fields."""
+        elapsed, last, stale, writes = HOUR, written(None, DESIRED, HOUR), set[str](), 0
+        for names in reverts:
+            elapsed += timedelta(seconds=10)
+            stale |= names
+            last = record_revert(last, DESIRED, elapsed, stale) or last
+            if wait(last, DESIRED, elapsed, stale) is None:
+                last, stale, writes = written(last, DESIRED, elapsed), set(), writes + 1
+        assert writes <= 2 + 2 + 6
 
 
 class TestFight:

@@ -2,12 +2,12 @@
 
 import pytest
 
-from scripts.compare_operators import PAGE, code_lines, lines_table, replaced
+from scripts.generate.comparison import PAGE, code_lines, lines_table, replaced
 
 
 def test_the_lines_on_the_page_are_current() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    assert replaced(page, "lines", lines_table()) == page, "run: python -m scripts.compare_operators"
+    assert replaced(page, "lines", lines_table()) == page, "run: python -m scripts.generate.comparison"
 
 
 @pytest.mark.parametrize(

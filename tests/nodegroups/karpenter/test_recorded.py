@@ -1,6 +1,6 @@
 """`cheapest` and `consolidate` against Karpenter: 25 recorded workloads, on the same instance types and prices.
 
-`scripts/record_karpenter.py` describes the data.
+`scripts/record/karpenter.py` describes the data.
 """
 
 from collections.abc import Iterable, Iterator

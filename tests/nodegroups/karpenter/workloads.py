@@ -1,6 +1,6 @@
 """Workloads that Karpenter and `cheapest` are compared on: instance types, pools, and pods before and after a fall.
 
-Each function makes one workload, always the same. `scripts/record_karpenter.py` describes the fields.
+Each function makes one workload, always the same. `scripts/record/karpenter.py` describes the fields.
 """
 
 import random

@@ -7,11 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import trustme
 from aiohttp import web
 
+from ocf_server.http import HttpServer
+from tests.ocf_server.http.conftest import Client as HttpClient
 from tests.ocf_server.http.conftest import Either
 from tests.support import eventually, stop_server
 
@@ -149,6 +152,20 @@ async def test_watches_take_no_connection_from_requests(either: Either) -> None:
         for watch in watches:
             watch.cancel()
         await asyncio.gather(*watches, return_exceptions=True)
+
+
+async def test_a_watch_ends_with_a_client_that_closes_its_side(server: HttpServer, ask: HttpClient) -> None:
+    either = Either(ask, "/api/v1/namespaces/shop")
+    place = urlsplit(server.url)
+    async with registered(either) as served:
+        await available(either.ask, "True")
+        reader, writer = await asyncio.open_connection(place.hostname, place.port)
+        writer.write(f"GET {GROUP}/v1/namespaces/shop/apples?watch=true HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        await served.watched.acquire()
+        writer.write_eof()
+        assert (await reader.read()).endswith(b"{}\n\r\n0\r\n\r\n")
+        writer.close()
+        await writer.wait_closed()
 
 
 async def test_its_version_is_discovered(either: Either) -> None:

@@ -1,6 +1,6 @@
 """Comparison with recorded responses and table cells of a real API server.
 
-`scripts/record_http.py` records the responses to the requests in `asked.json`.
+`scripts/record/http_responses.py` records the responses to the requests in `asked.json`.
 """
 
 import json

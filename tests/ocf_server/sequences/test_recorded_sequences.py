@@ -1,4 +1,4 @@
-"""Sequences of requests, with the answers of a real API server (1.36.3), recorded by `scripts/record_sequences.py`."""
+"""Sequences of requests, with the answers of a real API server (1.36.3), recorded by `scripts/record/sequences.py`."""
 
 import gzip
 import json

@@ -1,6 +1,6 @@
 """Corpus of valid and invalid built-in objects, with the answers of a real API server.
 
-`scripts/record_validation.py` records it: one gzip'd file of JSON lines for each kind in `recorded/`. A case is a base
+`scripts/record/validation.py` records it: one gzip'd file of JSON lines for each kind in `recorded/`. A case is a base
 object with edits, created with a dry run, or a stored object with edits, updated with a dry run. The same functions
 send a case to the real API server and to the embedded one, so both get the same requests.
 """

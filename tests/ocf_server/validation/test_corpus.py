@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scripts.validation_cases.table import Table, at, cases, together
+from scripts.record.validation_cases.table import Table, at, cases, together
 from tests.ocf_server.validation.corpus import REMOVED, Answer, Case, Corpus, NotApplicableError, edited
 
 OBJECT = {"spec": {"ports": [{"port": 80}]}, "metadata": {"labels": {"a.b/c": "d"}}}

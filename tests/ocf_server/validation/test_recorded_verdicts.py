@@ -1,6 +1,6 @@
 """Verdicts on valid and invalid built-in objects, compared with those of a real API server.
 
-`scripts/record_validation.py` recorded them; `corpus.py` describes the cases.
+`scripts/record/validation.py` recorded them; `corpus.py` describes the cases.
 """
 
 import json

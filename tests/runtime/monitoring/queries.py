@@ -10,9 +10,9 @@ from ocf.runtime.monitoring import alert_rules, dashboard
 __all__ = ["EXPRESSIONS", "PANELS", "QUERIES", "RECORDED", "RULES", "SCHEMA", "sent"]
 
 SCHEMA: Final = Path(__file__).parent / "recorded" / "grafana_dashboard.schema.json"
-"""The schema of Grafana's dashboards; `scripts/record_dashboard.py` writes it."""
+"""The schema of Grafana's dashboards; `scripts/record/dashboard.py` writes it."""
 RECORDED: Final = Path(__file__).parent / "recorded" / "promql.json"
-"""What Prometheus's parser makes of each expression; `scripts/record_dashboard.py` writes it."""
+"""What Prometheus's parser makes of each expression; `scripts/record/dashboard.py` writes it."""
 
 RULES: Final[list[dict[str, Any]]] = [
     rule for group in yaml.safe_load(alert_rules())["groups"] for rule in group["rules"]

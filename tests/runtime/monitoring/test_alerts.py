@@ -96,7 +96,7 @@ class TestQueries:
     def test_prometheus_reads_what_we_read(self, expression: str) -> None:
         verdict = json.loads(RECORDED.read_text(encoding="utf-8")).get(sent(expression))
 
-        assert verdict is not None, "the expression is new: run `python -m scripts.record_dashboard`"
+        assert verdict is not None, "the expression is new: run `python -m scripts.record.dashboard`"
         assert "error" not in verdict
         assert verdict["metrics"] == sorted(read(expression).metrics)
 

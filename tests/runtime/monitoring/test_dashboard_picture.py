@@ -1,6 +1,6 @@
 """The picture of the dashboard: up to date, complete, and drawn from a run that is the same every time.
 
-Draw it anew with `python -m scripts.record_dashboard_picture` after a change of the dashboard.
+Draw it anew with `python -m scripts.record.dashboard_picture` after a change of the dashboard.
 """
 
 import re
@@ -12,12 +12,12 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from ocf.runtime.monitoring import dashboard
-from scripts.dashboard.chart import chart
-from scripts.dashboard.drawing import COLUMN, HEADER, MARGIN, ROW, draw
-from scripts.dashboard.panels import Line, Panel, Place, digest, filled
-from scripts.dashboard.prometheus import Series
-from scripts.dashboard.run import SCRAPE_INTERVAL, START, Scrape, record
-from scripts.record_dashboard_picture import PICTURE
+from scripts.record.dashboard_parts.chart import chart
+from scripts.record.dashboard_parts.drawing import COLUMN, HEADER, MARGIN, ROW, draw
+from scripts.record.dashboard_parts.panels import Line, Panel, Place, digest, filled
+from scripts.record.dashboard_parts.prometheus import Series
+from scripts.record.dashboard_parts.run import SCRAPE_INTERVAL, START, Scrape, record
+from scripts.record.dashboard_picture import PICTURE
 from tests.runtime.monitoring.queries import PANELS
 
 SVG: Final = "{http://www.w3.org/2000/svg}"
@@ -39,7 +39,7 @@ class TestPicture:
     def test_it_is_drawn_from_the_panels_of_today(self) -> None:
         drawn_from = ROOT.get("data-panels")
 
-        assert drawn_from == digest(PANELS), "run `python -m scripts.record_dashboard_picture`"
+        assert drawn_from == digest(PANELS), "run `python -m scripts.record.dashboard_picture`"
 
     @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: str(panel["title"]))
     def test_each_panel_is_at_its_place_with_its_unit(self, panel: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions of other projects, recorded by `scripts/record_foreign_kinds.py` from their Go modules."""
+"""CustomResourceDefinitions of other projects, recorded by `scripts/record/foreign_kinds.py` from their Go modules."""
 
 from __future__ import annotations
 

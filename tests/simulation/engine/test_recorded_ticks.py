@@ -1,6 +1,6 @@
 """The simulated controller scales as the real one did, from the recorded inputs of each of its syncs.
 
-`scripts/record_hpa_ticks.py` recorded them.
+`scripts/record/hpa_ticks.py` recorded them.
 """
 
 import json

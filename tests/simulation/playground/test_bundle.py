@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from scripts import build_playground
+from scripts.generate import playground
 from tests.simulation.test_browser import HPA, SCENARIO
 
 PROGRAM: Final = """
@@ -25,7 +25,7 @@ def test_the_archive_has_every_module_that_a_simulation_needs(tmp_path: Path) ->
     """The interpreter sees the archive, the compiled package, and the standard library; no time zones of the system."""
     archive, compiled = tmp_path / "ocf.zip", tmp_path / "site"
     with zipfile.ZipFile(archive, "w") as file:
-        for name, path in build_playground.bundled():
+        for name, path in playground.bundled():
             file.write(path, name)
     compiled.mkdir()
     (compiled / "pydantic_core").symlink_to(Path(str(distribution("pydantic-core").locate_file("pydantic_core"))))
@@ -42,7 +42,7 @@ def test_the_archive_has_every_module_that_a_simulation_needs(tmp_path: Path) ->
 
 
 def test_the_compiled_package_is_pinned_in_the_version_that_is_installed() -> None:
-    lines = build_playground.pinned().splitlines()
+    lines = playground.pinned().splitlines()
     assert lines[0] == f"pydantic-core=={version('pydantic-core')} \\"
     assert len(lines) > 50
     assert {line.strip().split(":")[0] for line in lines[1:]} == {"--hash=sha256"}
@@ -52,19 +52,19 @@ def test_a_change_of_a_source_is_another_folder(tmp_path: Path, monkeypatch: pyt
     page = tmp_path / "page"
     page.mkdir()
     (page / "index.html").write_text("one")
-    monkeypatch.setattr(build_playground, "ROOT", tmp_path)
-    monkeypatch.setattr(build_playground, "PAGE", page)
-    monkeypatch.setattr(build_playground, "SOURCES", ())
+    monkeypatch.setattr(playground, "ROOT", tmp_path)
+    monkeypatch.setattr(playground, "PAGE", page)
+    monkeypatch.setattr(playground, "SOURCES", ())
     environ = {"XDG_CACHE_HOME": str(tmp_path)}
-    before = build_playground.built_folder(environ)
+    before = playground.built_folder(environ)
     assert before.parent == tmp_path / "ocf" / "playground"
-    assert build_playground.built_folder(environ) == before
+    assert playground.built_folder(environ) == before
     (page / "index.html").write_text("two")
-    assert build_playground.built_folder(environ) != before
+    assert playground.built_folder(environ) != before
 
 
 def test_without_node_the_build_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(build_playground.BuildError, match=r"needs npm and node: install Node\.js 18 or newer"):
-        build_playground.build({"XDG_CACHE_HOME": str(tmp_path)})
+    with pytest.raises(playground.BuildError, match=r"needs npm and node: install Node\.js 18 or newer"):
+        playground.build({"XDG_CACHE_HOME": str(tmp_path)})
     assert list(tmp_path.iterdir()) == []

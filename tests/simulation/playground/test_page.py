@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ocf.cli.app import app
-from scripts.build_playground import built_folder
+from scripts.generate.playground import built_folder
 from tests.browser import SUFFICIENT_CONTRAST, contrast, luminance
 from tests.requirements import leave_out
 from tests.simulation.playground.visit import GIVEN, Visit, visited

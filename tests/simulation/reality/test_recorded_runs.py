@@ -1,6 +1,6 @@
 """The simulation scales as the real HPA controller did, over whole runs in closed loop.
 
-`scripts/record_simulated_run.py` recorded the runs on a real control plane. What differs from run to run of the same
+`scripts/record/simulated_run.py` recorded the runs on a real control plane. What differs from run to run of the same
 scenario on a cluster is the jitter, and it is known: the controller waits for its period after each sync, so that syncs
 come 1 to 20 % late, and a pod starts up to 0.25 s late, after the scheduler, the controllers of Deployments and
 ReplicaSets, and kwok. With the instants of the recorded syncs and the recorded mean delays of pods, replicas are equal

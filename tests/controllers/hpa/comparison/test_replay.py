@@ -1,6 +1,6 @@
 """Our decisions and the real controller's, on recorded ticks.
 
-`scripts/record_hpa_ticks.py` records them again.
+`scripts/record/hpa_ticks.py` records them again.
 """
 
 from __future__ import annotations

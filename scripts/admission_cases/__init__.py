@@ -1,1 +1,0 @@
-"""Requests with admission policies and match conditions, for `record_sequences.py`."""

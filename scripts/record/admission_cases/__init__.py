@@ -1,0 +1,1 @@
+"""Requests with admission policies and match conditions, for `scripts/record/sequences.py`."""
