@@ -11,13 +11,13 @@ from typing import Final, Self, Unpack, cast
 from ocf.component.component import Component, ComponentSpec
 from ocf.component.model.common_metadata import NO_METADATA
 from ocf.component.model.data_flow import data_problems, independence_problems
-from ocf.component.model.declaration_problems import name_problems, option_text, resource_problem, type_problems
 from ocf.component.model.registration import Registration, is_builder, is_resource
-from ocf.component.model.resource_options import EffectiveOptions, ResourceOptions
+from ocf.component.model.resource_options import EffectiveOptions, Lifecycle, ResourceOptions
 from ocf.component.reconcile.prerequisites import Prerequisite
 from ocf.concepts import Resource, ResourceBuilder
 from ocf.errors import BuildError, ConfigError
 from ocf.feature import Gate
+from ocf.objects.conditions import condition_type_problem
 
 __all__ = ["Builder"]
 
@@ -61,7 +61,7 @@ class Builder:
             options: See `ResourceOptions`.
         """
         if not (is_builder(resource) or is_resource(resource)):
-            self._problems.append(resource_problem(self._name, resource))
+            self._problems.append(_resource_problem(self._name, resource))
             return self
         try:
             self._registered.append((resource, EffectiveOptions.of(options)))
@@ -257,8 +257,8 @@ class Builder:
         return (copy(given).with_default_namespace(self._namespace) if self._namespace else given).build()
 
     def _build_problems(self, entries: Sequence[Registration]) -> Iterator[str]:
-        yield from name_problems(self._name)
-        yield from type_problems(self._condition_type)
+        yield from _name_problems(self._name)
+        yield from _type_problems(self._condition_type)
         yield from self._time_problems()
         if not isinstance(self._suspended, bool):
             yield f"suspend() takes True or False, got {self._suspended!r:.60}"
@@ -294,5 +294,44 @@ class Builder:
         for entry in entries:
             first = seen.setdefault(entry.identity, entry)
             if first is not entry:
-                options = option_text(entry) if option_text(entry) != option_text(first) else ""
+                options = _option_text(entry) if _option_text(entry) != _option_text(first) else ""
                 yield f'duplicate resource "{entry.identity}" in component "{self._name}"{options}'
+
+
+def _name_problems(name: object) -> Iterator[str]:
+    """Yield why a name cannot be a part of the component's field manager."""
+    if name is None or name == "":
+        yield "component name cannot be empty"
+    elif not isinstance(name, str):
+        yield f"component name must be a text, got {name!r:.60}"
+    elif not name.isprintable():
+        position, character = next((at, one) for at, one in enumerate(name) if not one.isprintable())
+        yield (
+            f"component name {name!r:.60} must be printable, because it is a part of the field manager: the API server "
+            f"rejects the character U+{ord(character):04X} at position {position}"
+        )
+
+
+def _type_problems(condition_type: object) -> Iterator[str]:
+    """Yield why a text cannot be the type of a condition."""
+    if condition_type is None or condition_type == "":
+        yield "condition type cannot be empty"
+    elif not isinstance(condition_type, str):
+        yield f"condition type must be a text, got {condition_type!r:.60}"
+    elif problem := condition_type_problem(condition_type):
+        yield problem
+
+
+def _option_text(entry: Registration) -> str:
+    """Return the options of a registration as text, for an error about two registrations of one object."""
+    deleted, read = (
+        str(entry.lifecycle is lifecycle).lower() for lifecycle in (Lifecycle.DELETED, Lifecycle.READ_ONLY)
+    )
+    return f" (delete={deleted}, readOnly={read}, mode={entry.options.participation})"
+
+
+def _resource_problem(component: str, given: object) -> str:
+    """Return why a registered value is not a resource."""
+    if given is None:
+        return f'None registered as a resource in component "{component}"'
+    return f'not a resource but {type(given).__name__} registered in component "{component}"'

@@ -13,6 +13,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
+from ocf.component.model.ownership import finalizers_of, is_ending
 from ocf.objects import PREFIX, Manifest, get_field
 
 __all__ = [
@@ -25,8 +26,6 @@ __all__ = [
     "condition_type",
     "decide",
     "external_finalizer",
-    "finalizers_of",
-    "is_ending",
     "is_held",
 ]
 
@@ -149,15 +148,6 @@ def external_finalizer(operator: str) -> str:
     return f"{cleanup_finalizer(operator)}-external"
 
 
-def is_ending(owner: Manifest) -> bool:
-    """Return whether an owner is being deleted.
-
-    Args:
-        owner: The owner as read.
-    """
-    return get_field(owner, ("metadata", "deletionTimestamp")) is not None
-
-
 def condition_type(operator: str) -> str:
     """Return the type of the condition of an owner whose deletion waits for the clean-up of an operator.
 
@@ -182,12 +172,3 @@ def is_held(owner: Manifest) -> bool:
         [False, True]
     """
     return any("/" in name for name in finalizers_of(owner))
-
-
-def finalizers_of(owner: Manifest) -> list[str]:
-    """Return the finalizers of an owner.
-
-    Args:
-        owner: The owner as read.
-    """
-    return get_field(owner, ("metadata", "finalizers")) or []

@@ -13,6 +13,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Final, TypeAlias
 
+from ocf.cluster import PatchOptions, PatchType
 from ocf.component.component import Component
 from ocf.component.deletion import (
     SKIP_CLEANUP,
@@ -24,14 +25,13 @@ from ocf.component.deletion import (
     condition_type,
     decide,
     external_finalizer,
-    finalizers_of,
     is_held,
 )
-from ocf.component.finalizer_patch import set_finalizers
 from ocf.component.model.context import ReconcileContext
+from ocf.component.model.ownership import finalizers_of, is_ending
 from ocf.concepts import Event
-from ocf.errors import failure_text
-from ocf.objects import ObjectKey
+from ocf.errors import ConflictError, NotFoundError, failure_text
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import ConditionStatus
 
 __all__ = ["FinalizationResult", "Finalizer", "OnDelete", "finalize"]
@@ -47,6 +47,8 @@ _ORPHANING_POLL: Final = timedelta(seconds=10)
 _UNTIL_ORPHANED: Final = "Waiting until the garbage collector has orphaned the objects of the owner."
 # Number of objects that the message of the condition names.
 _NAMED: Final = 5
+# The patch names the version that was read, so it conflicts whenever another writer changed the owner meanwhile.
+_TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,9 +102,9 @@ class Finalizer:
         external = external_finalizer(context.owned_by.operator)
         match self._decide(context):
             case DeletionStep.HOLD:
-                return await set_finalizers(context, external, wanted=True)
+                return await _set_finalizers(context, external, wanted=True)
             case DeletionStep.RELEASE:
-                if await set_finalizers(context, external, wanted=False) and context.is_ending:
+                if await _set_finalizers(context, external, wanted=False) and context.is_ending:
                     self._stage(context, CleanupReason.SKIPPED, "The operator has no on_delete any more.")
             case DeletionStep.SKIP:
                 await self._skip(context)
@@ -133,7 +135,7 @@ class Finalizer:
             needed = any(one.objects_without_gc(context) for one in made)
             # An owner that was deleted meanwhile must not get objects that would never be deleted.
             name = cleanup_finalizer(context.owned_by.operator)
-            return None if await set_finalizers(context, name, wanted=needed) else FinalizationResult()
+            return None if await _set_finalizers(context, name, wanted=needed) else FinalizationResult()
         if self._decide(context) in {DeletionStep.SKIP, DeletionStep.CLEANED}:
             return FinalizationResult()
         return await self._clean_up(context, components)
@@ -189,7 +191,7 @@ class Finalizer:
         if pending is not None:
             self._stage(context, CleanupReason.PENDING, pending.message or "Clean-up has not finished.")
             return FinalizationResult(pending=pending, requeue_after=pending.requeue_after)
-        if await set_finalizers(context, external_finalizer(context.owned_by.operator), wanted=False):
+        if await _set_finalizers(context, external_finalizer(context.owned_by.operator), wanted=False):
             _record(context, "CleanedUp", "Clean-up has succeeded")
         return None
 
@@ -209,7 +211,7 @@ class Finalizer:
         deletes = [one.delete_objects if everything else one.delete_objects_without_gc for one in made]
         remaining = tuple([key for delete in deletes for key in await delete(context)])
         if not remaining:
-            await set_finalizers(context, name, wanted=False)
+            await _set_finalizers(context, name, wanted=False)
             return None
         named = ", ".join(map(str, remaining[:_NAMED])) + (", ..." if len(remaining) > _NAMED else "")
         message = f"Waiting until objects are deleted ({len(remaining)}): {named}"
@@ -219,7 +221,7 @@ class Finalizer:
     async def _skip(self, context: ReconcileContext) -> None:
         """Remove the finalizers without a clean-up, as the annotation of the owner requests."""
         operator = context.owned_by.operator
-        if await set_finalizers(context, cleanup_finalizer(operator), external_finalizer(operator), wanted=False):
+        if await _set_finalizers(context, cleanup_finalizer(operator), external_finalizer(operator), wanted=False):
             note = f'Clean-up skipped, as the annotation {SKIP_CLEANUP}: "true" requests'
             self._stage(context, CleanupReason.SKIPPED, note)
             _record(context, "CleanupSkipped", note, warning=True)
@@ -260,6 +262,43 @@ def _record(context: ReconcileContext, reason: str, note: str, *, warning: bool 
             type=kind,
         )
     )
+
+
+async def _set_finalizers(context: ReconcileContext, *names: str, wanted: bool) -> bool:
+    """Set or remove finalizers of an owner; return False if it was deleted meanwhile, and cannot get them.
+
+    Finalizers of others are kept, and nothing is written where it is so already.
+    """
+    live, owner = context.owner, context.owned_by
+    try:
+        for tries_left in reversed(range(_TRIES)):
+            if live["metadata"].get("uid") != owner.uid:
+                break
+            others = [name for name in finalizers_of(live) if name not in names]
+            finalizers = [*others, *names] if wanted else others
+            if set(finalizers) == set(finalizers_of(live)):
+                return True
+            if wanted and is_ending(live):
+                return False
+            try:
+                context.owner_changed(await _patch_finalizers(context, live, finalizers))
+            except ConflictError:
+                if not tries_left:
+                    raise
+                live = await context.cluster.get(owner.key)
+            else:
+                return True
+    except NotFoundError:
+        pass
+    context.owner_removed()
+    return False
+
+
+async def _patch_finalizers(context: ReconcileContext, live: Manifest, finalizers: list[str]) -> Manifest:
+    patch = {"metadata": {"resourceVersion": live["metadata"]["resourceVersion"], "finalizers": finalizers}}
+    options = PatchOptions(patch_type=PatchType.MERGE, field_manager=context.owned_by.field_manager("finalizer"))
+    # A patch, because an apply would create an owner again that was just deleted.
+    return await context.cluster.patch(context.owned_by.key, patch, options)
 
 
 async def finalize(

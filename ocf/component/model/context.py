@@ -13,10 +13,9 @@ from typing import Any, Final, Protocol
 
 from ocf.cluster import Cluster
 from ocf.cluster.server_errors import without_values
-from ocf.component.deletion import finalizers_of, is_ending
 from ocf.component.model.claims import Claims
 from ocf.component.model.gates import GateAnswers
-from ocf.component.model.ownership import DEFAULT_OPERATOR, Owner
+from ocf.component.model.ownership import DEFAULT_OPERATOR, Owner, finalizers_of, is_ending
 from ocf.component.model.status_changes import StatusChanges, status_of
 from ocf.component.model.status_writer import write_status
 from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition

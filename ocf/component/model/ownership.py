@@ -12,7 +12,7 @@ from ocf.objects.managed_fields import field_manager
 from ocf.objects.manifest import SERVER_METADATA
 from ocf.objects.owner_references import controller_of
 
-__all__ = ["DEFAULT_OPERATOR", "SECOND", "Owner", "sendable"]
+__all__ = ["DEFAULT_OPERATOR", "SECOND", "Owner", "finalizers_of", "is_ending", "sendable"]
 
 # Length of a SHA-256 in hex.
 _HASHED: Final = 64
@@ -210,6 +210,16 @@ class Owner:
             "controller": True,
             "blockOwnerDeletion": True,
         }
+
+
+def is_ending(owner: Manifest) -> bool:
+    """Return whether an owner is being deleted."""
+    return get_field(owner, ("metadata", "deletionTimestamp")) is not None
+
+
+def finalizers_of(owner: Manifest) -> list[str]:
+    """Return the finalizers of an owner; empty if it has none."""
+    return get_field(owner, ("metadata", "finalizers")) or []
 
 
 def sendable(manifest: Manifest) -> Manifest:
