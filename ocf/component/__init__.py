@@ -3,7 +3,7 @@
 Build a component with `Builder`, and reconcile it inside `reconciling`.
 """
 
-from ocf.component.apply.saved_fields import BEFORE_SUSPENSION
+from ocf.component.apply.handover import BEFORE_SUSPENSION
 from ocf.component.builder import Builder
 from ocf.component.component import Component
 from ocf.component.deletion import (

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.cluster import LastWrite, Rewrites
 from ocf.cluster.server_errors import without_values
-from ocf.component.apply.desired_object import DesiredObject
+from ocf.component.apply.deleter import OwnedObjectDeleter, immutable_fields, immutable_problem
 from ocf.component.apply.drift import find_drift, is_stored_as_sent
-from ocf.component.apply.immutable import delete_for_recreation, immutable_fields, immutable_problem
-from ocf.component.apply.second_manager import SecondManager
+from ocf.component.apply.handover import DesiredStates, FieldHandover
 from ocf.component.apply.takeover import is_contested, take_over
+from ocf.component.model.ownership import Owner, sendable
 from ocf.component.model.resource_options import Conflicts
+from ocf.component.model.timeouts import call_with_timeout
 from ocf.component.model.write_backoff import (
     EXISTENCE,
     OWNER_REFERENCE,
@@ -40,14 +41,13 @@ from ocf.errors import (
     OcfError,
     ReconcileError,
 )
-from ocf.objects import Manifest, split_api_version
+from ocf.objects import Manifest, ObjectKey, split_api_version
 from ocf.objects.managed_fields import fields_path
 from ocf.objects.owned_paths import path_label
 from ocf.schema.builtin import ANYTHING, Type, builtin_resource, custom_object
 
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
-    from ocf.component.model.ownership import Owner
     from ocf.component.model.registration import Registration
 
 __all__ = ["Applier", "ApplyResult"]
@@ -114,9 +114,9 @@ class Applier:
         self._component = component
         self._context = context
         self._cluster = context.cluster
-        self._desired = DesiredObject(
-            entry=entry, owner=context.owned_by, ignore_fields=ignore_fields, rendered=rendered, timeout=timeout
-        )
+        self._ignore_fields = ignore_fields
+        self._known_form = rendered
+        self._timeout = timeout
         self._manager = manager
         self._is_owner = context.owned_by.is_object(entry.key)
         self._has_secrets = entry.key.group_kind == _SECRET
@@ -174,17 +174,19 @@ class Applier:
         self._require_owner()
         if live is not None and self._options.recreate_on_immutable_change and "deletionTimestamp" in live["metadata"]:
             return ApplyResult(live, ApplyOperation.NONE, Why.RECREATING, waiting=self._waiting)
-        desired = await self._rendered(suspended=suspended)
+        desired = await self._desired(suspended=suspended)
         # In this version and with this desired state, nothing was to be taken over or handed over either.
         if live is not None and not suspended and self._is_in_sync(live, self._digest(desired)):
             return ApplyResult(live, ApplyOperation.NONE, Why.IN_SYNC)
-        running = await self._rendered(suspended=False) if suspended else desired
+        running = await self._desired(suspended=False) if suspended else desired
         # What a suspension saves depends on the live object, so it does not distinguish one intent from another.
         intent = self._digest(desired)
         held = self._takeover_held_back(desired, live, intent)
         if held is not None:
             return held
-        handover = SecondManager(self._desired, self._component, self._manager, self._context)
+        handover = FieldHandover(
+            self._component, self._manager, self._context, self._ignore_fields, self._desired_states
+        )
         paths: tuple[str, ...] = ()
         try:
             live, taken = await self._take_over(live, intent)
@@ -230,15 +232,37 @@ class Applier:
         problem = error.problem if isinstance(error, MutationError | ReconcileError) else str(error)
         return ReconcileError(self._component, f"failed to {what} resource {identity}: {problem}", resource=identity)
 
-    async def _rendered(self, *, suspended: bool) -> Manifest:
+    async def _desired(self, *, suspended: bool) -> Manifest:
+        """Return the object as it is applied: without ignored fields, and with the owner reference."""
         since = secret_reads()
         try:
-            return await self._desired.applied(suspended=suspended)
+            rendered = self._known_form
+            if rendered is None or suspended or self._ignore_fields:
+                rendered = await self._render(suspended=suspended, ignore_fields=self._ignore_fields)
+            key = ObjectKey.of(rendered)
+            if key != self._key:
+                raise ConfigError(f"rendered {key}, expected {self._key}")
+            sent, owner = sendable(rendered), self._context.owned_by
+            return owner.disowned(sent) if self._options.unowned else owner.owned(sent)
         except OcfError as error:
             raise self._failed("mutate", error) from error
         finally:
             # What the API server says about the object may quote what its rendering has read.
             self._has_secrets = self._has_secrets or secret_reads() > since
+
+    async def _desired_states(self) -> DesiredStates:
+        """Return the running and the suspended form with the ignored fields; both empty if they cannot be rendered."""
+        try:
+            return DesiredStates(await self._render(), await self._render(suspended=True))
+        except OcfError:
+            # Usually because of an empty data cell; then only the live value is known.
+            return DesiredStates({}, {})
+
+    async def _render(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Manifest:
+        render = self._entry.render
+        if self._timeout is None:
+            return render(suspended=suspended, ignore_fields=ignore_fields)
+        return await call_with_timeout(self._timeout, render, suspended=suspended, ignore_fields=ignore_fields)
 
     async def _apply_if_drifted(
         self, desired: Manifest, live: Manifest | None, intent: bytes, *, taken: bool
@@ -262,7 +286,7 @@ class Applier:
         except InvalidError as error:
             if live is None or not (self._options.recreate_on_immutable_change and immutable_fields(error)):
                 raise
-            await delete_for_recreation(self._component, self._context, live, desired)
+            await OwnedObjectDeleter(self._component, self._context).delete_for_recreation(live, desired)
             return ApplyResult(live, ApplyOperation.NONE, why, 1, reasons, waiting=self._waiting)
         self._remember(desired, answer, repeated=last is not None)
         self._note(intent, answer)
@@ -350,7 +374,7 @@ class Applier:
         return await self._cluster.apply(desired, field_manager=self._manager, force=True)
 
     def _is_about_ignored_fields(self, error: ConflictError) -> bool:
-        ignored = {f".{path_label(fields_path(path))}" for path in self._desired.ignore_fields}
+        ignored = {f".{path_label(fields_path(path))}" for path in self._ignore_fields}
         return bool(error.causes) and all(cause.field in ignored for cause in error.causes)
 
     @property

@@ -1,13 +1,28 @@
-"""Deletion and orphaning of single objects that belong to a component, with preconditions."""
+"""Deletion and orphaning of single objects that belong to a component, with preconditions.
+
+An object is also deleted to be created again, because a field of it cannot be changed. The API server has no reason of
+its own for such a rejection: the pod template of a Job, the spec of a Pod, a selector and a `roleRef` are rejected like
+any invalid value, and only the text of a cause differs.
+"""
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Preconditions, Propagation
 from ocf.component.apply.takeover import other_applier
 from ocf.component.model.write_backoff import DELETED, deletes_of, record_revert, wait, written
-from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
+from ocf.errors import (
+    AlreadyExistsError,
+    ConfigError,
+    ConflictError,
+    InvalidError,
+    NotFoundError,
+    OcfError,
+    ReconcileError,
+)
 from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.managed_fields import ManagedFields
 
@@ -16,13 +31,17 @@ if TYPE_CHECKING:
 
     from ocf.component.model.context import ReconcileContext
 
-__all__ = ["OWNER_ITSELF", "OwnedObjectDeleter"]
+__all__ = ["OWNER_ITSELF", "OwnedObjectDeleter", "immutable_fields", "immutable_problem"]
 
 OWNER_ITSELF: Final = "it is the owner itself"
 """Why an owner is not deleted by a component of its own."""
 
 # Orphaning names the version that was read, so it conflicts whenever another writer changed the object meanwhile.
 _ORPHAN_TRIES: Final = 5
+# Texts of the validation of Kubernetes 1.36, and usual ones of the rules of custom kinds (`self == oldSelf`).
+_TEXTS: Final = re.compile(
+    r"immutable|may not change|may not be changed|cannot be changed|cannot change|for fields other than", re.IGNORECASE
+)
 
 
 class OwnedObjectDeleter:
@@ -47,9 +66,6 @@ class OwnedObjectDeleter:
         It may be if it refers to our owner, or to no owner and was applied by us: an unowned object, or a
         cluster-scoped one, which cannot refer to a namespaced owner. It may not if another component of the owner, or
         another operator of the owner, applies it now, or if it is the owner itself.
-
-        Args:
-            live: The live object.
         """
         if self._owner.is_object(ObjectKey.of(live)):
             return OWNER_ITSELF
@@ -63,19 +79,11 @@ class OwnedObjectDeleter:
         return f"applied by {other}" if other else ""
 
     def is_applied_by_us(self, live: Manifest) -> bool:
-        """Return whether this component applied an object.
-
-        Args:
-            live: The live object.
-        """
+        """Return whether this component applied an object."""
         return ManagedFields.of(live).owned_by(self._manager) is not None
 
     def held_back(self, live: Manifest) -> tuple[str, timedelta] | None:
-        """Return why a delete waits, and how long, because another client creates the object again and again.
-
-        Args:
-            live: The live object.
-        """
+        """Return why a delete waits, and how long, because another client creates the object again and again."""
         key, cache, elapsed = ObjectKey.of(live), self._cluster.apply_cache, self._context.elapsed
         last = record_revert(cache.last_write(key, self._deletes), DELETED, elapsed)
         if last is None:
@@ -111,6 +119,21 @@ class OwnedObjectDeleter:
             raise self._failed(f"delete resource {key}", key, error) from error
         last = cache.last_write(key, self._deletes)
         cache.note_write(key, self._deletes, written(last, DELETED, self._context.elapsed))
+
+    async def delete_for_recreation(self, live: Manifest, desired: Manifest) -> None:
+        """Delete an object, so that a later reconcile creates the desired one.
+
+        Raises:
+            ConfigError: If the object does not belong to the component.
+            OcfError: If the API server would not accept the new object, or the delete fails; then nothing is deleted.
+        """
+        kept = self.reason_to_keep(live)
+        if kept:
+            raise ConfigError(f"{ObjectKey.of(live)} is not deleted to be created again: {kept}")
+        # The API server validates an object before it looks for one of the same name, so it accepts the new one.
+        with suppress(AlreadyExistsError):
+            await self._cluster.create(desired, field_manager=self._manager, dry_run=True)
+        await self.delete(live)
 
     async def orphan(self, live: Manifest) -> bool:
         """Remove our owner reference from an object, and keep everything else in it.
@@ -153,3 +176,29 @@ class OwnedObjectDeleter:
 
     def _failed(self, what: str, key: ObjectKey, error: OcfError) -> ReconcileError:
         return ReconcileError(self._component, f"failed to {what}: {error}", resource=str(key))
+
+
+def immutable_fields(error: OcfError) -> tuple[str, ...]:
+    """Return the fields of a rejected update that cannot be changed; none if anything else is invalid as well.
+
+    Example:
+        >>> from ocf.errors import StatusCause
+        >>> causes = (StatusCause("FieldValueInvalid", "Invalid value: {}: field is immutable", "spec.selector"),)
+        >>> immutable_fields(InvalidError("invalid", causes=causes))
+        ('spec.selector',)
+    """
+    if not isinstance(error, InvalidError) or not all(_TEXTS.search(cause.message) for cause in error.causes):
+        return ()
+    return tuple(dict.fromkeys(cause.field for cause in error.causes))
+
+
+def immutable_problem(fields: tuple[str, ...]) -> str:
+    """Return the text for an author who changes such fields.
+
+    The values of the fields may be large, and are not in the text.
+    """
+    return (
+        f"{', '.join(fields)} cannot be changed in the existing object: keep the value, give the resource another "
+        "name, or register it with recreate_on_immutable_change, which deletes the object with its dependents and its "
+        "data, and creates it again"
+    )

@@ -10,7 +10,7 @@ import pytest
 from ocf import component
 from ocf.cluster import DeleteOptions, Propagation
 from ocf.component import diff
-from ocf.component.apply.immutable import immutable_fields
+from ocf.component.apply.deleter import immutable_fields
 from ocf.errors import ApiError, BuildError, InvalidError, NotFoundError, ReconcileError, StatusCause
 from ocf.objects import ObjectKey
 from ocf.primitives import clusterrolebinding, job, pod, pvc, replicaset, rolebinding, statefulset
