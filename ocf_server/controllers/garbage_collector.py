@@ -9,7 +9,8 @@ caller chooses the time and the result is deterministic.
   them stops blocking its owners.
 * An owner with the finalizer `orphan` stays until no dependent refers to it.
 * The deletion of a CustomResourceDefinition deletes all objects of its kind.
-* The deletion of a namespace deletes all objects in it; the namespace is removed when it is empty.
+* The deletion of a namespace deletes all objects in it; the namespace is removed when it is empty, and neither of the two
+  finalizers is left.
 
 Only objects that a change may affect are looked at: the object itself, its dependents, which are indexed by the uid of
 their owners, its owners, and its namespace. The cost of a write therefore does not grow with the number of objects.
@@ -106,14 +107,16 @@ class GarbageCollector:
         metadata = manifest["metadata"]
         finalizers = metadata.get("finalizers") or ()
         if "deletionTimestamp" in metadata:
-            if kind == _NAMESPACE:
-                self._finish_namespace(place, manifest)
-            elif kind == DEFINITION and CLEANUP in finalizers:
-                self._finish_definition(place, manifest)
-            elif _ORPHAN in finalizers:
+            if _ORPHAN in finalizers:
                 self._orphan(kind, place, manifest)
             elif _FOREGROUND in finalizers:
                 self._finish_foreground(kind, place, manifest)
+            # In a real cluster other controllers delete what is inside, whatever happens to the dependents.
+            left = self.registry.store.get(kind, place) if kind in (_NAMESPACE, DEFINITION) else None
+            if left is not None and kind == _NAMESPACE:
+                self._finish_namespace(place, left)
+            elif left is not None and CLEANUP in (left["metadata"].get("finalizers") or ()):
+                self._finish_definition(place, left)
         elif metadata.get("ownerReferences"):
             self._check_owners(kind, place, manifest)
 
@@ -189,16 +192,13 @@ class GarbageCollector:
                 self._delete(resource, inside, Propagation.BACKGROUND)
         if next(self.registry.store.everything(name), None) is not None:
             return
-        spec = manifest["spec"]
-        others = [finalizer for finalizer in spec.get("finalizers") or () if finalizer != _NAMESPACE_FINALIZER]
-        if not others and not manifest["metadata"].get("finalizers"):
-            self.registry.store.remove(_NAMESPACE, place)
-        elif others != (spec.get("finalizers") or []):
-            left = {"finalizers": others} if others else {}
-            kept = {key: value for key, value in spec.items() if key != "finalizers"}
-            self.registry.store.put(
-                _NAMESPACE, place, {**manifest, "metadata": dict(manifest["metadata"]), "spec": {**kept, **left}}
-            )
+        spec = dict(manifest["spec"])
+        finalizers = spec.pop("finalizers", None) or []
+        others = [finalizer for finalizer in finalizers if finalizer != _NAMESPACE_FINALIZER]
+        if others:
+            spec["finalizers"] = others
+        if others != finalizers:
+            self._store(_NAMESPACE, place, {**_with_metadata(manifest), "spec": spec})
 
     def _finish_definition(self, place: Place, manifest: Manifest) -> None:
         """Delete all objects of a kind whose definition is being deleted; then drop the cleanup finalizer."""
@@ -219,18 +219,26 @@ class GarbageCollector:
 
     def _drop_finalizer(self, kind: Kind, place: Place, manifest: Manifest, name: str) -> None:
         left = [finalizer for finalizer in manifest["metadata"]["finalizers"] if finalizer != name]
-        if left:
-            self._put(kind, place, manifest, finalizers=left)
-        else:
-            self.registry.store.remove(kind, place)
+        self._store(kind, place, _with_metadata(manifest, finalizers=left))
 
     def _put(self, kind: Kind, place: Place, manifest: Manifest, **values: list[Any]) -> Manifest:
-        metadata = {**manifest["metadata"], **values}
-        kept = {key: value for key, value in metadata.items() if key not in values or value}
-        return self.registry.store.put(kind, place, {**manifest, "metadata": kept})
+        return self.registry.store.put(kind, place, _with_metadata(manifest, **values))
+
+    def _store(self, kind: Kind, place: Place, manifest: Manifest) -> None:
+        """Store an object that is being deleted, or remove it if nothing blocks that."""
+        if generic_store.is_removable(manifest):
+            self.registry.store.remove(kind, place)
+        else:
+            self.registry.store.put(kind, place, manifest)
 
     def _resource(self, kind: Kind, manifest: Manifest) -> ApiResource:
         return self.registry.stored_as(manifest["apiVersion"], kind[1])
+
+
+def _with_metadata(manifest: Manifest, **values: list[Any]) -> Manifest:
+    """Return an object with other lists in its metadata; an empty one is removed."""
+    metadata = {**manifest["metadata"], **values}
+    return {**manifest, "metadata": {key: value for key, value in metadata.items() if key not in values or value}}
 
 
 def _unblocked(owner: dict[str, Any]) -> dict[str, Any]:

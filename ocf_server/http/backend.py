@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from ocf.cluster.protocol import Cluster, ListOptions, ObjectList, WatchOptions
 from ocf.errors import ApiError
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.write_options import FieldValidation
 from ocf_server.cluster import EmbeddedCluster
@@ -28,7 +28,7 @@ from ocf_server.http.encoding import Event, ObjectEncoder, StoredObjectEncoder
 from ocf_server.http.resource_catalog import Catalog, RemoteVersion, ServedResource, builtin_kinds, custom_kind
 from ocf_server.http.serializers import Serializer
 from ocf_server.registry.conversion_review import ConversionNeeded
-from ocf_server.registry.registry import Registry
+from ocf_server.registry.registry import Registry, kind_of
 
 __all__ = ["Backend", "Wrap"]
 
@@ -164,23 +164,45 @@ class Backend:
     def _serves(self, kind: ServedResource) -> bool:
         if not kind.is_stored:
             return True
-        try:
-            self.registry.resource(kind.api_version, kind.kind)
-        except ApiError:
-            return False
-        return True
+        return self._resource(kind) is not None
 
     def stored(self, kind: ServedResource, namespace: str, name: str) -> Manifest | None:
         """Return a stored object, without an entry in the request log; the caller must not change it.
 
         An object that only a webhook could convert is in the version in which it is stored.
         """
-        key = ObjectKey(kind.api_version, kind.kind, name, namespace)
+        resource = self._resource(kind)
+        found = None if resource is None else self.registry.store.get(kind_of(resource), (namespace, name))
+        return None if resource is None or found is None else self._shown(found, resource)
+
+    def deleted(self, kind: ServedResource, namespace: str, name: str, version: int) -> Manifest | None:
+        """Return an object as its delete stored it, before the controllers changed it; None if the delete removed it.
+
+        Args:
+            kind: Its kind.
+            namespace: Its namespace.
+            name: Its name.
+            version: The version of the cluster before the delete.
+        """
+        resource = self._resource(kind)
+        if resource is None:
+            return None
+        for change in self.registry.store.since(version):
+            if (change.kind, change.place) == (kind_of(resource), (namespace, name)):
+                if change.after is None:
+                    return None
+                if "deletionTimestamp" in change.after["metadata"]:
+                    return self._shown(change.after, resource)
+        return self.stored(kind, namespace, name)
+
+    def _resource(self, kind: ServedResource) -> ApiResource | None:
         try:
-            resource = self.registry.resource(kind.api_version, kind.kind)
-            try:
-                return self.registry.find(resource, key)
-            except ConversionNeeded:
-                return self.registry.stored(resource, (namespace, name))
+            return self.registry.resource(kind.api_version, kind.kind)
         except ApiError:
             return None
+
+    def _shown(self, stored: Manifest, resource: ApiResource) -> Manifest:
+        try:
+            return self.registry.shown(stored, resource)
+        except ConversionNeeded:
+            return stored

@@ -50,9 +50,9 @@ async def handle_delete(backend: Backend, context: RequestContext) -> Response:
         ApiError: If the request is rejected.
     """
     options = _options(context)
-    before = backend.stored(context.kind, context.path.namespace, context.path.name)
+    before, version = backend.stored(context.kind, context.path.namespace, context.path.name), backend.version
     await backend.wrapped.delete(context.key, options)
-    after = backend.stored(context.kind, context.path.namespace, context.path.name)
+    after = backend.deleted(context.kind, context.path.namespace, context.path.name, version)
     if before is not None and (
         (after is not None and not options.dry_run) or (context.kind.group, context.kind.kind) in _RETURNED
     ):

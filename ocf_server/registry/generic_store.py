@@ -32,7 +32,7 @@ from ocf_server.registry.strategy import (
 )
 from ocf_server.registry.validation import create_problems, update_problems
 
-__all__ = ["create", "delete", "require_preconditions", "require_unchanged", "update"]
+__all__ = ["create", "delete", "is_removable", "require_preconditions", "require_unchanged", "update"]
 
 _DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _SERVER_METADATA: Final = ("uid", "creationTimestamp", "generation")
@@ -192,7 +192,7 @@ def update(
         return live
     if options.dry_run:
         return new
-    if "deletionTimestamp" in new["metadata"] and not _has_finalizers(new) and not seconds_left(new):
+    if is_removable(new):
         registry.store.remove(kind_of(resource), place)
         return new
     # The store writes the resourceVersion into the metadata, which may be shared with the live object.
@@ -224,6 +224,11 @@ def _require_uid(resource: ApiResource, live: Manifest, new: Manifest) -> None:
     if uid and uid != live["metadata"]["uid"]:
         problem = FieldProblem("metadata.uid", f'Invalid value: "{uid}": field is immutable')
         raise invalid(resource.group_kind, live["metadata"]["name"], [problem])
+
+
+def is_removable(manifest: Manifest) -> bool:
+    """Return whether an object is being deleted, and neither finalizers nor a grace period block that."""
+    return "deletionTimestamp" in manifest["metadata"] and not _has_finalizers(manifest) and not seconds_left(manifest)
 
 
 def _has_finalizers(manifest: Manifest) -> bool:
@@ -301,7 +306,8 @@ def delete(
     yield review
     yield replace(review, phase=Phase.VALIDATING)
     require_unchanged(registry, resource, live)
-    if not shortens(live, grace_period_seconds):
+    ends = live["kind"] == "Namespace" and "deletionTimestamp" in metadata and _has_finalizers(live)
+    if ends or not shortens(live, grace_period_seconds):
         return live
     seconds = grace_period(live, grace_period_seconds)
     finalizers = _finalizers(resource, metadata.get("finalizers") or [], propagation)

@@ -252,11 +252,25 @@ class Env:
 
     async def until(self, kind: str, reached: Callable[[Manifest | None], bool], name: str = "demo") -> None:
         """Wait until an object (None when it is deleted) meets a condition."""
-        key = self.key(kind, name)
+        await self._until(self.key(kind, name), reached)
+
+    async def ending(self, key: ObjectKey) -> None:
+        """Wait until an object, which may be in another namespace, is being deleted."""
+        await self._until(key, lambda live: live is not None and "deletionTimestamp" in live["metadata"])
+
+    async def release(self, key: ObjectKey) -> None:
+        """Remove the finalizers of an object, which may be in another namespace."""
+        options = PatchOptions(patch_type=PatchType.MERGE, field_manager="author")
+        await self.cluster.patch(key, {"metadata": {"finalizers": None}}, options)
+
+    async def _until(self, key: ObjectKey, reached: Callable[[Manifest | None], bool]) -> None:
+        kind = key.kind
         page = await self.cluster.list(key.api_version, kind, ListOptions(namespace=key.namespace))
         if reached(next((item for item in page.items if item["metadata"]["name"] == key.name), None)):
             return
-        async with asyncio.timeout(TIMEOUT), self.watch(kind, after=page.resource_version) as events:
+        wanted = WatchOptions(resource_version=page.resource_version, namespace=key.namespace)
+        watch = cast("AsyncGenerator[WatchEvent, None]", self.cluster.watch(key.api_version, kind, wanted))
+        async with asyncio.timeout(TIMEOUT), aclosing(watch) as events:
             async for event in events:
                 gone = event.type is EventType.DELETED
                 if event.object["metadata"].get("name") == key.name and reached(None if gone else event.object):
