@@ -3,8 +3,6 @@
 PYTHON  ?= python3
 VENV    := .venv
 LOWEST  := .venv-lowest
-CLIENTS := .clients
-SITE    := .venv-site
 BIN     := $(VENV)/bin
 PIP      = $(BIN)/python -m pip --disable-pip-version-check --quiet
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade
@@ -51,17 +49,20 @@ test-pythons: $(VENV)/.ready  ## try the built wheel on each Python, with the lo
 envtest: $(VENV)/.ready  ## build etcd and Kubernetes' programs, for the tests on a real API server
 	@$(BIN)/python -m ocf.testing.envtest
 
-clients: $(VENV)/.ready $(CLIENTS)/.ready  ## install Kubernetes clients of other projects, for the tests with them
+clients: $(VENV)/.ready  ## install Kubernetes clients of other projects, for the tests with them
+	@$(BIN)/python -m scripts.cached_environment clients
 	@$(BIN)/python -m tests.clients.go_programs
 
 playground: $(VENV)/.ready  ## build the page that simulates autoscalers in the browser, and print how to serve it
 	@$(BIN)/python -m scripts.generate.playground
 
-site: $(VENV)/.ready $(SITE)/.ready  ## build the documentation site in .site/html, and print how to serve it
+site: $(VENV)/.ready  ## build the documentation site in .site/html, and print how to serve it
+	@$(BIN)/python -m scripts.cached_environment site
 	@$(BIN)/python -m scripts.site.build
 
 # Of `mike`, which keeps one folder per version in a branch; pushing the branch is left to the caller.
-site-version: $(VENV)/.ready $(SITE)/.ready  ## build the site and commit it as VERSION to the branch gh-pages, as the latest version
+site-version: $(VENV)/.ready  ## build the site and commit it as VERSION to the branch gh-pages, as the latest version
+	@$(BIN)/python -m scripts.cached_environment site
 	@$(BIN)/python -m scripts.site.versions $(VERSION)
 
 dist: $(VENV)/.ready  ## build the wheel and the sdist into dist/
@@ -128,7 +129,7 @@ lock-lowest: $(VENV)/.ready  ## update the lowest versions, after a change of a 
 		pyproject.toml requirements/test.in -o requirements/lowest.lock
 
 clean:  ## remove the virtual environment and all caches
-	rm -rf $(VENV) $(LOWEST) $(CLIENTS) $(SITE) .site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) .site .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # The stamps say which locked set the environment holds; a changed lock file installs anew.
 $(VENV)/.ready: requirements/test.lock pyproject.toml
@@ -149,28 +150,6 @@ $(LOWEST)/.ready: requirements/lowest.lock pyproject.toml
 	@$(PYTHON) -m venv $(LOWEST)
 	@$(PIP) install --only-binary :all: --require-hashes -r requirements/lowest.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
-	@touch $@
-
-# The programs are linked, since JavaScript looks for packages in the folders above a program.
-$(CLIENTS)/.ready: BIN := $(CLIENTS)/venv/bin
-$(CLIENTS)/.ready: requirements/clients.lock $(addprefix tests/clients/programs/,package.json package-lock.json)
-	@echo "Setting up $(CLIENTS) (once, about a minute): clients in Python and JavaScript"
-	@$(PYTHON) -m venv $(CLIENTS)/venv
-	@$(PIP) install --require-hashes -r requirements/clients.lock
-	@mkdir -p $(CLIENTS)/node
-	@cp tests/clients/programs/package*.json $(CLIENTS)/node
-	@if command -v npm >/dev/null; then npm ci --prefix $(CLIENTS)/node --no-audit --no-fund --silent && \
-		ln -sfn ../../tests/clients/programs $(CLIENTS)/node/programs; \
-		else echo "npm is not installed: tests of clients in JavaScript are left out"; fi
-	@touch $@
-
-# After this, the site is built without a network: its pages load nothing from other hosts either.
-$(SITE)/.ready: BIN := $(SITE)/bin
-$(SITE)/.ready: requirements/docs.lock scripts/site/mermaid.py
-	@echo "Setting up $(SITE) (once, about a minute): MkDocs and Mermaid"
-	@$(PYTHON) -m venv $(SITE)
-	@$(PIP) install --require-hashes -r requirements/docs.lock
-	@$(PYTHON) scripts/site/mermaid.py $(SITE)/mermaid.min.js
 	@touch $@
 
 $(VENV)/.ready-check: $(VENV)/.ready requirements/check.lock

@@ -19,12 +19,12 @@ from typing import Any, Final
 
 import yaml
 
+from scripts.cached_environment import SITE
 from scripts.generate.playground import built_folder
-from scripts.site import api, commands, metrics, reasons, settings
+from scripts.site import api, commands, mermaid, metrics, reasons, settings
 from scripts.site.links import place_of, rewritten
 
 __all__ = [
-    "ENVIRONMENT",
     "HTML",
     "ROOT",
     "SETTINGS",
@@ -44,8 +44,6 @@ ROOT: Final = Path(__file__).parents[2]
 SETTINGS: Final = ROOT / "docs" / "site"
 BUILT: Final = ROOT / ".site"
 HTML: Final = BUILT / "html"
-ENVIRONMENT: Final = ROOT / ".venv-site"
-MERMAID: Final = "mermaid.min.js"
 GENERATED: Final[Mapping[str, Callable[[], str]]] = {
     "reference/options.md": commands.page,
     "reference/settings.md": settings.page,
@@ -222,24 +220,25 @@ def copy_assets(pages: Path) -> None:
     """
     for name in ("site.css", "search.js"):
         shutil.copy(SETTINGS / name, pages)
-    shutil.copy(ENVIRONMENT / MERMAID, pages)
+    shutil.copy(SITE.folder() / mermaid.FILE, pages)
 
 
 def build() -> int:
-    """Assemble the pages and run MkDocs in the environment of the site.
+    """Assemble the pages and run MkDocs in the environment of the site, unless the site is current.
 
     Returns:
-        The exit status of MkDocs.
+        The exit status of MkDocs; 0 if it is not needed.
     """
-    assemble_folder()
-    program: Any = ENVIRONMENT / "bin" / "mkdocs"
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run([program, "build"], cwd=BUILT, check=False, env=environment)  # noqa: S603 (ours)
-    if done.returncode == 0:
+    if not is_current():
+        assemble_folder()
+        environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+        done = subprocess.run([SITE.program("mkdocs"), "build"], cwd=BUILT, check=False, env=environment)  # noqa: S603 (ours)
+        if done.returncode:
+            return done.returncode
         _STAMP.write_text(digest(), encoding="utf-8")
-        print(f"{HTML.relative_to(ROOT)} is the site. To open it, run\n")
-        print(f"    python -m http.server --bind 127.0.0.1 --directory {HTML.relative_to(ROOT)}")
-    return done.returncode
+    print(f"{HTML.relative_to(ROOT)} is the site. To open it, run\n")
+    print(f"    python -m http.server --bind 127.0.0.1 --directory {HTML.relative_to(ROOT)}")
+    return 0
 
 
 if __name__ == "__main__":

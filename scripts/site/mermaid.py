@@ -7,19 +7,18 @@ import base64
 import hashlib
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 from pathlib import Path
 from typing import Final
 
-__all__ = ["VERSION", "MermaidError", "download"]
+__all__ = ["FILE", "VERSION", "MermaidError", "download"]
 
 VERSION: Final = "11.17.2"
 """The major version is that which Material for MkDocs is made for."""
 
 _INTEGRITY: Final = "V6K3C8EBdEsPFZXSKMJe6ppQOENxuHARr9GvHX4hh47lAbhMRD9qf4oEK7LoaRQxULMa80/qt5gHO73aCleBBg=="
-_FILE: Final = "package/dist/mermaid.min.js"
+FILE: Final = "mermaid.min.js"
 
 
 class MermaidError(Exception):
@@ -48,14 +47,7 @@ def download(target: Path) -> None:
         if found != _INTEGRITY:
             raise MermaidError(f"mermaid {VERSION} has the SHA-512 {found}, expected {_INTEGRITY}")
         with tarfile.open(package) as archive:
-            content = archive.extractfile(_FILE)
+            content = archive.extractfile(f"package/dist/{FILE}")
             if content is None:
-                raise MermaidError(f"mermaid {VERSION} has no {_FILE}")
+                raise MermaidError(f"mermaid {VERSION} has no dist/{FILE}")
             target.write_bytes(content.read())
-
-
-if __name__ == "__main__":
-    try:
-        download(Path(sys.argv[1]))
-    except MermaidError as error:
-        sys.exit(str(error))

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from scripts.site.build import ENVIRONMENT, ROOT, assemble_folder
+from scripts.cached_environment import SITE
+from scripts.site.build import ROOT, assemble_folder
 
 __all__ = ["BRANCH", "LATEST", "deploy"]
 
@@ -30,7 +31,7 @@ def deploy(version: str, *, configuration: Path, repository: Path) -> int:
         The exit status of mike; 0 if both commits are made.
     """
     # mike calls `mkdocs` by its name.
-    programs = ENVIRONMENT.resolve() / "bin"
+    programs = SITE.folder() / "bin"
     path = os.pathsep.join([str(programs), os.environ.get("PATH", "")])
     environment = {**os.environ, "PATH": path, "SITE_VERSIONS": "mike", "NO_MKDOCS_2_WARNING": "1"}
     given = ("--config-file", str(configuration), "--branch", BRANCH)

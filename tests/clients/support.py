@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
+from scripts.cached_environment import CLIENTS
 from tests import requirements
 from tests.clients import go_programs
 
 __all__ = ["JAVASCRIPT", "SECONDS", "Server", "command", "go_program", "leave_out", "run"]
 
 PROGRAMS: Final = Path(__file__).parent / "programs"
-INSTALLED: Final = Path(__file__).parents[2] / ".clients"
 JAVASCRIPT: Final = ("client_node",)
 OURS: Final = ("kubernetes",)
 """Clients that the environment of the tests has."""
@@ -44,13 +44,12 @@ def command(client: str) -> list[str | Path]:
     """Return the command that runs the program of a client; skip the test if the client is not installed."""
     if client in JAVASCRIPT:
         program = shutil.which("node")
-        # The imports of a program are found beside the link to it, where the packages are installed.
-        script = INSTALLED / "node" / "programs" / f"run_{client}.mjs"
+        script = CLIENTS.folder() / f"run_{client}.mjs"
         if program and script.exists():
-            return [program, "--preserve-symlinks", "--preserve-symlinks-main", script]
+            return [program, script]
     elif client in OURS:
         return [sys.executable, "-W", "ignore", PROGRAMS / f"run_{client}.py"]
-    elif (python := INSTALLED / "venv" / "bin" / "python").exists():
+    elif (python := CLIENTS.program("python")).exists():
         return [python, "-W", "ignore", PROGRAMS / f"run_{client}.py"]
     leave_out()
 

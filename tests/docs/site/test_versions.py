@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from scripts.site.build import ENVIRONMENT, SETTINGS, configuration, copy_assets
+from scripts.cached_environment import SITE
+from scripts.site.build import SETTINGS, configuration, copy_assets
 from scripts.site.versions import BRANCH, deploy
 from tests.devtools import opened_tab, served
 from tests.requirements import leave_out
@@ -40,7 +41,7 @@ def git(repository: Path, *arguments: str) -> bytes:
 @pytest.fixture(scope="module")
 def branch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Deploy two versions of a site of one page, with the configuration of the whole one; return the branch's files."""
-    if not (ENVIRONMENT / ".ready").exists():
+    if not SITE.is_complete():
         leave_out("site", "MkDocs is not installed: `make site` installs it")
     repository = tmp_path_factory.mktemp("repository")
     pages = repository / ".site" / "docs"
