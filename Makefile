@@ -7,8 +7,10 @@ BIN     := $(VENV)/bin
 PIP      = $(BIN)/python -m pip --disable-pip-version-check --quiet
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade
 
-# What `make properties` and `make test-lowest` run; all tests, unless some are named with TESTS="tests/cli tests/objects".
+# What `make test`, `make properties` and `make test-lowest` run; all tests, unless some are named with
+# TESTS="tests/cli tests/objects". Tests on real servers wait a lot: more processes than cores are faster then.
 TESTS   ?=
+WORKERS ?= auto
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test properties test-lowest test-wheel test-pythons envtest clients playground site site-version dist release kubernetes check \
@@ -24,7 +26,7 @@ demo: $(VENV)/.ready  ## run the Memcached operator on the embedded cluster, and
 # Dozens of programs are started by the tests; without kept bytecode each of them would compile all modules anew.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.ready  ## run the tests and the examples of the documentation
-	@$(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal
+	@$(BIN)/python -m pytest -q --numprocesses=$(WORKERS) --maxprocesses=4 --dist=worksteal $(TESTS)
 
 # A property's examples in `make test` depend on its code alone, and of a matrix it has a sample. Here examples are others
 # in each run, and five times as many, and matrices are whole.
