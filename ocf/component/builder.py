@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import timedelta
-from typing import Final, Self, Unpack, cast
+from typing import Self, Unpack, cast
 
-from ocf.component.component import Component, ComponentSpec
+from ocf.component.component import Component
 from ocf.component.model.common_metadata import NO_METADATA
 from ocf.component.model.data_flow import data_problems, independence_problems
 from ocf.component.model.registration import Registration, is_builder, is_resource
@@ -20,8 +20,6 @@ from ocf.feature import Gate
 from ocf.objects.conditions import condition_type_problem
 
 __all__ = ["Builder"]
-
-_POLL_INTERVAL: Final = timedelta(seconds=10)
 
 
 class Builder:
@@ -38,20 +36,11 @@ class Builder:
     """
 
     def __init__(self, name: str, *, condition_type: str) -> None:
-        self._name = name
-        self._condition_type = condition_type
+        self._made = Component(name=name, condition_type=condition_type)
         self._registered: list[tuple[Resource | ResourceBuilder, EffectiveOptions]] = []
         self._common = NO_METADATA
         self._namespace = ""
         self._problems: list[str] = []
-        self._gate: Gate | None = None
-        self._prerequisites: list[Prerequisite] = []
-        self._suspended = False
-        self._published = True
-        self._prunes = False
-        self._grace_period = timedelta(0)
-        self._poll_interval = _POLL_INTERVAL
-        self._handler_timeout: timedelta | None = None
 
     def with_resource(self, resource: Resource | ResourceBuilder, **options: Unpack[ResourceOptions]) -> Self:
         """Register a resource. By default it is applied, owned, and part of the condition.
@@ -61,13 +50,13 @@ class Builder:
             options: See `ResourceOptions`.
         """
         if not (is_builder(resource) or is_resource(resource)):
-            self._problems.append(_resource_problem(self._name, resource))
+            self._problems.append(_resource_problem(self._made.name, resource))
             return self
         try:
             self._registered.append((resource, EffectiveOptions.of(options)))
         except ConfigError as error:
             identity = getattr(resource, "identity", type(resource).__module__)
-            self._problems.append(f'resource "{identity}" in component "{self._name}": {error}')
+            self._problems.append(f'resource "{identity}" in component "{self._made.name}": {error}')
         return self
 
     def include_when(
@@ -86,7 +75,7 @@ class Builder:
         if not condition:
             return self
         if not callable(make):
-            self._problems.append(f'no build function passed to include_when in component "{self._name}"')
+            self._problems.append(f'no build function passed to include_when in component "{self._made.name}"')
             return self
         return self.with_resource(make(), **options)
 
@@ -131,9 +120,9 @@ class Builder:
         """
         if gate is None:
             return self
-        if self._gate is not None:
+        if self._made.gate is not None:
             self._problems.append("feature gate already set; with_feature_gate can only be called once")
-        self._gate = gate
+        self._made = replace(self._made, gate=gate)
         return self
 
     def with_prerequisite(self, *prerequisites: Prerequisite | None) -> Self:
@@ -142,7 +131,8 @@ class Builder:
         Args:
             prerequisites: Checked in order until the component has passed all of them; None is ignored.
         """
-        self._prerequisites.extend(one for one in prerequisites if one is not None)
+        added = [one for one in prerequisites if one is not None]
+        self._made = replace(self._made, prerequisites=(*self._made.prerequisites, *added))
         return self
 
     def unpublished(self) -> Self:
@@ -151,7 +141,7 @@ class Builder:
         An unpublished condition is not stored, so there is no grace period, and prerequisites are checked in every
         reconcile.
         """
-        self._published = False
+        self._made = replace(self._made, published=False)
         return self
 
     def with_prune(self) -> Self:
@@ -162,7 +152,7 @@ class Builder:
         component; that costs one list request per kind and reconcile. Nothing is pruned while a resource is blocked or
         the component is suspended. A resource that `include_when` leaves out is not registered.
         """
-        self._prunes = True
+        self._made = replace(self._made, prunes=True)
         return self
 
     def suspend(self, suspended: bool = True) -> Self:  # noqa: FBT001, FBT002 (reads as a sentence)
@@ -171,7 +161,7 @@ class Builder:
         Args:
             suspended: Usually a field of the owner's spec.
         """
-        self._suspended = suspended
+        self._made = replace(self._made, suspended=suspended)
         return self
 
     def with_grace_period(self, period: timedelta) -> Self:
@@ -180,7 +170,7 @@ class Builder:
         Args:
             period: Zero, the default, for no limit.
         """
-        self._grace_period = period
+        self._made = replace(self._made, grace_period=period)
         return self
 
     def with_poll_interval(self, interval: timedelta) -> Self:
@@ -189,7 +179,7 @@ class Builder:
         Args:
             interval: Greater than zero; 10 seconds by default.
         """
-        self._poll_interval = interval
+        self._made = replace(self._made, poll_interval=interval)
         return self
 
     def with_handler_timeout(self, timeout: timedelta | None) -> Self:
@@ -203,7 +193,7 @@ class Builder:
         Args:
             timeout: Greater than zero; None, the default, for no limit.
         """
-        self._handler_timeout = timeout
+        self._made = replace(self._made, handler_timeout=timeout)
         return self
 
     def build(self) -> Component:
@@ -217,20 +207,7 @@ class Builder:
         problems += self._build_problems(entries)
         if problems:
             raise BuildError(problems)
-        definition = ComponentSpec(
-            name=self._name,
-            condition_type=self._condition_type,
-            entries=tuple(entries),
-            gate=self._gate,
-            prerequisites=tuple(self._prerequisites),
-            suspended=self._suspended,
-            published=self._published,
-            prunes=self._prunes,
-            grace_period=self._grace_period,
-            poll_interval=self._poll_interval,
-            handler_timeout=self._handler_timeout,
-        )
-        return Component(definition)
+        return replace(self._made, entries=tuple(entries))
 
     def _with_common(self, name: str, entries: Mapping[str, str], *, pod_templates: bool) -> Self:
         try:
@@ -257,26 +234,26 @@ class Builder:
         return (copy(given).with_default_namespace(self._namespace) if self._namespace else given).build()
 
     def _build_problems(self, entries: Sequence[Registration]) -> Iterator[str]:
-        yield from _name_problems(self._name)
-        yield from _type_problems(self._condition_type)
+        yield from _name_problems(self._made.name)
+        yield from _type_problems(self._made.condition_type)
         yield from self._time_problems()
-        if not isinstance(self._suspended, bool):
-            yield f"suspend() takes True or False, got {self._suspended!r:.60}"
-        if self._gate is not None and not callable(getattr(self._gate, "enabled", None)):
-            yield f"a feature gate has a method enabled(), got {self._gate!r:.60}"
-        for prerequisite in self._prerequisites:
+        if not isinstance(self._made.suspended, bool):
+            yield f"suspend() takes True or False, got {self._made.suspended!r:.60}"
+        if self._made.gate is not None and not callable(getattr(self._made.gate, "enabled", None)):
+            yield f"a feature gate has a method enabled(), got {self._made.gate!r:.60}"
+        for prerequisite in self._made.prerequisites:
             if not callable(getattr(prerequisite, "check", None)):
                 yield f"a prerequisite needs a check method, {type(prerequisite).__name__} has none"
         yield from self._common.problems()
         yield from self._duplicates(entries)
-        yield from data_problems(self._name, entries)
-        yield from independence_problems(self._name, entries)
+        yield from data_problems(self._made.name, entries)
+        yield from independence_problems(self._made.name, entries)
 
     def _time_problems(self) -> Iterator[str]:
         times = {
-            "grace period": self._grace_period,
-            "poll interval": self._poll_interval,
-            "handler timeout": self._handler_timeout,
+            "grace period": self._made.grace_period,
+            "poll interval": self._made.poll_interval,
+            "handler timeout": self._made.handler_timeout,
         }
         for name, value in times.items():
             given: object = value
@@ -286,7 +263,7 @@ class Builder:
                 yield f"{name} must be a timedelta, got {given!r:.60}"
             elif given < timedelta(0) or (not given and name != "grace period"):
                 yield f"{name} must be positive, got {given}"
-        if self._grace_period and not self._published:
+        if self._made.grace_period and not self._made.published:
             yield "an unpublished component has no grace period: its condition is not stored"
 
     def _duplicates(self, entries: Sequence[Registration]) -> Iterator[str]:
@@ -295,7 +272,7 @@ class Builder:
             first = seen.setdefault(entry.identity, entry)
             if first is not entry:
                 options = _option_text(entry) if _option_text(entry) != _option_text(first) else ""
-                yield f'duplicate resource "{entry.identity}" in component "{self._name}"{options}'
+                yield f'duplicate resource "{entry.identity}" in component "{self._made.name}"{options}'
 
 
 def _name_problems(name: object) -> Iterator[str]:

@@ -1,8 +1,7 @@
 """Component: resources that are reconciled together and reported as one condition.
 
 A component keeps no state between reconciles, so it can be kept or built anew for each of them; all state is in the
-owner's status and in the cluster. A reconcile evaluates its gate first, then its prerequisites, then whether it is
-suspended, and only then its resources.
+owner's status and in the cluster.
 """
 
 from __future__ import annotations
@@ -20,11 +19,10 @@ from ocf.component.model.data_flow import DataFlow, data_flows
 from ocf.component.model.registration import Registration, ScaleTargets, find_scale_targets, scalers_first
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.model.timeouts import call_with_timeout
-from ocf.component.reconcile.loop import converge
+from ocf.component.reconcile.loop import ReconcileRun, converge, failing
 from ocf.component.reconcile.prerequisites import DependsOn, Prerequisite, PrerequisiteStatus, check_prerequisite
 from ocf.component.reconcile.prune import DeletionReason, Pruner
-from ocf.component.reconcile.run import ReconcileRun, Reporter, failing
-from ocf.component.reconcile.spans import component_outcome, component_span
+from ocf.component.reconcile.reporter import Reporter
 from ocf.component.reconcile.suspend import suspend
 from ocf.component.status.conditions import (
     Condition,
@@ -37,7 +35,7 @@ from ocf.component.status.conditions import (
 from ocf.component.status.reasons import SUSPENSION_REASONS, Reason
 from ocf.component.status.results import Action, ResourceOutcome, Result
 from ocf.concepts import Provenance, Resource, data_scope
-from ocf.concepts.tracing import traced
+from ocf.concepts.tracing import SpanAttributes, SpanStart, annotate_span, spanning
 from ocf.errors import OcfError, ReconcileError, failure_text
 from ocf.feature import Gate
 from ocf.objects import Manifest, ObjectKey
@@ -52,12 +50,15 @@ _BEFORE_PREREQUISITES: Final = frozenset(
 )
 _DISABLED: Final = DeletionReason("disabled", "due to disabled feature gate")
 _FLAGGED: Final = DeletionReason("not wanted", "due to resource deletion flag")
+_NO_TARGETS: Final = ScaleTargets({}, {}, {})
 _GATED: Final = DeletionReason("gate closed", "due to closed resource gate")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComponentSpec:
-    """Everything a builder collected and checked.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Component:
+    """Resources that are reconciled together and reported as one condition of their owner.
+
+    Components are made by `Builder`. A component keeps no state between reconciles.
 
     Args:
         name: Name of the component; part of its field manager, so renaming it moves every field to a new manager.
@@ -75,53 +76,28 @@ class ComponentSpec:
 
     name: str
     condition_type: str
-    entries: tuple[Registration, ...]
-    gate: Gate | None
-    prerequisites: tuple[Prerequisite, ...]
-    suspended: bool
-    published: bool
-    prunes: bool
-    grace_period: timedelta
-    poll_interval: timedelta
-    handler_timeout: timedelta | None
-
-
-class Component:
-    """Resources that are reconciled together and reported as one condition of their owner.
-
-    Components are made by `Builder`. A component keeps no state between reconciles.
-
-    Attributes:
-        name: Name of the component.
-        condition_type: Type of its condition on the owner.
-        entries: Its resources, in order of registration.
-        gate: Gate of the whole component; None for always on.
-        suspended: Whether it is suspended.
-        published: Whether its condition is written to the owner, or only returned and aggregated.
-        prunes: Whether objects that it applied earlier and does not register now are deleted.
-        poll_interval: Time until the next reconcile while it waits for something that may come without an event.
-    """
-
-    def __init__(self, definition: ComponentSpec) -> None:
-        self._definition: Final = definition
-        self.name: Final = definition.name
-        self.condition_type: Final = definition.condition_type
-        self.entries: Final = definition.entries
-        self.gate: Final = definition.gate
-        self.suspended: Final = definition.suspended
-        self.published: Final = definition.published
-        self.prunes: Final = definition.prunes
-        self.poll_interval: Final = definition.poll_interval
-        self._managed: Final = _with(definition.entries, Lifecycle.MANAGED)
-        self._reconciled: Final = _with(definition.entries, Lifecycle.MANAGED, Lifecycle.READ_ONLY)
-        self._deleted: Final = _with(definition.entries, Lifecycle.DELETED)
-        self._orphaned: Final = _with(definition.entries, Lifecycle.ORPHANED)
+    entries: tuple[Registration, ...] = ()
+    gate: Gate | None = None
+    prerequisites: tuple[Prerequisite, ...] = ()
+    suspended: bool = False
+    published: bool = True
+    prunes: bool = False
+    grace_period: timedelta = timedelta(0)
+    poll_interval: timedelta = timedelta(seconds=10)
+    handler_timeout: timedelta | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
 
     async def reconcile(self, context: ReconcileContext) -> Result:
         """Reconcile the component, and stage its condition in the context.
+
+        The first of these that applies decides:
+
+        1. The gate. While it is closed, the component's objects are deleted.
+        2. The prerequisites. While one is not met, no resource changes, and a suspension waits.
+        3. Suspension. Every resource that can be suspended is.
+        4. The resources, one after another.
 
         Nothing is done while the owner is being deleted, because the garbage collector deletes the objects that refer
         to it. `finalize` deletes the others. If the owner is found to be gone, the reconcile ends without an error.
@@ -141,17 +117,39 @@ class Component:
         if context.is_ending or context.is_gone:
             return nothing
         self.announce(context)
-        with data_scope():
-            try:
-                condition, outcomes = await self._work(context, before)
-            except Exception as error:
-                if context.is_gone:
-                    return nothing
-                self._stage_failure(context, before, error)
-                raise
-        self._stage(context, condition)
-        requeue = self._requeue(condition, outcomes, context.now)
-        return Result(condition=condition, outcomes=tuple(outcomes), requeue_after=requeue)
+        try:
+            with data_scope(), spanning(_span, self.name):
+                if not self._is_enabled(context):  # 1.
+                    outcomes = await self._disable(context)
+                    return self._staged(
+                        context, before.next(Reason.DISABLED, "Component is disabled.", ready=True), outcomes
+                    )
+                self._reject_shared_resources(context)
+                unmet = await self._unmet(context, before.previous)
+                if unmet is not None:  # 2.
+                    return self._staged(context, before.next(Reason.PREREQUISITE_NOT_MET, unmet, ready=False), [])
+                run = self._new_run(context, await self._scale_targets())
+                entries = self._with(Lifecycle.MANAGED, Lifecycle.READ_ONLY)
+                if self.suspended or before.previous.reason in SUSPENSION_REASONS:
+                    entries = scalers_first(entries, run.scaling.targets)
+                if self.suspended:  # 3.
+                    # Any other state of the suspension, and any error, has another reason.
+                    was_applied = before.previous.reason in {Reason.SUSPENDING, Reason.SUSPENDED}
+                    outcomes = await suspend(entries, run, was_applied=was_applied)
+                    condition = suspending_condition([one.report for one in outcomes if one.report is not None], before)
+                    return self._staged(context, condition, outcomes + await self._clean_up(run, prune=False))
+                # 4.
+                grading = grace_is_over(before.previous, self.grace_period, before.now)
+                outcomes, observations = await converge(entries, run, grading=grading)
+                condition = converging_condition(observations, before, grace_period=self.grace_period)
+                blocked = any(outcome.action is Action.BLOCKED for outcome in outcomes)
+                outcomes += await self._clean_up(run, prune=self.prunes and not blocked)
+                return self._staged(context, condition, outcomes)
+        except Exception as error:
+            if context.is_gone:
+                return nothing
+            self._stage_failure(context, before, error)
+            raise
 
     def announce(self, context: ReconcileContext) -> None:
         """Record in a reconcile which objects the component manages; none while its gate is off.
@@ -160,10 +158,10 @@ class Component:
             context: The reconcile of the owner.
         """
         try:
-            managed = self._managed if context.gates.is_open(self.gate) else []
+            managed = self._with(Lifecycle.MANAGED) if context.gates.is_open(self.gate) else []
         except OcfError:
             # The reconcile of the component reports the error, and leaves all objects as they are.
-            managed = self._managed
+            managed = self._with(Lifecycle.MANAGED)
         context.claims.announce(self.name, [entry.unversioned for entry in managed])
 
     def resource(self, identity: str) -> Resource | None:
@@ -220,7 +218,7 @@ class Component:
     @property
     def awaits(self) -> frozenset[str]:
         """Types of the conditions that its prerequisites wait for (`depends_on`)."""
-        return frozenset(one.condition_type for one in self._definition.prerequisites if isinstance(one, DependsOn))
+        return frozenset(one.condition_type for one in self.prerequisites if isinstance(one, DependsOn))
 
     def objects_without_gc(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
         """Return the objects that the garbage collector does not delete with the owner.
@@ -258,7 +256,7 @@ class Component:
         Raises:
             ReconcileError: With every error, after every object was tried.
         """
-        made = _with(self.entries, Lifecycle.MANAGED, Lifecycle.DELETED)
+        made = self._with(Lifecycle.MANAGED, Lifecycle.DELETED)
         owned = [entry for entry in made if not entry.options.unowned]
         return await self._delete_applied(context, owned, Propagation.FOREGROUND)
 
@@ -267,26 +265,11 @@ class Component:
         """The resources that fill and read each data cell."""
         return data_flows(self.entries)
 
-    @traced(lambda self, *_: component_span(self.name), component_outcome)
-    async def _work(
-        self, context: ReconcileContext, before: ConditionContext
-    ) -> tuple[Condition, list[ResourceOutcome]]:
-        if not self._is_enabled(context):
-            outcomes = await self._disable(context)
-            return before.next(Reason.DISABLED, "Component is disabled.", ready=True), outcomes
-        self._reject_shared_resources(context)
-        unmet = await self._unmet(context, before.previous)
-        if unmet is not None:
-            return before.next(Reason.PREREQUISITE_NOT_MET, unmet, ready=False), []
-        run = self._new_run(context, await self._scaling())
-        converges = self._suspend if self.suspended else self._converge
-        condition, outcomes = await converges(run, before)
-        blocked = any(outcome.action is Action.BLOCKED for outcome in outcomes)
-        outcomes += await self._clean_up(run, prune=self.prunes and not (self.suspended or blocked))
-        return condition, outcomes
+    def _with(self, *lifecycles: Lifecycle) -> list[Registration]:
+        return [entry for entry in self.entries if entry.options.lifecycle in lifecycles]
 
     def _reject_shared_resources(self, context: ReconcileContext) -> None:
-        for entry in self._managed:
+        for entry in self._with(Lifecycle.MANAGED):
             other = context.claims.other_than(self.name, entry.unversioned)
             if other:
                 problem = (
@@ -295,14 +278,14 @@ class Component:
                 )
                 raise ReconcileError(self.name, problem, resource=entry.identity)
 
-    def _new_run(self, context: ReconcileContext, scaling: ScaleTargets) -> ReconcileRun:
+    def _new_run(self, context: ReconcileContext, scaling: ScaleTargets = _NO_TARGETS) -> ReconcileRun:
         reporter = Reporter(self.name, self.condition_type, context)
         manager = context.owned_by.field_manager(self.name)
-        return ReconcileRun(self.name, manager, context, scaling, self._definition.handler_timeout, reporter)
+        return ReconcileRun(self.name, manager, context, scaling, self.handler_timeout, reporter)
 
-    async def _scaling(self) -> ScaleTargets:
+    async def _scale_targets(self) -> ScaleTargets:
         naming = partial(failing, self.name, "find scale target of")
-        timeout = self._definition.handler_timeout
+        timeout = self.handler_timeout
         if timeout is None:
             return find_scale_targets(self.entries, naming)
         return await call_with_timeout(timeout, find_scale_targets, self.entries, naming)
@@ -315,20 +298,21 @@ class Component:
 
     async def _disable(self, context: ReconcileContext) -> list[ResourceOutcome]:
         """Delete or orphan the objects of the component; read-only resources are not touched."""
-        work = Pruner(self._new_run(context, ScaleTargets({}, {}, {})))
-        managed = _with(self.entries, Lifecycle.MANAGED, Lifecycle.DELETED)
+        work = Pruner(self._new_run(context))
+        managed = self._with(Lifecycle.MANAGED, Lifecycle.DELETED)
         await work.delete(managed, lambda _entry: _DISABLED)
         return await self._orphan_and_prune(work, prune=self.prunes)
 
     async def _clean_up(self, run: ReconcileRun, *, prune: bool) -> list[ResourceOutcome]:
-        if not (self._deleted or self._orphaned or prune):
+        deleted = self._with(Lifecycle.DELETED)
+        if not (deleted or self._with(Lifecycle.ORPHANED) or prune):
             return []
         work = Pruner(run)
-        await work.delete(self._deleted, lambda entry: _GATED if entry.options.gate_closed else _FLAGGED)
+        await work.delete(deleted, lambda entry: _GATED if entry.options.gate_closed else _FLAGGED)
         return await self._orphan_and_prune(work, prune=prune)
 
     async def _orphan_and_prune(self, work: Pruner, *, prune: bool) -> list[ResourceOutcome]:
-        await work.orphan(self._orphaned)
+        await work.orphan(self._with(Lifecycle.ORPHANED))
         if prune:
             await work.prune(self.entries)
         return work.outcomes()
@@ -337,29 +321,14 @@ class Component:
         """Return the reason of the first prerequisite that is not met; None if all are met or were met before."""
         if previous.reason not in _BEFORE_PREREQUISITES:
             return None
-        for prerequisite in self._definition.prerequisites:
+        for prerequisite in self.prerequisites:
             try:
-                report = await check_prerequisite(prerequisite, context, self._definition.handler_timeout)
+                report = await check_prerequisite(prerequisite, context, self.handler_timeout)
             except OcfError as error:
                 raise _PreciseError(self.name, str(error), Reason.PREREQUISITE_NOT_MET) from error
             if report.status is PrerequisiteStatus.NOT_MET:
                 return report.reason
         return None
-
-    async def _converge(self, run: ReconcileRun, before: ConditionContext) -> tuple[Condition, list[ResourceOutcome]]:
-        entries = self._reconciled
-        if before.previous.reason in SUSPENSION_REASONS:
-            entries = scalers_first(entries, run.scaling.targets)
-        grading = grace_is_over(before.previous, self._definition.grace_period, before.now)
-        outcomes, observations = await converge(entries, run, grading=grading)
-        return converging_condition(observations, before, grace_period=self._definition.grace_period), outcomes
-
-    async def _suspend(self, run: ReconcileRun, before: ConditionContext) -> tuple[Condition, list[ResourceOutcome]]:
-        # Any other state of the suspension, and any error, has another reason.
-        was_applied = before.previous.reason in {Reason.SUSPENDING, Reason.SUSPENDED}
-        outcomes = await suspend(scalers_first(self._reconciled, run.scaling.targets), run, was_applied=was_applied)
-        reports = [outcome.report for outcome in outcomes if outcome.report is not None]
-        return suspending_condition(reports, before), outcomes
 
     async def _delete_applied(
         self,
@@ -367,7 +336,7 @@ class Component:
         entries: Sequence[Registration],
         propagation: Propagation = Propagation.BACKGROUND,
     ) -> tuple[ObjectKey, ...]:
-        work = Pruner(self._new_run(context, ScaleTargets({}, {}, {})))
+        work = Pruner(self._new_run(context))
         remaining = await work.delete_applied(entries, propagation)
         work.outcomes()
         return remaining
@@ -375,28 +344,47 @@ class Component:
     def _left_behind(self, context: ReconcileContext) -> Sequence[Registration]:
         if not context.owned_by.key.namespace:
             return []
-        made = _with(self.entries, Lifecycle.MANAGED, Lifecycle.DELETED)
+        made = self._with(Lifecycle.MANAGED, Lifecycle.DELETED)
         return [entry for entry in made if not (entry.key.namespace or entry.options.unowned)]
 
-    def _stage(self, context: ReconcileContext, condition: Condition) -> None:
+    def _staged(self, context: ReconcileContext, condition: Condition, outcomes: Sequence[ResourceOutcome]) -> Result:
+        """Stage the condition, and return the result of the reconcile."""
+        result = Result(
+            condition=condition,
+            outcomes=tuple(outcomes),
+            requeue_after=self._requeue(condition, outcomes, context.now),
+        )
+        annotate_span(_result_attributes, result)
         context.stage(condition, published=self.published)
+        return result
 
     def _stage_failure(self, context: ReconcileContext, before: ConditionContext, error: Exception) -> None:
         reason = error.reason if isinstance(error, _PreciseError) else Reason.ERROR
         problem = failure_text(error)
         context.fail([self.condition_type] if self.published else [], problem, reason=reason)
         if not self.published:
-            self._stage(context, before.failed(problem, reason=reason))
+            context.stage(before.failed(problem, reason=reason), published=False)
 
     def _requeue(self, condition: Condition, outcomes: Sequence[ResourceOutcome], now: datetime) -> timedelta | None:
         poll = self.poll_interval if condition.reason in _WAITING else None
-        grace = grace_remaining(condition, self._definition.grace_period, now)
+        grace = grace_remaining(condition, self.grace_period, now)
         delays = [poll, grace, *(outcome.retry_after for outcome in outcomes)]
         return min((delay for delay in delays if delay is not None), default=None)
 
 
-def _with(entries: Sequence[Registration], *lifecycles: Lifecycle) -> Sequence[Registration]:
-    return [entry for entry in entries if entry.options.lifecycle in lifecycles]
+def _span(name: str) -> SpanStart:
+    return SpanStart(name=f"component {name}", attributes={"ocf.component": name})
+
+
+def _result_attributes(result: Result) -> SpanAttributes:
+    """Return what a reconcile of a component led to, without the value of any field."""
+    condition = result.condition
+    return {
+        "ocf.condition.type": condition.type,
+        "ocf.condition.status": str(condition.status),
+        "ocf.condition.reason": str(condition.reason),
+        "ocf.writes": result.writes,
+    }
 
 
 class _PreciseError(ReconcileError):

@@ -19,7 +19,7 @@ from ocf.component.model.reconciling import reconciling
 from ocf.component.model.registration import Registration, find_scale_targets
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.preview import explain_entry
-from ocf.component.reconcile.run import failing
+from ocf.component.reconcile.loop import failing
 from ocf.component.status.results import ResourceOutcome, Result
 from ocf.concepts import Clock, Provenance, ProvenanceTrace, Source, SourceKind, Why
 from ocf.errors import ConflictError, OcfError, ReconcileError

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ocf.cluster import ListOptions, Propagation
 from ocf.component.apply.deleter import OwnedObjectDeleter
 from ocf.component.apply.takeover import other_applier
-from ocf.component.reconcile.run import ReconcileRun, raise_all
-from ocf.component.reconcile.spans import object_span, resource_outcome
+from ocf.component.reconcile.loop import ReconcileRun, outcome_attributes, raise_all, resource_span
 from ocf.component.status.results import Action, ResourceOutcome
 from ocf.concepts import Why
-from ocf.concepts.tracing import traced
+from ocf.concepts.tracing import annotate_span, spanning
 from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, get_field
 
@@ -113,7 +112,7 @@ class Pruner:
             for live in found:
                 key = ObjectKey.of(live)
                 if key.unversioned not in registered:
-                    await self._gather(self._delete(str(key), "no longer registered", _UNREGISTERED, live))
+                    await self._gather(live, self._delete(str(key), "no longer registered", _UNREGISTERED, live))
 
     async def delete_applied(
         self, entries: Iterable[Registration], propagation: Propagation = Propagation.BACKGROUND
@@ -144,7 +143,7 @@ class Pruner:
                 key = ObjectKey.of(live)
                 delete = self._delete(str(key), "owner deleted", "because its owner is", live, propagation)
                 held = propagation is Propagation.FOREGROUND or get_field(live, ("metadata", "finalizers"))
-                if await self._gather(delete) is not Action.KEPT and held:
+                if await self._gather(live, delete) is not Action.KEPT and held:
                     remaining.append(key)
         return tuple(remaining)
 
@@ -169,21 +168,29 @@ class Pruner:
         return error
 
     async def _process(self, entry: Registration, work: Callable[[Manifest], Awaitable[ResourceOutcome]]) -> None:
-        async def work_on_live() -> ResourceOutcome:
-            live = await self._run.object_of(entry).get()
-            return ResourceOutcome(resource=entry.identity, action=Action.ABSENT) if live is None else await work(live)
-
-        await self._gather(work_on_live())
-
-    async def _gather(self, work: Awaitable[ResourceOutcome]) -> Action | None:
+        """Work on the object of a resource, if it exists."""
         try:
-            self._outcomes.append(await work)
+            live = await self._run.applier(entry).get()
+        except ReconcileError as error:
+            self._errors.append(error)
+            return
+        if live is None:
+            self._outcomes.append(ResourceOutcome(resource=entry.identity, action=Action.ABSENT))
+        else:
+            await self._gather(live, work(live))
+
+    async def _gather(self, live: Manifest, work: Awaitable[ResourceOutcome]) -> Action | None:
+        """Keep the outcome of work on an object, or its error; return what was done."""
+        try:
+            with spanning(resource_span, ObjectKey.of(live)):
+                outcome = await work
+                annotate_span(outcome_attributes, outcome)
         except ReconcileError as error:
             self._errors.append(error)
             return None
-        return self._outcomes[-1].action
+        self._outcomes.append(outcome)
+        return outcome.action
 
-    @traced(lambda _self, _identity, _detail, _reason, live, *_: object_span(live), resource_outcome)
     async def _delete(
         self, identity: str, detail: str, reason: str, live: Manifest, propagation: Propagation = Propagation.BACKGROUND
     ) -> ResourceOutcome:
@@ -226,7 +233,6 @@ class Pruner:
         self._run.reporter.deleted(ObjectKey.of(live), reason)
         return ResourceOutcome(resource=identity, action=Action.DELETED, writes=1, detail=detail)
 
-    @traced(lambda _self, _identity, live: object_span(live), resource_outcome)
     async def _orphan(self, identity: str, live: Manifest) -> ResourceOutcome:
         other = other_applier(live, self._run.component, self._run.context)
         if other:

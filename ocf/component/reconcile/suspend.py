@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from ocf.component.apply.deleter import OWNER_ITSELF, OwnedObjectDeleter
 from ocf.component.model.resource_options import Lifecycle
-from ocf.component.reconcile.loop import reconcile_one
-from ocf.component.reconcile.run import RECREATED, ReconcileRun, raise_all
-from ocf.component.reconcile.spans import resource_outcome, resource_span
+from ocf.component.reconcile.loop import ReconcileRun, outcome_attributes, raise_all, reconcile_one, resource_span
+from ocf.component.reconcile.reporter import RECREATED
 from ocf.component.status.results import Action, ResourceOutcome
 from ocf.concepts import Data, StatusReport, SuspensionStatus, Why
-from ocf.concepts.tracing import traced
+from ocf.concepts.tracing import annotate_span, spanning
 from ocf.errors import NotReadyError, ReconcileError
 from ocf.objects import get_field
 
@@ -55,7 +54,9 @@ async def suspend(
     for entry in entries:
         try:
             if _is_suspended(entry) and entry.suspendable is not None:
-                outcomes.append(await _suspend_one(entry, entry.suspendable, suspension))
+                with spanning(resource_span, entry.key):
+                    outcomes.append(await _suspend_one(entry, entry.suspendable, suspension))
+                    annotate_span(outcome_attributes, outcomes[-1])
             elif not needed.isdisjoint(entry.cells_filled):
                 outcomes += await _provide(entry, suspension)
         except ReconcileError as error:
@@ -96,7 +97,7 @@ async def _provide(entry: Registration, suspension: _Suspension) -> list[Resourc
     """Extract the data of a resource that is not suspended; a managed one that has none is applied, after its guard."""
     run = suspension.run
     is_ours = entry.options.lifecycle is Lifecycle.MANAGED
-    live = await run.object_of(entry).get()
+    live = await run.applier(entry).get()
     if live is not None:
         try:
             await run.extract(entry, live)
@@ -117,14 +118,13 @@ async def _provide(entry: Registration, suspension: _Suspension) -> list[Resourc
     return [replace(outcome, report=None)]
 
 
-@traced(resource_span, resource_outcome)
 async def _suspend_one(entry: Registration, suspendable: Suspendable, suspension: _Suspension) -> ResourceOutcome:
     """Apply the suspended form of a resource, or delete its object if it is deleted on suspension."""
     run = suspension.run
-    managed = run.object_of(entry)
+    managed = run.applier(entry)
     deletes = await _deletes(entry, suspendable, run)
     deleter = OwnedObjectDeleter(run.component, run.context)
-    try:
+    with run.reporter.failures_attempted(entry):
         live = await managed.get()
         done = _needs_nothing(entry, live, run, deletes=deletes)
         if done is not None:
@@ -140,9 +140,6 @@ async def _suspend_one(entry: Registration, suspendable: Suspendable, suspension
                 retry_after=held[1],
             )
         outcome, live = await _suspended(entry, suspendable, managed, live, suspension)
-    except Exception:
-        run.reporter.attempted(entry, None, Why.FAILED)
-        raise
     if live is None:
         return outcome
     if entry.cells_filled:

@@ -1,0 +1,120 @@
+"""What is logged and recorded about one reconcile of a component."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from ocf.concepts import ApplyOperation, Attempt, Event, Why
+
+if TYPE_CHECKING:
+    from ocf.component.apply.applier import ApplyResult
+    from ocf.component.model.context import ReconcileContext
+    from ocf.component.model.registration import Registration
+    from ocf.objects import ObjectKey
+
+__all__ = ["RECREATED", "Reporter"]
+
+RECREATED: Final = "to be created again, because a changed field is immutable"
+"""Why an object was deleted, as it follows "deleted" in its event."""
+
+_log: Final = logging.getLogger("ocf.component")
+_EVENT_ACTIONS: Final = {ApplyOperation.CREATED: "Create", ApplyOperation.UPDATED: "Update"}
+
+
+class Reporter:
+    """Logs what one reconcile of one component does, and sends it to the recorder.
+
+    Values of fields are never logged or recorded.
+
+    Args:
+        component: Name of the component.
+        condition: Type of its condition.
+        context: The reconcile of the owner.
+    """
+
+    def __init__(self, component: str, condition: str, context: ReconcileContext) -> None:
+        self._component = component
+        self._condition = condition
+        self._context = context
+
+    def applied(self, entry: Registration, applied: ApplyResult) -> None:
+        """Report the writes of an apply."""
+        key, operation = entry.key, applied.operation
+        reasons = "; ".join(map(str, applied.reasons))
+        self._emit(logging.INFO, "%s %s: %s", operation.lower(), key, reasons, resource=str(key))
+        if operation is ApplyOperation.NONE:
+            return
+        note = f"{operation} {key.kind} '{key.name}'"
+        self._record(key, f"{operation}{key.kind}", _EVENT_ACTIONS[operation], note)
+        owner = self._context.owned_by.key
+        if owner.namespace and not key.namespace and not entry.options.unowned:
+            text = "no owner reference on %s: it has no namespace, so it is not collected when %s is deleted"
+            self._emit(logging.INFO, text, key, owner, resource=str(key))
+
+    def deleted(self, key: ObjectKey, why: str) -> None:
+        """Report that an object was deleted."""
+        note = f"Resource {key} deleted {why}"
+        self._emit(logging.INFO, "%s", note, resource=str(key))
+        self._record(key, "ResourceDeleted", "Delete", note)
+
+    def orphaned(self, key: ObjectKey) -> None:
+        """Report that an object was orphaned."""
+        note = f"Resource {key} orphaned: owner reference removed"
+        self._emit(logging.INFO, "%s", note, resource=str(key))
+        self._record(key, "ResourceOrphaned", "Orphan", note)
+
+    def kept(self, key: ObjectKey, why: str) -> None:
+        """Report that an object was not deleted, because another controller or user made it."""
+        self._emit(logging.INFO, "%s is not deleted: %s", key, why, resource=str(key), controller=why)
+
+    def inconsistent(self, entry: Registration, converging: str, grace: str) -> None:
+        """Report that a resource is not ready, although its grace status is Healthy."""
+        if entry.options.suppress_grace_warning:
+            return
+        resource = entry.identity
+        text = "%s is %s, and its grace status is %s: the grace period ends without a verdict"
+        fields = {"resource": resource, "convergeStatus": converging, "graceStatus": grace}
+        self._emit(logging.INFO, text, resource, converging, grace, **fields)
+
+    def ungraded(self, entry: Registration, problem: str) -> None:
+        """Report that a grace handler failed."""
+        self._emit(logging.ERROR, "%s", problem, resource=entry.identity)
+
+    @contextmanager
+    def failures_attempted(self, entry: Registration) -> Iterator[None]:
+        """Record a failed attempt if the block raises an error."""
+        try:
+            yield
+        except Exception:
+            self.attempted(entry, None, Why.FAILED)
+            raise
+
+    def attempted(self, entry: Registration, operation: ApplyOperation | None, why: Why) -> None:
+        """Record an attempt to apply a resource."""
+        self._context.recorder.attempted(
+            Attempt(
+                owner=self._context.owned_by.key,
+                component=self._component,
+                resource=entry.key,
+                label=entry.label,
+                operation=operation,
+                why=why,
+            )
+        )
+
+    def _record(self, key: ObjectKey, reason: str, action: str, note: str) -> None:
+        owner = self._context.owned_by
+        event = Event(owner=owner.key, owner_uid=owner.uid, resource=key, reason=reason, action=action, note=note)
+        self._context.recorder.happened(event)
+
+    def _emit(self, level: int, text: str, *args: object, **fields: str) -> None:
+        if _log.isEnabledFor(level):
+            common = {
+                "component": self._component,
+                "condition": self._condition,
+                "owner": str(self._context.owned_by.key),
+            }
+            _log.log(level, text, *args, extra=common | fields)
