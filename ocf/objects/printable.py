@@ -6,15 +6,18 @@ anywhere in it).
 """
 
 import re
+import unicodedata
 from typing import Final
 
-__all__ = ["acts", "printable", "printable_json", "printable_yaml"]
+__all__ = ["acts", "printable", "printable_json", "printable_yaml", "visible"]
 
 # Controls, soft hyphen, marks of direction, signs without width, separators of lines, halves of surrogate pairs, tags.
 _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
     "\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
+# Controls, marks of format, separators of lines; halves of surrogate pairs, private and unassigned characters.
+_WITHOUT_GLYPH: Final = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
 _LAYOUT: Final = str.maketrans({"\n": "\\n", "\t": "\\t"})
 # The runner skips the blanks before a command: https://github.com/actions/runner, src/Runner.Common/ActionCommand.cs.
 _COMMAND: Final = re.compile(r"^(\s*):(?=:)")
@@ -39,6 +42,32 @@ def printable(text: str) -> str:
     """
     shown = text if text.isprintable() else _HIDDEN.sub(_python, text.translate(_LAYOUT))
     return _COMMAND.sub(r"\1\\x3a", shown).replace(_OLD_COMMAND, r"\x23#[")
+
+
+def visible(text: str) -> str:
+    r"""Return a text of several lines for source code, in which no character is without a glyph.
+
+    More than `printable` escapes: marks that join letters belong to some scripts, but source code is for review.
+
+    Args:
+        text: The text; its line ends and tabs stay.
+
+    Returns:
+        The text with every other character without a glyph as an escape of Python.
+
+    Example:
+        >>> print(visible("on\u202ee\U000e0001\ntwo\ue000"))
+        on\u202ee\U000e0001
+        two\ue000
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character.encode("unicode_escape").decode("ascii")
+        if unicodedata.category(character) in _WITHOUT_GLYPH and character not in "\n\t"
+        else character
+        for character in text
+    )
 
 
 def printable_json(text: str) -> str:

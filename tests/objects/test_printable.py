@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.objects import dump_document, load_document
-from ocf.objects.printable import acts, printable, printable_json
+from ocf.objects.printable import acts, printable, printable_json, visible
 
 TEXTS = st.one_of(
     st.text(),
@@ -91,3 +91,15 @@ def test_yaml_means_the_same(value: dict[str, object]) -> None:
 def test_a_text_acts_exactly_if_it_is_harmful(text: str) -> None:
     if not is_harmless(text):
         assert acts(text)
+
+
+@given(st.text())
+def test_source_code_has_no_character_without_a_glyph(text: str) -> None:
+    shown = visible(text)
+
+    assert {unicodedata.category(each) for each in shown if each not in "\n\t"}.isdisjoint(
+        {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+    )
+    assert visible(shown) == shown
+    kept = [each for each in text if each.isprintable() or each in "\n\t" or unicodedata.category(each) == "Zs"]
+    assert [each for each in kept if each not in shown] == []

@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from ocf.objects.printable import visible
+
 __all__ = ["docstring", "paragraphs", "summary"]
 
 WIDTH: Final = 120
@@ -15,7 +17,6 @@ _QUOTES: Final = len('r""""""')
 _LONGEST_SENTENCE: Final = 100
 _LIST: Final = re.compile(r"\s|[-*+]\s|[0-9]+[.)]\s|```")
 _SENTENCE: Final = re.compile(r"(.+?[.!?])(?:\s|$)")
-_INVISIBLE: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200c-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff]")
 # Linters reject letters and signs that look like those of ASCII.
 _PLAIN: Final = str.maketrans(
     {
@@ -86,10 +87,13 @@ def _block(block: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text without invisible characters, in characters of ASCII where they have a counterpart there."""
+    """Return a text in characters of ASCII where they have a counterpart there; characters without a glyph are escapes.
+
+    Such a character in source code may hide or reorder what a reviewer reads: https://trojansource.codes/.
+    """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.translate(_PLAIN))
-    return _INVISIBLE.sub("", text.replace("\t", "    "))
+    return visible(text.replace("\r\n", "\n").replace("\t", "    "))
 
 
 def docstring(parts: Sequence[str], indent: str) -> Iterator[str]:

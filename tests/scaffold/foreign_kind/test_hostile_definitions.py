@@ -14,6 +14,7 @@ import ast
 import copy
 import io
 import tokenize
+import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -49,6 +50,11 @@ HOSTILE: Final = {
     "wide quotes that normalize to quotes": f"\uff02\uff02\uff02\n{CODE}\n",
     "half of a surrogate pair": "\ud800",
     "a null": "\x00",
+    "an override of direction": "\u202e",
+    "a language tag": "\U000e0001",
+    "a soft hyphen": "\xad",
+    "a character of private use": "\ue000",
+    "an unassigned character": "\u0378",
     "escapes": "\\N{DIGIT ONE}\\x",
     "templates": "{{ 7 * 7 }}@{kind}@% if x %@{kind}",
     "a long text with an equals sign": "a=" + "b" * 200 + f'"+{CODE}+"',
@@ -57,6 +63,7 @@ HOSTILE: Final = {
     "a name of Python": "None",
     "a dunder": "__import__",
 }
+HIDDEN: Final = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 ODD: Final[tuple[object, ...]] = (
     *(10**400, -1, 2**62, 1e308, 5e-324, float("inf"), float("nan")),
     *(True, None, [], {}, [[1]], {"a": [{}]}),
@@ -279,6 +286,8 @@ def assert_harmless(definition: Json, options: KindOptions | None = None) -> Non
     for path, text in made.texts.items():
         assert ".." not in Path(path).parts
         if path.endswith(".py"):
+            # Such characters hide code from a reviewer: https://github.com/crystal-lang/crystal/issues/11392.
+            assert {unicodedata.category(each) for each in text if each != "\n"}.isdisjoint(HIDDEN)
             ast.parse(text.encode())
         else:
             assert isinstance(load_document(text), dict)
