@@ -112,6 +112,8 @@ def _number(schema: Mapping[str, Any]) -> Any:
     number = -(-low // step) * step
     if not math.isfinite(number):
         return low
+    if schema.get("type") == "integer":
+        number = math.ceil(number)
     return number + step if schema.get("exclusiveMinimum") and number == low else number
 
 
