@@ -4,6 +4,7 @@ It wraps any `Cluster`, so an operator can use it in place of the real one. It r
 test whose fault never happened proves nothing.
 """
 
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,11 +12,56 @@ from typing import Any
 from ocf.cluster import ApplyCache, Cluster, EventType, ObjectList, Request, Verb, WatchEvent, WatchOptions
 from ocf.cluster.interceptor import InterceptingCluster, describe, is_write, key_of
 from ocf.errors import ApiError, NotFoundError, ServerError
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import Manifest, ObjectKey, copy_json, get_field
 from ocf.testing.faults import DroppedEvent, Fault, LostReply, Meanwhile, Refusal, Stale
-from ocf.testing.object_history import ObjectHistory
 
 __all__ = ["FaultyCluster", "Injection"]
+
+
+class _ObjectHistory:
+    """The latest versions of objects.
+
+    Args:
+        depth: How many older versions to keep of each object.
+    """
+
+    def __init__(self, depth: int) -> None:
+        self._depth = depth
+        self._versions: dict[ObjectKey, deque[Manifest | None]] = {}
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether older versions are kept."""
+        return self._depth > 0
+
+    def learn(self, key: ObjectKey, seen: Manifest | None) -> None:
+        """Record the live version of an object, unless it is already the newest known one.
+
+        Args:
+            key: Key of the object.
+            seen: The object; None if it does not exist.
+        """
+        versions = self._versions.setdefault(key, deque(maxlen=self._depth + 1))
+        if not versions or _version(versions[-1]) != _version(seen):
+            versions.append(copy_json(seen))
+
+    def ago(self, key: ObjectKey, versions: int) -> Manifest | None:
+        """Return an older version of an object.
+
+        Args:
+            key: Key of an object that was recorded.
+            versions: How many versions older; if fewer are known, the oldest is returned.
+
+        Returns:
+            A copy; None if the object did not exist at that version.
+        """
+        known = self._versions[key]
+        found: Manifest | None = copy_json(known[max(0, len(known) - 1 - versions)])
+        return found
+
+
+def _version(manifest: Manifest | None) -> str | None:
+    return None if manifest is None else get_field(manifest, ("metadata", "resourceVersion"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +111,7 @@ class FaultyCluster(InterceptingCluster):
         self._faults = tuple(faults)
         self._counts = [0] * len(self._faults)
         depths = [fault.effect.versions for fault in self._faults if isinstance(fault.effect, Stale)]
-        self._history = ObjectHistory(max(depths, default=0))
+        self._history = _ObjectHistory(max(depths, default=0))
         self.injected: list[Injection] = []
 
     @property

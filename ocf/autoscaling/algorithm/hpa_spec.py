@@ -4,22 +4,26 @@ Parsing a manifest costs more than a decision, and a spec changes rarely. So it 
 Amounts are integers of thousandths.
 """
 
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from ocf.autoscaling.algorithm.selector_errors import selector_error
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.api.defaulting import default
 from ocf.objects import Manifest, Quantity
+from ocf.objects.name_validation import label_value, qualified_name
 from ocf.schema.metric_sources import PODLESS_METRICS, source_field
 
-__all__ = ["Autoscaler", "Behavior", "Metric", "MetricTarget", "ScalingPolicy", "ScalingRules"]
+__all__ = ["Autoscaler", "Behavior", "Metric", "MetricTarget", "ScalingPolicy", "ScalingRules", "selector_error"]
 
 # The API server stores a quantity with a suffix, so its digits count in steps of three.
 _NANO_DIGITS: Final = 9
 _DIGITS_OF_STEP: Final = 3
 _STEP: Final = 10**_DIGITS_OF_STEP
+_SETS: Final = frozenset({"In", "NotIn"})
+_UNARY: Final = frozenset({"Exists", "DoesNotExist"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,3 +247,49 @@ def _as_double(quantity: Quantity) -> float:
         digits //= _STEP
         power += _DIGITS_OF_STEP
     return float(digits) * float(f"1e{power}")
+
+
+# The API server does not check these selectors; the controller finds the errors when it converts one, and users find
+# them in conditions and events. Source: `LabelSelectorAsSelector` and `labels.NewRequirement` of k8s.io/apimachinery
+# 1.36.
+def selector_error(selector: Manifest | None) -> str:
+    """Return the error of a selector of a metric; empty if it is valid.
+
+    Args:
+        selector: The selector in object form, of the types of the API; None for a missing one.
+
+    Example:
+        >>> selector_error({"matchExpressions": [{"key": "shop", "operator": "Near"}]})
+        '"Near" is not a valid label selector operator'
+        >>> selector_error({"matchExpressions": [{"key": "shop", "operator": "In"}]})
+        "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty"
+    """
+    for key, operator, values in _requirements(selector or {}):
+        if operator not in _SETS | _UNARY:
+            return f"{json.dumps(operator)} is not a valid label selector operator"
+        errors = list(dict.fromkeys(_errors(key, operator, values)))
+        if errors:
+            return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+    return ""
+
+
+def _requirements(selector: Manifest) -> Iterator[tuple[str, str, Sequence[str] | None]]:
+    for key, value in (selector.get("matchLabels") or {}).items():
+        yield key, "In", [value or ""]
+    for expression in selector.get("matchExpressions") or ():
+        yield expression.get("key") or "", expression.get("operator") or "", expression.get("values")
+
+
+def _errors(key: str, operator: str, values: Sequence[str] | None) -> Iterator[str]:
+    problems = qualified_name(key)
+    if problems:
+        yield f"key: Invalid value: {json.dumps(key)}: {'; '.join(problems)}"
+    written = json.dumps(values, separators=(",", ":"))
+    if operator in _SETS and not values:
+        yield f"values: Invalid value: {written}: for 'in', 'notin' operators, values set can't be empty"
+    if operator in _UNARY and values:
+        yield f"values: Invalid value: {written}: values set must be empty for exists and does not exist"
+    for position, value in enumerate(values or ()):
+        problems = label_value(value)
+        if problems:
+            yield f"values[{position}][{key}]: Invalid value: {json.dumps(value)}: {'; '.join(problems)}"

@@ -7,7 +7,7 @@ the API server would return. The error texts are those of Kubernetes 1.36; a few
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ocf.autoscaling.api.decoding import decode
@@ -15,7 +15,6 @@ from ocf.autoscaling.api.defaulting import default_decoded
 from ocf.autoscaling.validation.behavior import behavior_errors
 from ocf.autoscaling.validation.metrics import metrics_errors
 from ocf.autoscaling.validation.references import UNCHECKED, described_rule, reference_errors, target_rule
-from ocf.autoscaling.validation.stored_form import stored_form
 from ocf.lazy_types.pydantic import BaseModel
 from ocf.objects import Manifest, get_field
 from ocf.objects.field_errors import FieldError, invalid, required
@@ -37,10 +36,10 @@ _V1_ANNOTATIONS: Final = frozenset(
     )
 )
 """Annotations in which autoscaling/v1 keeps fields of autoscaling/v2; they are not stored."""
-
 _CURRENT: Final = FeatureGates()
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _DIRECTIONS: Final = (("spec", "behavior", "scaleUp"), ("spec", "behavior", "scaleDown"))
+_EMPTY: Final[tuple[object, ...]] = ("", [], {})
 
 
 def validate(
@@ -169,7 +168,7 @@ def admitted(
     """
     stored = None if old is None else _stored(old, any_version=any_version)
     decoded = _decoded(hpa, gates, any_version=any_version)
-    return stored_form(_prepare(default_decoded(decoded), stored, gates))
+    return _stored_form(_prepare(default_decoded(decoded), stored, gates))
 
 
 def _decoded(hpa: Manifest | BaseModel, gates: FeatureGates, *, any_version: bool) -> Manifest:
@@ -274,3 +273,55 @@ def _bounds_errors(spec: Manifest, least: int) -> Iterator[FieldError]:
         yield invalid("spec.maxReplicas", upper, "must be greater than or equal to 1")
     if upper < lower:
         yield invalid("spec.maxReplicas", upper, "must be greater than or equal to `minReplicas`")
+
+
+def _stored_form(hpa: Manifest) -> Manifest:
+    """Return an HPA without its empty optional fields.
+
+    Args:
+        hpa: A valid HPA of autoscaling/v2, decoded and with defaults; it is not changed.
+
+    Returns:
+        A new manifest; a selector that is empty stays, because it selects everything.
+
+    Example:
+        >>> metadata, target = {"name": "web", "labels": {}}, {"kind": "Deployment", "name": "web", "apiVersion": ""}
+        >>> _stored_form({"metadata": metadata, "spec": {"scaleTargetRef": target, "metrics": []}})
+        {'metadata': {'name': 'web'}, 'spec': {'scaleTargetRef': {'kind': 'Deployment', 'name': 'web'}, 'metrics': []}}
+    """
+    spec = dict(hpa["spec"])
+    if "scaleTargetRef" in spec:
+        spec["scaleTargetRef"] = _reference(spec["scaleTargetRef"])
+    spec["metrics"] = [{name: _source(part) for name, part in metric.items()} for metric in spec["metrics"]]
+    metadata = {"metadata": _without_empty(hpa["metadata"])} if "metadata" in hpa else {}
+    return {**hpa, **metadata, "spec": spec}
+
+
+def _without_empty(fields: Mapping[str, Any]) -> Manifest:
+    return {name: value for name, value in fields.items() if value not in _EMPTY}
+
+
+def _reference(reference: Mapping[str, Any]) -> Manifest:
+    return {name: value for name, value in reference.items() if name != "apiVersion" or value}
+
+
+def _source(source: Any) -> Any:
+    """Return a source of a metric; its type is a text."""
+    if not isinstance(source, Mapping):
+        return source
+    found = dict(source)
+    if "describedObject" in found:
+        found["describedObject"] = _reference(found["describedObject"])
+    selector = found.get("metric", {}).get("selector")
+    if selector is not None:
+        found["metric"] = {**found["metric"], "selector": _selector(selector)}
+    return found
+
+
+def _selector(selector: Mapping[str, Any]) -> Manifest:
+    found = _without_empty(selector)
+    if "matchExpressions" in found:
+        found["matchExpressions"] = [
+            {"key": "", "operator": "", **_without_empty(each)} for each in found["matchExpressions"]
+        ]
+    return found

@@ -12,7 +12,15 @@ from typing import Final, TypeAlias
 from ocf.autoscaling.algorithm import Decision, History, Settings, Status
 from ocf.cluster import Cluster
 from ocf.concepts import Clock, Recorder
-from ocf.concepts.tracing import annotate_span, requeue_attributes, traced
+from ocf.concepts.tracing import (
+    SpanAttributes,
+    SpanStart,
+    annotate_span,
+    k8s_attributes,
+    object_attributes,
+    requeue_attributes,
+    traced,
+)
 from ocf.controllers.hpa.claim_keeper import ClaimKeeper
 from ocf.controllers.hpa.dry_run import DryRunResult, ScaleObservation, dry_run, with_foreign_change
 from ocf.controllers.hpa.metrics import Monitor
@@ -21,7 +29,6 @@ from ocf.controllers.hpa.parsed_autoscaler import to_autoscaling_v2
 from ocf.controllers.hpa.plan import AutoscalerPhase, Plan, plan, reject
 from ocf.controllers.hpa.reporter import HpaReporter
 from ocf.controllers.hpa.snapshot import HpaSnapshot, SnapshotReader
-from ocf.controllers.hpa.spans import sync_attributes, sync_span
 from ocf.controllers.hpa.state import AutoscalerState, StateStore
 from ocf.controllers.hpa.status_writer import write_scale, write_status
 from ocf.controllers.hpa.sync_slots import SyncSlots
@@ -34,7 +41,6 @@ from ocf.objects import Manifest, ObjectKey
 __all__ = ["Reconciler", "ReconcilerDeps", "ReportDryRun"]
 
 _NOT_TAKING_OVER: Final = Policy(take_over=False, delay=timedelta(seconds=30))
-
 ReportDryRun: TypeAlias = Callable[[DryRunResult], None]
 """Receives the result of a dry run for an autoscaler, each time that it differs from the last one."""
 
@@ -114,7 +120,7 @@ class Reconciler:
             self._deps.monitor.set_state(key.namespace, key.name, AutoscalerPhase.WAITING)
         return state.parsed.settings.sync_period
 
-    @traced(lambda _self, key: sync_span(key), requeue_attributes)
+    @traced(lambda _self, key: _sync_span(key), requeue_attributes)
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         """Reconcile an autoscaler.
 
@@ -142,7 +148,7 @@ class Reconciler:
         if self.states.is_current(key, state):
             took = self._deps.clock.elapsed() - began
             self._reporter.report(state, planned, problem, seconds=took.total_seconds())
-            annotate_span(sync_attributes, planned)
+            annotate_span(_sync_attributes, planned)
         else:  # it was deleted meanwhile; drop what this reconcile has recorded since
             self.forget(key)
             return planned.delay
@@ -237,3 +243,31 @@ class Reconciler:
 
 def _version(seen: HpaSnapshot) -> str:
     return "" if seen.scale is None else str((seen.scale.get("metadata") or {}).get("resourceVersion") or "")
+
+
+def _sync_span(key: ObjectKey) -> SpanStart:
+    """Return the span of one sync.
+
+    Args:
+        key: The autoscaler, of whichever kind.
+    """
+    hpa = k8s_attributes("autoscaling", "horizontalpodautoscalers", key.namespace, key.name)
+    return SpanStart(name=f"sync {key.kind}", attributes={**object_attributes("ocf.hpa", key), **hpa})
+
+
+def _sync_attributes(planned: Plan) -> SpanAttributes:
+    """Return what a sync decided.
+
+    Args:
+        planned: The plan as it was carried out.
+    """
+    decision = planned.decision
+    attributes: dict[str, str | int | None] = {"ocf.hpa.phase": str(planned.phase)}
+    if decision is not None:
+        attributes |= {
+            "ocf.hpa.current_replicas": decision.trace.current,
+            "ocf.hpa.desired_replicas": decision.desired,
+            "ocf.hpa.action": decision.action,
+            "ocf.hpa.error": None if decision.error is None else decision.error.kind,
+        }
+    return attributes

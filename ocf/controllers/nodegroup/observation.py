@@ -4,6 +4,7 @@ The objects of kind VPSieNode decide what belongs to a group and what is on its 
 the name counts for the group of that object even before its labels are set, and takes no pods once it is leaving.
 """
 
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -15,17 +16,71 @@ from ocf.controllers.nodegroup.cluster_reader import CoreObjects, ObjectReader, 
 from ocf.controllers.nodegroup.groups import to_group
 from ocf.controllers.nodegroup.lifecycle import NodeState
 from ocf.controllers.nodegroup.node_index import JoinedNode, NodeIndex
-from ocf.controllers.nodegroup.node_usage import measure_nodes, read_usage
 from ocf.controllers.nodegroup.objects import MEMBER_LABEL, GroupObject, NodeObject, member_value, reject_second_claims
+from ocf.errors import ApiError, FieldProblem
 from ocf.nodegroups import Catalog, Node, NodeGroup, Snapshot
 from ocf.nodegroups.selection import Selection, templates
 from ocf.nodegroups.snapshot import RejectedObject, Resources
+from ocf.nodegroups.snapshot.fields import Fields
+from ocf.nodegroups.snapshot.resources import to_resources
 from ocf.objects import Manifest
 
-__all__ = ["ClusterReader", "ClusterView", "read_cluster", "view_of"]
+__all__ = ["ClusterReader", "ClusterView", "read_cluster", "read_usage", "view_of"]
 
 # How long the scheduler may take until it has bound pods to a node that is ready.
 _BINDING: Final = timedelta(minutes=1)
+_log: Final = logging.getLogger(__name__)
+_MEASURED: Final = ("cpu", "memory")
+
+
+def _wants_usage(groups: Iterable[GroupObject]) -> bool:
+    """Return whether a group removes nodes by their measured use.
+
+    Args:
+        groups: The groups.
+    """
+    return any(each.spec is not None and each.spec.scale_down_policy.utilization == "Usage" for each in groups)
+
+
+def read_usage(entries: Iterable[Any]) -> dict[str, Resources]:
+    """Return the measured use by the name of the node; entries that cannot be read are left out.
+
+    Args:
+        entries: NodeMetrics of metrics.k8s.io/v1beta1.
+
+    Example:
+        >>> measured = {"metadata": {"name": "n1"}, "usage": {"cpu": "250m", "memory": "1Gi"}}
+        >>> read_usage([measured, {"metadata": {"name": "n2"}, "usage": {"cpu": "1"}}])
+        {'n1': Resources(cpu=250, memory=1073741824, storage=0, pods=0, scalars=())}
+    """
+    found = {}
+    for entry in entries:
+        problems: list[FieldProblem] = []
+        fields = Fields(entry if isinstance(entry, dict) else {}, "", problems)
+        name, usage = fields.child("metadata").text("name"), fields.amounts("usage")
+        if name and not problems and all(usage.get(each, -1) >= 0 for each in _MEASURED):
+            found[name] = to_resources({each: usage[each] for each in _MEASURED})
+    return found
+
+
+# Metrics may be missing for as long as an outage lasts, and a node that was not measured never counts as idle.
+async def _measure_nodes(metrics: NodeMetricsClient | None, groups: Iterable[GroupObject]) -> dict[str, Resources]:
+    """Return the measured use of all nodes, if a group wants it.
+
+    Args:
+        metrics: The client; None where there are no metrics.
+        groups: The groups.
+
+    Returns:
+        The use by the name of the node; empty if the metrics cannot be read.
+    """
+    if metrics is None or not _wants_usage(groups):
+        return {}
+    try:
+        return read_usage(await metrics.node_metrics())
+    except ApiError as error:
+        _log.warning("the use of nodes cannot be read, and none is removed because of it: %s", error)
+        return {}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -150,7 +205,7 @@ class ClusterReader:
             ApiError: If a kind cannot be read.
         """
         view = _view(await self._reader.read(cluster))
-        view.usage = await measure_nodes(self._metrics, view.groups.values())
+        view.usage = await _measure_nodes(self._metrics, view.groups.values())
         return view
 
 

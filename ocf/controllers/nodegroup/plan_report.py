@@ -1,15 +1,32 @@
 """A plan as text and as JSON: what each group does, and why pods and nodes stay as they are."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
 from ocf.controllers.nodegroup.plan import Plan
-from ocf.controllers.nodegroup.remedies import remedy
+from ocf.nodegroups import Verdict
 from ocf.nodegroups.scale_down import CandidateOutcome
 
-__all__ = ["outcome_text", "plan_json", "plan_lines", "pod_lines"]
+__all__ = ["REMEDIES", "outcome_text", "plan_json", "plan_lines", "pod_lines"]
+
+REMEDIES: Final = {
+    "unknown": "correct the fields that are named in the problems of the plan",
+    "pdb": "let the PodDisruptionBudget allow a disruption, and select each pod with one budget only",
+    "local_storage": 'keep its data elsewhere, or annotate the pod with ocf.dev/safe-to-evict: "true"',
+    "system_pods": "move the pod of the control plane to another node",
+    "capacity": "add room on the other nodes, or request less",
+    "affinity": "loosen the rules of the pod (node selector, affinity, spread), or add a node that meets them",
+    "min_nodes": "lower spec.minNodes of the group",
+    "cooldown": "wait until spec.scaleDownCooldown of the group is over, or shorten it",
+    "protected": "remove the annotation or label that protects the node",
+    "safe_to_evict": 'remove the annotation safe-to-evict: "false" of the pod',
+    "bare_pod": 'run it by a controller such as a Deployment, or annotate it with ocf.dev/safe-to-evict: "true"',
+    "do_not_disrupt": "remove the annotation do-not-disrupt of the pod or of the node",
+    "unmanaged": "delete the Node yourself, or remove the label of the group from it",
+}
+"""What would have to change, by the name of the rule."""
 
 
 def plan_lines(view: ClusterView, plan: Plan, *, explain: bool = False) -> Iterator[str]:
@@ -88,7 +105,7 @@ def plan_json(view: ClusterView, plan: Plan) -> dict[str, Any]:
                 "reason": each.reason,
                 "message": each.message,
                 "pod": each.pod,
-                "remedy": remedy(each),
+                "remedy": _remedy(each),
             }
             for each in plan.decision.scale_down.outcomes
         ],
@@ -123,10 +140,19 @@ def outcome_text(outcome: CandidateOutcome) -> str:
     """
     message = f": {outcome.message}" if outcome.message else ""
     pod = f" ({outcome.pod})" if outcome.pod else ""
-    found = remedy(outcome)
+    found = _remedy(outcome)
     change = f"; to let it go: {found}" if found else ""
     return f"{outcome.verdict.value}: {outcome.reason}{message}{pod}{change}"
 
 
 def _problems(found: GroupObject | NodeObject) -> str:
     return "; ".join(map(str, found.problems))
+
+
+def _remedy(outcome: CandidateOutcome) -> str:
+    """Return what would have to change so that a blocked node could go; empty for other nodes and rules of a user.
+
+    Args:
+        outcome: What was decided about the node.
+    """
+    return REMEDIES.get(outcome.reason, "") if outcome.verdict is Verdict.BLOCKED else ""

@@ -13,9 +13,8 @@ from ocf.autoscaling.algorithm import (
     Trace,
 )
 from ocf.simulation.engine.clock import SECOND, Clock
-from ocf.simulation.engine.explanations import Explained
 from ocf.simulation.engine.known_conditions import KnownConditions
-from ocf.simulation.engine.moments import Memory, Moment, Subject
+from ocf.simulation.engine.moments import Explained, Memory, Moment, Subject
 from ocf.simulation.engine.outcomes import Outcomes
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.proposals import Proposal, Proposals

@@ -4,8 +4,10 @@ Most syncs need counts only. A snapshot of all pods is built where a sync needs 
 action is read, perhaps long after the run.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import overload
 
 from ocf.autoscaling.algorithm import (
     Autoscaler,
@@ -29,7 +31,7 @@ from ocf.simulation.engine.clock import Clock
 from ocf.simulation.engine.meters import Meter
 from ocf.simulation.engine.scrapes import Scrape
 
-__all__ = ["Memory", "Moment", "Subject"]
+__all__ = ["Explained", "Memory", "Moment", "Subject"]
 
 _REFUSED = "the server is currently unable to handle the request"
 
@@ -157,3 +159,58 @@ class Moment:
             if values is not None and pod.name not in scrape.lost:
                 found[pod.name] = alike._replace(value=values[at])
         return found or Unavailable(f"no metrics returned from {api} metrics API")
+
+
+class Explained(Sequence[str]):
+    """The lines of the explanation of a decision, in the words of `ocf explain`.
+
+    A long run has thousands of actions, and few of them are read; so the lines are rendered on first use.
+
+    Args:
+        moment: The instant of the action.
+        subject: What is the same in all syncs.
+    """
+
+    __slots__ = ("_lines", "_moment", "_subject")
+
+    def __init__(self, moment: Moment, subject: Subject) -> None:
+        self._moment = moment
+        self._subject = subject
+        self._lines: tuple[str, ...] | None = None
+
+    def _rendered(self) -> tuple[str, ...]:
+        if self._lines is None:
+            from ocf.autoscaling.explain import explain_decision, render_steps
+
+            decision, history = self._moment.decide(self._subject)
+            explained = explain_decision(decision, history, settings=self._subject.settings)
+            self._lines = tuple(render_steps(explained))
+        return self._lines
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        """Return a line, or some of them."""
+        return self._rendered()[index]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the lines."""
+        return iter(self._rendered())
+
+    def __len__(self) -> int:
+        """Return the number of lines."""
+        return len(self._rendered())
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another sequence has the same lines."""
+        return isinstance(other, Sequence) and self._rendered() == tuple(other)
+
+    def __hash__(self) -> int:
+        """Return the hash of the lines."""
+        return hash(self._rendered())
+
+    def __repr__(self) -> str:
+        """Return the lines as a tuple shows them."""
+        return repr(self._rendered())

@@ -1,6 +1,7 @@
 """A recorded load: rows in order of time, cut, with its gaps filled, and scaled."""
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -11,12 +12,15 @@ from typing import Final
 
 from ocf.simulation.arrays import FloatArray, IntArray
 from ocf.simulation.input_errors import InputError, InputProblem
-from ocf.simulation.load.files import FileLoad, Gaps, Unit
-from ocf.simulation.load.rows import line_of_row, rows_of
+from ocf.simulation.load.csv_rows import csv_rows
+from ocf.simulation.load.files import CsvLoad, FileLoad, Gaps, JsonLoad, PrometheusLoad, RecordingLoad, Row, Unit
+from ocf.simulation.load.json_rows import json_rows, line_of_entry
+from ocf.simulation.load.prometheus_rows import prometheus_rows
 from ocf.simulation.load.series import LoadSeries
 from ocf.simulation.load.timestamps import TimeParser, parse_value
+from ocf.simulation.recording.metric_totals import total_rows
 
-__all__ = ["MAX_ROWS", "read_trace"]
+__all__ = ["MAX_ROWS", "read_trace", "rows_of"]
 
 MAX_ROWS: Final = 5_000_000
 """Most rows of a load; a year in steps of 15 s has 2.1 million."""
@@ -155,7 +159,7 @@ def _read(load: FileLoad, file: Path) -> _Rows:
         line, found.column = None, ""
         found.check()
     except ValueError as error:
-        at = None if line is None else line_of_row(load, file, line)
+        at = None if line is None else _line_of_row(load, file, line)
         raise InputError([InputProblem(str(file), str(error), at, found.column)]) from None
     return found
 
@@ -182,7 +186,7 @@ def _reject_gaps(found: _Rows, step: float, file: Path, load: FileLoad) -> None:
                 " Zero or Interpolate"
             )
             raise InputError(
-                [InputProblem(str(file), detail, line_of_row(load, file, found.lines[position]), load.columns()[0])]
+                [InputProblem(str(file), detail, _line_of_row(load, file, found.lines[position]), load.columns()[0])]
             )
 
 
@@ -219,3 +223,43 @@ def _filled(found: _Rows, rates: FloatArray, step: float, gaps: Gaps) -> tuple[F
             times.append(round(time + number * step, _DIGITS))
             filled.append(rate + rise * number * step)
     return times, filled
+
+
+def rows_of(load: FileLoad, file: Path) -> Iterator[Row]:
+    """Return the number, the time and the value of each row.
+
+    Args:
+        load: How the file is used.
+        file: The file.
+
+    Raises:
+        InputError: If the file does not have this format.
+    """
+    match load:
+        case CsvLoad():
+            return csv_rows(file, load)
+        case JsonLoad():
+            return json_rows(file, load)
+        case PrometheusLoad():
+            return prometheus_rows(file, load)
+        case RecordingLoad():
+            return total_rows(file, load.metric)
+        case _:
+            raise TypeError(f"{type(load).__name__} is not a format of files")
+
+
+def _line_of_row(load: FileLoad, file: Path, row: int) -> int | None:
+    """Return the line of a row; None if it is not known.
+
+    Args:
+        load: How the file is used.
+        file: The file.
+        row: The number that `rows_of` yields for the row.
+    """
+    match load:
+        case JsonLoad():
+            return line_of_entry(file, load, row)
+        case PrometheusLoad():
+            return None  # a sample is checked, with its line, before it is a row
+        case _:
+            return row

@@ -160,7 +160,7 @@ def scenario_problems(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[Sc
     yield from contradictions(scenario, autoscaler)
     if scenario.node_groups:
         # The algorithm of node groups is only loaded where there are some.
-        from ocf.simulation.scenario.node_checks import node_group_problems
+        from ocf.simulation.scenario.checks import node_group_problems
 
         yield from node_group_problems(scenario)
 

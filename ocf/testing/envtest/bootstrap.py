@@ -3,6 +3,7 @@
 Each started program is put on an exit stack, so that a failure stops everything that was started before.
 """
 
+import json
 import shutil
 import tempfile
 import threading
@@ -16,7 +17,6 @@ from ocf.testing.envtest import flags
 from ocf.testing.envtest.binaries import Program, Programs
 from ocf.testing.envtest.certificates import Authority, CertificateFiles
 from ocf.testing.envtest.http_probe import HttpProbe
-from ocf.testing.envtest.kubeconfigs import write_kubeconfig
 from ocf.testing.envtest.startup import Launch, Ports, RunningServer, start
 
 __all__ = ["MASTERS", "Base", "ControlPlaneProcess", "boot"]
@@ -98,7 +98,7 @@ class ControlPlaneProcess:
             client: Client certificate of the user.
             namespace: Default namespace of the user.
         """
-        return write_kubeconfig(
+        return _write_kubeconfig(
             self.base.folder / f"{name}.kubeconfig",
             server=self.url,
             authority=self.base.authority.certificate,
@@ -164,3 +164,36 @@ def _start_etcd(stack: ExitStack, base: Base) -> int:
         return flags.arguments(flags.etcd(port, base.folder, authority=base.authority.certificate, server=pair), {})
 
     return base.launch(stack, Program.ETCD, chosen, ready="/health").probe.port
+
+
+def _write_kubeconfig(
+    file: Path, *, server: str, authority: Path, client: CertificateFiles, namespace: str = "default"
+) -> Path:
+    """Write a kubeconfig as JSON, which is also YAML.
+
+    Args:
+        file: The file to write.
+        server: URL of the API server.
+        authority: Certificate of its authority.
+        client: Client certificate of the user.
+        namespace: Default namespace of the user.
+
+    Returns:
+        The file.
+    """
+    context = {"cluster": "envtest", "user": file.stem, "namespace": namespace}
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "envtest", "cluster": {"server": server, "certificate-authority": str(authority)}}],
+        "users": [
+            {
+                "name": file.stem,
+                "user": {"client-certificate": str(client.certificate), "client-key": str(client.key)},
+            }
+        ],
+        "contexts": [{"name": "envtest", "context": context}],
+        "current-context": "envtest",
+    }
+    file.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    return file

@@ -4,7 +4,10 @@ Another program may take a free port at any moment. A server that ends because i
 again on another port; any other exit is an error with the end of the server's log.
 """
 
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,17 +17,75 @@ from pathlib import Path
 from typing import Final
 
 from ocf.errors import ConfigError
-from ocf.testing.envtest.child_process import ChildProcess
+from ocf.testing.envtest import supervisor
 from ocf.testing.envtest.http_probe import HttpProbe
 
-__all__ = ["Launch", "Ports", "RunningServer", "free_port", "start"]
+__all__ = ["ChildProcess", "Launch", "Ports", "RunningServer", "free_port", "start"]
 
 _ATTEMPTS: Final = 5
 _PAUSE: Final = 0.05  # seconds between two readiness checks
 _TAKEN: Final = "address already in use"  # EADDRINUSE, as Go words it
-
 Ports = Callable[[], int]
 """Returns a port to try."""
+_STOP_TIMEOUT: Final = 10.0  # seconds the supervisor has to kill its program before it is killed itself
+_TAIL: Final = 64 * 1024  # bytes read from the end of a log
+
+
+class ChildProcess:
+    """A program under a supervisor, see `ocf.testing.envtest.supervisor`.
+
+    Args:
+        command: The program and its arguments.
+        folder: Folder that the supervisor removes if this process ends without stopping it.
+        log: File for the output of the program; overwritten.
+    """
+
+    def __init__(self, command: Sequence[str], *, folder: Path, log: Path) -> None:
+        self.log = log
+        argv = [sys.executable, "-I", "-S", supervisor.__file__, str(os.getpid()), str(folder), *command]
+        with log.open("wb") as output:
+            # In a new session, so that Ctrl-C in a terminal reaches only this process, which then stops the program.
+            self._supervisor = subprocess.Popen(  # noqa: S603 (our own commands)
+                argv, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
+
+    @property
+    def running(self) -> bool:
+        """Whether the program is running."""
+        return self._supervisor.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the program, by the shell's convention for signals; None while it is running."""
+        return self._supervisor.poll()
+
+    def stop(self) -> None:
+        """Stop the program and wait until it has ended; may be called repeatedly."""
+        assert self._supervisor.stdin is not None  # noqa: S101 (it was opened with a pipe)
+        try:
+            self._supervisor.stdin.write(b".")
+            self._supervisor.stdin.close()
+        except (BrokenPipeError, ValueError):  # it ended on its own; it was stopped before
+            self._supervisor.stdin.close()
+        try:
+            self._supervisor.wait(_STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self._supervisor.kill()
+            self._supervisor.wait()
+
+    def tail(self, lines: int = 15) -> str:
+        """Return the last lines of the output.
+
+        Args:
+            lines: How many.
+
+        Returns:
+            The lines, without a final line feed; empty if the program printed nothing.
+        """
+        with self.log.open("rb") as printed:
+            printed.seek(max(0, self.log.stat().st_size - _TAIL))
+            text = printed.read().decode(errors="replace")
+        return "\n".join(text.rstrip().splitlines()[-lines:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.autoscaling.algorithm.selector_errors import selector_error
+from ocf.autoscaling.algorithm.hpa_spec import selector_error
 from ocf.errors import ManifestError
 from ocf.objects import LabelSelector, Manifest
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 import pytest
 
 from ocf.controllers.nodegroup import Plan, make_plan, view_of
-from ocf.controllers.nodegroup.plan_report import plan_json, plan_lines
-from ocf.controllers.nodegroup.remedies import REMEDIES
+from ocf.controllers.nodegroup.plan_report import REMEDIES, plan_json, plan_lines
 from ocf.nodegroups import RULES, Catalog
 from ocf.objects import Manifest
 from tests.controllers.nodegroup.conftest import API, SMALL

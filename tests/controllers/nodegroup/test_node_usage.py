@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from ocf.controllers.nodegroup import ControllerOptions, view_of
-from ocf.controllers.nodegroup.node_usage import read_usage
+from ocf.controllers.nodegroup.observation import read_usage
 from ocf.errors import ServerError
 from ocf.nodegroups import Catalog
 from ocf.testing.fake_metrics import FakeMetricsClient

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.controllers.nodegroup import ClusterView, Plan, make_plan, view_of
-from ocf.controllers.nodegroup.new_nodes import new_node_specs
+from ocf.controllers.nodegroup.carry_out import new_node_specs
 from ocf.controllers.nodegroup.objects import node_name
 from ocf.nodegroups import Catalog, InstanceType, Offering
 from ocf.objects import Manifest, Quantity

@@ -9,7 +9,7 @@ from ocf.simulation import LoadSeries, Scenario, SimulationResult, simulate
 from ocf.simulation.measures import MEASURES, Unit, measure
 from ocf.simulation.result import Columns, GroupColumns
 from ocf.simulation.scenario import Objectives, Workload
-from ocf.simulation.tuning.parts import part_of, scaled_totals
+from ocf.simulation.tuning.evaluating import part_of, scaled_totals
 from tests.simulation.engine.nodes.clusters import group_of, node_scenario
 from tests.simulation.runs import run, scaled
 from tests.simulation.tuning.cases import trace

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.testing.envtest.child_process import ChildProcess
+from ocf.testing.envtest.startup import ChildProcess
 
 if TYPE_CHECKING:
     from tests.testing.envtest.conftest import Eventually
@@ -33,7 +33,7 @@ time.sleep(600)
 PARENT = """
 import os, signal, sys, time
 from pathlib import Path
-from ocf.testing.envtest.child_process import ChildProcess
+from ocf.testing.envtest.startup import ChildProcess
 
 folder, forks, *command = sys.argv[1:]
 program = ChildProcess(command, folder=Path(folder), log=Path(folder, "log"))
