@@ -1,7 +1,7 @@
 """`CachedCluster`: reads from memory, writes through to the cluster."""
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
 from types import TracebackType
@@ -11,6 +11,7 @@ from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.cache.informer import Informer, InformerState
 from ocf.cluster.cache.keys import NamespacedName, WatchScope
 from ocf.cluster.cache.list_filter import ListFilter
+from ocf.cluster.cache.missing_kinds import MissingKinds
 from ocf.cluster.cache.serialization import CacheEntry, unpack
 from ocf.cluster.cache.subscriptions import CacheChange, Subscription
 from ocf.cluster.cache.timing import CacheTiming
@@ -47,6 +48,9 @@ class CachedCluster:
     reads of an object that a delete or conflict of our own left stale, and all reads of a kind while its informer has
     not succeeded yet or has met an unexpected error. While the cluster is unreachable, the cache answers with the last
     known state, and `healthy` is False.
+
+    A kind that the cluster does not serve is looked for from time to time, at the latest after `longest_delay` of the
+    timing; one look is for all such kinds. Until then, requests for it fail with the `NotFoundError` of the last look.
 
     Args:
         cluster: The cluster; closing it remains the task of the caller.
@@ -101,6 +105,10 @@ class CachedCluster:
         self._timing = timing or CacheTiming()
         self._informers: dict[tuple[str, str, str], Informer] = {}
         """Informers by `WatchScope`, which equals a tuple of its fields."""
+        self._missing_kinds = MissingKinds(cluster, self._timing)
+        self._users: Counter[WatchScope] = Counter()
+        """How many have retained an informer."""
+        self._ending: set[asyncio.Task[None]] = set()
         self._of_kind: defaultdict[tuple[str, str], list[Informer]] = defaultdict(list)
         """Informers by group and kind, one for each version and namespace."""
         self._closed = False
@@ -119,7 +127,8 @@ class CachedCluster:
         informers = tuple(self._informers.values())
         self._informers.clear()
         self._of_kind.clear()
-        await asyncio.gather(*(informer.close() for informer in informers))
+        await asyncio.gather(*(informer.close() for informer in informers), *self._ending)
+        await self._missing_kinds.close()
 
     @property
     def apply_cache(self) -> ApplyCache:
@@ -173,6 +182,36 @@ class CachedCluster:
             error = informer.error
             if error is not None:
                 raise error
+
+    def retain(self, api_version: str, kind: str, namespace: str = "") -> None:
+        """Keep the informer of a kind, once it was started, until `release` was called as often.
+
+        Args:
+            api_version: Group and version.
+            kind: Kind.
+            namespace: Only this namespace; empty for all namespaces.
+        """
+        self._users[WatchScope(api_version, kind, namespace)] += 1
+
+    def release(self, api_version: str, kind: str, namespace: str = "") -> None:
+        """Stop the informer of a kind unless it is retained by others; the next read starts another one.
+
+        Args:
+            api_version: As of `retain`.
+            kind: As of `retain`.
+            namespace: As of `retain`.
+        """
+        scope = WatchScope(api_version, kind, namespace)
+        self._users[scope] -= 1
+        if self._users[scope] > 0:
+            return
+        del self._users[scope]
+        informer = self._informers.pop(scope, None)
+        if informer is not None:
+            self._of_kind[split_api_version(api_version)[0], kind].remove(informer)
+            ending = asyncio.create_task(informer.close(), name=f"end of the cache of {scope}")
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
 
     async def wait_for_sync(self, api_version: str, kind: str, *, namespace: str = "") -> None:
         """Start the informer of a kind, and wait until it has listed the objects once, however often that fails before.
@@ -262,6 +301,7 @@ class CachedCluster:
         """Read one object from memory, or its Scale from the cluster."""
         informer = None if subresource else self._informer_for(key.api_version, key.kind, key.namespace)
         if informer is None or not (informer.synced or await informer.ready()):
+            _require_served(informer)
             return await self._cluster.get(key, subresource=subresource)
         name = (key.namespace, key.name)
         if informer.store.is_stale(name):
@@ -311,6 +351,7 @@ class CachedCluster:
         in_pages = options.limit > 0 or options.continue_token
         if informer and selection and not in_pages and (informer.synced or await informer.ready()):
             return await _list_cached(informer, options.namespace, selection)
+        _require_served(informer)
         return await self._cluster.list(api_version, kind, options)
 
     async def entries(
@@ -328,6 +369,7 @@ class CachedCluster:
         """
         informer = self._informer_for(api_version, kind, "")
         if informer is None or not (informer.synced or await informer.ready()):
+            _require_served(informer)
             return None
         read = {name: await informer.read(name) for name in informer.store.stale()}
         entries = [each for each in informer.store.unordered() if each[0] not in read]
@@ -347,17 +389,18 @@ class CachedCluster:
         dry_run: bool = False,
     ) -> Manifest:
         """Create or change an object by server-side apply, and cache the answer."""
+        key = self._written(manifest)
         sent = self._cluster.apply(
             manifest, field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
         )
-        return await self._write(_key_of(manifest), sent, subresource, dry_run=dry_run)
+        return await self._write(key, sent, subresource, dry_run=dry_run)
 
     async def create(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
     ) -> Manifest:
         """Create an object, and cache the answer; or evict or bind a pod, which the next read asks the cluster for."""
+        key = self._written(manifest)
         sent = self._cluster.create(manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run)
-        key = _key_of(manifest)
         if subresource is None or dry_run or key is None:
             return await self._write(key, sent, subresource, dry_run=dry_run)
         with self._in_flight_write(key) as write:
@@ -374,6 +417,7 @@ class CachedCluster:
         object from memory does not have all of it, and sending a part would drop the rest. With a status it is not
         sent either, because the server takes it from the live object then.
         """
+        key = self._written(manifest)
         is_left_out = self._reduce is not None or subresource is Subresource.STATUS
         sent = self._cluster.update(
             _without_managers(manifest) if is_left_out else manifest,
@@ -381,15 +425,17 @@ class CachedCluster:
             subresource=subresource,
             dry_run=dry_run,
         )
-        return await self._write(_key_of(manifest), sent, subresource, dry_run=dry_run)
+        return await self._write(key, sent, subresource, dry_run=dry_run)
 
     async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
         """Change parts of an object, of its status, or of its Scale, and cache the answer."""
+        _require_served(self._started_informer(key))
         sent = self._cluster.patch(key, patch, options)
         return await self._write(key, sent, options.subresource, dry_run=options.dry_run)
 
     async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
         """Delete an object; the next read of it asks the cluster how far the deletion is."""
+        _require_served(self._started_informer(key))
         with self._in_flight_write(key) as write:
             await self._cluster.delete(key, options)
             if not options.dry_run:
@@ -405,6 +451,13 @@ class CachedCluster:
             answer = await sent
             write.completed(answer, whole=subresource is None or subresource.shows_object)
             return answer
+
+    def _written(self, manifest: Manifest) -> ObjectKey | None:
+        """Return the key of a manifest to send, as `_key_of`; raise an error if its kind is known not to be served."""
+        key = _key_of(manifest)
+        if key is not None:
+            _require_served(self._started_informer(key))
+        return key
 
     def _in_flight_write(self, key: ObjectKey) -> InFlightWrite:
         name: NamespacedName | None = (key.namespace, key.name) if key.name else None
@@ -424,10 +477,23 @@ class CachedCluster:
             return None
         informer = self._informers.get(scope)
         if informer is None:
-            informer = Informer(self._cluster, scope, self._timing, reduce=self._reduce, max_objects=self._max_objects)
+            informer = Informer(
+                self._cluster,
+                scope,
+                self._timing,
+                missing_kinds=self._missing_kinds,
+                reduce=self._reduce,
+                max_objects=self._max_objects,
+            )
             self._informers[scope] = informer
             self._of_kind[split_api_version(scope.api_version)[0], scope.kind].append(informer)
         return informer
+
+
+def _require_served(informer: Informer | None) -> None:
+    """Raise the error of the last look for a kind that the cluster does not serve."""
+    if informer is not None and informer.missing and (error := informer.error) is not None:
+        raise error
 
 
 async def _list_cached(informer: Informer, namespace: str, selection: ListFilter) -> ObjectList:

@@ -3,7 +3,8 @@
 The next step depends on how a watch ends. After a clean end, or after the idle timeout, the informer watches again from
 the last version; after 410 (Expired) it lists again; after any other error it waits, longer each time. Before it
 watches again, it lists one object to read the version of the cluster: if that version is older than the last one, the
-cluster was restored from a backup, and the informer lists all objects again.
+cluster was restored from a backup, and the informer lists all objects again. While the API server does not serve the
+kind, the informer sends nothing: `MissingKinds` looks for all such kinds.
 
 The task survives every error. An unexpected one may have left the store incomplete, so reads go to the cluster until
 the next list.
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ocf.cluster.cache.keys import NamespacedName, WatchScope
+from ocf.cluster.cache.missing_kinds import MissingKinds
 from ocf.cluster.cache.resource_versions import is_older
 from ocf.cluster.cache.serialization import CacheEntry
 from ocf.cluster.cache.store import Store
@@ -49,7 +51,7 @@ class InformerState:
         resource_version: The version that the watch has reached; empty before the first list.
         failures: The number of failed attempts in a row.
         problem: A message about the present error; empty if there is no error.
-        missing: Whether the error is that the cluster does not serve the kind; the informer keeps trying.
+        missing: Whether the error is that the API server does not serve the kind; it is looked for from time to time.
     """
 
     api_version: str
@@ -78,6 +80,7 @@ class Informer:
         cluster: The cluster that is listed and watched.
         scope: The kind, and the namespace or all namespaces.
         timing: Delays, idle timeout and relist interval.
+        missing_kinds: Waits for the kind while the API server does not serve it.
         reduce: Removes from an object what is not cached; None caches the whole object.
         max_objects: The maximum number of cached objects; None for no limit.
     """
@@ -88,6 +91,7 @@ class Informer:
         scope: WatchScope,
         timing: CacheTiming,
         *,
+        missing_kinds: MissingKinds,
         reduce: Reduction | None,
         max_objects: int | None,
     ) -> None:
@@ -97,6 +101,7 @@ class Informer:
         """Whether reads are answered from the cache."""
         self._cluster = cluster
         self._timing = timing
+        self._missing_kinds = missing_kinds
         self._max_objects = max_objects
         self._task: asyncio.Task[None] | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -127,8 +132,13 @@ class Informer:
             resource_version=self.store.version,
             failures=self._failures,
             problem=self.problem,
-            missing=bool(self.problem) and isinstance(self._error, NotFoundError),
+            missing=self.missing,
         )
+
+    @property
+    def missing(self) -> bool:
+        """Whether the API server does not serve the kind, as of the last look."""
+        return bool(self.problem) and isinstance(self._error, NotFoundError)
 
     @property
     def ended(self) -> bool:
@@ -245,6 +255,9 @@ class Informer:
             # The first time, a watch that expired or ended early is restarted at once.
             retry_at_once = isinstance(self._error, ExpiredError | _VeryShortWatchError)
             if self._failures > (1 if retry_at_once else 0) and not self._ended:
+                if self.missing:
+                    await self._missing_kinds.served(self.scope, self._failures)
+                    continue
                 retry_after = self._error.retry_after if isinstance(self._error, ApiError) else None
                 await self._timing.sleep(self._timing.delay(self._failures, retry_after))
 

@@ -16,8 +16,8 @@ from ocf.errors import OcfError
 
 __all__ = ["StartTask", "supervised_tasks"]
 
-StartTask: TypeAlias = Callable[[Coroutine[Any, Any, None], str], None]
-"""Starts a task with a name."""
+StartTask: TypeAlias = Callable[[Coroutine[Any, Any, None], str], Callable[[], None]]
+"""Starts a task with a name, and returns the function that ends it before the block ends."""
 
 
 @asynccontextmanager
@@ -45,7 +45,7 @@ async def supervised_tasks() -> AsyncIterator[StartTask]:
     """
     block = asyncio.current_task()
     lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    started: list[asyncio.Task[None]] = []
+    started: set[asyncio.Task[None]] = set()
 
     def note(task: asyncio.Task[None]) -> None:
         ending = lost.done() or block is None or block.cancelling()
@@ -54,10 +54,17 @@ async def supervised_tasks() -> AsyncIterator[StartTask]:
 
     async with asyncio.TaskGroup() as tasks:
 
-        def start(work: Coroutine[Any, Any, None], name: str) -> None:
+        def start(work: Coroutine[Any, Any, None], name: str) -> Callable[[], None]:
             task = tasks.create_task(work, name=name, context=background_context())
             task.add_done_callback(note)
-            started.append(task)
+            started.add(task)
+
+            def end() -> None:
+                task.remove_done_callback(note)
+                started.discard(task)
+                task.cancel()
+
+            return end
 
         guard = tasks.create_task(_fail(lost), name="guard")
         try:

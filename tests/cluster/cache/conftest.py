@@ -84,6 +84,7 @@ class UnreliableCluster:
         hold_lists: Whether the pages of lists wait for `release_lists`.
         watched_from: The resource version of each watch.
         sent: The manifests of updates.
+        looks: The kinds of which it was asked whether they are namespaced.
     """
 
     def __init__(self, inner: EmbeddedCluster) -> None:
@@ -98,6 +99,7 @@ class UnreliableCluster:
         self.hold_lists = False
         self.watched_from: list[str] = []
         self.sent: list[Manifest] = []
+        self.looks: list[tuple[str, str]] = []
         self._permits = 0
         self._changed = asyncio.Event()
         self._cuts: list[asyncio.Future[Exception | None]] = []
@@ -150,6 +152,7 @@ class UnreliableCluster:
         await held[-1]
 
     async def is_namespaced(self, api_version: str, kind: str) -> bool:
+        self.looks.append((api_version, kind))
         return await self.inner.is_namespaced(api_version, kind)
 
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:

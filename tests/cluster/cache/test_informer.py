@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import EventType, Verb, WatchEvent
+from ocf.cluster import EventType, PatchOptions, PatchType, Verb, WatchEvent
 from ocf.cluster.cache import CachedCluster
 from ocf.cluster.cache.store import Store
 from ocf.errors import ConfigError, ExpiredError, ForbiddenError, NotFoundError, ServerError, TooManyRequestsError
+from ocf.objects import ObjectKey
 from ocf_server import EmbeddedCluster
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     from tests.cluster.cache.conftest import Env
 
@@ -89,13 +90,102 @@ class TestFirstList:
         await env.cached.cache("apps/v1", "Deployment")
 
     async def test_a_kind_that_is_created_later_is_found(self, env: Env) -> None:
-        """Fault: a CRD is missing, and is created later."""
+        """Fault: a CRD is missing, and is created later. Until the next look, no request is sent for the kind."""
+        gadget = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a", "namespace": "shop"}}
+        key = ObjectKey.of(gadget)
+        options = PatchOptions(patch_type=PatchType.MERGE, field_manager="us")
+        attempts: list[Callable[[], Awaitable[object]]] = [
+            lambda: env.cached.list(key.api_version, key.kind),
+            lambda: env.cached.get(key),
+            lambda: env.cached.entries(key.api_version, key.kind),
+            lambda: env.cached.apply(gadget, field_manager="us"),
+            lambda: env.cached.create(gadget, field_manager="us"),
+            lambda: env.cached.update(gadget, field_manager="us"),
+            lambda: env.cached.patch(key, {"spec": {}}, options),
+            lambda: env.cached.delete(key),
+        ]
+        with pytest.raises(NotFoundError):
+            await attempts[0]()
+        env.server.requests.clear()
+        for attempt in attempts:
+            with pytest.raises(NotFoundError, match="could not find the requested resource") as caught:
+                await attempt()
+            assert caught.value.code == 404
+        assert not env.server.requests.reads
+        assert not env.server.requests.writes
+        env.connection.inner = EmbeddedCluster(kinds=[_gadget()], namespaces=["shop"])
+        await env.time.advance(0.5)
+
+        assert env.cached.informers[0].synced
+        await env.cached.create(gadget, field_manager="us")
+        assert len((await env.cached.list("example.com/v1", "Gadget")).items) == 1
+
+    async def test_a_look_is_for_all_missing_kinds_and_the_delay_grows_to_a_limit(self, env: Env) -> None:
+        """A kind that is named later is looked for soon, and the others with it."""
+        for number in range(20):
+            with pytest.raises(NotFoundError):
+                await env.cached.list(f"g{number}.example.com/v1", "Gadget")
+        await env.time.advance(10_000)
+        env.connection.looks.clear()
+        env.time.slept.clear()
+        await env.time.advance(450)
+        assert len(env.connection.looks) == 200
+        assert env.time.slept == [45.0] * 10
+        assert all(env.connection.looks.count((f"g{number}.example.com/v1", "Gadget")) == 10 for number in range(20))
+        with pytest.raises(NotFoundError):
+            await env.cached.list("last.example.com/v1", "Gadget")
+        await env.time.advance(31)
+
+        assert env.time.slept[10:] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0]
+        assert len(env.connection.looks) == 200 + 5 * 21
+
+    async def test_a_kind_that_is_served_and_cannot_be_listed_is_asked_for_less_and_less_often(self, env: Env) -> None:
+        """As while the server of an aggregated API answers 404 to everything but discovery."""
+        env.connection.list_errors = [NotFoundError("page not found", code=404) for _ in range(100)]
+        with pytest.raises(NotFoundError):
+            await env.names()
+        await env.time.advance(3600)
+
+        assert 80 <= 100 - len(env.connection.list_errors) <= 90
+
+
+class TestRelease:
+    async def test_an_informer_that_all_have_released_ends(self, env: Env) -> None:
+        await env.theirs()
+        for _ in range(2):
+            env.cached.retain(env.api_version, env.kind)
+        await env.sync()
+        env.cached.release(env.api_version, env.kind)
+        await env.settle()
+        assert (len(env.cached.informers), env.connection.watches) == (1, 1)
+        env.cached.release(env.api_version, env.kind)
+        await env.settle()
+
+        assert (len(env.cached.informers), env.connection.watches) == (0, 0)
+        assert await env.note() == "theirs"
+        await env.settle()
+        assert (len(env.cached.informers), env.connection.watches) == (1, 1)
+
+    async def test_a_read_that_waits_for_it_is_answered_by_the_cluster(self, env: Env) -> None:
+        await env.theirs()
+        env.connection.hold_lists = True
+        env.cached.retain(env.api_version, env.kind)
+        reader = asyncio.create_task(env.note())
+        await env.settle()
+        env.cached.release(env.api_version, env.kind)
+
+        assert await reader == "theirs"
+
+    async def test_one_that_waits_for_its_kind_ends(self, env: Env) -> None:
+        """And does not end the waiting of the next one."""
+        env.cached.retain("example.com/v1", "Gadget")
+        with pytest.raises(NotFoundError):
+            await env.cached.list("example.com/v1", "Gadget")
+        env.cached.release("example.com/v1", "Gadget")
         with pytest.raises(NotFoundError):
             await env.cached.list("example.com/v1", "Gadget")
         env.connection.inner = EmbeddedCluster(kinds=[_gadget()])
-        assert not (await env.cached.list("example.com/v1", "Gadget")).items
         await env.time.advance(1)
-        await env.cached.list("example.com/v1", "Gadget")
 
         assert env.cached.informers[0].synced
 

@@ -134,6 +134,85 @@ class TestFind:
 
         assert (await discovery.find("x.io/v1", "Web")).plural == "webs"
 
+    async def test_missing_kinds_that_are_looked_for_at_once_share_a_request(self) -> None:
+        """Only the group version that has come is requested itself."""
+        groups = ["a.io", "b.io", "c.io"]
+        served: set[str] = set()
+        paths: list[str] = []
+
+        async def fetch(path: str) -> dict[str, Any]:
+            paths.append(path)
+            if path == "/apis":
+                return {"groups": [{"versions": [{"groupVersion": f"{one}/v1"}]} for one in sorted(served)]}
+            if path.split("/")[2] not in served:
+                raise NotFoundError("404 page not found", code=404)
+            return {"resources": [_WEB]}
+
+        discovery = Discovery(fetch)
+
+        async def look() -> list[bool]:
+            paths.clear()
+            finds = (discovery.find(f"{group}/v1", "Web") for group in groups)
+            found = await asyncio.gather(*finds, return_exceptions=True)
+            return [not isinstance(one, NotFoundError) for one in found]
+
+        assert await look() == [False, False, False]
+        assert paths == ["/apis/a.io/v1", "/apis/b.io/v1", "/apis/c.io/v1"]
+        assert await look() == [False, False, False]
+        assert paths == ["/apis"]
+        served.add("b.io")
+        assert await look() == [False, True, False]
+        assert paths == ["/apis", "/apis/b.io/v1"]
+        with pytest.raises(NotFoundError):
+            await discovery.find("a.io/v1", "Web")
+
+    async def test_a_look_that_begins_during_another_sends_its_own_request(self) -> None:
+        """The answer to an earlier request does not show the present state."""
+        gate, paths, served = asyncio.Event(), list[str](), list[str]()
+
+        async def fetch(path: str) -> dict[str, Any]:
+            paths.append(path)
+            shown = [{"versions": [{"groupVersion": f"{one}/v1"}]} for one in served]
+            if path == "/apis":
+                await gate.wait()
+                return {"groups": shown}
+            if path.split("/")[2] not in served:
+                raise NotFoundError("404 page not found", code=404)
+            return {"resources": [_WEB]}
+
+        discovery = Discovery(fetch)
+        groups = ["a.io/v1", "b.io/v1", "c.io/v1", "d.io/v1"]
+        await asyncio.gather(*(discovery.find(one, "Web") for one in groups), return_exceptions=True)
+        early = [asyncio.create_task(discovery.find(one, "Web")) for one in groups[:2]]
+        await asyncio.sleep(0.001)
+        served.append("c.io")
+        late = [asyncio.create_task(discovery.find(one, "Web")) for one in groups[2:]]
+        await asyncio.sleep(0.001)
+        gate.set()
+        outcomes = await asyncio.gather(*early, *late, return_exceptions=True)
+
+        assert [isinstance(one, NotFoundError) for one in outcomes] == [True, True, False, True]
+        assert paths[4:] == ["/apis", "/apis", "/apis/c.io/v1"]
+
+    async def test_closing_cancels_a_shared_request(self) -> None:
+        asked = asyncio.Event()
+
+        async def fetch(path: str) -> dict[str, Any]:
+            if path == "/apis":
+                asked.set()
+                await asyncio.get_running_loop().create_future()
+            raise NotFoundError("404 page not found", code=404)
+
+        discovery = Discovery(fetch)
+        groups = ["a.io/v1", "b.io/v1"]
+        await asyncio.gather(*(discovery.find(one, "Web") for one in groups), return_exceptions=True)
+        callers = [asyncio.create_task(discovery.find(one, "Web")) for one in groups]
+        await asked.wait()
+        await discovery.close()
+        outcomes = await asyncio.gather(*callers, return_exceptions=True)
+
+        assert [type(one) for one in outcomes] == [ServerError, ServerError]
+
     async def test_a_subresource_enabled_later_is_found(self) -> None:
         answers = Answers([_WEB], [_WEB, _WEB_STATUS])
         discovery = Discovery(answers)

@@ -1,0 +1,106 @@
+"""Kinds that the API server does not serve, and how often it is asked for them.
+
+Owners may name any number of kinds whose definitions do not exist, and they may never come. So the informers of such
+kinds do not each list again: one look at the discovery documents is for all of them, and the time until the next one
+grows up to `CacheTiming.longest_delay`, however many kinds are missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ocf.concepts.tracing import background_context
+from ocf.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from ocf.cluster.cache.keys import WatchScope
+    from ocf.cluster.cache.timing import CacheTiming
+    from ocf.cluster.protocol import Cluster
+
+__all__ = ["MissingKinds"]
+
+
+@dataclass(slots=True, eq=False)
+class _Missing:
+    """A kind that was not served.
+
+    Args:
+        looks: How often in a row it was not.
+    """
+
+    looks: int
+    found: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class MissingKinds:
+    """Waits for kinds that are not served yet.
+
+    Args:
+        cluster: The cluster.
+        timing: The delays between two looks, and how to wait for them.
+    """
+
+    def __init__(self, cluster: Cluster, timing: CacheTiming) -> None:
+        self._cluster = cluster
+        self._timing = timing
+        # In order of arrival, so that runs in virtual time are the same each time.
+        self._missing: dict[WatchScope, _Missing] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+        self._planned_for: int | None = None
+        """The number of looks that the present delay is for; None while no delay goes on."""
+
+    async def served(self, scope: WatchScope, looks: int) -> None:
+        """Wait until a kind may be served: a look has found it, or has failed for another reason.
+
+        Args:
+            scope: The kind.
+            looks: How often in a row it was not served, at least 1.
+        """
+        missing = self._missing[scope] = _Missing(looks)
+        if self._task is None or (self._planned_for or 0) > looks:
+            # A kind that has just been named is looked for soon, and the others with it.
+            self._stop()
+            self._task = asyncio.create_task(self._look(), name="discovery of kinds", context=background_context())
+        try:
+            await missing.found.wait()
+        finally:
+            # An informer that was stopped may end after the next one of its kind has begun.
+            if self._missing.get(scope) is missing:
+                del self._missing[scope]
+            if not self._missing:
+                self._stop()
+
+    async def close(self) -> None:
+        """Look no more; the informers that wait are stopped before."""
+        self._stop()
+        await asyncio.gather(*self._ending, return_exceptions=True)
+
+    def _stop(self) -> None:
+        if self._task is not None:
+            self._ending.add(self._task)
+            self._task.add_done_callback(self._ending.discard)
+            self._task.cancel()
+        self._task = self._planned_for = None
+
+    async def _look(self) -> None:
+        while self._missing:
+            self._planned_for = min(each.looks for each in self._missing.values())
+            await self._timing.sleep(self._timing.delay(self._planned_for))
+            self._planned_for = None
+            looked_for = dict(self._missing)
+            kinds = dict.fromkeys((scope.api_version, scope.kind) for scope in looked_for)
+            # At once, so that the client answers all of them from one request.
+            answers = await asyncio.gather(
+                *(self._cluster.is_namespaced(*kind) for kind in kinds), return_exceptions=True
+            )
+            absent = {kind for kind, answer in zip(kinds, answers, strict=True) if isinstance(answer, NotFoundError)}
+            for scope, missing in looked_for.items():
+                if (scope.api_version, scope.kind) in absent:
+                    missing.looks += 1
+                else:
+                    missing.found.set()
+            # Those that were found leave before the next delay is planned.
+            await asyncio.sleep(0)
