@@ -17,7 +17,7 @@ from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ApiError, ConfigError, NotFoundError
 from ocf.objects import ObjectKey, get_field
 from ocf.objects.timestamps import parse_time
-from ocf.runtime.operator.observed_versions import ObservationIndex, ObservedVersions, RecordingReads
+from ocf.runtime.operator.observed_versions import Followed, ObservationIndex, ObservedVersions, RecordingReads
 from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
 from ocf.runtime.workqueue import WorkQueue, work
@@ -38,11 +38,17 @@ _log: Final = logging.getLogger(__name__)
 _RECENT: Final = timedelta(minutes=1)
 # How much the resync period varies, so that the operators of a cluster do not all resync at once.
 _JITTER: Final = 0.1
+# Seconds between two looks for kinds that no owner reads or writes any more; one that none has requested since the last
+# look is released.
+_RELEASE_PERIOD: Final = 300.0
 # How long after its timeout a cancelled reconcile may take to end.
 _CANCEL_GRACE: Final = timedelta(minutes=1)
 # Delays between questions for the scope of a kind; those of the informers' lists.
 _DISCOVERY_DELAYS: Final = ExponentialBackoff(timedelta(seconds=0.5), timedelta(seconds=45))
-_NOT_SERVED: Final = "the cluster does not know it"
+_NOT_SERVED: Final = "the API server does not serve it"
+_ADVICE: Final = (
+    "; install its CustomResourceDefinition before the operator, or name the kind in `late_kinds` if it may come later"
+)
 _NOT_FOLLOWED: Final = frozenset({("events.k8s.io/v1", "Event"), ("v1", "Event")})
 
 
@@ -110,7 +116,10 @@ class Controller:
         self._index = ObservationIndex()
         self._runs: dict[ObjectKey, _RunningReconcile] = {}
         """The running reconciles, by owner."""
-        self._following: set[tuple[str, str, str]] = set()
+        self._following: dict[Followed, Callable[[], None]] = {}
+        """What is watched, each with the function that ends the watching."""
+        self._requested: set[Followed] = set()
+        """What reconciles have requested lately."""
         self._start: StartTask | None = None
         self._declared: dict[Kind, tuple[str, ...]] = {}
         """Declared kinds, and the namespaces in which each is watched, one empty text for all."""
@@ -164,6 +173,7 @@ class Controller:
             self._start = start
             if self.operator.resync is not None:
                 start(self._resync(self.operator.resync), f"resync of {self.operator.name}")
+            start(self._release_unread(), f"{self.operator.name} releases kinds")
             try:
                 await self._sync()
                 await work(
@@ -180,12 +190,12 @@ class Controller:
     async def _sync(self) -> None:
         """Follow the declared kinds, and wait until each was listed once, or `stop` is called.
 
-        A reconcile that began before would take what it has not read yet for absent, and delete what is wanted. A kind
-        that the cluster does not serve may be installed later; every other reason ends the process after a while, so
-        that another process may lead, as in controller-runtime.
+        A reconcile that began before would take what it has not read yet for absent, and delete what is wanted. So the
+        process ends after a while, as in controller-runtime, and another one may lead; the kubelet starts it again,
+        and shows that it does not run. Only a kind that the author expects to be defined later has no end.
 
         Raises:
-            ConfigError: If a kind that the cluster serves was not listed in time.
+            ConfigError: If a kind was not listed in time.
         """
         synced, closing = asyncio.create_task(self._read_declared()), asyncio.create_task(self.queue.closing())
         waiting: set[asyncio.Task[Any]] = {synced, closing}
@@ -195,10 +205,12 @@ class Controller:
                 await asyncio.wait(waiting, timeout=limit.total_seconds(), return_when=asyncio.FIRST_COMPLETED)
                 if any(task.done() for task in waiting):
                     break
-                if set(self._unread().values()) - {_NOT_SERVED}:
+                unread = self._unread()
+                missing = {kind for kind, why in unread.items() if why == _NOT_SERVED}
+                if unread.keys() - (missing & {*self.operator.late_kinds}):
                     raise ConfigError(
                         f"{self.operator.name}: the caches did not sync within cache_sync_timeout, {limit}: "
-                        f"{self.ready()}"
+                        f"{self.ready()}{_ADVICE if missing else ''}"
                     )
             if synced.done():
                 synced.result()
@@ -290,7 +302,13 @@ class Controller:
             observed.end()
 
     async def _reconcile(self, owner: ObjectKey, observed: ObservedVersions) -> timedelta | None:
-        cluster = RecordingReads(self._cache, observed, self._follow_requested)
+        def follow(api_version: str, kind: str, namespace: str) -> None:
+            scope = (api_version, kind, namespace if self._deps.namespaces else "")
+            observed.follow(scope)
+            self._requested.add(scope)
+            self._follow(*scope)
+
+        cluster = RecordingReads(self._cache, observed, follow)
         try:
             manifest = await cluster.get(owner)
         except NotFoundError:
@@ -306,7 +324,7 @@ class Controller:
                 cluster,
                 clock=self._deps.clock,
                 recorder=self._deps.recorder,
-                unobserved=RecordingReads(self._cache, ObservedVersions(owner), self._follow_requested),
+                unobserved=RecordingReads(self._cache, ObservedVersions(owner), follow),
             )
         finally:
             self._index.replace(observed)
@@ -356,18 +374,31 @@ class Controller:
             if found is not None and uid in {None, found}:
                 yield key
 
-    def _follow_requested(self, api_version: str, kind: str, namespace: str) -> None:
-        """Watch a kind from its first request on."""
-        self._follow(api_version, kind, namespace if self._deps.namespaces else "")
-
     def _follow(self, api_version: str, kind: str, namespace: str) -> None:
+        """Watch a kind from its first request on."""
         scope = (api_version, kind, namespace)
         if scope in self._following or self._start is None:
             return
         if (api_version, kind) in {*self.operator.uncached, *_NOT_FOLLOWED}:
             return
-        self._following.add(scope)
-        self._start(self._followed(*scope), f"{self.operator.name} follows {kind} {namespace}".rstrip())
+        self._cache.retain(*scope)
+        name = f"{self.operator.name} follows {kind} {namespace}".rstrip()
+        self._following[scope] = self._start(self._followed(*scope), name)
+
+    async def _release_unread(self) -> None:
+        """Stop to watch what no owner reads or writes any more, unless it is declared, until cancelled.
+
+        Not at once: an owner that reads a kind in every other reconcile would list it in every other reconcile.
+        """
+        while True:
+            await asyncio.sleep(_RELEASE_PERIOD)
+            declared = ((*kind, namespace) for kind, namespaces in self._declared.items() for namespace in namespaces)
+            running = (scope for run_state in self._runs.values() for scope in run_state.observed.followed)
+            used = self._index.followed | self._requested | {*declared, *running}
+            self._requested = set()
+            for scope in self._following.keys() - used:
+                self._following.pop(scope)()
+                self._cache.release(*scope)
 
     async def _followed(self, api_version: str, kind: str, namespace: str) -> None:
         """Handle the changes of a kind until cancelled."""
@@ -387,9 +418,10 @@ class Controller:
             await asyncio.get_running_loop().create_future()
 
     async def _listed(self, api_version: str, kind: str, namespace: str) -> None:
-        """Wait until a kind is in the cache; if that failed at first, reconcile the owners that have read it meanwhile.
+        """Wait until a kind is in the cache; if that failed at first, reconcile the owners that need it.
 
-        Their reads were answered by the API server, and no event is about what was deleted before the cache was there.
+        Their requests were answered by the API server, and no event is about what was deleted before the cache was
+        there; or it did not serve the kind.
         """
         try:
             await self._cache.cache(api_version, kind, namespace=namespace)
@@ -397,7 +429,7 @@ class Controller:
             raise
         except Exception:  # noqa: BLE001 (a list may fail in any way; the cache logs it, and repeats the list)
             await self._cache.wait_for_sync(api_version, kind, namespace=namespace)
-            for owner in self._index.readers(api_version, kind):
+            for owner in self._index.followers((api_version, kind, namespace)):
                 self.queue.add(owner)
 
     def _handle_change_safely(self, key: ObjectKey, change: CacheChange) -> None:

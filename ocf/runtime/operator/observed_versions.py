@@ -17,6 +17,7 @@ and those that its lists select, whether they existed or not.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from ocf.cluster import (
@@ -38,11 +39,13 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.objects.label_requirements import Requirement, SelectorOperator
 from ocf.objects.owner_references import controller_of
 
-__all__ = ["ListScope", "ObservationIndex", "ObservedVersions", "RecordingReads"]
+__all__ = ["Followed", "ListScope", "ObservationIndex", "ObservedVersions", "RecordingReads"]
 
 _ABSENT: Final = ""
 # No version is equal to it.
 _UNKNOWN: Final = "?"
+Followed: TypeAlias = tuple[str, str, str]
+"""apiVersion, kind and namespace (empty for all) that are watched."""
 _Group: TypeAlias = tuple[str, str, str, tuple[str, ...]]
 _NAME: Final = "metadata.name"
 _EQUALITIES: Final = frozenset({SelectorOperator.IN, SelectorOperator.EQUALS, SelectorOperator.DOUBLE_EQUALS})
@@ -103,6 +106,7 @@ class ObservedVersions:
         "_final",
         "_owner_as_read",
         "_uids",
+        "followed",
         "lists",
         "owner",
         "requested",
@@ -116,6 +120,8 @@ class ObservedVersions:
         self.owner: Final = owner
         self.uid = ""
         """The uid of the owner; empty until it has been read."""
+        self.followed: AbstractSet[Followed] = frozenset()
+        """What it has requested, as the kinds and namespaces that are followed because of it."""
         self.versions: dict[ObjectKey, str] = {}
         self.lists: list[ListScope] = []
         """Lists that the reconcile has requested so far, answered or not."""
@@ -192,6 +198,11 @@ class ObservedVersions:
         known = self.versions.get(key, _ABSENT)
         return "" if known == _UNKNOWN else known
 
+    def follow(self, scope: Followed) -> None:
+        """Record what is followed because of a request."""
+        if scope not in self.followed:
+            self.followed = self.followed | {scope}
+
     def has_seen(self, key: ObjectKey, version: str) -> bool:
         """Return whether the reconcile has observed a version of an object.
 
@@ -263,6 +274,8 @@ class ObservationIndex:
         self._dependents: dict[ObjectKey, set[ObjectKey]] = {}
         self._listing: dict[_Group, dict[ListScope, set[ObjectKey]]] = {}
         """The owners that have requested a list."""
+        self._equal: dict[AbstractSet[Followed], AbstractSet[Followed]] = {}
+        """What is followed because of an owner; most owners of an operator share one set."""
 
     def __len__(self) -> int:
         return len(self._of)
@@ -272,6 +285,7 @@ class ObservationIndex:
         owner = observed.owner
         self.forget(owner)
         self._of[owner] = observed
+        observed.followed = self._equal.setdefault(observed.followed, observed.followed)
         for key in observed.uncontrolled:
             self._dependents.setdefault(key, set()).add(owner)
         for scope in observed.lists:
@@ -306,17 +320,15 @@ class ObservationIndex:
         observed = self._of.get(owner)
         return observed.uid if observed is not None else None
 
-    def readers(self, api_version: str, kind: str) -> set[ObjectKey]:
-        """Return the owners whose last reconcile read objects of a kind that they do not control.
+    def followers(self, scope: Followed) -> list[ObjectKey]:
+        """Return the owners whose last reconcile has requested something, whatever the answer was."""
+        return [owner for owner, observed in self._of.items() if scope in observed.followed]
 
-        Args:
-            api_version: Group and version.
-            kind: Kind.
-        """
-        wanted = (api_version, kind)
-        by_name = [owners for key, owners in self._dependents.items() if (key.api_version, key.kind) == wanted]
-        by_list = [owners for group, lists in self._listing.items() if group[:2] == wanted for owners in lists.values()]
-        return {owner for owners in (*by_name, *by_list) for owner in owners}
+    @property
+    def followed(self) -> set[Followed]:
+        """What the last reconcile of any owner has requested."""
+        self._equal = {observed.followed: observed.followed for observed in self._of.values()}
+        return {scope for followed in self._equal for scope in followed}
 
     def dependents(self, key: ObjectKey, states: Collection[CacheEntry]) -> Iterator[ObjectKey]:
         """Yield the owners whose last reconcile read an object that they do not control, or a list that selects it.

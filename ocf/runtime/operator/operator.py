@@ -93,6 +93,9 @@ class Operator(Generic[O]):
             before they are read; other kinds are watched from their first request on.
         reads: Kinds that `components` reads itself, for the RBAC rules.
         watches: Watches of objects that affect owners in other ways; no reconcile begins before their kinds are read.
+        late_kinds: Declared kinds (its owners', or of `owns` or `watches`) that may be installed at any time after the
+            start: the process waits for them. For others that are not served it waits for at most
+            `ManagerOptions.cache_sync_timeout`, and ends with an error then.
         uncached: Kinds that are never cached: each read is a request, and changes trigger nothing.
         webhooks: Admission webhooks, mostly of owners. `ManagerOptions.admission` has the options of their server.
         definitions: The CustomResourceDefinitions of the kinds of its components that are not built in.
@@ -120,6 +123,7 @@ class Operator(Generic[O]):
     owns: Sequence[Kind] = ()
     reads: Sequence[Kind] = ()
     watches: Sequence[Watch] = ()
+    late_kinds: Sequence[Kind] = ()
     uncached: Sequence[Kind] = ()
     webhooks: Sequence[Webhook[Any]] = ()
     definitions: Sequence[Manifest] = ()
@@ -154,6 +158,11 @@ class Operator(Generic[O]):
         problems += [
             f"{kind} is in `uncached`, so it cannot be watched"
             for _, kind in sorted({*self.declared_kinds} & {*self.uncached})
+        ]
+        problems += [
+            f"{kind} is in `late_kinds`, but {api_version} {kind} is neither the kind of its owners nor in `owns` or "
+            "`watches`"
+            for api_version, kind in sorted({*self.late_kinds} - {*self.declared_kinds})
         ]
         if problems:
             raise BuildError(problems)

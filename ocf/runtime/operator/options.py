@@ -73,8 +73,8 @@ class ManagerOptions:
         registry: Registry of the metrics; None creates one.
         events: Whether events are posted.
         shutdown_timeout: How long running reconciles may continue after a stop was requested.
-        cache_sync_timeout: How long the first list of a kind that an operator declares may fail or take before the
-            process ends with an error; a kind that the cluster does not serve may come at any time.
+        cache_sync_timeout: How long a kind that an operator declares may be missing, or its first list fail or take,
+            before the process ends with an error; `Operator.late_kinds` may be missing for any time.
         watch_failure_timeout: How long a watch may have a problem before `/healthz` fails; `/readyz` fails at once.
         max_objects: Maximum number of objects of one kind in the cache; None for no limit.
         cache_timing: Clock, retries and relist interval of the cache; None for the defaults.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -94,15 +95,28 @@ class Gateway(InterceptingCluster):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self.requests: list[Request] = []
+        self.looks: list[tuple[float, str, str]] = []
+        """When the cluster was asked which kinds, whether it serves them."""
         self.meddle: Callable[[Request], Awaitable[None]] | None = None
         self.after: Callable[[Request], Awaitable[None]] | None = None
         self._cuts: set[asyncio.Future[Exception | None]] = set()
+        self._watched: Counter[str] = Counter()
+
+    async def is_namespaced(self, api_version: str, kind: str) -> bool:
+        self.looks.append((now(), api_version, kind))
+        return await super().is_namespaced(api_version, kind)
+
+    @property
+    def watched(self) -> set[str]:
+        """The kinds with an open watch."""
+        return set(self._watched.elements())
 
     async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
         """Report events until `cut` is called, or nothing any more once `silence` is."""
         events = super().watch(api_version, kind, options)
         cut: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         self._cuts.add(cut)
+        self._watched[kind] += 1
         try:
             while True:
                 event: asyncio.Future[Any] = asyncio.ensure_future(anext(events))
@@ -123,6 +137,7 @@ class Gateway(InterceptingCluster):
                 raise end
         finally:
             self._cuts.discard(cut)
+            self._watched[kind] -= 1
             await events.aclose()
 
     def cut(self, error: Exception | None = None) -> int:
@@ -227,6 +242,7 @@ class Env(support.Env[EmbeddedCluster, LoopClock]):
         """Forget what happened so far."""
         self.passes.clear()
         self.gateway.requests.clear()
+        self.gateway.looks.clear()
 
 
 def now() -> float:

@@ -8,6 +8,7 @@ https://github.com/kubernetes-sigs/controller-runtime/issues/1220, https://githu
 from __future__ import annotations
 
 import asyncio
+import re
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -16,14 +17,22 @@ import pytest
 
 from ocf import component
 from ocf.cluster import Request, Verb
-from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError, ServerError, TooManyRequestsError
+from ocf.errors import (
+    ApiError,
+    BuildError,
+    ConfigError,
+    ForbiddenError,
+    NotFoundError,
+    ServerError,
+    TooManyRequestsError,
+)
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, Watch, running
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 from tests.support import eventually, until_granted
 
-from .conftest import NAMESPACE, SECOND, Env, Gateway, RunTest, Shop, key_of, now, settings_of, shop
+from .conftest import NAMESPACE, SECOND, SHOPS, Env, Gateway, RunTest, Shop, key_of, now, settings_of, shop
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -186,19 +195,60 @@ def test_a_stop_does_not_wait_for_the_declared_kinds(run_test: RunTest) -> None:
     run_test(test)
 
 
-@pytest.mark.promise("synced-first", runs="a watched kind that is installed an hour after the operator")
-@pytest.mark.parametrize("namespaces", [(), (NAMESPACE,)], ids=["all namespaces", "some namespaces"])
-def test_a_declared_kind_may_be_installed_later(run_test: RunTest, namespaces: tuple[str, ...]) -> None:
+MISSING: Final = "monitoring.coreos.com/v1 ServiceMonitor is not read yet: the API server does not serve it"
+ALL_OR_SOME: Final = pytest.mark.parametrize(
+    "namespaces", [(), (NAMESPACE,)], ids=["all namespaces", "some namespaces"]
+)
+
+
+@pytest.mark.promise("synced-first", runs="kinds of owners, `owns` and `watches` that are not served for two minutes")
+@pytest.mark.parametrize("declared", ["owner", "owns", "watches"])
+@ALL_OR_SOME
+def test_a_declared_kind_that_is_not_served_ends_the_process(
+    run_test: RunTest, declared: str, namespaces: tuple[str, ...]
+) -> None:
+    """As in controller-runtime, after the same time, with what to do.
+
+    Public reports of processes that seemed to run, and did nothing:
+    https://github.com/operator-framework/java-operator-sdk/issues/1136,
+    https://github.com/operator-framework/java-operator-sdk/issues/1139,
+    https://github.com/rhobs/observability-operator/issues/804, https://github.com/apache/doris-operator/issues/489,
+    https://github.com/l7mp/stunner-gateway-operator/issues/39.
+    """
+    given: dict[str, dict[str, Any]] = {
+        "owner": {"owner": OwnerType(*MONITOR)},
+        "owns": {"owns": [MONITOR]},
+        "watches": {"watches": [Watch(*MONITOR, no_owners)]},
+    }
+
+    async def test(env: Env) -> None:
+        await env.create(shop())
+        advice = "; install its CustomResourceDefinition before the operator, or name the kind in `late_kinds`"
+        within = "shops: the caches did not sync within cache_sync_timeout, 0:02:00: "
+        with pytest.raises(ConfigError, match=re.escape(f"{within}{MISSING}{advice}")):
+            async with env.operating(options={"namespaces": namespaces}, **given[declared]):
+                await asyncio.sleep(10_000)
+        assert now() == 120
+        assert env.passes == []
+
+    run_test(test)
+
+
+@pytest.mark.promise(
+    "synced-first", runs="a watched kind that is expected late, and is installed an hour after the start"
+)
+@ALL_OR_SOME
+def test_a_declared_kind_that_may_come_late_is_waited_for(run_test: RunTest, namespaces: tuple[str, ...]) -> None:
     """Until then nothing is reconciled, the readiness probe names the kind, and the process lives."""
     definition = _definition(*MONITOR)
 
     async def test(env: Env) -> None:
         await env.create(shop())
         watches = [Watch(*MONITOR, no_owners)]
-        async with env.operating(watches=watches, options={"namespaces": namespaces}) as process:
+        options = {"namespaces": namespaces}
+        async with env.operating(watches=watches, late_kinds=[MONITOR], options=options) as process:
             await asyncio.sleep(3600)
-            missing = "monitoring.coreos.com/v1 ServiceMonitor is not read yet: the cluster does not know it"
-            assert process.health.owners() == missing
+            assert process.health.owners() == MISSING
             assert [check() for check in process.health.live.values()] == ["", ""]
             assert env.passes == []
             await env.create(definition)
@@ -207,6 +257,72 @@ def test_a_declared_kind_may_be_installed_later(run_test: RunTest, namespaces: t
             assert process.health.owners() == ""
 
     run_test(test)
+
+
+def test_another_kind_that_is_missing_ends_the_process_although_one_may_come_late(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        other = ("monitoring.coreos.com/v1", "PodMonitor")
+        with pytest.raises(ConfigError, match="PodMonitor is not read yet: the API server does not serve it"):
+            async with env.operating(owns=[MONITOR, other], late_kinds=[MONITOR]):
+                await asyncio.sleep(10_000)
+
+    run_test(test)
+
+
+def test_a_late_kind_that_cannot_be_listed_ends_the_process(run_test: RunTest) -> None:
+    """It is there, so nothing that may come later is waited for."""
+
+    async def test(env: Env) -> None:
+        env.gateway.meddle = failing("Secret", FORBIDDEN)
+        with pytest.raises(ConfigError, match=r"v1 Secret is not read yet: .*secrets is forbidden$"):
+            async with env.operating(owns=[("v1", "Secret")], late_kinds=[("v1", "Secret")]):
+                await asyncio.sleep(10_000)
+
+    run_test(test)
+
+
+def test_a_late_kind_must_be_declared() -> None:
+    with pytest.raises(BuildError, match="v1 Secret is neither the kind of its owners nor in `owns` or `watches`"):
+        Operator(name="shops", owner=SHOPS, components=lambda _: (), late_kinds=[("v1", "Secret")])
+
+
+@pytest.mark.promise("synced-first", runs="a kind that is not served, then is, on a real API server")
+async def test_a_missing_kind_on_a_real_server(envtest: Envtest, envtest_cluster: ApiServerCluster) -> None:
+    """Without its definition the process ends; one that waits for it begins within the interval of the looks."""
+    definition = crd(f"{envtest.namespace}.example.com", CRDVersion("v1", Shop))
+    kind = (f"{envtest.namespace}.example.com/v1", "Shop")
+    passes: list[str] = []
+
+    def components(owner: Shop) -> Component:
+        passes.append(owner.metadata["name"])
+        return component.Builder("web", condition_type="WebReady").build()
+
+    operator = Operator(name="shops", owner=OwnerType.of(definition, Shop), components=components, resync=None)
+    options = ManagerOptions(listen=None, events=False, cache_sync_timeout=2 * SECOND)
+    with pytest.raises(
+        ConfigError, match=rf"{kind[0]} Shop is not read yet: the API server does not serve it; install"
+    ):
+        async with running(envtest_cluster, operator, options=options):
+            await asyncio.get_running_loop().create_future()
+    async with running(envtest_cluster, replace(operator, late_kinds=[kind]), options=options) as process:
+
+        async def named() -> bool:
+            return process.health.owners() == f"{kind[0]} Shop is not read yet: the API server does not serve it"
+
+        await eventually(named)
+        await envtest_cluster.create(definition, field_manager="admin")
+        corner = shop()
+        corner["apiVersion"], corner["metadata"]["namespace"] = kind[0], envtest.namespace
+
+        async def created() -> bool:
+            await envtest_cluster.create(corner, field_manager="admin")
+            return True
+
+        async def reconciled() -> bool:
+            return passes == ["corner"] and not process.health.owners()
+
+        await eventually(created, ignore=(NotFoundError, TooManyRequestsError))
+        await eventually(reconciled)
 
 
 def _definition(api_version: str, kind: str) -> Manifest:

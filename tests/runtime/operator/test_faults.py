@@ -376,11 +376,13 @@ def test_a_kind_that_comes_later_is_found_without_a_restart(caplog: pytest.LogCa
     async def main() -> None:
         clock = LoopClock()
         cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now)
-        operator = Operator(name="shops", owner=SHOPS, components=components_of)
+        operator = Operator(
+            name="shops", owner=SHOPS, components=components_of, late_kinds=[("example.com/v1", "Shop")]
+        )
         options = ManagerOptions(listen=None, clock=clock, cache_timing=PATIENT)
         async with running(Gateway(cluster), operator, options=options) as process:
             await asyncio.sleep(1000)
-            assert process.health.owners() == "example.com/v1 Shop is not read yet: the cluster does not know it"
+            assert process.health.owners() == "example.com/v1 Shop is not read yet: the API server does not serve it"
             assert [check() for check in process.health.live.values()] == ["", ""]
             await cluster.apply(DEFINITION, field_manager="kubectl")
             await cluster.create(shop(), field_manager="kubectl")
@@ -392,7 +394,7 @@ def test_a_kind_that_comes_later_is_found_without_a_restart(caplog: pytest.LogCa
     rooms = ("ocf.cluster.cache", "ocf.runtime.operator")
     assert [(one.levelname, one.getMessage()) for one in caplog.records if one.name.startswith(rooms)] == [
         ("INFO", "example.com/v1/Shop: the server could not find the requested resource"),
-        ("WARNING", "example.com/v1 Shop is not read yet: the cluster does not know it"),
+        ("WARNING", "example.com/v1 Shop is not read yet: the API server does not serve it"),
         ("INFO", "example.com/v1/Shop: recovered"),
     ]
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +59,31 @@ def test_an_address_that_is_not_available(
         message = critical_message(caplog, listen=Listen(port=tried, host="127.0.0.1"))
     assert message.startswith(f"endpoints: cannot listen on 127.0.0.1:{tried}: ")
     assert problem in message
+
+
+def test_a_kind_that_is_not_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The cluster is served meanwhile, in another thread."""
+    ready, ended = threading.Event(), threading.Event()
+
+    async def cluster() -> None:
+        async with serving(EmbeddedCluster()) as server:
+            write_kubeconfig(server.kubeconfig(), tmp_path / "kubeconfig")
+            ready.set()
+            await asyncio.to_thread(ended.wait)
+
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    with ThreadPoolExecutor() as threads:
+        served = threads.submit(lambda: asyncio.run(cluster()))
+        try:
+            ready.wait()
+            message = critical_message(caplog, listen=None, cache_sync_timeout=timedelta(seconds=0.2))
+        finally:
+            ended.set()
+        served.result()
+    assert message.startswith("shops: the caches did not sync within cache_sync_timeout, 0:00:00.200000: ")
+    assert "example.com/v1 Shop is not read yet: the API server does not serve it; install its" in message
 
 
 async def test_a_running_loop() -> None:

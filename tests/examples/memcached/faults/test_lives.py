@@ -186,7 +186,7 @@ def test_kinds_defined_late_are_found_without_a_restart() -> None:
     async def run(*, late: bool) -> Ended:
         env = OperatorEnv(new_cluster()) if late else await new_env()
         caches, monitors = DEFINITIONS
-        async with env.operating() as process:
+        async with env.operating(late_kinds=[OWNER] if late else []) as process:
             if late:
                 await asyncio.sleep(1000)
                 assert "Memcached is not read yet" in process.health.owners()

@@ -1,0 +1,274 @@
+"""A kind is watched, or looked for while it is not served, as long as an owner reads or writes its objects.
+
+Public reports of kinds that are asked for without an end, and of watches that outlive their use:
+https://github.com/kubernetes/kubernetes/issues/79610, https://github.com/kubernetes/kubernetes/issues/84494,
+https://github.com/gardener/gardener/issues/4802, https://github.com/kubernetes/kube-state-metrics/pull/2672,
+https://github.com/kubernetes-sigs/controller-runtime/issues/935, https://github.com/crossplane/crossplane/pull/5651,
+https://github.com/package-operator/package-operator/pull/16 (watches),
+https://github.com/kubernetes-sigs/controller-runtime/issues/1120, https://github.com/gardener/gardener/issues/2675,
+https://github.com/kubernetes/kubernetes/pull/42615 (many requests for kinds that are not served),
+https://github.com/opendatahub-io/opendatahub-operator/issues/3955, https://github.com/argoproj/argo-cd/issues/627
+(a kind that is defined later and not found).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any, Final
+
+import pytest
+
+from ocf.component import ReconcileContext
+from ocf.errors import NotFoundError
+from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.operator import Operator, OwnerType, running
+
+from .conftest import NAMESPACE, Env, RunTest, Shop, key_of, now, shop
+
+HOUR: Final = 3600
+# That of `CacheTiming.longest_delay`.
+CEILING: Final = 45
+# After this, what no owner reads any more is not watched.
+RELEASED: Final = 600
+GUIDE: Final = ObjectKey("v1", "Secret", "guide", NAMESPACE)
+
+
+def thing_of(group: str) -> ObjectKey:
+    return ObjectKey(f"{group}.example.org/v1", "Thing", "one", NAMESPACE)
+
+
+def definition_of(group: str) -> Manifest:
+    group = f"{group}.example.org"
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    names = {"kind": "Thing", "plural": "things"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"things.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+async def apply_thing(owner: Shop, context: ReconcileContext) -> None:
+    """Apply an object of the kind that the owner names."""
+    if owner.spec.guide:
+        key = thing_of(owner.spec.guide)
+        metadata = {"name": key.name, "namespace": key.namespace}
+        await context.cluster.apply(
+            {"apiVersion": key.api_version, "kind": key.kind, "metadata": metadata}, field_manager="shops"
+        )
+
+
+async def read_thing(owner: Shop, context: ReconcileContext) -> None:
+    """Read an object of the kind that the owner names; it is all right if there is none."""
+    if owner.spec.guide:
+        with suppress(NotFoundError):
+            await context.cluster.get(thing_of(owner.spec.guide))
+
+
+async def list_things(owner: Shop, context: ReconcileContext) -> None:
+    if owner.spec.guide:
+        await context.cluster.list(thing_of(owner.spec.guide).api_version, "Thing")
+
+
+USES: Final = [
+    pytest.param(apply_thing, id="applied"),
+    pytest.param(read_thing, id="read by name"),
+    pytest.param(list_things, id="listed"),
+]
+
+
+@pytest.mark.promise("late-kinds", runs="50 kinds without a definition, applied, read or listed by an owner each")
+@pytest.mark.parametrize("use", USES)
+def test_many_missing_kinds_cost_one_look_per_interval(run_test: RunTest, use: Any) -> None:
+    """A look is for all of them; nothing else is requested for them."""
+
+    async def test(env: Env) -> None:
+        env.before = use
+        for number in range(50):
+            await env.create(shop(f"s{number}", guide=f"g{number}"))
+        async with env.operating(workers=50):
+            await asyncio.sleep(HOUR)
+            env.forget()
+            await asyncio.sleep(HOUR)
+            assert [one for one in env.gateway.requests if one.kind == "Thing"] == []
+            times = sorted({at for at, *_ in env.gateway.looks})
+            assert len(env.gateway.looks) == 50 * len(times)
+            assert len(times) == HOUR / CEILING
+            assert max(later - earlier for earlier, later in pairwise(times)) <= CEILING
+
+    run_test(test)
+
+
+@pytest.mark.promise("late-kinds", runs="a kind that an owner applies, reads or lists, defined an hour later")
+@pytest.mark.parametrize("use", USES)
+def test_a_kind_that_is_defined_later_is_used_within_the_interval(run_test: RunTest, use: Any) -> None:
+    async def test(env: Env) -> None:
+        env.before = use
+        await env.create(shop(guide="late"))
+        for number in range(5):
+            await env.create(shop(f"s{number}", guide=f"never-{number}"))
+        async with env.operating():
+            await asyncio.sleep(HOUR)
+            env.forget()
+            began = now()
+            await env.create(definition_of("late"))
+            await asyncio.sleep(CEILING + 1)
+            assert "corner" in [name for name, _ in env.passes]
+            found = next(at for name, at in env.passes if name == "corner") - began
+            assert found <= CEILING
+            if use is apply_thing:
+                assert await env.cluster.get(thing_of("late"))
+            # From then on its changes are seen.
+            env.forget()
+            key = thing_of("late")
+            labelled = {"metadata": {"labels": {"by": "hand"}}}
+            if use is apply_thing:
+                await env.edit(key, labelled)
+            else:
+                metadata = {"name": key.name, "namespace": key.namespace}
+                await env.create({"apiVersion": key.api_version, "kind": key.kind, "metadata": metadata})
+            await asyncio.sleep(1)
+            assert [name for name, _ in env.passes] == ["corner"]
+
+    run_test(test)
+
+
+def test_a_kind_that_is_just_named_is_looked_for_soon(run_test: RunTest) -> None:
+    """Although other kinds have been missing for long, and are looked for seldom."""
+
+    async def test(env: Env) -> None:
+        env.before = apply_thing
+        await env.create(shop("old", guide="never"))
+        async with env.operating():
+            await asyncio.sleep(HOUR)
+            await env.create(shop(guide="soon"))
+            await asyncio.sleep(2)
+            await env.create(definition_of("soon"))
+            await asyncio.sleep(5)
+            assert await env.cluster.get(thing_of("soon"))
+
+    run_test(test)
+
+
+@pytest.mark.parametrize("use", USES)
+def test_nothing_is_looked_for_once_no_owner_names_it(run_test: RunTest, use: Any) -> None:
+    async def test(env: Env) -> None:
+        env.before = use
+        await env.create(shop(guide="gone"))
+        await env.create(shop("other", guide="dropped"))
+        async with env.operating() as process:
+            await asyncio.sleep(HOUR)
+            await env.cluster.delete(key_of())
+            await env.edit(key_of("other"), {"spec": {"guide": ""}})
+            await asyncio.sleep(RELEASED)
+            assert "Thing" not in {kind for _, kind in process.controllers[0].following}
+            env.forget()
+            await asyncio.sleep(HOUR)
+            assert (env.gateway.looks, env.gateway.requests) == ([], [])
+
+    run_test(test)
+
+
+async def read_guide(owner: Shop, context: ReconcileContext) -> None:
+    if owner.spec.guide:
+        await context.cluster.get(ObjectKey("v1", "Secret", owner.spec.guide, NAMESPACE))
+
+
+def secret() -> Manifest:
+    metadata = {"name": GUIDE.name, "namespace": GUIDE.namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+
+
+def test_a_kind_that_no_owner_reads_any_more_is_not_watched(run_test: RunTest) -> None:
+    """Its objects leave the memory; once it is read again, its changes trigger again."""
+
+    async def test(env: Env) -> None:
+        env.before = read_guide
+        await env.create(secret())
+        await env.create(shop(guide="guide"))
+        async with env.operating() as process:
+            await asyncio.sleep(HOUR)
+            assert "Secret" in env.gateway.watched
+            await env.edit(key_of(), {"spec": {"guide": ""}})
+            await asyncio.sleep(RELEASED)
+            assert env.gateway.watched == {"Shop", "ConfigMap", "Service"}
+            assert "Secret" not in {one.kind for one in process.controllers[0]._cache.informers}
+            for _ in range(2):
+                await env.edit(key_of(), {"spec": {"guide": "guide"}})
+                await asyncio.sleep(1)
+                assert "Secret" in env.gateway.watched
+                env.forget()
+                await env.edit(GUIDE, {"metadata": {"labels": {"at": str(int(now()))}}})
+                await asyncio.sleep(1)
+                assert [name for name, _ in env.passes] == ["corner"]
+                await env.edit(key_of(), {"spec": {"guide": ""}})
+                await asyncio.sleep(RELEASED)
+                assert "Secret" not in env.gateway.watched
+
+    run_test(test)
+
+
+def test_a_kind_that_is_read_now_and_then_is_listed_once(run_test: RunTest) -> None:
+    async def test(env: Env) -> None:
+        env.before = read_guide
+        await env.create(secret())
+        await env.create(shop(guide="guide"))
+        async with env.operating():
+            for number in range(40):
+                await env.edit(key_of(), {"spec": {"guide": "guide" if number % 2 else ""}})
+                await asyncio.sleep(100)
+            lists = [one for one in env.gateway.requests if (one.verb, one.kind) == ("list", "Secret")]
+            assert len(lists) == 1
+
+    run_test(test)
+
+
+def test_what_is_declared_or_used_at_rest_stays_watched(run_test: RunTest) -> None:
+    """A reconcile at rest reads its objects from memory, which counts; the kind of `owns` has no object at all."""
+
+    async def test(env: Env) -> None:
+        await env.create(shop())
+        async with env.operating(owns=[("apps/v1", "Deployment")]):
+            await asyncio.sleep(10 * HOUR)
+            assert env.gateway.watched == {"Shop", "ConfigMap", "Service", "Deployment"}
+        env.forget()
+        await env.cluster.delete(key_of())
+        async with env.operating(owns=[("apps/v1", "Deployment")]):
+            await asyncio.sleep(10 * HOUR)
+            assert env.gateway.watched == {"Shop", "Deployment"}
+
+    run_test(test)
+
+
+def test_what_another_operator_of_the_process_reads_stays_watched(run_test: RunTest) -> None:
+    """Both read the Secret at first; they share its cache."""
+
+    async def test(env: Env) -> None:
+        env.before = read_guide
+        await env.create(secret())
+        await env.create(shop(guide="guide"))
+        read: list[str] = []
+
+        async def components(_: Manifest, context: ReconcileContext) -> tuple[()]:
+            read.append((await context.cluster.get(GUIDE))["metadata"].get("labels", {}).get("at", ""))
+            return ()
+
+        second: Operator[Manifest] = Operator(
+            name="readers", owner=OwnerType("example.com/v1", "Shop"), components=components, resync=None
+        )
+        async with running(env.gateway, env.operator(), second, options=env.options()):
+            await asyncio.sleep(HOUR)
+            await env.edit(key_of(), {"spec": {"guide": ""}})
+            await asyncio.sleep(HOUR)
+            assert "Secret" in env.gateway.watched
+            await env.edit(GUIDE, {"metadata": {"labels": {"at": "last"}}})
+            await asyncio.sleep(1)
+            assert read[-1] == "last"
+            await env.cluster.delete(key_of())
+            await asyncio.sleep(RELEASED)
+            assert env.gateway.watched == {"Shop"}
+
+    run_test(test)
