@@ -29,7 +29,7 @@ from ocf.runtime.admission.webhooks import Webhooks
 from ocf.runtime.rbac import PolicyRule
 from ocf.schema.rest_mapping import rest_mapping
 
-__all__ = ["SecretCertificates", "certificate_rules"]
+__all__ = ["SecretCertificates", "certificate_rules", "secret_key"]
 
 _MOST_TRIES: Final = 5
 
@@ -72,7 +72,7 @@ class SecretCertificates:
         renewal: Renewal | None = None,
     ) -> None:
         self._cluster = cluster
-        self._key = _secret_key(webhooks, namespace, secret)
+        self._key = secret_key(webhooks, namespace, secret)
         self._registrations = registrations(webhooks, address)
         self._clock = clock or SystemClock()
         self._renewal = renewal or Renewal()
@@ -179,10 +179,17 @@ def certificate_rules(
         namespace: Namespace of the Secret.
         secret: See `SecretCertificates`.
     """
-    return _privileges(_secret_key(webhooks, namespace, secret), registrations(webhooks, address))
+    return _privileges(secret_key(webhooks, namespace, secret), registrations(webhooks, address))
 
 
-def _secret_key(webhooks: Webhooks, namespace: str, secret: str) -> ObjectKey:
+def secret_key(webhooks: Webhooks, namespace: str, secret: str) -> ObjectKey:
+    """Return the key of the Secret.
+
+    Args:
+        webhooks: The webhooks of the configurations.
+        namespace: Namespace of the Secret.
+        secret: See `SecretCertificates`.
+    """
     return ObjectKey("v1", "Secret", secret or f"{webhooks.name}-webhook-certificates", namespace)
 
 

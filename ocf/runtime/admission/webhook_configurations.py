@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import Manifest, ObjectKey, split_api_version
 from ocf.runtime.admission.webhooks import Operation, Step, Webhook, Webhooks
 from ocf.runtime.crds import VersionedResource
 
@@ -62,17 +64,21 @@ class Url:
         return {"url": f"{self.base.rstrip('/')}{path}"}
 
 
-def configurations(webhooks: Webhooks, address: Service | Url, *, ca_bundle: bytes = b"") -> list[Manifest]:
+def configurations(
+    webhooks: Webhooks, address: Service | Url, *, ca_bundle: bytes = b"", secret: ObjectKey | None = None
+) -> list[Manifest]:
     """Return the configurations of webhooks, to be applied.
 
     A request is rejected if its webhook cannot be called; webhooks have no side effects, and get objects of every
-    version of their kind.
+    version of their kind. What a process writes before it can be called is left out: the Secret with its certificates,
+    and the definitions with its conversion webhooks.
 
     Args:
         webhooks: The webhooks.
         address: The address of their server.
         ca_bundle: Certificates (PEM) of the CAs of the server's certificate; empty if another component writes them,
             such as `SecretCertificates` or cert-manager.
+        secret: The Secret with the server's certificates; None if they are elsewhere.
 
     Returns:
         A MutatingWebhookConfiguration, if any webhook has defaulters, and a ValidatingWebhookConfiguration.
@@ -83,9 +89,14 @@ def configurations(webhooks: Webhooks, address: Service | Url, *, ca_bundle: byt
         >>> validating["webhooks"][0]["clientConfig"]["service"]["path"]
         '/validate/example.com/shops'
     """
-    written = (
-        (step, [_entry(webhooks, one, step, address, ca_bundle) for one in _asked(webhooks, step)]) for step in Step
-    )
+    own = [*([secret] if secret is not None else []), *map(definition_key, webhooks.conversions)]
+
+    def entry(webhook: Webhook[Any], step: Step) -> dict[str, Any]:
+        config = {**address.client_config(webhook.path(step)), **_bundle(ca_bundle)}
+        called = {"name": webhook.name(step), "clientConfig": config}
+        return {**called, **_called_for(webhook, step, webhooks.timeout), **_without(webhook, own)}
+
+    written = ((step, [entry(one, step) for one in _asked(webhooks, step)]) for step in Step)
     return [
         {"apiVersion": _API, "kind": _KINDS[step], "metadata": {"name": webhooks.name}, "webhooks": entries}
         for step, entries in written
@@ -157,12 +168,23 @@ def _asked(webhooks: Webhooks, step: Step) -> list[Webhook[Any]]:
     return [webhook for webhook in webhooks.webhooks if step in webhook.steps]
 
 
-def _entry(
-    webhooks: Webhooks, webhook: Webhook[Any], step: Step, address: Service | Url, ca_bundle: bytes
-) -> dict[str, Any]:
+def _without(webhook: Webhook[Any], own: Sequence[ObjectKey]) -> dict[str, Any]:
+    """Return the condition that leaves out objects of the process itself; empty if the webhook is for another kind."""
+    kinds = ((split_api_version(key.api_version)[0], key.kind, key) for key in own)
+    named = [key for group, kind, key in kinds if (group, kind) == (webhook.group, webhook.kind)]
+    if not named:
+        return {}
+    # kube-apiserver leaves out an empty namespace, and a name that is to be generated; reading them would be an error.
+    names = [
+        f'request.name == "{key.name}"' + (f' && request.namespace == "{key.namespace}"' if key.namespace else "")
+        for key in named
+    ]
+    of_them = f"has(request.name) && ({' || '.join(names)})"
+    return {"matchConditions": [{"name": "not-of-the-webhook-server", "expression": f"!({of_them})"}]}
+
+
+def _called_for(webhook: Webhook[Any], step: Step, timeout: timedelta) -> dict[str, Any]:
     return {
-        "name": webhook.name(step),
-        "clientConfig": {**address.client_config(webhook.path(step)), **_bundle(ca_bundle)},
         "rules": [
             {
                 "apiGroups": [webhook.group],
@@ -175,7 +197,7 @@ def _entry(
         "failurePolicy": "Fail",
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
-        "timeoutSeconds": int(webhooks.timeout.total_seconds()),
+        "timeoutSeconds": int(timeout.total_seconds()),
         "admissionReviewVersions": ["v1"],
     }
 

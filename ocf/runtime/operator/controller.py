@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +15,7 @@ from ocf.cluster.cache.serialization import unpack
 from ocf.cluster.cache.subscriptions import CacheChange
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ApiError, ConfigError, NotFoundError
-from ocf.objects import ObjectKey, get_field
+from ocf.objects import ObjectKey, get_field, split_api_version
 from ocf.objects.timestamps import parse_time
 from ocf.runtime.operator.observed_versions import Followed, ObservationIndex, ObservedVersions, RecordingReads
 from ocf.runtime.operator.reconciler import reconcile_owner
@@ -161,10 +161,16 @@ class Controller:
         """
         return state.namespace in self._declared.get((state.api_version, state.kind), ())
 
-    def ready(self) -> str:
-        """Return which declared kinds are not in the cache yet, and why; empty if all are."""
+    def ready(self, *, without: Collection[tuple[str, str]] = ()) -> str:
+        """Return which declared kinds are not in the cache yet, and why; empty if all are.
+
+        Args:
+            without: Group and kind of what is left out.
+        """
         return "; ".join(
-            f"{' '.join(kind)} is not read yet{f': {why}' if why else ''}" for kind, why in self._unread().items()
+            f"{api_version} {kind} is not read yet{f': {why}' if why else ''}"
+            for (api_version, kind), why in self._unread().items()
+            if (split_api_version(api_version)[0], kind) not in without
         )
 
     async def run(self) -> None:

@@ -6,8 +6,12 @@ at once, and unhealthy only after a problem that lasts longer than a usual outag
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
+
+from ocf.objects import split_api_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,8 +41,17 @@ class Health:
         self._controllers: Sequence[Controller] = ()
         self._since: timedelta | None = None
         self._lease = lease
-        self.webhooks: WebhookServer | None = None
-        """The server of the webhooks; None if the process serves none."""
+        self._webhooks: WebhookServer | None = None
+        self._converted: Collection[tuple[str, str]] = ()
+
+    def set_webhooks(self, webhooks: WebhookServer, converted: Collection[tuple[str, str]]) -> None:
+        """Set the server of the webhooks.
+
+        Args:
+            webhooks: The server.
+            converted: Group and kind of the objects that it converts.
+        """
+        self._webhooks, self._converted = webhooks, converted
 
     def set_term(self, cache: CachedCluster | None, controllers: Sequence[Controller] = ()) -> None:
         """Set the cache and the controllers of the current term as the leader; None between terms."""
@@ -49,33 +62,52 @@ class Health:
         """The checks of `/healthz`."""
         own = {"reconciles": self.reconciles, "watches": self._lasting(self.watches)}
         lease = {"lease": self._lease} if self._lease is not None else {}
-        webhooks = {"webhooks": self.webhooks.live} if self.webhooks is not None else {}
+        webhooks = {"webhooks": self._webhooks.live} if self._webhooks is not None else {}
         return {**own, **lease, **webhooks}
 
     @property
     def ready(self) -> Checks:
-        """The checks of `/readyz`."""
-        own = {"reconciles": self.reconciles, "owners": self.owners, "watches": self.watches}
-        return own if self.webhooks is None else {**own, "webhooks": self.webhooks.problem}
+        """The checks of `/readyz`.
+
+        A Service has no endpoint while the pods are not ready, so what cannot be read before the webhooks of the
+        process are called must not keep it from being ready: the kinds that it converts do not count.
+        """
+        own: Checks = {
+            "reconciles": self.reconciles,
+            "owners": partial(self.owners, without=self._converted),
+            "watches": partial(self.watches, without=self._converted),
+        }
+        return own if self._webhooks is None else {**own, "webhooks": self._webhooks.problem}
 
     def reconciles(self) -> str:
         """Return which reconciles still run after they were cancelled."""
         return "; ".join(filter(None, (each.live() for each in self._controllers)))
 
-    def watches(self) -> str:
+    def watches(self, *, without: Collection[tuple[str, str]] = ()) -> str:
         """Return the problems of declared watches; a kind that the cluster does not have is not a problem.
 
         Other watches are of what owners make the operator read. Their problems are logged, shown by the metrics, and
         affect the owners that need them: what one owner names must not take the process out of service for all.
+
+        Args:
+            without: Group and kind of what is left out.
         """
         if self._cache is None:
             return ""
-        failing = (state for state in self._cache.failing if not state.missing)
+        failing = (
+            state
+            for state in self._cache.failing
+            if not state.missing and (split_api_version(state.api_version)[0], state.kind) not in without
+        )
         return "; ".join(state.problem for state in failing if any(each.declares(state) for each in self._controllers))
 
-    def owners(self) -> str:
-        """Return which kinds of owners, and other declared kinds, are not in the cache yet."""
-        return "; ".join(sorted({each.ready() for each in self._controllers} - {""}))
+    def owners(self, *, without: Collection[tuple[str, str]] = ()) -> str:
+        """Return which kinds of owners, and other declared kinds, are not in the cache yet.
+
+        Args:
+            without: Group and kind of what is left out.
+        """
+        return "; ".join(sorted({each.ready(without=without) for each in self._controllers} - {""}))
 
     def _lasting(self, check: Callable[[], str]) -> Check:
         """Return a check that fails once another check has failed for `watch_failure_timeout`."""

@@ -153,7 +153,8 @@ class Manager:
         elif self._webhooks is not None:
             served = serving_webhooks(self._cluster, self._webhooks, admission, registry=self.registry)
             self.webhooks = await stack.enter_async_context(served)
-            self.health.webhooks = self.webhooks
+            converted = {(resource.group, resource.kind) for resource in self._webhooks.conversions}
+            self.health.set_webhooks(self.webhooks, converted)
 
     @asynccontextmanager
     async def _open_term(self, cluster: Cluster) -> AsyncIterator[_Term]:

@@ -17,7 +17,7 @@ from ocf.errors import ApiError, BuildError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import field_manager
 from ocf.runtime.admission import CertificateSource, Webhooks
-from ocf.runtime.admission.secret_certificates import SecretCertificates, certificate_rules
+from ocf.runtime.admission.secret_certificates import SecretCertificates, certificate_rules, secret_key
 from ocf.runtime.admission.webhook_configurations import (
     Service,
     Url,
@@ -114,7 +114,7 @@ class WebhookOptions:
             ca_bundle: See `ocf.runtime.admission.configurations`.
         """
         found = self.webhooks(operators)
-        return configurations(found, self.address, ca_bundle=ca_bundle) if found is not None else []
+        return _configurations(self, found, self.address, ca_bundle) if found is not None else []
 
     def definitions(self, *operators: Operator[Any], ca_bundle: bytes = b"") -> list[Manifest]:
         """Return the definitions of the kinds with several versions, with their conversion webhooks, to be applied.
@@ -169,10 +169,18 @@ async def serving_webhooks(
         # The configurations need the CA from the start: without it API servers would reject all objects.
         address, authority = _reached(options, server), server.pair.authority
         await _register_conversions(cluster, webhooks, address, authority)
-        manifests = configurations(webhooks, address, ca_bundle=authority)
+        manifests = _configurations(options, webhooks, address, authority)
         async with _registered(cluster, manifests, webhooks.name):
             await server.refresh()  # reads the CA bundle that was just written
             yield server
+
+
+def _configurations(
+    options: WebhookOptions, webhooks: Webhooks, address: Service | Url, ca_bundle: bytes
+) -> list[Manifest]:
+    in_secret = options.certificates is None
+    secret = secret_key(webhooks, options.secret_namespace, options.secret) if in_secret else None
+    return configurations(webhooks, address, ca_bundle=ca_bundle, secret=secret)
 
 
 def _reached(options: WebhookOptions, server: WebhookServer) -> Service | Url:
