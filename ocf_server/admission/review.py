@@ -16,6 +16,7 @@ from ocf.objects.data_validation import decode_base64
 from ocf.objects.json_syntax import json_problem
 from ocf.schema.builtin import ApiResource
 from ocf_server.admission.matching import WebhookCall, request_namespace
+from ocf_server.api.numbers import encoded_numbers
 from ocf_server.api.status_errors import invalid
 from ocf_server.patch.json_patch import PatchError, json_patch
 from ocf_server.registry.pending_write import Review, WriteOperation
@@ -130,7 +131,7 @@ def converted(registry: Registry, manifest: Manifest | None, resource: ApiResour
     """Return the object of a write in the API version that a rule matched; objects of subresources stay as they are."""
     if manifest is None or review.options.subresource in _PARTS:
         return manifest
-    return registry.convert(manifest, review.resource, resource)
+    return registry.convert(encoded_numbers(manifest) if resource.custom else manifest, review.resource, resource)
 
 
 def is_part(review: Review) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ocf.errors import ApiError, ExpiredError, FieldProblem, ForbiddenError, InvalidError, StatusCause, api_error
+from ocf_server.api.numbers import encoded_numbers, go_number
 
 __all__ = [
     "DeniedError",
@@ -31,7 +32,7 @@ __all__ = [
 
 def go_json(value: Any) -> str:
     """Return a value as compact JSON, the form in most error messages of the API server."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(encoded_numbers(value), separators=(",", ":"), ensure_ascii=False)
 
 
 def go_text(value: Any) -> str:
@@ -42,6 +43,8 @@ def go_text(value: Any) -> str:
         return "[" + " ".join(map(go_text, value)) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float):
+        return go_number(value)
     return "<nil>" if value is None else str(value)
 
 

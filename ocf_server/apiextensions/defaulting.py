@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ocf.objects import copy_json
+from ocf_server.api.numbers import encoded_numbers
 
 __all__ = ["set_schema_defaults"]
 
@@ -45,11 +46,11 @@ def set_schema_defaults(value: Any, schema: Mapping[str, Any], *, drop_nulls: bo
             out[name] = set_schema_defaults(item, below, drop_nulls=drop_nulls)
     for name, below in known.items():
         if name not in out and below.get("default") is not None:
-            out[name] = set_schema_defaults(copy_json(below["default"]), below)
+            out[name] = set_schema_defaults(copy_json(encoded_numbers(below["default"])), below)
     return out
 
 
 def _item(item: Any, schema: Mapping[str, Any], *, drop_nulls: bool) -> Any:
     if item is None and not schema.get("nullable") and schema.get("default") is not None:
-        item = copy_json(schema["default"])
+        item = copy_json(encoded_numbers(schema["default"]))
     return set_schema_defaults(item, schema, drop_nulls=drop_nulls)

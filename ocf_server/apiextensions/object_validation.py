@@ -4,6 +4,7 @@ Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/cust
 error texts, including the unhelpful ones, are those of a real API server.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -13,6 +14,7 @@ from ocf.errors import FieldProblem
 from ocf.objects import FieldPath
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import MISSING
+from ocf_server.api.numbers import go_number
 from ocf_server.api.status_errors import go_json
 from ocf_server.apiextensions.formats import is_known, is_of_format
 
@@ -180,9 +182,13 @@ _TYPE_NAMES: Final[Mapping[type, str]] = {
 }
 
 
+_LARGEST_WHOLE: Final = 2**53 - 1
+"""The largest floating-point number that counts as an integer."""
+
+
 def _type_name(value: Any) -> str:
     if isinstance(value, float):
-        return "integer" if value.is_integer() else "number"
+        return "number"
     return _TYPE_NAMES.get(type(value), "null")
 
 
@@ -193,7 +199,8 @@ def _check_type(value: Any, schema: _Schema, place: FieldPath, report: _Report) 
     if not wanted or found == wanted:
         return
     allowed = wanted.split(",")
-    if found not in allowed and not (found == "integer" and "number" in allowed):
+    is_whole = found == "number" and value.is_integer() and abs(value) <= _LARGEST_WHOLE and "integer" in allowed
+    if found not in allowed and not is_whole and not (found == "integer" and "number" in allowed):
         form = schema.get("format") or ""
         if is_known(form) and found in ("string", "array"):
             if not {"integer", "number"} & {*allowed}:
@@ -233,15 +240,22 @@ def _check_number(value: float, schema: _Schema, place: FieldPath, report: _Repo
         if not float(value).is_integer() or not low <= value <= high:
             which = f"with format {form}" if form else "(default format)"
             report.add_for_root(place, f"Checked value must be of type integer {which} in {report.name_of(place)}")
-    factor, most, least = schema.get("multipleOf"), schema.get("maximum"), schema.get("minimum")
-    if factor is not None and not (value / factor).is_integer():
-        report.add_in_body(place, value, f"should be a multiple of {factor}")
+    # An integer is compared as one, with limits whose fraction is cut; a factor below 1 then allows no integer.
+    factor, most, least = (
+        int(limit) if isinstance(value, int) and limit is not None else limit
+        for limit in (schema.get("multipleOf"), schema.get("maximum"), schema.get("minimum"))
+    )
+    if factor is not None and factor <= 0:
+        problem = f"factor MultipleOf declared for {report.name_of(place)} must be positive: {factor}"
+        report.add(place, f"Invalid value: {go_json(factor)}: {problem}")
+    elif factor is not None and value % factor and not (value / factor).is_integer():
+        report.add_in_body(place, value, f"should be a multiple of {go_number(factor)}")
     if most is not None and (value > most or (schema.get("exclusiveMaximum") and value == most)):
         than = f"less than{'' if schema.get('exclusiveMaximum') else ' or equal to'}"
-        report.add_in_body(place, value, f"should be {than} {most}")
+        report.add_in_body(place, value, f"should be {than} {go_number(most)}")
     if least is not None and (value < least or (schema.get("exclusiveMinimum") and value == least)):
         than = f"greater than{'' if schema.get('exclusiveMinimum') else ' or equal to'}"
-        report.add_in_body(place, value, f"should be {than} {least}")
+        report.add_in_body(place, value, f"should be {than} {go_number(least)}")
 
 
 def _check_list(value: list[Any], schema: _Schema, place: FieldPath, report: _Report) -> None:
@@ -345,7 +359,9 @@ def _check_duplicates(value: list[Any], schema: _Schema, place: FieldPath, repor
     for index, item in enumerate(value):
         if names and not isinstance(item, dict):
             continue
-        shown = go_json({name: item[name] for name in sorted(names) if name in item} if names else item)
-        if shown in seen:
-            report.add((*place, index), f"Duplicate value: {shown}")
-        seen.add(shown)
+        key = {name: item[name] for name in sorted(names) if name in item} if names else item
+        # Before they are stored, 1 and 1.0 differ.
+        text = json.dumps(key)
+        if text in seen:
+            report.add((*place, index), f"Duplicate value: {go_json(key)}")
+        seen.add(text)

@@ -9,8 +9,8 @@ caller chooses the time and the result is deterministic.
   them stops blocking its owners.
 * An owner with the finalizer `orphan` stays until no dependent refers to it.
 * The deletion of a CustomResourceDefinition deletes all objects of its kind.
-* The deletion of a namespace deletes all objects in it; the namespace is removed when it is empty, and has neither of the
-  two finalizers.
+* The deletion of a namespace deletes all objects in it; the namespace is removed when it is empty and has none of
+  these finalizers.
 
 Only objects that a change may affect are looked at: the object itself, its dependents, which are indexed by the uid of
 their owners, its owners, and its namespace. The cost of a write therefore does not grow with the number of objects.

@@ -15,6 +15,7 @@ from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource
+from ocf_server.api.numbers import encoded_numbers
 from ocf_server.api.status_errors import already_exists, forbidden, invalid, stale
 from ocf_server.api.write_options import WriteOptions
 from ocf_server.apiextensions.crd_status import CLEANUP
@@ -76,7 +77,7 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
     problems = create_problems(new, resource)
     if problems:
         raise invalid(resource.group_kind, metadata.get("name", ""), problems)
-    place = place_of(new)
+    place, new = place_of(new), _encoded(new, resource)
     if reviewed:
         yield Review(Phase.VALIDATING, WriteOperation.CREATE, resource, *place, new, None, options)
     yield from converting(lambda: registry.encoded(resource, new))
@@ -85,6 +86,12 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
         deleting = "deletionTimestamp" in taken["metadata"]
         raise already_exists(resource.group_resource, place[1], deleting=deleting, generated=generated)
     return new if options.dry_run else (yield from _written(registry, resource, place, new))
+
+
+def _encoded(new: Manifest, resource: ApiResource) -> Manifest:
+    """Return a valid object with its numbers as they are stored and sent."""
+    encoded: Manifest = encoded_numbers(new) if resource.custom else new
+    return encoded
 
 
 def _written(
@@ -181,6 +188,7 @@ def update(
     problems = update_problems(new, live, resource, options.subresource)
     if problems:
         raise invalid(resource.group_kind, place[1], problems)
+    new = _encoded(new, resource)
     for warning in update_warnings(new, resource, options.subresource):
         options.warn(warning)
     if needs_admission:

@@ -13,6 +13,7 @@ from ocf.errors import NotFoundError, StatusCause
 from ocf.objects import Manifest, ObjectKey, copy_json, split_api_version
 from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource, StructType, builtin_resource, builtin_versions, struct
+from ocf_server.api.numbers import decoded_numbers
 from ocf_server.api.status_errors import bad_request, forbidden, no_such_resource, not_found
 from ocf_server.apiextensions import established, prune, set_schema_defaults
 from ocf_server.codec.decoding import decode
@@ -435,7 +436,7 @@ def decoded(
     """
     if not resource.custom:
         return decode(manifest, resource.type, live)
-    out: dict[str, Any] = copy_json(manifest)
+    out: dict[str, Any] = decoded_numbers(manifest)
     out["metadata"] = decode(out.get("metadata") or {}, struct("meta.v1.ObjectMeta"))
     if resource.schema is None:
         return out

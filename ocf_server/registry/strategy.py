@@ -11,6 +11,7 @@ from ocf.cluster.protocol import Propagation, Subresource
 from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import ApiResource
+from ocf_server.api.numbers import encoded_numbers
 from ocf_server.managedfields.fieldset import FieldSet
 from ocf_server.registry.disabled_fields import drop_disabled_fields
 from ocf_server.registry.kind_hooks import (
@@ -231,7 +232,10 @@ def prepare_update(
 
 def _with_generation(new: Manifest, live: Manifest, resource: ApiResource) -> Manifest:
     if (resource.custom or _key(resource) in _GENERATION) and _key(resource) not in _FIXED_GENERATION:
-        changed = not equal_json(_without(new, resource), _without(live, resource))
+        counted = _without(new, resource)
+        # A floating-point number does not equal the integer as which it was stored.
+        written = resource.custom and encoded_numbers(counted) is not counted
+        changed = written or not equal_json(counted, _without(live, resource))
         new["metadata"]["generation"] = live["metadata"].get("generation", 0) + changed
     return new
 

@@ -67,7 +67,7 @@ def test_a_repeated_merge_patch_changes_nothing(document: dict[str, Any], patch:
             {"a/b": {"c~d": 2}},
             id="escapes",
         ),
-        pytest.param({"a": 1.0}, [{"op": "test", "path": "/a", "value": 1}], {"a": 1.0}, id="test of a number"),
+        pytest.param({"a": 1.5}, [{"op": "test", "path": "/a", "value": 1.5}], {"a": 1.5}, id="test of a number"),
         pytest.param({"": 1}, [{"op": "replace", "path": "/", "value": 2}], {"": 2}, id="the empty member"),
     ],
 )
@@ -91,6 +91,7 @@ def test_json_patch(document: Any, operations: list[Any], patched: Any) -> None:
         pytest.param({"op": "move", "from": "/o", "path": "/o/p"}, id="move into itself"),
         pytest.param({"op": "copy", "from": "/a/2", "path": "/y"}, id="copy a missing item"),
         pytest.param({"op": "test", "path": "/a/0", "value": True}, id="test of a number with a boolean"),
+        pytest.param({"op": "test", "path": "/a/0", "value": 1.0}, id="test of a number that is written otherwise"),
         pytest.param({"op": "test", "path": "/b/c", "value": 1}, id="path into a string"),
         pytest.param({"op": "sing", "path": "/a"}, id="unknown operation"),
         pytest.param("add", id="operation is not an object"),
