@@ -45,6 +45,17 @@ class InterceptingCluster:
         get v1/Namespace/default
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Refuse a subclass that overrides nothing: one that misspells `intercept` would silently let all pass."""
+        super().__init_subclass__(**kwargs)
+        methods = {name for name in vars(InterceptingCluster) if not name.startswith("_")}
+        bases = cls.__mro__[: cls.__mro__.index(InterceptingCluster)]
+        if not any(methods & {*vars(base)} for base in bases):
+            raise TypeError(
+                f"{cls.__name__} overrides no method of InterceptingCluster, so it would change nothing: override"
+                " intercept(request, send), or a method of Cluster"
+            )
+
     def __init__(self, cluster: Cluster, *, apply_cache: ApplyCache | None = None) -> None:
         self._inner = cluster
         self._apply_cache = apply_cache
