@@ -101,12 +101,17 @@ def new_kind(  # noqa: PLR0913 (each is an option of the command line)
             definitions += asyncio.run(_of_cluster(from_cluster, kubeconfig, context))
         if not files and not from_cluster:
             raise ConfigError("pass files with CustomResourceDefinitions, or --from-cluster NAME for one of a cluster")
+        for option, value in (("--kubeconfig", kubeconfig), ("--context", context)):
+            if value is not None and not from_cluster:
+                raise ConfigError(f"{option}: has no effect without --from-cluster: no cluster is read")
         options = _options(directory, package, ready, failing)
         samples = _read([sample] if sample else [])
         made = [
             (found, render_kind(found, options, _sample_of(found, samples)))
             for found in foreign_kinds(definitions, kinds=kind or (), version=version)
         ]
+        if force:
+            _reject_what_is_kept(made, options, directory, has_sample=bool(sample))
         written = _write([each for _, each in made], options, directory, force=force)
         echo(f"wrote {written} files into {directory}:")
         for found, each in made:
@@ -211,6 +216,21 @@ def _package_of(directory: Path) -> tuple[Path, str]:
     root = directory / "src" if (directory / "src").is_dir() else directory
     found = [each.parent.name for each in root.glob("*/__init__.py") if each.parent.name not in _NOT_PACKAGES]
     return root, found[0] if len(found) == 1 else ""
+
+
+def _reject_what_is_kept(
+    made: Sequence[tuple[ForeignKind, KindFiles]], options: KindOptions, directory: Path, *, has_sample: bool
+) -> None:
+    """Raise an error if a file that is kept does not have what an option, or the definition, asks for."""
+    from ocf.scaffold.foreign_kind.project import kept_problems
+
+    problems: list[str] = []
+    for kind, files in made:
+        paths = [path for path in files.texts.keys() - files.generated if (directory / path).is_file()]
+        kept = {path: (directory / path).read_text(encoding="utf-8", errors="replace") for path in paths}
+        problems += kept_problems(kept, files, kind, options, has_sample=has_sample)
+    if problems:
+        raise ConfigError("; ".join(problems))
 
 
 def _write(made: Sequence[KindFiles], options: KindOptions, directory: Path, *, force: bool) -> int:

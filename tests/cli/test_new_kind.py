@@ -188,6 +188,82 @@ def test_nothing_is_overwritten_and_force_writes_the_models_only(folder: Path) -
 
 
 @pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        pytest.param(
+            ["--ready=Healthy"],
+            "--ready: kinds/cache/__init__.py exists and is kept, with 'Ready', not 'Healthy'; change it there",
+            id="ready",
+        ),
+        pytest.param(
+            ["--failing=Stalled"],
+            "--failing: kinds/cache/__init__.py exists and is kept, with '', not 'Stalled'",
+            id="failing",
+        ),
+        pytest.param(
+            ["--sample=sample.yaml"],
+            "--sample: tests/kinds/cache.yaml exists and is kept, with another object",
+            id="sample",
+        ),
+        pytest.param(
+            ["--version=v2"],
+            "kinds/cache/__init__.py exists and is kept, with example.com/v1, and the models are of example.com/v2",
+            id="version",
+        ),
+    ],
+)
+def test_an_option_that_a_kept_file_would_make_void_is_an_error(folder: Path, options: list[str], problem: str) -> None:
+    """A run with --force and fewer options than before must not leave two files that disagree.
+
+    https://github.com/kubernetes-sigs/kubebuilder/issues/5936, https://github.com/kubernetes-sigs/kubebuilder/issues/1845.
+    """
+    text = dump_document(definition(versions=("v1", "v2"), ready="Ready"))
+    sample = {"apiVersion": "example.com/v1", "kind": "Cache", "metadata": {"name": "web"}, "spec": {"size": 3}}
+    new("-", "--version=v1", given=text)
+    (folder / "sample.yaml").write_text(dump_document(sample))
+    before = {path: (folder / path).read_text() for path in FILES}
+
+    same = [] if "--version=v2" in options else ["--version=v1"]
+    error = new("-", "--force", *same, *options, code=2, given=text)
+
+    assert problem in error
+    assert error.count("\n") == 1
+    assert {path: (folder / path).read_text() for path in FILES} == before
+
+
+def test_the_same_options_again_are_no_error(folder: Path) -> None:
+    text = dump_document(definition(ready="Ready"))
+    sample = {"apiVersion": "example.com/v1", "kind": "Cache", "metadata": {"name": "web"}, "spec": {"size": 3}}
+    (folder / "sample.yaml").write_text(dump_document(sample))
+    options = ("--ready=Healthy", "--failing=Stalled", "--sample=sample.yaml")
+    new("-", *options, given=text)
+
+    assert "wrote 1 files" in new("-", "--force", *options, given=text)
+
+
+def test_a_status_that_the_user_has_written_is_not_that_of_the_option(folder: Path) -> None:
+    new("-", given=dump_document(definition(ready="Ready")))
+    declaration = folder / "kinds/cache/__init__.py"
+    declaration.write_text(declaration.read_text().replace("ConditionStatus(", "MyStatus("))
+
+    error = new("-", "--force", "--ready=Ready", code=2, given=dump_document(definition(ready="Ready")))
+
+    assert "--ready: kinds/cache/__init__.py exists and is kept, with a status of its own, not 'Ready'" in error
+
+
+def test_two_kinds_that_would_be_one_module_are_an_error(folder: Path) -> None:
+    other = definition("CACHE")
+    other["spec"]["group"] = "other.example.com"
+    text = f"{dump_document(definition())}---\n{dump_document(other)}"
+
+    error = new("-", code=2, given=text)
+
+    assert "Cache of example.com and CACHE of other.example.com would both be the module cache; pass one" in error
+    assert written(folder) == set()
+    assert "kinds.cache: CACHE of other.example.com/v1" in new("-", "--kind=CACHE", given=text)
+
+
+@pytest.mark.parametrize(
     ("options", "expected"),
     [
         pytest.param([], "example.com/v1", id="highest stable version"),
@@ -211,6 +287,9 @@ def test_the_version(folder: Path, options: list[str], expected: str) -> None:
             ["-", "--version=v2"], "--version: CustomResourceDefinition caches.example.com serves v1", id="version"
         ),
         pytest.param(["-", "--package=a-b"], "--package: must be a package of Python", id="package"),
+        pytest.param(["-", "--failing=Stalled"], "--failing: has no effect, because the definition", id="failing"),
+        pytest.param(["-", "--context=test"], "--context: has no effect without --from-cluster", id="context"),
+        pytest.param(["-", "--kubeconfig=x"], "--kubeconfig: has no effect without --from-cluster", id="kubeconfig"),
         pytest.param(["-", "--sample=crd.yaml"], "--sample: expected a Cache of example.com/v1", id="sample"),
     ],
 )

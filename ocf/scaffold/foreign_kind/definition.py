@@ -11,6 +11,7 @@ from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.objects.name_validation import dns_1035_label, dns_subdomain, qualified_name
 from ocf.scaffold.foreign_kind.decoding import decode_schema, decode_spec
+from ocf.scaffold.foreign_kind.names import module_name
 
 __all__ = ["ForeignKind", "foreign_kinds"]
 
@@ -90,7 +91,8 @@ def foreign_kinds(
         The kinds, in the order of the manifests.
 
     Raises:
-        ConfigError: If there is no definition, one of them has no schema of the version, or a kind is not there.
+        ConfigError: If there is no definition, one of them has no schema of the version, a kind is not there, or two
+            kinds would be one module.
 
     Example:
         >>> version = {"name": "v1", "served": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
@@ -104,11 +106,22 @@ def foreign_kinds(
     if not found:
         seen = ", ".join(dict.fromkeys(str(each.get("kind")) for each in manifests)) or "nothing"
         raise ConfigError(f"expected the manifest of a CustomResourceDefinition, got {seen}")
-    by_kind = {_kind_of(each): each for each in found}
-    missing = [kind for kind in kinds if kind not in by_kind]
-    if missing:
-        raise ConfigError(f"--kind: {', '.join(missing)} is not among the definitions: {', '.join(by_kind)}")
-    return tuple(_read(each, version) for kind, each in by_kind.items() if not kinds or kind in kinds)
+    names = dict.fromkeys(_kind_of(each) for each in found)
+    if missing := [kind for kind in kinds if kind not in names]:
+        raise ConfigError(f"--kind: {', '.join(missing)} is not among the definitions: {', '.join(names)}")
+    chosen: dict[str, Manifest] = {}
+    for each in found:
+        module = module_name(_kind_of(each))
+        if kinds and _kind_of(each) not in kinds:
+            continue
+        if _full_name(other := chosen.get(module, each)) != _full_name(each):
+            raise ConfigError(f"{_full_name(other)} and {_full_name(each)} would both be the module {module}; pass one")
+        chosen[module] = each
+    return tuple(_read(each, version) for each in chosen.values())
+
+
+def _full_name(definition: Manifest) -> str:
+    return f"{_kind_of(definition)} of {_below(definition, 'spec').get('group')}"
 
 
 def _opened(manifests: Sequence[Manifest]) -> Iterator[Manifest]:

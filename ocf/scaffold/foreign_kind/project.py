@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import keyword
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
@@ -20,7 +21,7 @@ from ocf.scaffold.foreign_kind.schema_reader import read_schema
 from ocf.scaffold.python_literal import literal
 from ocf.scaffold.template import Templates
 
-__all__ = ["KindFiles", "KindOptions", "render_kind"]
+__all__ = ["KindFiles", "KindOptions", "kept_problems", "render_kind"]
 
 _TEMPLATES: Final = "templates/kind"
 _TESTS: Final = "tests/kinds"
@@ -67,12 +68,16 @@ class KindFiles:
         class_name: Name of the class of its objects.
         texts: Path in the project to text.
         generated: Paths of those that can be written anew: the user does not change them.
+        declaration: Path of the declaration.
+        sample: Path of the sample.
     """
 
     module: str
     class_name: str
     texts: dict[str, str]
     generated: frozenset[str]
+    declaration: str
+    sample: str
 
 
 def render_kind(kind: ForeignKind, options: KindOptions, sample: Manifest | None = None) -> KindFiles:
@@ -87,7 +92,7 @@ def render_kind(kind: ForeignKind, options: KindOptions, sample: Manifest | None
         The files.
 
     Raises:
-        ConfigError: If Jinja is not installed.
+        ConfigError: If Jinja is not installed, or a failing condition is asked for where there is none that is ready.
 
     Example:
         >>> schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {
@@ -102,6 +107,11 @@ def render_kind(kind: ForeignKind, options: KindOptions, sample: Manifest | None
         >>> made.generated
         frozenset({'shop/kinds/cache/model.py'})
     """
+    if options.failing and not (options.ready or kind.ready):
+        raise ConfigError(
+            f"--failing: has no effect, because the definition of {kind.kind} has no conditions in its status; name "
+            "the condition that is True once an object works with --ready"
+        )
     module, models = module_name(kind.kind), read_schema(kind.kind, kind.schema)
     place = f"{options.place}/{module}"
     templates = Templates(_variables(kind, options, models, module))
@@ -110,13 +120,13 @@ def render_kind(kind: ForeignKind, options: KindOptions, sample: Manifest | None
     def rendered(name: str) -> str:
         return templates.render(folder.joinpath(f"{name}.tmpl").read_text(encoding="utf-8"))
 
-    model = f"{place}/model.py"
+    model, declaration, sampled = f"{place}/model.py", f"{place}/__init__.py", f"{_TESTS}/{module}.yaml"
     example = minimal_sample(kind) if sample is None else sample
     texts = {
-        f"{place}/__init__.py": rendered("declaration.py"),
+        declaration: rendered("declaration.py"),
         model: module_source(models, _header(kind)),
         f"{_TESTS}/test_{module}.py": rendered("test_kind.py"),
-        f"{_TESTS}/{module}.yaml": dump_document(example),
+        sampled: dump_document(example),
         # A resource without mutations renders its baseline.
         f"{_TESTS}/goldens/{module}.yaml": dump_document(redacted(example)),
     }
@@ -125,7 +135,61 @@ def render_kind(kind: ForeignKind, options: KindOptions, sample: Manifest | None
         class_name=models[-1].name,
         texts=texts,
         generated=frozenset({model}),
+        declaration=declaration,
+        sample=sampled,
     )
+
+
+def kept_problems(
+    kept: Mapping[str, str], made: KindFiles, kind: ForeignKind, options: KindOptions, *, has_sample: bool
+) -> Iterator[str]:
+    """Yield why files that exist and are kept do not have what was asked for.
+
+    Args:
+        kept: Path to text of the files of the kind that exist, without those that are written anew.
+        made: The files of the kind.
+        kind: The kind.
+        options: Its place and status.
+        has_sample: Whether the user has given the sample.
+
+    Example:
+        >>> schema = {"type": "object"}
+        >>> cache = ForeignKind(
+        ...     group="example.com", version="v1", kind="Cache", cluster_scoped=False, schema=schema, ready="Ready"
+        ... )
+        >>> before, options = render_kind(cache, KindOptions()), KindOptions(ready="Healthy")
+        >>> print(*kept_problems(before.texts, before, cache, options, has_sample=False))
+        --ready: kinds/cache/__init__.py exists and is kept, with 'Ready', not 'Healthy'; change it there, or remove
+        the file and have it written anew
+    """
+    remedy = "change it there, or remove the file and have it written anew"
+    if made.declaration in kept:
+        found = dict(_declared(kept[made.declaration]))
+        seen, wanted = found.get("api_version", kind.api_version), kind.api_version
+        if seen != wanted:
+            yield f"{made.declaration} exists and is kept, with {seen}, and the models are of {wanted}; {remedy}"
+        for name, wanted in (("ready", options.ready), ("failing", options.failing)):
+            if wanted and found.get(name, "") != wanted:
+                with_ = f"with {found[name]!r}" if name in found else "with a status of its own"
+                yield f"--{name}: {made.declaration} exists and is kept, {with_}, not {wanted!r}; {remedy}"
+    if has_sample and kept.get(made.sample, made.texts[made.sample]) != made.texts[made.sample]:
+        yield f"--sample: {made.sample} exists and is kept, with another object; {remedy}"
+
+
+def _declared(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what a declaration says of its API version and conditions; it is parsed, and never executed."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="Kind"), args=[ast.Constant(value=str(version)), *_]):
+                yield "api_version", version
+            case ast.Call(func=ast.Name(id="ConditionStatus"), keywords=keywords):
+                for each in keywords:
+                    if each.arg and isinstance(each.value, ast.Constant):
+                        yield each.arg, str(each.value.value)
 
 
 def _header(kind: ForeignKind) -> tuple[str, ...]:
