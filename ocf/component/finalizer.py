@@ -28,11 +28,14 @@ from ocf.component.deletion import (
     is_held,
 )
 from ocf.component.model.context import ReconcileContext
-from ocf.component.model.ownership import finalizers_of, is_ending
+from ocf.component.model.ownership import Owner, finalizers_of, is_ending
+from ocf.component.model.write_backoff import is_older, record_revert, wait, written
+from ocf.component.status.failures import FINALIZER_EVENT
 from ocf.concepts import Event
-from ocf.errors import ConflictError, NotFoundError, failure_text
-from ocf.objects import Manifest, ObjectKey
+from ocf.errors import ConflictError, NotFoundError, ReconcileError, failure_text
+from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.conditions import ConditionStatus
+from ocf.objects.managed_fields import ManagedFields
 
 __all__ = ["FinalizationResult", "Finalizer", "OnDelete", "finalize"]
 
@@ -49,6 +52,7 @@ _UNTIL_ORPHANED: Final = "Waiting until the garbage collector has orphaned the o
 _NAMED: Final = 5
 # The patch names the version that was read, so it conflicts whenever another writer changed the owner meanwhile.
 _TRIES: Final = 5
+_DIGESTS: Final = {True: b"set", False: b"removed"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +101,7 @@ class Finalizer:
             finalizer of a controller holds it.
 
         Raises:
+            ReconcileError: If another process removes the finalizer again and again, so that it is not set now.
             ApiError: If the finalizer cannot be set or removed.
         """
         external = external_finalizer(context.owned_by.operator)
@@ -267,7 +272,8 @@ def _record(context: ReconcileContext, reason: str, note: str, *, warning: bool 
 async def _set_finalizers(context: ReconcileContext, *names: str, wanted: bool) -> bool:
     """Set or remove finalizers of an owner; return False if it was deleted meanwhile, and cannot get them.
 
-    Finalizers of others are kept, and nothing is written where it is so already.
+    Finalizers of others are kept, and nothing is written where it is so already. Two versions of an operator that run
+    at once may disagree about a finalizer, so these writes back off as those of objects do.
     """
     live, owner = context.owner, context.owned_by
     try:
@@ -280,13 +286,18 @@ async def _set_finalizers(context: ReconcileContext, *names: str, wanted: bool) 
                 return True
             if wanted and is_ending(live):
                 return False
+            # While the owner is being deleted, the API server accepts no new finalizer, and a removal is final.
+            if not is_ending(live) and _is_held_back(context, live, names, wanted=wanted):
+                return True
             try:
-                context.owner_changed(await _patch_finalizers(context, live, finalizers))
+                patched = await _patch_finalizers(context, live, finalizers)
             except ConflictError:
                 if not tries_left:
                     raise
                 live = await context.cluster.get(owner.key)
             else:
+                context.owner_changed(patched)
+                _note_finalizers(context, patched, names, wanted=wanted)
                 return True
     except NotFoundError:
         pass
@@ -299,6 +310,56 @@ async def _patch_finalizers(context: ReconcileContext, live: Manifest, finalizer
     options = PatchOptions(patch_type=PatchType.MERGE, field_manager=context.owned_by.field_manager("finalizer"))
     # A patch, because an apply would create an owner again that was just deleted.
     return await context.cluster.patch(context.owned_by.key, patch, options)
+
+
+def _is_held_back(context: ReconcileContext, live: Manifest, names: tuple[str, ...], *, wanted: bool) -> bool:
+    """Return whether a removal waits, because another process sets the finalizers again and again.
+
+    Raises:
+        ReconcileError: If setting them waits: without them, nothing may be made for the owner.
+    """
+    owner, cache = context.owned_by, context.cluster.apply_cache
+    last = cache.last_write(owner.key, _write_of(owner, names))
+    if last is None or is_older(str(live["metadata"].get("resourceVersion") or ""), last):
+        return False
+    reverted = record_revert(last, _DIGESTS[wanted], context.elapsed)
+    rest = wait(reverted, _DIGESTS[wanted], context.elapsed)
+    if reverted is None:
+        return False
+    cache.note_write(owner.key, _write_of(owner, names), reverted)
+    if rest is None:
+        return False
+    undone, again = ("removed", "set") if wanted else ("set", "removed")
+    # Without the time, which would make it another message, and so another value of the condition, in each reconcile.
+    problem = (
+        f"finalizer {' and '.join(names)} is {undone} again and again, {_other_writer(live, owner, names)}: "
+        f"before it is {again} again, the operator waits"
+    )
+    if wanted:
+        raise ReconcileError(owner.operator, problem)
+    context.hold_back(FINALIZER_EVENT, "" if reverted is last else problem, rest)
+    return True
+
+
+def _note_finalizers(context: ReconcileContext, patched: Manifest, names: tuple[str, ...], *, wanted: bool) -> None:
+    owner, cache = context.owned_by, context.cluster.apply_cache
+    last, version = cache.last_write(owner.key, _write_of(owner, names)), str(patched["metadata"]["resourceVersion"])
+    write = written(last, _DIGESTS[wanted], context.elapsed, version)
+    cache.note_write(owner.key, _write_of(owner, names), write)
+
+
+def _write_of(owner: Owner, names: tuple[str, ...]) -> str:
+    return f"{owner.field_manager('finalizer')}#{' '.join(names)}"
+
+
+def _other_writer(live: Manifest, owner: Owner, names: tuple[str, ...]) -> str:
+    ours = owner.field_manager("finalizer")
+    for entry in ManagedFields.of(live).entries:
+        listed = get_field(entry.fields, ("f:metadata", "f:finalizers")) or {}
+        if entry.manager.name != ours and any(f'v:"{name}"' in listed for name in names):
+            return f'by "{entry.manager.name}"'
+    # What is removed has no owner any more, and all processes of an operator write under one name.
+    return f'by another process of the operator "{owner.operator}", or by a client that changes finalizers'
 
 
 async def finalize(

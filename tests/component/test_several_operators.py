@@ -7,14 +7,25 @@ https://github.com/fluxcd/kustomize-controller/issues/1724 (objects pruned by th
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pytest
 
 from ocf import component
 from ocf.cluster import Verb
-from ocf.component import Action, Component, Finalizer, Result, cleanup_finalizer, external_finalizer, reconciling
-from ocf.errors import ConfigError
+from ocf.component import (
+    Action,
+    Component,
+    Finalizer,
+    Result,
+    cleanup_finalizer,
+    external_finalizer,
+    finalize,
+    reconciling,
+)
+from ocf.concepts import Event, NullRecorder
+from ocf.errors import ConfigError, ReconcileError
 from ocf.objects import ObjectKey
 from ocf.objects.managed_fields import ManagedFields
 
@@ -213,3 +224,125 @@ async def test_each_owner_and_each_process_is_on_its_own(env: Env) -> None:
     async with reconciling(live, malls.cluster, clock=env.clock, operator="malls") as context:
         sets("Ready", "False")(context)
     assert (await env.condition("Ready"))["status"] == "False"
+
+
+class Versions:
+    """Two processes of one operator, of which the first has an `on_delete`; its errors are kept."""
+
+    def __init__(self, env: Env, *components: Component) -> None:
+        self._env = env
+        self.components = components
+        self.processes = env.process("shops"), env.process("shops")
+        self.errors: list[str] = []
+        self.events = Notes()
+        self.retries: list[timedelta] = []
+
+    @property
+    def patches(self) -> list[int]:
+        """The numbers of writes of finalizers."""
+        return [len(each.cluster.requests.of(Verb.PATCH)) for each in self.processes]
+
+    async def new(self) -> None:
+        """Reconcile with the version that sets the finalizer."""
+        try:
+            await self._reconcile(0, Finalizer(on_delete=drop), *self.components)
+        except ReconcileError as error:
+            self.errors.append(str(error))
+
+    async def old(self) -> None:
+        """Reconcile with the version that removes it."""
+        await self._reconcile(1, Finalizer())
+
+    async def _reconcile(self, number: int, finalizer: Finalizer, *components: Component) -> None:
+        cluster, live = self.processes[number].cluster, await self._env.owner_manifest()
+        async with reconciling(live, cluster, operator="shops", clock=self._env.clock, recorder=self.events) as context:
+            await finalize(context, *components, finalizer=finalizer)
+        if context.retry_after is not None:
+            self.retries.append(context.retry_after)
+
+
+class Notes(NullRecorder):
+    """The notes of events about finalizers."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def happened(self, event: Event) -> None:
+        if event.reason == "FinalizerReverted":
+            self.found.append(event.note)
+
+
+async def fight(env: Env, versions: Versions) -> None:
+    """Let both reconcile every ten seconds for an hour."""
+    for _ in range(360):
+        await versions.new()
+        await versions.old()
+        env.clock.advance(timedelta(seconds=10))
+
+
+@pytest.mark.promise("write-war", runs="an hour of two versions, of which one sets a finalizer and one removes it")
+async def test_two_versions_that_disagree_about_a_finalizer_back_off_and_name_each_other(env: Env) -> None:
+    """Finalizers that were removed and added without end elsewhere.
+
+    * https://github.com/kubermatic/kubermatic/pull/12174
+    * https://github.com/oracle/oci-native-ingress-controller/pull/156
+    """
+    versions = Versions(env)
+    await fight(env, versions)
+    assert max(versions.patches) <= 10
+    other = 'by another process of the operator "shops", or by a client that changes finalizers: before it is '
+    # One of the two waits, and the other one has what it wants.
+    told = [*versions.errors, *versions.events.found]
+    assert told
+    assert all(other in text and external_finalizer("shops") in text for text in told)
+    assert len(versions.events.found) <= 10
+
+
+@pytest.mark.parametrize("cluster_scoped", [False, True], ids=["for on_delete", "for cluster-scoped objects"])
+async def test_whoever_changes_finalizers_again_and_again_is_damped(
+    env: Env, cluster_role: StaticKind, *, cluster_scoped: bool
+) -> None:
+    """A user's program that removes every finalizer; nothing is made for the owner while it has none."""
+    made = [web(cluster_role.build())] if cluster_scoped else []
+    versions = Versions(env, *made)
+    for _ in range(360):
+        await versions.new()
+        await env.change(env.owner, metadata={"finalizers": None})
+        env.clock.advance(timedelta(seconds=10))
+    assert versions.patches[0] <= 10 * (2 if cluster_scoped else 1)
+    assert "is removed again and again, by another process" in versions.errors[-1]
+
+
+async def test_who_sets_a_finalizer_again_is_named(env: Env) -> None:
+    name = external_finalizer("shops")
+    versions = Versions(env)
+    for _ in range(20):
+        await env.change(env.owner, metadata={"finalizers": [name]})
+        await versions.old()
+        env.clock.advance(timedelta(seconds=10))
+    assert versions.patches[1] <= 4
+    assert versions.events.found[0].startswith(f'finalizer {name} is set again and again, by "kubectl-edit": before')
+    assert versions.retries
+    env.clock.advance(max(versions.retries))
+    await versions.old()
+    assert await finalizers(env) == []
+
+
+async def test_a_deletion_does_not_wait(env: Env) -> None:
+    versions = Versions(env)
+    await fight(env, versions)
+    env.clock.advance(timedelta(hours=2))
+    await versions.new()
+    assert await finalizers(env) == [external_finalizer("shops")]
+    await env.cluster.delete(env.owner)
+    await versions.old()
+    assert not await env.exists(env.owner)
+
+
+async def test_one_version_may_change_its_mind_as_often_as_it_likes(env: Env, cluster_role: StaticKind) -> None:
+    process = env.process("shops")
+    for _ in range(10):
+        await process.reconcile(web(cluster_role.build()))
+        assert await finalizers(env) == [cleanup_finalizer("shops")]
+        await process.reconcile(web())
+        assert await finalizers(env) == []

@@ -19,7 +19,14 @@ from ocf.component.model.ownership import DEFAULT_OPERATOR, Owner, finalizers_of
 from ocf.component.model.status_changes import StatusChanges, status_of
 from ocf.component.model.status_writer import write_status
 from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
-from ocf.component.status.failures import REVERTED_EVENT, UNSTORED_EVENT, failure_events, is_refused, shows
+from ocf.component.status.failures import (
+    FINALIZER_EVENT,
+    REVERTED_EVENT,
+    UNSTORED_EVENT,
+    failure_events,
+    is_refused,
+    shows,
+)
 from ocf.component.status.own_conditions import own_condition
 from ocf.component.status.reasons import Reason
 from ocf.concepts import Clock, Event, NullRecorder, Recorder
@@ -30,6 +37,7 @@ from ocf.objects.conditions import find_condition, typed_conditions
 __all__ = ["Conditioned", "ReconcileContext"]
 
 _log: Final = logging.getLogger("ocf.component")
+_UPDATE_STATUS: Final = "UpdateStatus"
 
 
 class Conditioned(Protocol):
@@ -65,7 +73,7 @@ class ReconcileContext:
         now: Time of the reconcile.
         elapsed: The same on the monotonic clock.
         claims: Objects that the components of the owner manage in this reconcile.
-        status_retry_after: Time until a value of the status that was held back is written; known after its write.
+        retry_after: Time until a write of the owner that is held back is sent; for its status known after its write.
         gates: Answers of the gates of the components in this reconcile.
     """
 
@@ -93,7 +101,7 @@ class ReconcileContext:
         self._taken: set[str] = set()
         self._ended = False
         self._is_gone = False
-        self.status_retry_after: timedelta | None = None
+        self.retry_after: timedelta | None = None
 
     @property
     def status(self) -> dict[str, Any]:
@@ -383,8 +391,7 @@ class ReconcileContext:
             return
         self._log_replaced(written.status)
         self._log_loss(UNSTORED_EVENT, written.problem)
-        self._log_loss(REVERTED_EVENT, written.reverted)
-        self.status_retry_after = written.retry_after
+        self.hold_back(REVERTED_EVENT, written.reverted, written.retry_after)
         self.recorder.observed(owner.key, typed_conditions(written.status.get("conditions")))
 
     def _log_replaced(self, written: Manifest) -> None:
@@ -398,15 +405,20 @@ class ReconcileContext:
             text = "%s: %s was stored as a value of type %s, and is replaced, because it cannot hold conditions"
             _log.warning(text, owner, path, type(value).__name__, extra={"owner": str(owner)})
 
-    def _log_loss(self, reason: str, note: str) -> None:
+    def hold_back(self, reason: str, note: str, rest: timedelta | None) -> None:
+        """Record that a write of the owner waits because another writer reverts it; without a note, it is known."""
+        self._log_loss(reason, note, "Update" if reason == FINALIZER_EVENT else _UPDATE_STATUS)
+        self.retry_after = min((one for one in (self.retry_after, rest) if one is not None), default=None)
+
+    def _log_loss(self, reason: str, note: str, action: str = _UPDATE_STATUS) -> None:
         """Log and record a loss, unless the note is empty."""
         if note:
             owner = self.owned_by.key
             _log.warning("%s: %s", owner, note, extra={"owner": str(owner)})
-            self._record_loss(reason, note)
+            self._record_loss(reason, note, action)
 
-    def _record_loss(self, reason: str, note: str) -> None:
-        """Record that the status, or a part of it, is not stored, so that it is shown in an event at least."""
+    def _record_loss(self, reason: str, note: str, action: str = _UPDATE_STATUS) -> None:
+        """Record that a write of the owner, or a part of it, is not stored; only an event can show it."""
         owner = self.owned_by
         self.recorder.happened(
             Event(
@@ -414,7 +426,7 @@ class ReconcileContext:
                 owner_uid=owner.uid,
                 resource=owner.key,
                 reason=reason,
-                action="UpdateStatus",
+                action=action,
                 note=note,
                 type="Warning",
             )

@@ -12,10 +12,20 @@ from ocf.concepts import Event
 from ocf.errors import ApiError, BadRequestError, ForbiddenError, InvalidError
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["FAILED_EVENT", "REVERTED_EVENT", "UNSTORED_EVENT", "failure_events", "is_refused", "shows"]
+__all__ = [
+    "FAILED_EVENT",
+    "FINALIZER_EVENT",
+    "REVERTED_EVENT",
+    "UNSTORED_EVENT",
+    "failure_events",
+    "is_refused",
+    "shows",
+]
 
 FAILED_EVENT: Final = "ReconcileFailed"
 """Reason of the event about a failed reconcile."""
+FINALIZER_EVENT: Final = "FinalizerReverted"
+"""Reason of the event about a finalizer that another writer sets again each time."""
 REVERTED_EVENT: Final = "StatusReverted"
 """Reason of the event about values of the status that another writer reverts again and again."""
 

@@ -62,7 +62,7 @@ async def reconcile_owner(
         annotate_span(lambda: {"ocf.controller": operator.name})
         delay = await _OwnerReconcile(operator, context).run()
         annotate_span(requeue_attributes, delay)
-    return min((one for one in (delay, context.status_retry_after) if one is not None), default=None)
+    return min((one for one in (delay, context.retry_after) if one is not None), default=None)
 
 
 class _OwnerReconcile(Generic[O]):

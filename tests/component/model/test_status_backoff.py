@@ -58,7 +58,7 @@ class Writer:
             live, self.process.cluster, operator=self.process.operator, clock=clock, recorder=self.notes
         ) as context:
             self.report(context)
-        self.retry_after = context.status_retry_after
+        self.retry_after = context.retry_after
         return self.process.writes - before
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from ocf import component
-from ocf.cluster import Request, Verb
+from ocf.cluster import ApplyCache, Request, Verb
 from ocf.errors import BuildError
 from ocf.primitives import configmap
 from ocf.runtime.operator import Manager, ManagerOptions, Operator, OwnerType, running
+from ocf.testing import RecordingCluster
 from ocf_server import EmbeddedCluster
 
 from .conftest import NAMESPACE, SHOPS, Gateway, Shop, components_of, key_of, shop
@@ -102,6 +104,30 @@ def test_a_condition_that_only_the_reports_set_fails_the_second(run_test: RunTes
             names = ("First", "Second")
             assert {conditions[f"{name}Ready"]["status"] for name in names} == {"True"}
             assert conditions[f"{winner.title()}Open"]["status"] == "True"
+
+    run_test(test)
+
+
+@pytest.mark.promise("write-war", runs="an hour of two processes of one operator, of which one has an on_delete")
+def test_two_versions_that_disagree_about_a_finalizer_come_to_rest(run_test: RunTest) -> None:
+    """As during a rolling update without a lease: each one's write triggers the other one."""
+
+    async def test(env: Env) -> None:
+        # Each process has a memory of its own.
+        gateways = [Gateway(RecordingCluster(env.cluster, apply_cache=ApplyCache())) for _ in range(2)]
+        new = env.operator(name="shops", components=making("first"), on_delete=drop)
+        await env.create(shop())
+        async with running(gateways[1], replace(new, on_delete=None), options=env.options()):
+            async with running(gateways[0], new, options=env.options()):
+                await asyncio.sleep(HOUR)
+            writes = [
+                [each for each in one.requests if each.kind == "Shop" and not each.verb.is_read] for one in gateways
+            ]
+            assert max(len([each for each in one if each.verb is Verb.PATCH]) for one in writes) <= 10
+            assert max(map(len, writes)) <= 40, "with those of the failure condition, which they also disagree about"
+        async with running(gateways[0], new, options=env.options()):
+            await asyncio.sleep(HOUR)
+        assert (await env.cluster.get(key_of()))["metadata"]["finalizers"] == ["shops.ocf.dev/cleanup-external"]
 
     run_test(test)
 
