@@ -101,7 +101,7 @@ NAMED: Final = {
 }
 """Command lines that need an extra, with its name."""
 
-HEAVY: Final = ("kubernetes", "aiohttp", "pydantic", "prometheus_client", "rich", "typer", "yaml")
+HEAVY: Final = ("kubernetes", "aiohttp", "pydantic", "prometheus_client", "rich", "click", "yaml")
 
 
 def main(scope: str) -> int:

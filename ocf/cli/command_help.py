@@ -10,8 +10,11 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
-from typing import Any, Final, get_args
+from typing import Any, Final
+
+import click
+
+from ocf.cli.exit_status import FAILED, FOUND, FOUND_BY, MEANINGS, SUCCESS
 
 __all__ = ["Description", "command_help", "overview", "usage"]
 
@@ -52,76 +55,78 @@ class Description:
         self.example = textwrap.dedent(example).strip().splitlines()
 
 
-def usage(ctx: Any, parameters: Sequence[Any]) -> str:
+def usage(ctx: click.Context) -> str:
     """Return the usage line of a command.
 
     Args:
         ctx: The context of the command.
-        parameters: Its parameters.
     """
-    arguments = (each for each in parameters if each.param_type_name == "argument")
+    arguments = (each for each in ctx.command.params if isinstance(each, click.Argument))
     return " ".join([f"Usage: {ctx.command_path} [OPTIONS]", *(_argument_usage(each) for each in arguments)])
 
 
-def command_help(ctx: Any, parameters: Sequence[Any], hints: Mapping[str, Any], statuses: Mapping[int, str]) -> str:
+def command_help(ctx: click.Context) -> str:
     """Return the help text of a command.
 
     Args:
         ctx: The context of the command; its description is `ctx.command.help`.
-        parameters: Its parameters, with the option for help.
-        hints: The type of each parameter of the function by name.
-        statuses: The meaning of each exit status.
     """
     description = Description(ctx.command.help or "")
-    arguments = [each for each in parameters if each.param_type_name == "argument"]
-    options = [each for each in parameters if each.param_type_name == "option" and not each.hidden]
-    lines = [*_wrapped(usage(ctx, parameters), hanging="       ")]
+    parameters = ctx.command.get_params(ctx)
+    arguments = [each for each in parameters if isinstance(each, click.Argument)]
+    options = [each for each in parameters if isinstance(each, click.Option)]
+    lines = [*_wrapped(usage(ctx), hanging="       ")]
     for paragraph in description.paragraphs:
         lines += ["", *_wrapped(paragraph)]
     sections = {
-        "Arguments": [_entry([_shown_name(each)], _explained(each, hints)) for each in arguments],
-        "Options": [_entry(_option_names(each, hints), _explained(each, hints)) for each in options],
-        "Exit status": [_entry([str(status)], meaning, column=6) for status, meaning in statuses.items()],
+        "Arguments": [_entry([_shown_name(each)], _explained(each)) for each in arguments],
+        "Options": [_entry(_option_names(each), _explained(each)) for each in options],
+        "Exit status": [_entry([str(status)], meaning, column=6) for status, meaning in _statuses(ctx).items()],
     }
     for title, entries in sections.items():
         if entries:
             lines += ["", _heading(title), *(line for entry in entries for line in entry)]
     if description.example:
         # As a plugin of kubectl, the program has another name.
-        program = ctx.find_root().info_name
+        program = ctx.find_root().info_name or ""
         shown = (re.sub(r"\bocf(?= )", program, each) for each in description.example)
         lines += ["", _heading("Example"), *(_INDENT + each for each in shown)]
     return "\n".join(lines)
 
 
-def overview(
-    ctx: Any, parameters: Sequence[Any], summary: str, groups: Mapping[str, Mapping[str, str]], example: str
-) -> str:
-    """Return the help text of the program: its commands by task.
+def overview(ctx: click.Context, groups: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the help text of a group of commands, such as the program, by task.
 
     Args:
-        ctx: The context of the program.
-        parameters: Its options.
-        summary: What the program does.
+        ctx: The context of the group; its description is `ctx.command.help`.
         groups: By title, the docstring of each command by name.
-        example: How to go on from here.
     """
-    lines = [*_wrapped(f"Usage: {ctx.command_path} [OPTIONS] COMMAND [ARGUMENTS]..."), "", *_wrapped(summary)]
+    usage_line = f"Usage: {ctx.command_path} [OPTIONS] COMMAND [ARGUMENTS]..."
+    lines = [*_wrapped(usage_line), "", *_wrapped(ctx.command.help or "")]
     width = max(len(name) for commands in groups.values() for name in commands)
     for title, commands in groups.items():
         lines += ["", _heading(title)]
         for name, docstring in commands.items():
             lines += _entry([name], Description(docstring).paragraphs[0], column=len(_INDENT) + width + 2)
     lines += ["", _heading("Options")]
-    for each in parameters:
-        lines += _entry(_option_names(each, {}), each.help or "")
-    return "\n".join([*lines, "", *_wrapped(example)])
+    for each in ctx.command.get_params(ctx):
+        lines += _entry(_option_names(each), each.help or "")
+    more = f"`{ctx.command_path} COMMAND --help` describes a command and ends with an example."
+    return "\n".join([*lines, "", *_wrapped(more)])
+
+
+def _statuses(ctx: click.Context) -> Mapping[int, str]:
+    """Return the meaning of each exit status of a command."""
+    words = [ctx.info_name or ""]
+    while ctx.parent is not None and ctx.parent.parent is not None:
+        ctx = ctx.parent
+        words.insert(0, ctx.info_name or "")
+    found = FOUND_BY.get(" ".join(words))
+    return {SUCCESS: MEANINGS[SUCCESS], **({FOUND: found} if found else {}), FAILED: MEANINGS[FAILED]}
 
 
 def _heading(title: str) -> str:
-    import typer
-
-    return typer.style(f"{title}:", bold=True)
+    return click.style(f"{title}:", bold=True)
 
 
 def _width() -> int:
@@ -152,48 +157,43 @@ def _entry(names: Sequence[str], text: str, *, column: int = _COLUMN) -> list[st
     return [*left, *right]
 
 
-def _shown_name(argument: Any) -> str:
-    return str(argument.metavar or argument.name.upper())
+def _shown_name(argument: click.Argument) -> str:
+    return argument.metavar or argument.name.upper()
 
 
-def _argument_usage(argument: Any) -> str:
+def _argument_usage(argument: click.Argument) -> str:
     name = _shown_name(argument)
     return name if argument.required or name.startswith("[") else f"[{name}]"
 
 
-def _option_names(option: Any, hints: Mapping[str, Any]) -> list[str]:
+def _option_names(option: click.Parameter) -> list[str]:
     """Return the names of an option, short ones first, and the last one with its value."""
     names = [*sorted(option.opts, key=lambda name: name.startswith("--")), *option.secondary_opts]
-    if not option.is_flag:
-        names[-1] += f" {option.metavar or _value(hints[option.name])}"
+    if isinstance(option, click.Option) and not option.is_flag:
+        names[-1] += f" {option.metavar or _value(option.type)}"
     return names
 
 
-def _value(hint: Any) -> str:
-    choices = _choices(hint)
-    return "|".join(choices) if choices else {int: "NUMBER", float: "NUMBER"}.get(hint, "VALUE")
+def _value(of: click.ParamType[Any]) -> str:
+    if isinstance(of, click.Choice):
+        return "|".join(of.choices)
+    return "NUMBER" if of is click.FLOAT or isinstance(of, click.IntRange) else "VALUE"
 
 
-def _choices(hint: Any) -> list[str]:
-    types = [each for each in (hint, *get_args(hint)) if isinstance(each, type) and issubclass(each, StrEnum)]
-    return [choice.value for each in types for choice in each]
-
-
-def _explained(parameter: Any, hints: Mapping[str, Any]) -> str:
+def _explained(parameter: click.Parameter) -> str:
     """Return the description of a parameter, with its choices, limits and default."""
-    notes = [*_notes(parameter, hints)]
-    return f"{parameter.help or ''} [{'; '.join(notes)}]" if notes else str(parameter.help or "")
+    notes = "; ".join(_notes(parameter))
+    return f"{parameter.help or ''} [{notes}]" if notes else parameter.help or ""
 
 
-def _notes(parameter: Any, hints: Mapping[str, Any]) -> Iterator[str]:
-    is_option = parameter.param_type_name == "option"
-    choices = _choices(hints.get(parameter.name))
-    if choices and not is_option:
-        yield f"one of {', '.join(choices)}"
-    if is_option and parameter.required:
-        yield "required"
+def _notes(parameter: click.Parameter) -> Iterator[str]:
     default = parameter.default
-    if is_option and parameter.secondary_opts:
+    if isinstance(parameter, click.Argument):
+        if isinstance(parameter.type, click.Choice):
+            yield f"one of {', '.join(parameter.type.choices)}"
+    elif parameter.required:
+        yield "required"
+    if parameter.secondary_opts:
         yield f"default: {(parameter.opts if default else parameter.secondary_opts)[0]}"
     elif isinstance(default, str | int | float) and not isinstance(default, bool) and default != "":
         yield f"default: {default}"

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Final
 
-import typer
+import click
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+    shell_complete,
+)
 
-__all__ = ["Shell", "complete_for_kubectl", "completion", "enable_completion"]
+from ocf.cli.app import COMPLETION_VARIABLE, app
+from ocf.cli.command import Command, OneOf
 
-_VARIABLE: Final = "_OCF_COMPLETE"
+__all__ = ["Shell", "complete", "complete_for_kubectl", "completion"]
+
+_PROGRAM: Final = "ocf"
 _FILES: Final = ":0"
 """Directive of cobra's completion protocol: where nothing fits, the shell completes names of files."""
 
@@ -24,9 +35,31 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-def completion(
-    ctx: typer.Context, shell: Annotated[Shell, typer.Argument(help="The shell: bash, zsh or fish.")]
-) -> None:
+class _FilesOtherwise(ShellComplete):
+    """Lets the shell complete names of files where nothing fits: most values are files."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+        return super().get_completions(args, incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+@add_completion_class
+class _Bash(_FilesOtherwise, BashComplete):
+    pass
+
+
+@add_completion_class
+class _Zsh(_FilesOtherwise, ZshComplete):
+    pass
+
+
+@add_completion_class
+class _Fish(_FilesOtherwise, FishComplete):
+    pass
+
+
+@click.command(cls=Command)
+@click.argument("shell", type=OneOf(Shell), metavar="SHELL", help="The shell: bash, zsh or fish.")
+def completion(shell: Shell) -> None:
     """Print the script that completes commands and options of `ocf` in a shell.
 
     For bash, add `source <(ocf completion bash)` to ~/.bashrc; for zsh, the same with zsh to ~/.zshrc, after compinit;
@@ -35,17 +68,19 @@ def completion(
     Example:
         source <(ocf completion bash)
     """
-    from typer.completion import show_callback
-
-    ctx.find_root().info_name = "ocf"  # also if it was called as a plugin of kubectl
-    show_callback(ctx, ctx.command.params[0], str(shell))
+    complete(f"{shell}_source")
 
 
-def enable_completion() -> None:
-    """Register the completion of shells, which the scripts ask for by an environment variable."""
-    from typer.completion import get_completion_inspect_parameters
+def complete(instruction: str) -> int:
+    """Print the script of a shell, or what it asks for.
 
-    get_completion_inspect_parameters()  # typer has no other function for it that is public
+    Args:
+        instruction: The name of the shell, and `source` or `complete`, such as `bash_complete`.
+
+    Returns:
+        The exit status.
+    """
+    return shell_complete(app, {}, _PROGRAM, COMPLETION_VARIABLE, instruction)
 
 
 def complete_for_kubectl() -> None:
@@ -54,16 +89,7 @@ def complete_for_kubectl() -> None:
     kubectl calls the program `kubectl_complete-ocf` with the words after `kubectl ocf`, the last one incomplete.
     Source: https://kubernetes.io/docs/reference/kubectl/generated/kubectl_plugin/.
     """
-    from ocf.cli.app import app
-
-    words = sys.argv[1:] or [""]
-    os.environ |= {
-        _VARIABLE: "complete_bash",
-        "COMP_WORDS": " ".join(["ocf", *words]),
-        "COMP_CWORD": str(len(words)),
-    }
-    enable_completion()
-    try:
-        app(prog_name="ocf")
-    except SystemExit:
-        typer.echo(_FILES)
+    *words, incomplete = sys.argv[1:] or [""]
+    for item in ShellComplete(app, {}, _PROGRAM, COMPLETION_VARIABLE).get_completions(words, incomplete):
+        click.echo(item.value)
+    click.echo(_FILES)

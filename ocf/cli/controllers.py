@@ -7,7 +7,7 @@ import json as json_format
 import signal
 from collections.abc import Sequence
 
-import typer
+import click
 
 from ocf.objects import Manifest, dump_document
 
@@ -30,6 +30,6 @@ def print_manifests(manifests: Sequence[Manifest], *, json: bool) -> None:
         json: Print a List as JSON instead of YAML documents.
     """
     if json:
-        typer.echo(json_format.dumps({"apiVersion": "v1", "kind": "List", "items": list(manifests)}, indent=2))
+        click.echo(json_format.dumps({"apiVersion": "v1", "kind": "List", "items": list(manifests)}, indent=2))
         return
-    typer.echo("---\n".join(dump_document(each) for each in manifests), nl=False)
+    click.echo("---\n".join(dump_document(each) for each in manifests), nl=False)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
+from click.exceptions import Exit
 
+from ocf.cli.command import Command, OneOf
 from ocf.cli.exit_status import FAILED, FOUND
-from ocf.cli.options import FeatureGateFlags, Files, KubernetesVersion, Traceback
-from ocf.cli.output import echo, exit_on_error
+from ocf.cli.options import feature_gate_option, files_argument, kubernetes_version_option, traceback_option
+from ocf.cli.output import echo
 
 if TYPE_CHECKING:
     from ocf.autoscaling import FeatureGates
@@ -26,13 +28,20 @@ class ManifestFormat(StrEnum):
     JSON = "json"
 
 
+@click.command(cls=Command)
+@files_argument
+@kubernetes_version_option
+@feature_gate_option
+@click.option(
+    "--output", type=OneOf(ManifestFormat), default=ManifestFormat.YAML, help="Output format; json prints one List."
+)
+@traceback_option
 def default(
-    files: Files,
+    files: tuple[str, ...],
     *,
-    kubernetes_version: KubernetesVersion = None,
-    feature_gate: FeatureGateFlags = None,
-    output: Annotated[ManifestFormat, typer.Option(help="Output format; json prints one List.")] = ManifestFormat.YAML,
-    traceback: Traceback = False,
+    kubernetes_version: str | None,
+    feature_gate: tuple[str, ...],
+    output: ManifestFormat,
 ) -> None:
     """Print HorizontalPodAutoscalers as the API server would store them, in the version of the file.
 
@@ -42,31 +51,30 @@ def default(
     Example:
         ocf default web.yaml
     """
-    with exit_on_error(traceback=traceback):
-        from ocf.cli.manifest_files import read_documents
-        from ocf.cli.validation_output import report_lines
-        from ocf.cli.validation_report import check, gates_of
-        from ocf.cli.validation_scope import Scope
-        from ocf.objects import dump_document
+    from ocf.cli.manifest_files import read_documents
+    from ocf.cli.validation_output import report_lines
+    from ocf.cli.validation_report import check, gates_of
+    from ocf.cli.validation_scope import Scope
+    from ocf.objects import dump_document
 
-        gates = gates_of(kubernetes_version, feature_gate or [])
-        scope, kept = Scope(), []
-        for document in filter(scope.covers, read_documents(files)):
-            report = check(document, gates=gates)
-            for line in report_lines(report) if scope.counts(report) else ():
-                echo(line, err=True)
-            if report.valid and document.manifest is not None:
-                kept.append(_stored(document.manifest, gates))
-        for line in scope.lines():
+    gates = gates_of(kubernetes_version, feature_gate)
+    scope, kept = Scope(), []
+    for document in filter(scope.covers, read_documents(files)):
+        report = check(document, gates=gates)
+        for line in report_lines(report) if scope.counts(report) else ():
             echo(line, err=True)
-        if output is ManifestFormat.JSON:
-            typer.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": kept}, indent=2, ensure_ascii=False))
-        else:
-            typer.echo("---\n".join(dump_document(manifest) for manifest in kept), nl=False)
-        if scope.unread:
-            raise typer.Exit(FAILED)
-        if scope.invalid:
-            raise typer.Exit(FOUND)
+        if report.valid and document.manifest is not None:
+            kept.append(_stored(document.manifest, gates))
+    for line in scope.lines():
+        echo(line, err=True)
+    if output is ManifestFormat.JSON:
+        click.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": kept}, indent=2, ensure_ascii=False))
+    else:
+        click.echo("---\n".join(dump_document(manifest) for manifest in kept), nl=False)
+    if scope.unread:
+        raise Exit(FAILED)
+    if scope.invalid:
+        raise Exit(FOUND)
 
 
 def _stored(manifest: Manifest, gates: FeatureGates) -> Manifest:

@@ -8,25 +8,26 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
 
-from ocf.cli.options import Traceback
-from ocf.cli.output import echo, exit_on_error, log_text
+from ocf.cli.command import Command
+from ocf.cli.options import traceback_option
+from ocf.cli.output import echo, log_text
 from ocf.cli.server_controllers import (
-    ControllersOption,
-    NodesOption,
-    ReadyAfterOption,
     controller_settings,
+    controllers_option,
+    nodes_option,
+    ready_after_option,
     running_controllers,
 )
 from ocf.cli.server_setup import (
-    Kubeconfig,
-    OutputOption,
-    Port,
     ServeOutput,
     kubeconfig_of,
+    kubeconfig_option,
+    output_option,
+    port_option,
     print_server,
     read_manifests,
     stop_event,
@@ -44,29 +45,36 @@ _WEBHOOK_NAMESPACE: Final = "kube-system"
 """Namespace of the Secret with the webhooks' certificate."""
 
 
+@click.command(cls=Command)
+@click.argument(
+    "target",
+    metavar="MODULE[:NAME]",
+    help="The operator: shop.operator, shop/operator.py or shop, optionally with its name.",
+)
+@click.option("--apply", type=Path, multiple=True, metavar="FILE", help="Manifests to apply at start; repeatable.")
+@click.option(
+    "--crd", type=Path, multiple=True, metavar="FILE", help="Additional CustomResourceDefinitions; repeatable."
+)
+@controllers_option
+@nodes_option
+@ready_after_option
+@port_option
+@kubeconfig_option
+@click.option("--verbose", "-v", is_flag=True, help="Log the actions of the operator.")
+@output_option
+@traceback_option
 def dev(  # noqa: PLR0913 (each is an option of the command line)
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODULE[:NAME]",
-            help="The operator: shop.operator, shop/operator.py or shop, optionally with its name.",
-        ),
-    ],
+    target: str,
     *,
-    apply: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Manifests to apply at start; repeatable.")
-    ] = None,
-    crd: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Additional CustomResourceDefinitions; repeatable.")
-    ] = None,
-    controllers: ControllersOption = None,
-    nodes: NodesOption = None,
-    ready_after: ReadyAfterOption = None,
-    port: Port = 0,
-    kubeconfig: Kubeconfig = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log the actions of the operator.")] = False,
-    output: OutputOption = ServeOutput.TEXT,
-    traceback: Traceback = False,
+    apply: tuple[Path, ...],
+    crd: tuple[Path, ...],
+    controllers: tuple[str, ...],
+    nodes: int | None,
+    ready_after: str | None,
+    port: int,
+    kubeconfig: Path | None,
+    verbose: bool,
+    output: ServeOutput,
 ) -> None:
     """Run an operator on an embedded Kubernetes API server, to try it out.
 
@@ -78,19 +86,18 @@ def dev(  # noqa: PLR0913 (each is an option of the command line)
         ocf dev shop.operator --controllers all --apply shop.yaml
     """
     log_text(logging.INFO if verbose else logging.WARNING)
-    with exit_on_error(traceback=traceback):
-        options = _DevOptions(
-            apply=apply or (),
-            crd=crd or (),
-            controllers=controller_settings(controllers, nodes=nodes, ready_after=ready_after),
-            port=port,
-            kubeconfig=kubeconfig,
-            output=output,
-        )
-        from ocf.cluster.open_files import raise_open_files
+    options = _DevOptions(
+        apply=apply,
+        crd=crd,
+        controllers=controller_settings(controllers, nodes=nodes, ready_after=ready_after),
+        port=port,
+        kubeconfig=kubeconfig,
+        output=output,
+    )
+    from ocf.cluster.open_files import raise_open_files
 
-        raise_open_files()
-        asyncio.run(_dev(target, options))
+    raise_open_files()
+    asyncio.run(_dev(target, options))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,4 +160,4 @@ def _print_operator(operator: Operator[Any], manager: Manager) -> None:
     api_version, kind = operator.owner_kind
     echo(f"operator {operator.name} reconciles {kind} of {api_version}")
     if manager.endpoints is not None:
-        typer.echo(f"metrics on {manager.endpoints.url}/metrics")
+        click.echo(f"metrics on {manager.endpoints.url}/metrics")

@@ -10,13 +10,23 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
+from click.exceptions import Exit
 
+from ocf.cli.command import Command, OneOf
 from ocf.cli.exit_status import FAILED, FOUND, SUCCESS
-from ocf.cli.options import Changes, Components, Context, Definitions, Kubeconfig, Owner, Traceback
-from ocf.cli.output import as_json, echo, exit_on_error, grid, value_text
+from ocf.cli.options import (
+    changes_option,
+    components_argument,
+    context_option,
+    definitions_option,
+    kubeconfig_option,
+    owner_option,
+    traceback_option,
+)
+from ocf.cli.output import as_json, echo, grid, value_text
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -27,7 +37,7 @@ __all__ = ["diff"]
 
 # No object has this uid.
 _NO_UID: Final = "00000000-0000-0000-0000-000000000000"
-_COLOURS: Final = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
+_COLOURS: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class DiffOutput(StrEnum):
@@ -37,19 +47,26 @@ class DiffOutput(StrEnum):
     JSON = "json"
 
 
+@click.command(cls=Command)
+@components_argument
+@owner_option
+@kubeconfig_option
+@context_option
+@click.option("--explain", is_flag=True, help="Also show the action for every resource, and its reason.")
+@click.option("--output", type=OneOf(DiffOutput), default=DiffOutput.TEXT, help="text for people, json for programs.")
+@changes_option
+@definitions_option
+@traceback_option
 def diff(  # noqa: PLR0913 (each is an option of the command line)
-    target: Components,
+    target: str,
     *,
-    owner: Owner,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Also show the action for every resource, and its reason.")
-    ] = False,
-    output: Annotated[DiffOutput, typer.Option(help="text for people, json for programs.")] = DiffOutput.TEXT,
-    changes: Changes = None,
-    crd: Definitions = None,
-    traceback: Traceback = False,
+    owner: str,
+    kubeconfig: str | None,
+    context: str | None,
+    explain: bool,
+    output: DiffOutput,
+    changes: tuple[str, ...],
+    crd: tuple[str, ...],
 ) -> None:
     """Show the changes that the next reconcile would make in a cluster.
 
@@ -60,13 +77,12 @@ def diff(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf diff shop.operator --owner shop.yaml
     """
-    with exit_on_error(traceback=traceback):
-        found = asyncio.run(_diffs(target, owner, changes or [], crd or [], (kubeconfig, context)))
-        if output is DiffOutput.JSON:
-            typer.echo(as_json([_to_json(each) for each in found]))
-        else:
-            _show(found, explain=explain)
-        raise typer.Exit(_status([each.diff for each in found]))
+    found = asyncio.run(_diffs(target, owner, changes, [Path(each) for each in crd], (kubeconfig, context)))
+    if output is DiffOutput.JSON:
+        click.echo(as_json([_to_json(each) for each in found]))
+    else:
+        _show(found, explain=explain)
+    raise Exit(_status([each.diff for each in found]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +154,11 @@ async def _with_live_metadata(owner: Manifest, cluster: Cluster) -> Manifest:
         live = await cluster.get(ObjectKey.of(owner))
     except NotFoundError:
         note = f"note: {owner_name(owner)} is not in the cluster, so the changes are those for a new owner"
-        echo(note, color=typer.colors.YELLOW, err=True)
+        echo(note, color="yellow", err=True)
         return {**owner, "metadata": {**owner["metadata"], "uid": _NO_UID}}
     if "deletionTimestamp" in live["metadata"]:
         note = f"note: {owner_name(owner)} is being deleted; the changes are those of a reconcile without the deletion"
-        echo(note, color=typer.colors.YELLOW, err=True)
+        echo(note, color="yellow", err=True)
     given = {key: value for key, value in owner["metadata"].items() if key in {"labels", "annotations"}}
     status = {"status": live["status"]} if "status" in live else {}
     return {**owner, "metadata": {**live["metadata"], **given}, **status}
@@ -178,7 +194,7 @@ def _show(found: Sequence[_Found], *, explain: bool) -> None:
         early_stop = _early_stop(each.diff)
         _line(f"# {title}{': no changes' if each.diff.is_empty and not early_stop else ''}")
         if early_stop:
-            _line(f"# the reconcile would stop early, {early_stop}", typer.colors.YELLOW)
+            _line(f"# the reconcile would stop early, {early_stop}", "yellow")
         for changed in each.diff.objects:
             _object(changed)
         for ignored in each.diff.ignored:
@@ -189,7 +205,7 @@ def _show(found: Sequence[_Found], *, explain: bool) -> None:
                 f'# {conflict.resource}: {conflict.path} is owned by "{conflict.manager}", which on_conflict protects'
             )
         if each.diff.problem:
-            _line(f"# the reconcile would fail: {each.diff.problem}", typer.colors.RED)
+            _line(f"# the reconcile would fail: {each.diff.problem}", "red")
         if explain:
             _print_summaries(title, each)
 

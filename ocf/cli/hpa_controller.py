@@ -10,13 +10,23 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-import typer
+import click
 
+from ocf.cli.command import Command, Number, OneOf
 from ocf.cli.hpa_migrate import run_migration
-from ocf.cli.options import Context, Host, Image, Kubeconfig, KubernetesVersion, LeaderElect, Port, Traceback
-from ocf.cli.output import echo, exit_on_error
+from ocf.cli.options import (
+    context_option,
+    host_option,
+    image_option,
+    kubeconfig_option,
+    kubernetes_version_option,
+    leader_elect_option,
+    port_option,
+    traceback_option,
+)
+from ocf.cli.output import echo
 from ocf.objects.printable import printable_json
 
 if TYPE_CHECKING:
@@ -62,141 +72,133 @@ class LogOutput(StrEnum):
     JSON = "json"
 
 
-SyncPeriod = Annotated[
-    str,
-    typer.Option(
-        "--sync-period",
-        "--horizontal-pod-autoscaler-sync-period",
-        metavar=_DURATION,
-        help="Time between two syncs of an autoscaler.",
-    ),
-]
-Downscale = Annotated[
-    str,
-    typer.Option(
-        "--downscale-stabilization",
-        "--horizontal-pod-autoscaler-downscale-stabilization",
-        metavar=_DURATION,
-        help="How long a recommendation prevents scaling down below it.",
-    ),
-]
-Tolerance = Annotated[
-    float,
-    typer.Option(
-        "--tolerance",
-        "--horizontal-pod-autoscaler-tolerance",
-        help="Difference of a ratio from 1 that does not change the replicas.",
-    ),
-]
-CpuInitialization = Annotated[
-    str,
-    typer.Option(
-        "--cpu-initialization-period",
-        "--horizontal-pod-autoscaler-cpu-initialization-period",
-        metavar=_DURATION,
-        help="Time after its start in which a pod's cpu may be ignored.",
-    ),
-]
-ReadinessDelay = Annotated[
-    str,
-    typer.Option(
-        "--initial-readiness-delay",
-        "--horizontal-pod-autoscaler-initial-readiness-delay",
-        metavar=_DURATION,
-        help="Time after its start in which an unready pod counts as not ready yet.",
-    ),
-]
-Workers = Annotated[
-    int,
-    typer.Option(
-        "--concurrent-syncs",
-        "--concurrent-horizontal-pod-autoscaler-syncs",
-        help="Number of autoscalers that are synced concurrently.",
-    ),
-]
-LeaseNamespace = Annotated[
-    str | None,
-    typer.Option(
-        "--lease-namespace",
-        "--leader-elect-resource-namespace",
-        metavar="NAME",
-        help="Namespace of the Lease; default: that of the pod.",
-    ),
-]
-Switches = Annotated[
-    list[str] | None,
-    typer.Option("--feature-gates", metavar="NAME=BOOL", help=f"Set {', '.join(FEATURE_GATES)}; repeatable."),
-]
-Targets = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--scales",
-        metavar="RESOURCE",
-        help="For manifests: a resource that the controller may scale, such as rollouts.argoproj.io; repeatable."
-        " Default: those of Kubernetes.",
-    ),
-]
-
-
-def hpa_controller(  # noqa: PLR0913 (each is an option)
-    action: Annotated[
-        ControllerAction,
-        typer.Argument(help="Run the controller, print its manifests, or migrate autoscalers to its kind."),
-    ] = ControllerAction.RUN,
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="For migrate: the names of autoscalers.")
-    ] = None,
+@click.command(cls=Command)
+@click.argument(
+    "action",
+    type=OneOf(ControllerAction),
+    metavar="ACTION",
+    default=ControllerAction.RUN,
+    help="Run the controller, print its manifests, or migrate autoscalers to its kind.",
+)
+@click.argument("names", nargs=-1, metavar="[NAME]...", help="For migrate: the names of autoscalers.")
+@click.option(
+    "--mode",
+    type=OneOf(ModeName),
+    default=ModeName.OWN_KIND,
+    help="Run HorizontalAutoscalers, replace the built-in controller, or only compare with it.",
+)
+@click.option(
+    "--take-over", is_flag=True, help="With replace: also take over autoscalers that another controller has synced."
+)
+@click.option(
+    "--take-over-delay",
+    default="30s",
+    metavar=_DURATION,
+    help="With replace: how long an autoscaler is claimed before it is scaled; longer than the sync period of"
+    " any controller that may still run.",
+)
+@click.option(
+    "--sync-period",
+    "--horizontal-pod-autoscaler-sync-period",
+    default="15s",
+    metavar=_DURATION,
+    help="Time between two syncs of an autoscaler.",
+)
+@click.option(
+    "--downscale-stabilization",
+    "--horizontal-pod-autoscaler-downscale-stabilization",
+    default="5m0s",
+    metavar=_DURATION,
+    help="How long a recommendation prevents scaling down below it.",
+)
+@click.option(
+    "--tolerance",
+    "--horizontal-pod-autoscaler-tolerance",
+    type=float,
+    default=0.1,
+    help="Difference of a ratio from 1 that does not change the replicas.",
+)
+@click.option(
+    "--cpu-initialization-period",
+    "--horizontal-pod-autoscaler-cpu-initialization-period",
+    default="5m0s",
+    metavar=_DURATION,
+    help="Time after its start in which a pod's cpu may be ignored.",
+)
+@click.option(
+    "--initial-readiness-delay",
+    "--horizontal-pod-autoscaler-initial-readiness-delay",
+    default="30s",
+    metavar=_DURATION,
+    help="Time after its start in which an unready pod counts as not ready yet.",
+)
+@click.option(
+    "--concurrent-syncs",
+    "--concurrent-horizontal-pod-autoscaler-syncs",
+    type=Number(),
+    default=5,
+    help="Number of autoscalers that are synced concurrently.",
+)
+@kubernetes_version_option
+@click.option(
+    "--feature-gates", multiple=True, metavar="NAME=BOOL", help=f"Set {', '.join(FEATURE_GATES)}; repeatable."
+)
+@leader_elect_option
+@click.option(
+    "--lease-namespace",
+    "--leader-elect-resource-namespace",
+    metavar="NAME",
+    help="Namespace of the Lease; default: that of the pod.",
+)
+@host_option
+@port_option
+@click.option(
+    "--namespace",
+    metavar="NAME",
+    help="For manifests: the namespace of the controller, ocf-system by default. For migrate: that of the"
+    " autoscalers, default by default.",
+)
+@click.option("--back", is_flag=True, help="For migrate: from the kind of the controller to HorizontalPodAutoscaler.")
+@image_option
+@click.option(
+    "--scales",
+    multiple=True,
+    metavar="RESOURCE",
+    help="For manifests: a resource that the controller may scale, such as rollouts.argoproj.io; repeatable."
+    " Default: those of Kubernetes.",
+)
+@kubeconfig_option
+@context_option
+@click.option(
+    "--output", type=OneOf(LogOutput), default=LogOutput.TEXT, help="text for people, or json with one object per line."
+)
+@traceback_option
+def hpa_controller(  # noqa: PLR0913 (each is an option of the command line)
+    action: ControllerAction,
+    names: tuple[str, ...],
     *,
-    mode: Annotated[
-        ModeName,
-        typer.Option(help="Run HorizontalAutoscalers, replace the built-in controller, or only compare with it."),
-    ] = ModeName.OWN_KIND,
-    take_over: Annotated[
-        bool,
-        typer.Option(
-            "--take-over", help="With replace: also take over autoscalers that another controller has synced."
-        ),
-    ] = False,
-    take_over_delay: Annotated[
-        str,
-        typer.Option(
-            "--take-over-delay",
-            metavar=_DURATION,
-            help="With replace: how long an autoscaler is claimed before it is scaled; longer than the sync period of"
-            " any controller that may still run.",
-        ),
-    ] = "30s",
-    sync_period: SyncPeriod = "15s",
-    downscale_stabilization: Downscale = "5m0s",
-    tolerance: Tolerance = 0.1,
-    cpu_initialization_period: CpuInitialization = "5m0s",
-    initial_readiness_delay: ReadinessDelay = "30s",
-    concurrent_syncs: Workers = 5,
-    kubernetes_version: KubernetesVersion = None,
-    feature_gates: Switches = None,
-    leader_elect: LeaderElect = True,
-    lease_namespace: LeaseNamespace = None,
-    host: Host = "0.0.0.0",  # noqa: S104 (the kubelet and Prometheus connect from outside the pod)
-    port: Port = 8080,
-    namespace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="For manifests: the namespace of the controller, ocf-system by default. For migrate: that of the"
-            " autoscalers, default by default.",
-        ),
-    ] = None,
-    back: Annotated[
-        bool, typer.Option("--back", help="For migrate: from the kind of the controller to HorizontalPodAutoscaler.")
-    ] = False,
-    image: Image = "ocf:latest",
-    scales: Targets = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    output: Annotated[
-        LogOutput, typer.Option(help="text for people, or json with one object per line.")
-    ] = LogOutput.TEXT,
-    traceback: Traceback = False,
+    mode: ModeName,
+    take_over: bool,
+    take_over_delay: str,
+    sync_period: str,
+    downscale_stabilization: str,
+    tolerance: float,
+    cpu_initialization_period: str,
+    initial_readiness_delay: str,
+    concurrent_syncs: int,
+    kubernetes_version: str | None,
+    feature_gates: tuple[str, ...],
+    leader_elect: bool,
+    lease_namespace: str | None,
+    host: str,
+    port: int,
+    namespace: str | None,
+    back: bool,
+    image: str,
+    scales: tuple[str, ...],
+    kubeconfig: str | None,
+    context: str | None,
+    output: LogOutput,
 ) -> None:
     """Run the HPA algorithm as a controller.
 
@@ -207,32 +209,31 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
     Example:
         ocf hpa-controller manifests --mode dry-run | kubectl apply -f -
     """
-    with exit_on_error(traceback=traceback):
-        if action is ControllerAction.MIGRATE:
-            run_migration(names or (), namespace or "default", back=back, kubeconfig=kubeconfig, context=context)
-            return
-        settings = _settings(
-            {
-                "sync_period": ("--sync-period", sync_period),
-                "downscale_stabilization": ("--downscale-stabilization", downscale_stabilization),
-                "cpu_initialization_period": ("--cpu-initialization-period", cpu_initialization_period),
-                "initial_readiness_delay": ("--initial-readiness-delay", initial_readiness_delay),
-            },
-            tolerance,
-            concurrent_syncs,
-            _features(kubernetes_version, feature_gates or ()),
-        )
-        delay = _duration("--take-over-delay", take_over_delay)
-        options = _options(mode, settings, output, take_over=take_over, take_over_delay=delay)
-        if action is ControllerAction.MANIFESTS:
-            _print_manifests(options, namespace or "ocf-system", image, scales, elected=leader_elect, output=output)
-            return
-        process = _process(options, lease_namespace, host, port, elected=leader_elect)
-        _log(output)
-        from ocf.cluster.open_files import raise_open_files
+    if action is ControllerAction.MIGRATE:
+        run_migration(names, namespace or "default", back=back, kubeconfig=kubeconfig, context=context)
+        return
+    settings = _settings(
+        {
+            "sync_period": ("--sync-period", sync_period),
+            "downscale_stabilization": ("--downscale-stabilization", downscale_stabilization),
+            "cpu_initialization_period": ("--cpu-initialization-period", cpu_initialization_period),
+            "initial_readiness_delay": ("--initial-readiness-delay", initial_readiness_delay),
+        },
+        tolerance,
+        concurrent_syncs,
+        _features(kubernetes_version, feature_gates),
+    )
+    delay = _duration("--take-over-delay", take_over_delay)
+    options = _options(mode, settings, output, take_over=take_over, take_over_delay=delay)
+    if action is ControllerAction.MANIFESTS:
+        _print_manifests(options, namespace or "ocf-system", image, scales, elected=leader_elect, output=output)
+        return
+    process = _process(options, lease_namespace, host, port, elected=leader_elect)
+    _log(output)
+    from ocf.cluster.open_files import raise_open_files
 
-        raise_open_files()
-        asyncio.run(_run(process, kubeconfig, context, output))
+    raise_open_files()
+    asyncio.run(_run(process, kubeconfig, context, output))
 
 
 def _settings(
@@ -301,7 +302,7 @@ def _options(
 def _print_results(output: LogOutput) -> Callable[[DryRunResult], None]:
     def report(result: DryRunResult) -> None:
         if output is LogOutput.JSON:
-            typer.echo(printable_json(json.dumps(result.as_json())))
+            click.echo(printable_json(json.dumps(result.as_json())))
         else:
             echo(str(result))
         sys.stdout.flush()
@@ -336,7 +337,7 @@ def _print_endpoints(endpoints: Endpoints, output: LogOutput) -> None:
     urls = {"metrics": f"{endpoints.url}/metrics", "health": f"{endpoints.url}/healthz"}
     urls["ready"] = f"{endpoints.url}/readyz"
     line = json.dumps(urls) if output is LogOutput.JSON else f"metrics on {urls['metrics']}; Ctrl-C stops it"
-    typer.echo(line, err=output is LogOutput.TEXT)
+    click.echo(line, err=output is LogOutput.TEXT)
 
 
 def _log(output: LogOutput) -> None:
@@ -351,7 +352,7 @@ def _print_manifests(
     options: ControllerOptions,
     namespace: str,
     image: str,
-    scales: Sequence[str] | None,
+    scales: Sequence[str],
     *,
     elected: bool,
     output: LogOutput,

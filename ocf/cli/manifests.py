@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
+from click.exceptions import Exit
 
+from ocf.cli.command import Command, Number, OneOf
 from ocf.cli.exit_status import FOUND
-from ocf.cli.options import Traceback
-from ocf.cli.output import echo, exit_on_error
+from ocf.cli.options import traceback_option
+from ocf.cli.output import echo
 from ocf.cli.output_files import write_file
 from ocf.errors import ConfigError
 from ocf.manifests import Format
@@ -28,57 +30,63 @@ _PROJECT: Final = "pyproject.toml"
 _OPTION: Final = "--directory"
 
 
+@click.command(cls=Command)
+@click.argument(
+    "target",
+    metavar="MODULE[:NAME]",
+    help="The operator: shop.operator, shop/operator.py or shop, optionally with its name.",
+)
+@click.option(
+    "--directory", "-d", type=Path, required=True, metavar="DIR", help="Folder of the files; created if missing."
+)
+@click.option(
+    "layout",
+    "--format",
+    type=OneOf(Format),
+    default=Format.KUSTOMIZE,
+    help="A kustomization, a Helm chart, or a bundle for OLM.",
+)
+@click.option("--check", is_flag=True, help="Write nothing; exit with status 1 if a file is not current.")
+@click.option(
+    "--owner",
+    multiple=True,
+    metavar="FILE",
+    help="Sample owners: the privileges follow from their components; a file or a folder.",
+)
+@click.option(
+    "--components",
+    metavar="MODULE:FUNCTION",
+    help="Function without parameters that returns components in every state.",
+)
+@click.option("--namespace", default="", metavar="NAME", help="Namespace of the operator; default: its name.")
+@click.option(
+    "--image", default="", metavar="IMAGE", help="Image; default: the operator's name and the project's version."
+)
+@click.option("--replicas", type=Number(1), default=1, metavar="COUNT", help="Number of processes; one reconciles.")
+@click.option("--leader-election/--no-leader-election", default=True, help="Elect a leader among the processes.")
+@click.option("--watch-namespace", multiple=True, metavar="NAME", help="Namespace to watch; repeatable; default: all.")
+@click.option("--kopf", is_flag=True, help="Also grant what kopf requires, for a kopf process.")
+@click.option(
+    "--owner-references-enforced",
+    is_flag=True,
+    help="Also grant what the plugin OwnerReferencesPermissionEnforcement requires, as on OpenShift.",
+)
+@traceback_option
 def manifests(  # noqa: PLR0913 (each is an option of the command line)
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODULE[:NAME]",
-            help="The operator: shop.operator, shop/operator.py or shop, optionally with its name.",
-        ),
-    ],
+    target: str,
     *,
-    directory: Annotated[
-        Path, typer.Option("--directory", "-d", metavar="DIR", help="Folder of the files; created if missing.")
-    ],
-    layout: Annotated[
-        Format, typer.Option("--format", help="A kustomization, a Helm chart, or a bundle for OLM.")
-    ] = Format.KUSTOMIZE,
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit with status 1 if a file is not current.")
-    ] = False,
-    owner: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE", help="Sample owners: the privileges follow from their components; a file or a folder."
-        ),
-    ] = None,
-    components: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODULE:FUNCTION", help="Function without parameters that returns components in every state."
-        ),
-    ] = None,
-    namespace: Annotated[str, typer.Option(metavar="NAME", help="Namespace of the operator; default: its name.")] = "",
-    image: Annotated[
-        str,
-        typer.Option("--image", metavar="IMAGE", help="Image; default: the operator's name and the project's version."),
-    ] = "",
-    replicas: Annotated[int, typer.Option(min=1, metavar="COUNT", help="Number of processes; one reconciles.")] = 1,
-    leader_election: Annotated[
-        bool, typer.Option("--leader-election/--no-leader-election", help="Elect a leader among the processes.")
-    ] = True,
-    watch_namespace: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Namespace to watch; repeatable; default: all.")
-    ] = None,
-    kopf: Annotated[bool, typer.Option("--kopf", help="Also grant what kopf requires, for a kopf process.")] = False,
-    owner_references_enforced: Annotated[
-        bool,
-        typer.Option(
-            "--owner-references-enforced",
-            help="Also grant what the plugin OwnerReferencesPermissionEnforcement requires, as on OpenShift.",
-        ),
-    ] = False,
-    traceback: Traceback = False,
+    directory: Path,
+    layout: Format,
+    check: bool,
+    owner: tuple[str, ...],
+    components: str | None,
+    namespace: str,
+    image: str,
+    replicas: int,
+    leader_election: bool,
+    watch_namespace: tuple[str, ...],
+    kopf: bool,
+    owner_references_enforced: bool,
 ) -> None:
     """Write the manifests that install an operator into a folder.
 
@@ -89,24 +97,23 @@ def manifests(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf manifests shop.operator --directory deploy --owner shop.yaml
     """
-    with exit_on_error(traceback=traceback):
-        from ocf.manifests import InstallOptions
+    from ocf.manifests import InstallOptions
 
-        options = InstallOptions(
-            namespace=namespace,
-            image=image,
-            replicas=replicas,
-            leader_election=leader_election,
-            watch_namespaces=watch_namespace or (),
-            kopf=kopf,
-            owner_references_enforced=owner_references_enforced,
-            project=_project(Path(_PROJECT)),
-        )
-        rendering = _render(target, layout, options, owner or (), components)
-        if check:
-            _check(directory, rendering)
-        else:
-            _write(directory, rendering)
+    options = InstallOptions(
+        namespace=namespace,
+        image=image,
+        replicas=replicas,
+        leader_election=leader_election,
+        watch_namespaces=watch_namespace,
+        kopf=kopf,
+        owner_references_enforced=owner_references_enforced,
+        project=_project(Path(_PROJECT)),
+    )
+    rendering = _render(target, layout, options, owner, components)
+    if check:
+        _check(directory, rendering)
+    else:
+        _write(directory, rendering)
 
 
 def _project(path: Path) -> Project:
@@ -196,7 +203,7 @@ def _check(directory: Path, rendering: Rendering) -> None:
             echo(line)
     if found:
         echo(f"{directory} is not current: {len(found)} of {len(rendering.generated)} files differ")
-        raise typer.Exit(FOUND)
+        raise Exit(FOUND)
     echo(f"{directory} is current: {len(rendering.generated)} files")
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-import typer
+import click
 
+from ocf.cli.command import Command
 from ocf.cli.new_files import NewFiles, write_files
-from ocf.cli.options import Context, Kubeconfig, Traceback
-from ocf.cli.output import echo, exit_on_error
+from ocf.cli.options import context_option, kubeconfig_option, traceback_option
+from ocf.cli.output import echo
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,63 +28,57 @@ _NOT_PACKAGES: Final = frozenset({"tests", "docs", "examples", "scripts", "bench
 _KINDS: Final = '"""Kinds of other projects."""\n'
 
 
+@click.command(cls=Command)
+@click.argument(
+    "files",
+    nargs=-1,
+    metavar="FILE...",
+    help="YAML or JSON files with CustomResourceDefinitions, folders of them, or - for the standard input.",
+)
+@click.option(
+    "--from-cluster",
+    multiple=True,
+    metavar="NAME",
+    help="Read the CustomResourceDefinition NAME, such as certificates.cert-manager.io, from the cluster; repeatable.",
+)
+@click.option(
+    "--kind", multiple=True, metavar="KIND", help="Write this kind only; repeatable. Default: all of the files."
+)
+@click.option("--version", default="", metavar="VERSION", help="API version; default: the one that kubectl prefers.")
+@click.option(
+    "--ready",
+    default="",
+    metavar="TYPE",
+    help="Condition that is True once an object works; default: by the columns of the definition.",
+)
+@click.option(
+    "--failing", default="", metavar="TYPE", help="Condition that is True while its controller fails; default: none."
+)
+@click.option("--sample", default="", metavar="FILE", help="Objects for the tests; default: the smallest ones.")
+@click.option(
+    "--directory", "-d", type=Path, default=Path(), metavar="DIR", help="Folder of the project; created if missing."
+)
+@click.option(
+    "--package", default="", metavar="NAME", help="Package of the kinds; default: kinds, in the package of the project."
+)
+@click.option("--force", is_flag=True, help="Write the models anew; other files that exist are kept.")
+@kubeconfig_option
+@context_option
+@traceback_option
 def new_kind(  # noqa: PLR0913 (each is an option of the command line)
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE...",
-            help="YAML or JSON files with CustomResourceDefinitions, folders of them, or - for the standard input.",
-        ),
-    ] = None,
+    files: tuple[str, ...],
     *,
-    from_cluster: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--from-cluster",
-            metavar="NAME",
-            help="Read the CustomResourceDefinition NAME, such as certificates.cert-manager.io, from the cluster; "
-            "repeatable.",
-        ),
-    ] = None,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option("--kind", metavar="KIND", help="Write this kind only; repeatable. Default: all of the files."),
-    ] = None,
-    version: Annotated[
-        str, typer.Option("--version", metavar="VERSION", help="API version; default: the one that kubectl prefers.")
-    ] = "",
-    ready: Annotated[
-        str,
-        typer.Option(
-            "--ready",
-            metavar="TYPE",
-            help="Condition that is True once an object works; default: by the columns of the definition.",
-        ),
-    ] = "",
-    failing: Annotated[
-        str,
-        typer.Option(
-            "--failing", metavar="TYPE", help="Condition that is True while its controller fails; default: none."
-        ),
-    ] = "",
-    sample: Annotated[
-        str, typer.Option("--sample", metavar="FILE", help="Objects for the tests; default: the smallest ones.")
-    ] = "",
-    directory: Annotated[
-        Path, typer.Option("--directory", "-d", metavar="DIR", help="Folder of the project; created if missing.")
-    ] = Path(),
-    package: Annotated[
-        str,
-        typer.Option(
-            "--package", metavar="NAME", help="Package of the kinds; default: kinds, in the package of the project."
-        ),
-    ] = "",
-    force: Annotated[
-        bool, typer.Option("--force", help="Write the models anew; other files that exist are kept.")
-    ] = False,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    traceback: Traceback = False,
+    from_cluster: tuple[str, ...],
+    kind: tuple[str, ...],
+    version: str,
+    ready: str,
+    failing: str,
+    sample: str,
+    directory: Path,
+    package: str,
+    force: bool,
+    kubeconfig: str | None,
+    context: str | None,
 ) -> None:
     """Write the kind of another project's custom resource: typed models, a declaration, tests.
 
@@ -93,30 +88,29 @@ def new_kind(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf new kind crontabs.yaml
     """
-    with exit_on_error(traceback=traceback):
-        from ocf.scaffold import foreign_kinds, render_kind
+    from ocf.scaffold import foreign_kinds, render_kind
 
-        definitions = _definitions(files) if files else []
-        if from_cluster:
-            definitions += asyncio.run(_of_cluster(from_cluster, kubeconfig, context))
-        if not files and not from_cluster:
-            raise ConfigError("pass files with CustomResourceDefinitions, or --from-cluster NAME for one of a cluster")
-        for option, value in (("--kubeconfig", kubeconfig), ("--context", context)):
-            if value is not None and not from_cluster:
-                raise ConfigError(f"{option}: has no effect without --from-cluster: no cluster is read")
-        options = _options(directory, package, ready, failing)
-        samples = _read([sample] if sample else [])
-        made = [
-            (found, render_kind(found, options, _sample_of(found, samples)))
-            for found in foreign_kinds(definitions, kinds=kind or (), version=version)
-        ]
-        if force:
-            _reject_what_is_kept(made, options, directory, has_sample=bool(sample))
-        written = _write([each for _, each in made], options, directory, force=force)
-        echo(f"wrote {written} files into {directory}:")
-        for found, each in made:
-            echo(f"  {each.module}: {found.kind} of {found.api_version}")
-        typer.echo("next: python -m pytest tests/kinds   # with ocf[testing]")
+    definitions = _definitions(files) if files else []
+    if from_cluster:
+        definitions += asyncio.run(_of_cluster(from_cluster, kubeconfig, context))
+    if not files and not from_cluster:
+        raise ConfigError("pass files with CustomResourceDefinitions, or --from-cluster NAME for one of a cluster")
+    for option, value in (("--kubeconfig", kubeconfig), ("--context", context)):
+        if value is not None and not from_cluster:
+            raise ConfigError(f"{option}: has no effect without --from-cluster: no cluster is read")
+    options = _options(directory, package, ready, failing)
+    samples = _read([sample] if sample else [])
+    made = [
+        (found, render_kind(found, options, _sample_of(found, samples)))
+        for found in foreign_kinds(definitions, kinds=kind, version=version)
+    ]
+    if force:
+        _reject_what_is_kept(made, options, directory, has_sample=bool(sample))
+    written = _write([each for _, each in made], options, directory, force=force)
+    echo(f"wrote {written} files into {directory}:")
+    for found, each in made:
+        echo(f"  {each.module}: {found.kind} of {found.api_version}")
+    click.echo("next: python -m pytest tests/kinds   # with ocf[testing]")
 
 
 def _definitions(files: Sequence[str]) -> list[Manifest]:

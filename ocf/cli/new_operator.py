@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-import typer
+import click
 
+from ocf.cli.command import Command
 from ocf.cli.new_files import NewFiles, run_python, write_files
-from ocf.cli.options import Traceback
-from ocf.cli.output import echo, exit_on_error
+from ocf.cli.options import traceback_option
+from ocf.cli.output import echo
 
 if TYPE_CHECKING:
     from ocf.scaffold import OperatorProject
@@ -22,33 +23,30 @@ _NOTE: Final = (
 )
 
 
+@click.command(cls=Command)
+@click.argument("name", metavar="NAME", help="Name of the operator, such as shop-operator.")
+@click.option("--kind", default="", metavar="KIND", help="Kind of the resource; default: from the name.")
+@click.option("--group", default="example.com", metavar="GROUP", help="API group of the resource.")
+@click.option("--version", default="v1alpha1", metavar="VERSION", help="API version of the resource.")
+@click.option("--cluster-scoped", is_flag=True, help="The resource has no namespace; its objects have one.")
+@click.option("--webhooks", is_flag=True, help="Default and validate the resource in webhooks.")
+@click.option("--kopf", is_flag=True, help="Run the operator in a kopf process.")
+@click.option("--leader-election/--no-leader-election", default=True, help="Run two processes, of which one works.")
+@click.option("--autoscaling", is_flag=True, help="Add a HorizontalPodAutoscaler to the resource.")
+@click.option("--directory", "-d", type=Path, metavar="DIR", help="Folder of the project; default: NAME.")
+@traceback_option
 def new_operator(  # noqa: PLR0913 (each is an option of the command line)
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the operator, such as shop-operator.")],
+    name: str,
     *,
-    kind: Annotated[
-        str, typer.Option("--kind", metavar="KIND", help="Kind of the resource; default: from the name.")
-    ] = "",
-    group: Annotated[str, typer.Option("--group", metavar="GROUP", help="API group of the resource.")] = "example.com",
-    version: Annotated[
-        str, typer.Option("--version", metavar="VERSION", help="API version of the resource.")
-    ] = "v1alpha1",
-    cluster_scoped: Annotated[
-        bool, typer.Option("--cluster-scoped", help="The resource has no namespace; its objects have one.")
-    ] = False,
-    webhooks: Annotated[
-        bool, typer.Option("--webhooks", help="Default and validate the resource in webhooks.")
-    ] = False,
-    kopf: Annotated[bool, typer.Option("--kopf", help="Run the operator in a kopf process.")] = False,
-    leader_election: Annotated[
-        bool, typer.Option("--leader-election/--no-leader-election", help="Run two processes, of which one works.")
-    ] = True,
-    autoscaling: Annotated[
-        bool, typer.Option("--autoscaling", help="Add a HorizontalPodAutoscaler to the resource.")
-    ] = False,
-    directory: Annotated[
-        Path | None, typer.Option("--directory", "-d", metavar="DIR", help="Folder of the project; default: NAME.")
-    ] = None,
-    traceback: Traceback = False,
+    kind: str,
+    group: str,
+    version: str,
+    cluster_scoped: bool,
+    webhooks: bool,
+    kopf: bool,
+    leader_election: bool,
+    autoscaling: bool,
+    directory: Path | None,
 ) -> None:
     """Write the project of a new operator: code, tests, manifests, image, CI.
 
@@ -57,30 +55,29 @@ def new_operator(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf new operator shop-operator --kind Shop --group example.com
     """
-    with exit_on_error(traceback=traceback):
-        from importlib.metadata import packages_distributions
+    from importlib.metadata import packages_distributions
 
-        from ocf.scaffold import OperatorProject
+    from ocf.scaffold import OperatorProject
 
-        project = OperatorProject(
-            name=name,
-            kind=kind,
-            group=group,
-            version=version,
-            cluster_scoped=cluster_scoped,
-            webhooks=webhooks,
-            kopf=kopf,
-            leader_election=leader_election,
-            autoscaling=autoscaling,
-            taken=frozenset(packages_distributions()),
-        )
-        folder = directory or Path(name)
-        written = _write(project, folder)
-        echo(f"wrote {written} files into {folder}; next:")
-        echo(f"  cd {folder}")
-        typer.echo("  python -m pytest   # with ocf[testing]")
-        sample = f"samples/{project.owner_kind.lower()}.yaml"
-        echo(f"  ocf dev {project.package} --controllers all --apply {sample}")
+    project = OperatorProject(
+        name=name,
+        kind=kind,
+        group=group,
+        version=version,
+        cluster_scoped=cluster_scoped,
+        webhooks=webhooks,
+        kopf=kopf,
+        leader_election=leader_election,
+        autoscaling=autoscaling,
+        taken=frozenset(packages_distributions()),
+    )
+    folder = directory or Path(name)
+    written = _write(project, folder)
+    echo(f"wrote {written} files into {folder}; next:")
+    echo(f"  cd {folder}")
+    click.echo("  python -m pytest   # with ocf[testing]")
+    sample = f"samples/{project.owner_kind.lower()}.yaml"
+    echo(f"  ocf dev {project.package} --controllers all --apply {sample}")
 
 
 def _write(project: OperatorProject, folder: Path) -> int:

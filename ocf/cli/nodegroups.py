@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
+from ocf.cli.command import Command, OneOf
 from ocf.cli.nodegroup_providers import (
     MOUNTED_CREDENTIALS,
     MOUNTED_TYPES,
@@ -21,8 +22,16 @@ from ocf.cli.nodegroup_providers import (
     ProviderName,
     read_types_of,
 )
-from ocf.cli.options import Context, Host, Image, Kubeconfig, LeaderElect, Port, Traceback
-from ocf.cli.output import echo, exit_on_error, log_text
+from ocf.cli.options import (
+    context_option,
+    host_option,
+    image_option,
+    kubeconfig_option,
+    leader_elect_option,
+    port_option,
+    traceback_option,
+)
+from ocf.cli.output import echo, log_text
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -48,55 +57,79 @@ class PlanOutput(StrEnum):
     JSON = "json"
 
 
-def nodegroups(  # noqa: PLR0913 (each is an option)
-    action: Annotated[NodeGroupAction, typer.Argument(help="Print the plan, with reasons, run it, or install it.")],
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FILE...", help="For plan and explain: files with all objects; default: the cluster."),
-    ] = None,
+@click.command(cls=Command)
+@click.argument(
+    "action", type=OneOf(NodeGroupAction), metavar="ACTION", help="Print the plan, with reasons, run it, or install it."
+)
+@click.argument(
+    "files", nargs=-1, metavar="FILE...", help="For plan and explain: files with all objects; default: the cluster."
+)
+@click.option("--provider", type=OneOf(ProviderName), default=ProviderName.KWOK, help="The provider of the machines.")
+@click.option("--types", default="", metavar="FILE", help="For kwok, and for plans: file with the instance types.")
+@click.option(
+    "--machine-namespace",
+    default="default",
+    metavar="NAME",
+    help="For cluster-api: namespace of the MachineDeployments.",
+)
+@click.option(
+    "--machine-selector",
+    default="",
+    metavar="SELECTOR",
+    help="For cluster-api: label selector of the MachineDeployments.",
+)
+@click.option(
+    "--management-kubeconfig",
+    default="",
+    metavar="FILE",
+    help="For cluster-api: the management cluster; default: the cluster itself.",
+)
+@click.option("--vpsie-cluster", default="", metavar="UUID", help="For vpsie: the cluster at VPSie.")
+@click.option(
+    "--datacenter", multiple=True, metavar="NAME", help="For vpsie: a datacenter whose sizes are offered; repeatable."
+)
+@click.option("--vpsie-url", default="", metavar="URL", help="For vpsie: base URL of the API.")
+@click.option(
+    "--credentials",
+    default="",
+    metavar="DIR",
+    help="For vpsie: folder with the file token, or client-id and client-secret; default: VPSIE_TOKEN, or"
+    " VPSIE_CLIENT_ID and VPSIE_CLIENT_SECRET.",
+)
+@click.option("--dry-run", is_flag=True, help="For run: decide, and write nothing.")
+@leader_elect_option
+@host_option
+@port_option
+@click.option("--namespace", default="ocf-system", metavar="NAME", help="Namespace of the controller and of its lease.")
+@image_option
+@kubeconfig_option
+@context_option
+@click.option("--output", type=OneOf(PlanOutput), default=PlanOutput.TEXT, help="text for people, or json.")
+@click.option("--picture", type=Path, metavar="FILE", help="For explain: also write a page, FILE.html.")
+@traceback_option
+def nodegroups(  # noqa: PLR0913 (each is an option of the command line)
+    action: NodeGroupAction,
+    files: tuple[str, ...],
     *,
-    provider: Annotated[ProviderName, typer.Option(help="The provider of the machines.")] = ProviderName.KWOK,
-    types: Annotated[
-        str, typer.Option("--types", metavar="FILE", help="For kwok, and for plans: file with the instance types.")
-    ] = "",
-    machine_namespace: Annotated[
-        str, typer.Option(metavar="NAME", help="For cluster-api: namespace of the MachineDeployments.")
-    ] = "default",
-    machine_selector: Annotated[
-        str, typer.Option(metavar="SELECTOR", help="For cluster-api: label selector of the MachineDeployments.")
-    ] = "",
-    management_kubeconfig: Annotated[
-        str, typer.Option(metavar="FILE", help="For cluster-api: the management cluster; default: the cluster itself.")
-    ] = "",
-    vpsie_cluster: Annotated[str, typer.Option(metavar="UUID", help="For vpsie: the cluster at VPSie.")] = "",
-    datacenter: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="For vpsie: a datacenter whose sizes are offered; repeatable."),
-    ] = None,
-    vpsie_url: Annotated[str, typer.Option(metavar="URL", help="For vpsie: base URL of the API.")] = "",
-    credentials: Annotated[
-        str,
-        typer.Option(
-            metavar="DIR",
-            help="For vpsie: folder with the file token, or client-id and client-secret; default: VPSIE_TOKEN, or"
-            " VPSIE_CLIENT_ID and VPSIE_CLIENT_SECRET.",
-        ),
-    ] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="For run: decide, and write nothing.")] = False,
-    leader_elect: LeaderElect = True,
-    host: Host = "0.0.0.0",  # noqa: S104 (the kubelet and Prometheus connect from outside the pod)
-    port: Port = 8080,
-    namespace: Annotated[
-        str, typer.Option(metavar="NAME", help="Namespace of the controller and of its lease.")
-    ] = "ocf-system",
-    image: Image = "ocf:latest",
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    output: Annotated[PlanOutput, typer.Option(help="text for people, or json.")] = PlanOutput.TEXT,
-    picture: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="For explain: also write a page, FILE.html.")
-    ] = None,
-    traceback: Traceback = False,
+    provider: ProviderName,
+    types: str,
+    machine_namespace: str,
+    machine_selector: str,
+    management_kubeconfig: str,
+    vpsie_cluster: str,
+    datacenter: tuple[str, ...],
+    vpsie_url: str,
+    credentials: str,
+    dry_run: bool,
+    leader_elect: bool,
+    host: str,
+    port: int,
+    namespace: str,
+    image: str,
+    kubeconfig: str | None,
+    context: str | None,
+    output: PlanOutput,
+    picture: Path | None,
 ) -> None:
     """Show what node groups would do now and why, or run their controller.
 
@@ -106,42 +139,41 @@ def nodegroups(  # noqa: PLR0913 (each is an option)
     Example:
         ocf nodegroups explain cluster.yaml --types types.yaml
     """
-    with exit_on_error(traceback=traceback):
-        plans = action in (NodeGroupAction.PLAN, NodeGroupAction.EXPLAIN)
-        if files and not plans:
-            raise ConfigError(f"{action} takes no files, got {' '.join(files)}; plan and explain do")
-        if picture is not None:
-            _check_picture(picture, action)
-        if plans and types:
-            # A plan needs nothing of a provider but its types.
-            provider = ProviderName.KWOK
-        if action is NodeGroupAction.MANIFESTS and not types:
-            types = MOUNTED_TYPES
-        choice = ProviderChoice(
-            name=provider,
-            types=types,
-            namespace=machine_namespace,
-            selector=machine_selector,
-            management_kubeconfig=management_kubeconfig,
-            cluster_id=vpsie_cluster,
-            datacenters=tuple(datacenter or ()),
-            url=vpsie_url,
-            credentials=credentials,
-        )
-        if action is NodeGroupAction.MANIFESTS:
-            _print_manifests(choice, namespace, image, output, dry_run=dry_run, elected=leader_elect)
-            return
-        if action is NodeGroupAction.RUN:
-            from ocf.cluster.open_files import raise_open_files
+    plans = action in (NodeGroupAction.PLAN, NodeGroupAction.EXPLAIN)
+    if files and not plans:
+        raise ConfigError(f"{action} takes no files, got {' '.join(files)}; plan and explain do")
+    if picture is not None:
+        _check_picture(picture, action)
+    if plans and types:
+        # A plan needs nothing of a provider but its types.
+        provider = ProviderName.KWOK
+    if action is NodeGroupAction.MANIFESTS and not types:
+        types = MOUNTED_TYPES
+    choice = ProviderChoice(
+        name=provider,
+        types=types,
+        namespace=machine_namespace,
+        selector=machine_selector,
+        management_kubeconfig=management_kubeconfig,
+        cluster_id=vpsie_cluster,
+        datacenters=datacenter,
+        url=vpsie_url,
+        credentials=credentials,
+    )
+    if action is NodeGroupAction.MANIFESTS:
+        _print_manifests(choice, namespace, image, output, dry_run=dry_run, elected=leader_elect)
+        return
+    if action is NodeGroupAction.RUN:
+        from ocf.cluster.open_files import raise_open_files
 
-            log_text(logging.INFO)
-            raise_open_files()
-            asyncio.run(
-                _run(choice, kubeconfig, context, host, port, lease=namespace if leader_elect else "", dry_run=dry_run)
-            )
-            return
-        view, known = asyncio.run(_observe(choice, files or (), kubeconfig, context))
-        _print_plan(view, known, output, explain=action is NodeGroupAction.EXPLAIN, picture=picture)
+        log_text(logging.INFO)
+        raise_open_files()
+        asyncio.run(
+            _run(choice, kubeconfig, context, host, port, lease=namespace if leader_elect else "", dry_run=dry_run)
+        )
+        return
+    view, known = asyncio.run(_observe(choice, files, kubeconfig, context))
+    _print_plan(view, known, output, explain=action is NodeGroupAction.EXPLAIN, picture=picture)
 
 
 async def _observe(
@@ -206,7 +238,7 @@ def _print_plan(
 
         write(plan_html(view, plan), picture)
     if output is PlanOutput.JSON:
-        typer.echo(json.dumps(plan_json(view, plan), indent=2))
+        click.echo(json.dumps(plan_json(view, plan), indent=2))
         return
     for line in plan_lines(view, plan, explain=explain):
         echo(line)
@@ -246,7 +278,7 @@ async def _run(
             make_provider,
             options,
             stop,
-            on_serving=lambda endpoints: typer.echo(f"metrics on {endpoints.url}/metrics; Ctrl-C stops it", err=True),
+            on_serving=lambda endpoints: click.echo(f"metrics on {endpoints.url}/metrics; Ctrl-C stops it", err=True),
         )
 
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from errno import ENOSPC
 from typing import Any, Final
 
-import typer
+import click
 
-from ocf.cli.exit_status import FAILED
 from ocf.errors import ConfigError
 from ocf.objects.printable import printable, printable_json
 
-__all__ = ["Output", "as_json", "echo", "exit_on_error", "grid", "log_text", "print_error", "value_text"]
+__all__ = ["Output", "as_json", "echo", "grid", "log_text", "print_error", "value_text"]
 
 _GAP: Final = "  "
 _LONGEST_VALUE: Final = 60
@@ -36,11 +34,11 @@ def echo(line: str = "", *, color: str | None = None, bold: bool = False, err: b
 
     Args:
         line: The line; line ends in it are printed as escapes.
-        color: Its color; typer omits it if the output is not a terminal.
+        color: Its color; click omits it if the output is not a terminal.
         bold: Whether it is bold.
         err: Print to the standard error.
     """
-    typer.secho(printable(line), fg=color, bold=bold or None, err=err)
+    click.secho(printable(line), fg=color, bold=bold or None, err=err)
 
 
 def log_text(level: int) -> None:
@@ -58,28 +56,6 @@ def log_text(level: int) -> None:
     logging.basicConfig(level=level, handlers=[handler])
 
 
-@contextmanager
-def exit_on_error(*, traceback: bool) -> Iterator[None]:
-    """Print any error, in one line for each of its problems, and exit with status 2.
-
-    Args:
-        traceback: Raise the error instead, so that Python prints the traceback.
-
-    Raises:
-        Exit: In place of any error.
-    """
-    try:
-        yield
-    except (typer.Exit, BrokenPipeError):
-        # The reader of the output has closed the pipe, which is not an error of the command.
-        raise
-    except Exception as error:
-        if traceback:
-            raise
-        print_error(error)
-        raise typer.Exit(FAILED) from error
-
-
 def print_error(error: Exception) -> None:
     """Print an error to the standard error: one line, or one for each problem of a file.
 
@@ -87,7 +63,7 @@ def print_error(error: Exception) -> None:
         error: The error.
     """
     for message in _messages(error):
-        echo(f"error: {message}", color=typer.colors.RED, err=True)
+        echo(f"error: {message}", color="red", err=True)
 
 
 def _messages(error: Exception) -> Sequence[str]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import typer
-
 from ocf.cli.output import echo
 from ocf.errors import ApiError, BadRequestError, ConfigError, FieldProblem
 from ocf.objects.manifest import SERVER_METADATA
@@ -154,7 +152,7 @@ async def _without_unsupported_rules(embedded: Cluster, definition: Manifest) ->
         if _UNSUPPORTED in error.message:
             name = definition.get("metadata", {}).get("name")
             note = f"note: the CEL rules ({_RULES}) of {name} are not evaluated: {error.message}"
-            echo(note, color=typer.colors.YELLOW, err=True)
+            echo(note, color="yellow", err=True)
             return stripped
     except ApiError:
         # The actual create will report the error.

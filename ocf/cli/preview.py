@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from ocf.cli.options import Changes, Components, Definitions, Owner, Traceback
-from ocf.cli.output import Output, as_json, echo, exit_on_error, grid, value_text
+from ocf.cli.command import Command, OneOf
+from ocf.cli.options import changes_option, components_argument, definitions_option, owner_option, traceback_option
+from ocf.cli.output import Output, as_json, echo, grid, value_text
 
 if TYPE_CHECKING:
     from ocf.component import Component
@@ -21,20 +22,31 @@ if TYPE_CHECKING:
 __all__ = ["preview"]
 
 
+@click.command(cls=Command)
+@components_argument
+@owner_option
+@click.option("--explain", is_flag=True, help="Show for each field what set it.")
+@click.option("--output", type=OneOf(Output), help="Output format; default: yaml, or text with --explain.")
+@changes_option
+@definitions_option
+@click.option(
+    "--data",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Fill a data cell that is known only during a reconcile; repeatable.",
+)
+@click.option("--show-secrets", is_flag=True, help="Do not redact the values of Secrets.")
+@traceback_option
 def preview(  # noqa: PLR0913 (each is an option of the command line)
-    target: Components,
+    target: str,
     *,
-    owner: Owner,
-    explain: Annotated[bool, typer.Option("--explain", help="Show for each field what set it.")] = False,
-    output: Annotated[Output | None, typer.Option(help="Output format; default: yaml, or text with --explain.")] = None,
-    changes: Changes = None,
-    crd: Definitions = None,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Fill a data cell that is known only during a reconcile; repeatable."),
-    ] = None,
-    show_secrets: Annotated[bool, typer.Option("--show-secrets", help="Do not redact the values of Secrets.")] = False,
-    traceback: Traceback = False,
+    owner: str,
+    explain: bool,
+    output: Output | None,
+    changes: tuple[str, ...],
+    crd: tuple[str, ...],
+    data: tuple[str, ...],
+    show_secrets: bool,
 ) -> None:
     """Show the objects that components would apply. No cluster is needed.
 
@@ -43,14 +55,13 @@ def preview(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf preview shop.operator --owner shop.yaml --explain
     """
-    with exit_on_error(traceback=traceback):
-        pairs = asyncio.run(_components(target, owner, changes or [], crd or []))
-        _note_suspended(pairs)
-        with _with_data_hint(), _fill_data([component for _, component in pairs], data or []):
-            if explain:
-                _explain(pairs, output or Output.TEXT)
-            else:
-                _show(pairs, output or Output.YAML, show_secrets=show_secrets)
+    pairs = asyncio.run(_components(target, owner, changes, [Path(each) for each in crd]))
+    _note_suspended(pairs)
+    with _with_data_hint(), _fill_data([component for _, component in pairs], data):
+        if explain:
+            _explain(pairs, output or Output.TEXT)
+        else:
+            _show(pairs, output or Output.YAML, show_secrets=show_secrets)
 
 
 def _note_suspended(pairs: Sequence[tuple[str, Component]]) -> None:
@@ -61,7 +72,7 @@ def _note_suspended(pairs: Sequence[tuple[str, Component]]) -> None:
             state = "disabled by its gate"
         if state:
             note = f"note: component {component.name} of {owner} is {state}; these objects are applied while it runs"
-            echo(note, color=typer.colors.YELLOW, err=True)
+            echo(note, color="yellow", err=True)
 
 
 @contextmanager
@@ -118,12 +129,12 @@ def _show(pairs: Sequence[tuple[str, Component]], output: Output, *, show_secret
     rendered = [(owner, component, [shown(each) for each in component.render()]) for owner, component in pairs]
     if output is Output.JSON:
         items = [manifest for _, _, manifests in rendered for manifest in manifests]
-        typer.echo(as_json({"apiVersion": "v1", "kind": "List", "items": items}))
+        click.echo(as_json({"apiVersion": "v1", "kind": "List", "items": items}))
     elif output is Output.YAML:
         for owner, component, manifests in rendered:
             for manifest in manifests:
                 head = printable(f"# component {component.name} of {owner}")
-                typer.echo(f"---\n{head}\n{dump_document(manifest)}", nl=False)
+                click.echo(f"---\n{head}\n{dump_document(manifest)}", nl=False)
     else:
         for owner, component, manifests in rendered:
             _overview(owner, component, manifests)
@@ -164,9 +175,9 @@ def _explain(pairs: Sequence[tuple[str, Component]], output: Output) -> None:
         for provenance in provenances
     ]
     if output is Output.JSON:
-        typer.echo(as_json(found))
+        click.echo(as_json(found))
     else:
-        typer.echo("".join(f"---\n{dump_document(each)}" for each in found), nl=False)
+        click.echo("".join(f"---\n{dump_document(each)}" for each in found), nl=False)
 
 
 def _fields(title: str, provenance: Provenance) -> None:

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, TextIO
 
-import typer
+import click
 
-from ocf.cli.options import AutoscalerNamespace, Context, Kubeconfig, Traceback
-from ocf.cli.output import echo, exit_on_error
+from ocf.cli.command import Command
+from ocf.cli.options import autoscaler_namespace_option, context_option, kubeconfig_option, traceback_option
+from ocf.cli.output import echo
 from ocf.cli.record_times import positive_duration
 
 if TYPE_CHECKING:
@@ -27,64 +28,61 @@ _STDOUT = "-"
 _TIME = "RFC 3339, or a duration before now, such as 2h."
 
 
+@click.command(cls=Command)
+@click.argument("name", metavar="NAME", help="Name of the HorizontalPodAutoscaler.")
+@click.option(
+    "--output", "-o", required=True, metavar="FILE", help="File to write, which must not exist; - for stdout."
+)
+@autoscaler_namespace_option
+@kubeconfig_option
+@context_option
+@click.option("--every", default="15s", metavar="DURATION", help="Time between two reads.")
+@click.option("duration", "--for", metavar="DURATION", help="How long to record; default: until interrupted.")
+@click.option("--prometheus", metavar="URL", help="Read a range of time from this Prometheus, not from a cluster.")
+@click.option("--start", metavar="TIME", help=f"With --prometheus: begin of the range. {_TIME}")
+@click.option("--end", metavar="TIME", help="With --prometheus: end of the range; default: now.")
+@click.option("--step", metavar="DURATION", help="With --prometheus: time between two instants; default: 30s.")
+@click.option(
+    "--window", metavar="DURATION", help="With --prometheus: time over which the use of cpu is averaged; default: 2m."
+)
+@click.option(
+    "--manifest", metavar="FILE", help="With --prometheus: the HPA, for what kube-state-metrics does not have of it."
+)
+@click.option(
+    "--pods", metavar="REGEX", help="With --prometheus: names of its pods; default: those that its target has created."
+)
+@click.option("--bearer-token-file", metavar="FILE", help="With --prometheus: file with a token.")
+@click.option("--username", metavar="NAME", help="With --prometheus: user.")
+@click.option("--password-file", metavar="FILE", help="With --prometheus: file with the password of the user.")
+@click.option(
+    "--header",
+    multiple=True,
+    metavar="NAME:VALUE",
+    help="With --prometheus: another header, such as a tenant; repeatable.",
+)
+@click.option("--ca-file", metavar="FILE", help="With --prometheus: certificates of its authorities.")
+@traceback_option
 def record(  # noqa: PLR0913 (each is an option of the command line)
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the HorizontalPodAutoscaler.")],
+    name: str,
     *,
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="File to write, which must not exist; - for stdout.")
-    ],
-    namespace: AutoscalerNamespace = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    every: Annotated[str, typer.Option(metavar="DURATION", help="Time between two reads.")] = "15s",
-    duration: Annotated[
-        str | None, typer.Option("--for", metavar="DURATION", help="How long to record; default: until interrupted.")
-    ] = None,
-    prometheus: Annotated[
-        str | None, typer.Option(metavar="URL", help="Read a range of time from this Prometheus, not from a cluster.")
-    ] = None,
-    start: Annotated[
-        str | None, typer.Option(metavar="TIME", help=f"With --prometheus: begin of the range. {_TIME}")
-    ] = None,
-    end: Annotated[
-        str | None, typer.Option(metavar="TIME", help="With --prometheus: end of the range; default: now.")
-    ] = None,
-    step: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="With --prometheus: time between two instants; default: 30s.")
-    ] = None,
-    window: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION", help="With --prometheus: time over which the use of cpu is averaged; default: 2m."
-        ),
-    ] = None,
-    manifest: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="With --prometheus: the HPA, for what kube-state-metrics does not have of it."
-        ),
-    ] = None,
-    pods: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGEX", help="With --prometheus: names of its pods; default: those that its target has created."
-        ),
-    ] = None,
-    bearer_token_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --prometheus: file with a token.")
-    ] = None,
-    username: Annotated[str | None, typer.Option(metavar="NAME", help="With --prometheus: user.")] = None,
-    password_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --prometheus: file with the password of the user.")
-    ] = None,
-    header: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME:VALUE", help="With --prometheus: another header, such as a tenant; repeatable."),
-    ] = None,
-    ca_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --prometheus: certificates of its authorities.")
-    ] = None,
-    traceback: Traceback = False,
+    output: str,
+    namespace: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    every: str,
+    duration: str | None,
+    prometheus: str | None,
+    start: str | None,
+    end: str | None,
+    step: str | None,
+    window: str | None,
+    manifest: str | None,
+    pods: str | None,
+    bearer_token_file: str | None,
+    username: str | None,
+    password_file: str | None,
+    header: tuple[str, ...],
+    ca_file: str | None,
 ) -> None:
     """Record a HorizontalPodAutoscaler of a cluster: its spec, Scale, pods and metrics, as they change.
 
@@ -95,50 +93,49 @@ def record(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf record web --namespace shop --output web.jsonl
     """
-    with exit_on_error(traceback=traceback):
-        _check_source(
-            prometheus,
-            {"--kubeconfig": kubeconfig, "--context": context, "--for": duration},
-            {
-                "--start": start,
-                "--end": end,
-                "--step": step,
-                "--window": window,
-                "--manifest": manifest,
-                "--pods": pods,
-                "--bearer-token-file": bearer_token_file,
-                "--username": username,
-                "--password-file": password_file,
-                "--header": header,
-                "--ca-file": ca_file,
-            },
-        )
-        if prometheus is not None:
-            from ocf.cli.record_range import RangeRequest, record_from_prometheus
+    _check_source(
+        prometheus,
+        {"--kubeconfig": kubeconfig, "--context": context, "--for": duration},
+        {
+            "--start": start,
+            "--end": end,
+            "--step": step,
+            "--window": window,
+            "--manifest": manifest,
+            "--pods": pods,
+            "--bearer-token-file": bearer_token_file,
+            "--username": username,
+            "--password-file": password_file,
+            "--header": header,
+            "--ca-file": ca_file,
+        },
+    )
+    if prometheus is not None:
+        from ocf.cli.record_range import RangeRequest, record_from_prometheus
 
-            request = RangeRequest(
-                url=prometheus,
-                name=name,
-                namespace=namespace or "default",
-                output=output,
-                start=start,
-                end=end or "0s",
-                step=positive_duration("--step", step or "30s"),
-                window=positive_duration("--window", window or "2m"),
-                manifest=manifest,
-                pods=pods,
-                bearer_token_file=bearer_token_file,
-                username=username,
-                password_file=password_file,
-                headers=tuple(header or ()),
-                ca_file=ca_file,
-            )
-            record_from_prometheus(request)
-            return
-        period = None if duration is None else positive_duration("--for", duration)
-        seconds = positive_duration("--every", every)
-        with _opened(output) as file, suppress(KeyboardInterrupt):
-            asyncio.run(_record(name, namespace, kubeconfig, context, file, seconds, period))
+        request = RangeRequest(
+            url=prometheus,
+            name=name,
+            namespace=namespace or "default",
+            output=output,
+            start=start,
+            end=end or "0s",
+            step=positive_duration("--step", step or "30s"),
+            window=positive_duration("--window", window or "2m"),
+            manifest=manifest,
+            pods=pods,
+            bearer_token_file=bearer_token_file,
+            username=username,
+            password_file=password_file,
+            headers=header,
+            ca_file=ca_file,
+        )
+        record_from_prometheus(request)
+        return
+    period = None if duration is None else positive_duration("--for", duration)
+    seconds = positive_duration("--every", every)
+    with _opened(output) as file, suppress(KeyboardInterrupt):
+        asyncio.run(_record(name, namespace, kubeconfig, context, file, seconds, period))
 
 
 def _check_source(prometheus: str | None, of_cluster: Mapping[str, object], of_range: Mapping[str, object]) -> None:

@@ -6,25 +6,25 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from ocf.cli.options import Traceback
-from ocf.cli.output import exit_on_error
+from ocf.cli.command import Command
+from ocf.cli.options import traceback_option
 from ocf.cli.server_controllers import (
-    ControllersOption,
-    NodesOption,
-    ReadyAfterOption,
     controller_settings,
+    controllers_option,
+    nodes_option,
+    ready_after_option,
     running_controllers,
 )
 from ocf.cli.server_setup import (
-    Kubeconfig,
-    OutputOption,
-    Port,
     ServeOutput,
     kubeconfig_of,
+    kubeconfig_option,
+    output_option,
+    port_option,
     print_server,
     read_manifests,
     stop_event,
@@ -38,31 +38,34 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 
+@click.command(cls=Command)
+@port_option
+@kubeconfig_option
+@click.option(
+    "--crd", type=Path, multiple=True, metavar="FILE", help="CustomResourceDefinitions to create at start; repeatable."
+)
+@click.option("--load", type=Path, multiple=True, metavar="FILE", help="Manifests to create at start; repeatable.")
+@click.option(
+    "--fault", multiple=True, metavar="FAULT", help="Fault to inject, such as conflict,kind=Shop,times=3; repeatable."
+)
+@click.option("--tls", is_flag=True, help="Serve HTTPS, with a certificate authority made for this server.")
+@controllers_option
+@nodes_option
+@ready_after_option
+@output_option
+@traceback_option
 def serve(  # noqa: PLR0913 (each is an option of the command line)
     *,
-    port: Port = 0,
-    kubeconfig: Kubeconfig = None,
-    crd: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="CustomResourceDefinitions to create at start; repeatable."),
-    ] = None,
-    load: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Manifests to create at start; repeatable.")
-    ] = None,
-    fault: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fault", metavar="FAULT", help="Fault to inject, such as conflict,kind=Shop,times=3; repeatable."
-        ),
-    ] = None,
-    tls: Annotated[
-        bool, typer.Option("--tls", help="Serve HTTPS, with a certificate authority made for this server.")
-    ] = False,
-    controllers: ControllersOption = None,
-    nodes: NodesOption = None,
-    ready_after: ReadyAfterOption = None,
-    output: OutputOption = ServeOutput.TEXT,
-    traceback: Traceback = False,
+    port: int,
+    kubeconfig: Path | None,
+    crd: tuple[Path, ...],
+    load: tuple[Path, ...],
+    fault: tuple[str, ...],
+    tls: bool,
+    controllers: tuple[str, ...],
+    nodes: int | None,
+    ready_after: str | None,
+    output: ServeOutput,
 ) -> None:
     """Serve an embedded Kubernetes API on this machine.
 
@@ -73,13 +76,12 @@ def serve(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf serve --controllers all --load manifests.yaml
     """
-    with exit_on_error(traceback=traceback):
-        settings = controller_settings(controllers, nodes=nodes, ready_after=ready_after)
-        options = _ServeOptions(port, kubeconfig, [*(crd or ()), *(load or ())], fault or (), output, tls, settings)
-        from ocf.cluster.open_files import raise_open_files
+    settings = controller_settings(controllers, nodes=nodes, ready_after=ready_after)
+    options = _ServeOptions(port, kubeconfig, [*crd, *load], fault, output, tls, settings)
+    from ocf.cluster.open_files import raise_open_files
 
-        raise_open_files()
-        asyncio.run(_serve(options))
+    raise_open_files()
+    asyncio.run(_serve(options))
 
 
 @dataclass(frozen=True, slots=True)

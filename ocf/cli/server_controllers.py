@@ -5,48 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
+
+from ocf.cli.command import Number
 
 if TYPE_CHECKING:
     from ocf_server import ControllerSettings, EmbeddedCluster
 
-__all__ = ["ControllersOption", "NodesOption", "ReadyAfterOption", "controller_settings", "running_controllers"]
+__all__ = ["controller_settings", "controllers_option", "nodes_option", "ready_after_option", "running_controllers"]
 
-_PANEL = "Built-in controllers"
-
-ControllersOption: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--controllers",
-        metavar="NAME",
-        help="Built-in controllers to run: all, or names of kube-controller-manager such as deployment-controller, "
-        "separated by commas; repeatable. Default: none.",
-        rich_help_panel=_PANEL,
-    ),
-]
-NodesOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option(min=0, help="Simulated nodes to create, with --controllers; default: 1.", rich_help_panel=_PANEL),
-]
-ReadyAfterOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="DURATION",
-        help="Delay until a pod on a node is ready, such as 500ms or 10s, with --controllers; default: 1s.",
-        rich_help_panel=_PANEL,
-    ),
-]
+controllers_option = click.option(
+    "--controllers",
+    multiple=True,
+    metavar="NAME",
+    help="Built-in controllers to run: all, or names of kube-controller-manager such as deployment-controller, "
+    "separated by commas; repeatable. Default: none.",
+)
+nodes_option = click.option(
+    "--nodes", type=Number(0), metavar="VALUE", help="Simulated nodes to create, with --controllers; default: 1."
+)
+ready_after_option = click.option(
+    "--ready-after",
+    metavar="DURATION",
+    help="Delay until a pod on a node is ready, such as 500ms or 10s, with --controllers; default: 1s.",
+)
 
 
 def controller_settings(
-    names: Sequence[str] | None, *, nodes: int | None = None, ready_after: str | None = None
+    names: Sequence[str], *, nodes: int | None = None, ready_after: str | None = None
 ) -> ControllerSettings | None:
     """Return the settings of the options; None if no controller runs.
 
     Args:
-        names: Values of `--controllers`; None if the option is not given.
+        names: Values of `--controllers`; empty if the option is not given.
         nodes: Value of `--nodes`; None if the option is not given.
         ready_after: Value of `--ready-after`; None if the option is not given.
 
@@ -55,7 +48,7 @@ def controller_settings(
     """
     from ocf.errors import ConfigError
 
-    if names is None:
+    if not names:
         for option, value in (("--nodes", nodes), ("--ready-after", ready_after)):
             if value is not None:
                 raise ConfigError(f"{option} has no effect without --controllers: add --controllers all, or remove it")

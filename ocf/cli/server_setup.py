@@ -12,20 +12,22 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING
 
-import typer
+import click
+
+from ocf.cli.command import Number, OneOf
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest
     from ocf_server.http import HttpServer
 
 __all__ = [
-    "Kubeconfig",
-    "OutputOption",
-    "Port",
     "ServeOutput",
     "kubeconfig_of",
+    "kubeconfig_option",
+    "output_option",
+    "port_option",
     "print_server",
     "read_manifests",
     "stop_event",
@@ -39,11 +41,13 @@ class ServeOutput(StrEnum):
     JSON = "json"
 
 
-Port: TypeAlias = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 selects a free one.")]
-Kubeconfig: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="File for the kubeconfig; default: a temporary file.")
-]
-OutputOption: TypeAlias = Annotated[ServeOutput, typer.Option(help="text for people, json for programs.")]
+port_option = click.option("--port", type=Number(0, 65535), default=0, help="Port on 127.0.0.1; 0 selects a free one.")
+kubeconfig_option = click.option(
+    "--kubeconfig", type=Path, metavar="FILE", help="File for the kubeconfig; default: a temporary file."
+)
+output_option = click.option(
+    "--output", type=OneOf(ServeOutput), default=ServeOutput.TEXT, help="text for people, json for programs."
+)
 
 
 def read_manifests(files: Iterable[Path]) -> Iterator[Manifest]:
@@ -95,7 +99,7 @@ def print_server(server: HttpServer, kubeconfig: Path, output: ServeOutput) -> N
     """Print the address of the server, and the path of its kubeconfig."""
     if output is ServeOutput.JSON:
         found = {"url": server.url, "kubeconfig": str(kubeconfig.absolute()), "pid": os.getpid()}
-        typer.echo(json.dumps(found))
+        click.echo(json.dumps(found))
         return
-    typer.echo(f"serving on {server.url}; Ctrl-C stops it")
-    typer.echo(f"export KUBECONFIG={shlex.quote(str(kubeconfig.absolute()))}")
+    click.echo(f"serving on {server.url}; Ctrl-C stops it")
+    click.echo(f"export KUBECONFIG={shlex.quote(str(kubeconfig.absolute()))}")

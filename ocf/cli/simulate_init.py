@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from ocf.errors import ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import ObjectKey, get_field
@@ -47,7 +47,7 @@ def print_scenario(
         hpa, target = asyncio.run(_of_cluster(name, namespace, kubeconfig, context))
     else:
         raise ConfigError("--init needs the manifest of an HPA, or --name of one in a cluster")
-    typer.echo(initial_scenario(hpa, target), nl=False)
+    click.echo(initial_scenario(hpa, target), nl=False)
 
 
 def _of_files(files: Sequence[str], name: str | None, namespace: str | None) -> tuple[Manifest, Manifest | None]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-import typer
+import click
 
 from ocf.cli.output import as_json, echo, grid
 from ocf.simulation.measures import MEASURES, elastic_speedup, group_totals, number_text, value_text
@@ -25,7 +25,7 @@ def print_summary(runs: Sequence[Reported]) -> None:
         runs: The run.
     """
     for line in summary_lines(runs[0]):
-        echo(line, color=typer.colors.RED if line.startswith(_MISSED) else None)
+        echo(line, color="red" if line.startswith(_MISSED) else None)
 
 
 def print_comparison(runs: Sequence[Reported]) -> None:
@@ -61,7 +61,7 @@ def print_json(runs: Sequence[Reported], gates: Mapping[str, bool]) -> None:
         runs: The runs.
         gates: Whether the runs pass each expression of `--fail-if`.
     """
-    typer.echo(as_json({"runs": [_run(each) for each in runs], "gates": gates}))
+    click.echo(as_json({"runs": [_run(each) for each in runs], "gates": gates}))
 
 
 def _run(run: Reported) -> dict[str, Any]:

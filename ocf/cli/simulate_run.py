@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
+import click
 
 from ocf.cli.output import echo
 from ocf.cli.output_files import check_folder
@@ -49,7 +49,7 @@ class Request:
 
 def print_schema() -> None:
     """Print the JSON schema of a scenario."""
-    typer.echo(json.dumps(Scenario.model_json_schema(by_alias=True), indent=2))
+    click.echo(json.dumps(Scenario.model_json_schema(by_alias=True), indent=2))
 
 
 def run(request: Request) -> bool:
@@ -80,7 +80,7 @@ def run(request: Request) -> bool:
         if request.report is not None:
             echo(f"report: {request.report}", err=True)
     for gate, each in failed:
-        echo(_failure(gate, each), color=typer.colors.RED, err=True)
+        echo(_failure(gate, each), color="red", err=True)
     return not failed
 
 

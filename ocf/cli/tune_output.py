@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import typer
+import click
 
 from ocf.cli.output import as_json, echo, grid
 from ocf.simulation.tuning import Finalist, Tuned
@@ -30,7 +30,7 @@ def print_text(tuned: Tuned, currency: str) -> None:
         if table.note:
             echo(f"  {table.note}")
         echo()
-    color = None if tuned.is_feasible and not tuned.is_worse_when_held_out else typer.colors.RED
+    color = None if tuned.is_feasible and not tuned.is_worse_when_held_out else "red"
     for line in verdict_lines(tuned, currency=currency):
         echo(line, color=color)
 
@@ -41,7 +41,7 @@ def print_json(tuned: Tuned) -> None:
     Args:
         tuned: The result.
     """
-    typer.echo(
+    click.echo(
         as_json(
             {
                 "scenarios": list(tuned.traces),

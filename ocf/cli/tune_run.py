@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
+import click
 
 from ocf.cli.output import echo
 from ocf.cli.output_files import check_folder, write_file
@@ -85,7 +85,7 @@ class Request:
 
 def print_schema() -> None:
     """Print the JSON schema of a search."""
-    typer.echo(json.dumps(SearchFile.model_json_schema(by_alias=True), indent=2))
+    click.echo(json.dumps(SearchFile.model_json_schema(by_alias=True), indent=2))
 
 
 def run(request: Request) -> bool:

@@ -2,42 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
+from click.exceptions import Exit
 
-import typer
-
-from ocf.cli.options import FeatureGateFlags, Files, KubernetesVersion, Traceback
-from ocf.cli.output import exit_on_error
+from ocf.cli.command import Command, OneOf
+from ocf.cli.options import feature_gate_option, files_argument, kubernetes_version_option, traceback_option
 from ocf.cli.validation_output import ReportFormat
 from ocf.cli.validation_run import FailOn, LowestSeverity, Request, run
 
 __all__ = ["validate"]
 
 
-def validate(  # noqa: PLR0913 (the options of the command)
-    files: Files,
+@click.command(cls=Command)
+@files_argument
+@click.option("--lint", is_flag=True, help="Also report settings that the server accepts and that cause problems.")
+@click.option(
+    "--severity",
+    type=OneOf(LowestSeverity),
+    default=LowestSeverity.WARNING,
+    help="With --lint: lowest severity that is reported.",
+)
+@click.option("--disable", multiple=True, metavar="CODE", help="With --lint: do not report this code; repeatable.")
+@click.option(
+    "--fail-on",
+    type=OneOf(FailOn),
+    default=FailOn.ERROR,
+    help="Lowest severity for which the exit status is 1; the server's errors always count.",
+)
+@click.option("--update-from", multiple=True, metavar="FILE", help="Stored objects: validate as an update of these.")
+@kubernetes_version_option
+@feature_gate_option
+@click.option(
+    "--output",
+    type=OneOf(ReportFormat),
+    default=ReportFormat.TEXT,
+    help="Output format; github prints annotations for a workflow.",
+)
+@traceback_option
+def validate(  # noqa: PLR0913 (each is an option of the command line)
+    files: tuple[str, ...],
     *,
-    lint: Annotated[
-        bool, typer.Option("--lint", help="Also report settings that the server accepts and that cause problems.")
-    ] = False,
-    severity: Annotated[
-        LowestSeverity, typer.Option(help="With --lint: lowest severity that is reported.")
-    ] = LowestSeverity.WARNING,
-    disable: Annotated[
-        list[str] | None, typer.Option(metavar="CODE", help="With --lint: do not report this code; repeatable.")
-    ] = None,
-    fail_on: Annotated[
-        FailOn, typer.Option(help="Lowest severity for which the exit status is 1; the server's errors always count.")
-    ] = FailOn.ERROR,
-    update_from: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="Stored objects: validate as an update of these.")
-    ] = None,
-    kubernetes_version: KubernetesVersion = None,
-    feature_gate: FeatureGateFlags = None,
-    output: Annotated[
-        ReportFormat, typer.Option(help="Output format; github prints annotations for a workflow.")
-    ] = ReportFormat.TEXT,
-    traceback: Traceback = False,
+    lint: bool,
+    severity: LowestSeverity,
+    disable: tuple[str, ...],
+    fail_on: FailOn,
+    update_from: tuple[str, ...],
+    kubernetes_version: str | None,
+    feature_gate: tuple[str, ...],
+    output: ReportFormat,
 ) -> None:
     """Validate HorizontalPodAutoscalers like the API server, without a server.
 
@@ -47,16 +59,15 @@ def validate(  # noqa: PLR0913 (the options of the command)
     Example:
         ocf validate --lint web.yaml
     """
-    with exit_on_error(traceback=traceback):
-        request = Request(
-            files=files,
-            lint=lint,
-            severity=severity,
-            disable=disable or (),
-            fail_on=fail_on,
-            update_from=update_from or (),
-            kubernetes_version=kubernetes_version,
-            feature_gate=feature_gate or (),
-            output=output,
-        )
-        raise typer.Exit(run(request))
+    request = Request(
+        files=files,
+        lint=lint,
+        severity=severity,
+        disable=disable,
+        fail_on=fail_on,
+        update_from=update_from,
+        kubernetes_version=kubernetes_version,
+        feature_gate=feature_gate,
+        output=output,
+    )
+    raise Exit(run(request))

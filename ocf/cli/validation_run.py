@@ -1,15 +1,11 @@
-"""The run of `ocf validate`, without the library of the command line.
-
-Importing that library takes as long as validating a file, so a plain command line is parsed here: options that exist,
-with values that are allowed. Any other one is left to the library, which has the help and the messages.
-"""
+"""The run of `ocf validate`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ocf.cli.exit_status import FAILED, FOUND, SUCCESS
 from ocf.cli.validation_output import ReportFormat, render
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
     from ocf.cli.validation_scope import Scope
     from ocf.objects import Manifest
 
-__all__ = ["FailOn", "LowestSeverity", "Request", "main", "plain_request", "run"]
+__all__ = ["FailOn", "LowestSeverity", "Request", "run"]
 
 
 class FailOn(StrEnum):
@@ -65,83 +61,6 @@ class Request(NamedTuple):
     kubernetes_version: str | None = None
     feature_gate: Sequence[str] = ()
     output: ReportFormat = ReportFormat.TEXT
-
-
-_SEVERAL: Final = frozenset({"disable", "update_from", "feature_gate"})
-_CHOICES: Final[dict[str, type[StrEnum] | None]] = {
-    "severity": LowestSeverity,
-    "fail_on": FailOn,
-    "output": ReportFormat,
-    "kubernetes_version": None,
-    **dict.fromkeys(_SEVERAL),
-}
-
-
-def main(words: Sequence[str]) -> int | None:
-    """Run `ocf validate` if its command line is plain.
-
-    Args:
-        words: The words after `ocf validate`.
-
-    Returns:
-        The exit status; None if the library of the command line has to parse the words.
-
-    Raises:
-        BrokenPipeError: If the reader of the output has ended.
-    """
-    request = plain_request(words)
-    if request is None:
-        return None
-    try:
-        return run(request)
-    except BrokenPipeError:
-        raise
-    except Exception as error:  # noqa: BLE001 (any error is one line)
-        from ocf.cli.output import print_error
-
-        print_error(error)
-        return FAILED
-
-
-def plain_request(words: Sequence[str]) -> Request | None:
-    """Parse a command line.
-
-    Args:
-        words: The words after `ocf validate`.
-
-    Returns:
-        The request; None if the words are not plain: no file, or a word that is not a known option with an allowed
-        value, such as `--help`.
-
-    Example:
-        >>> plain_request(["--output", "json", "deploy"])
-        Request(files=['deploy'], lint=False, severity=<LowestSeverity.WARNING: 'warning'>, disable=(),
-                fail_on=<FailOn.ERROR: 'error'>, update_from=(), kubernetes_version=None, feature_gate=(),
-                output=<ReportFormat.JSON: 'json'>)
-        >>> plain_request(["--help"])
-    """
-    files: list[str] = []
-    found: dict[str, Any] = {}
-    rest = iter(words)
-    for word in rest:
-        if word == "--":
-            files += rest
-        elif word == "-" or not word.startswith("-"):
-            files.append(word)
-        elif word == "--lint":
-            found["lint"] = True
-        else:
-            name, equals, value = word.removeprefix("--").partition("=")
-            name = name.replace("-", "_")
-            value = value if equals else next(rest, "-")
-            if name not in _CHOICES or not word.startswith("--") or value.startswith("-"):
-                return None
-            choices = _CHOICES[name]
-            if choices is not None and value not in set(choices):
-                return None
-            value = value if choices is None else choices(value)
-            found[name] = [*found.get(name, ()), value] if name in _SEVERAL else value
-    return Request(files=files, **found) if files else None
 
 
 def run(request: Request) -> int:

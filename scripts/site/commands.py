@@ -1,8 +1,10 @@
 """The page of the commands, from their help."""
 
 from collections.abc import Iterator
-from enum import StrEnum
-from typing import Any, get_args, get_type_hints
+from pathlib import Path
+from typing import Any
+
+import click
 
 from ocf.cli.app import GROUPS, load_command
 from ocf.cli.command_help import Description
@@ -21,7 +23,7 @@ def page() -> str:
     """Return the page, in Markdown."""
     commands = [(name, load_command(name)) for names in GROUPS.values() for name in names]
     rows = [
-        f"| [`ocf {name}`](#ocf-{name.replace(' ', '-')}) | {Description(command.help).paragraphs[0]} |"
+        f"| [`ocf {name}`](#ocf-{name.replace(' ', '-')}) | {Description(command.help or '').paragraphs[0]} |"
         for name, command in commands
     ]
     table = "\n".join(["| command | what it does |", "| --- | --- |", *rows])
@@ -29,11 +31,10 @@ def page() -> str:
 
 
 def _command(name: str, command: Any) -> str:
-    shown = [each for each in command.params if not each.hidden]
+    shown = command.params
     arguments = [each for each in shown if each.opts[0] == each.name]
     words = "".join(f" {_metavar(each)}" if each.required else f" [{_metavar(each)}]" for each in arguments)
-    hints = get_type_hints(command.callback)
-    rows = [f"| {_names(each)} | {_meaning(each, hints.get(each.name))} |" for each in shown]
+    rows = [f"| {_names(each)} | {_meaning(each)} |" for each in shown]
     usage = f"```text\nocf {name} [OPTIONS]{words}\n```"
     table = "\n".join(["| argument or option | meaning |", "| --- | --- |", *rows]) if rows else "It has no options."
     description = Description(command.help)
@@ -53,16 +54,17 @@ def _names(parameter: Any) -> str:
     return f"{shown} `{parameter.metavar}`" if parameter.metavar else shown
 
 
-def _meaning(parameter: Any, hint: object) -> str:
+def _meaning(parameter: Any) -> str:
     text = " ".join((parameter.help or "").split()).replace("|", "\\|")
-    return " ".join([text, *_details(parameter, hint)])
+    return " ".join([text, *_details(parameter)])
 
 
-def _details(parameter: Any, hint: object) -> Iterator[str]:
-    choices = [each for each in (hint, *get_args(hint)) if isinstance(each, type) and issubclass(each, StrEnum)]
-    for each in choices:
-        yield f"One of {', '.join(f'`{one.value}`' for one in each)}."
+def _details(parameter: Any) -> Iterator[str]:
+    if isinstance(parameter.type, click.Choice):
+        yield f"One of {', '.join(f'`{each}`' for each in parameter.type.choices)}."
     if parameter.required:
         yield "Required."
-    elif parameter.default and parameter.default is not True:
+    elif (
+        isinstance(parameter.default, str | int | float | Path) and parameter.default and parameter.default is not True
+    ):
         yield f"Default: `{parameter.default}`."

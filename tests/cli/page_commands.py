@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ocf.cli.app import app
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from ocf.cli.app import GROUPS, app, load_command
 from ocf.cli.command_help import Description

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import ocf
 from ocf.cli.app import app
@@ -95,7 +95,45 @@ def test_every_shell_has_a_script(shell: str) -> None:
     done = CliRunner().invoke(app, ["completion", shell])
 
     assert done.exit_code == 0
-    assert f"_OCF_COMPLETE=complete_{shell}" in done.stdout
+    assert f"_OCF_COMPLETE={shell}_complete" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("shell", "words", "cursor", "lines"),
+    [
+        pytest.param("bash", "ocf validate we", "2", ["file,we"], id="bash, argument"),
+        pytest.param("bash", "ocf validate --update-from ", "3", ["file,"], id="bash, value of an option"),
+        pytest.param("bash", "ocf bogus we", "2", ["file,we"], id="bash, after an unknown command"),
+        pytest.param("bash", "ocf validate --output g", "3", ["plain,github"], id="bash, choice"),
+        pytest.param("zsh", "ocf validate we", "2", ["file", "we", "_"], id="zsh, argument"),
+        pytest.param("zsh", "ocf validate --output g", "3", ["plain", "github", "_"], id="zsh, choice"),
+        pytest.param("fish", "ocf validate we", "we", ["file,we"], id="fish, argument"),
+        pytest.param("fish", "ocf validate --output g", "g", ["plain,github"], id="fish, choice"),
+    ],
+)
+def test_the_shell_completes_names_of_files_where_nothing_fits(
+    folder: Path, shell: str, words: str, cursor: str, lines: list[str]
+) -> None:
+    """With click it is left to the type of each value: https://github.com/pallets/click/issues/780."""
+    asked = {"_OCF_COMPLETE": f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": cursor}
+
+    assert run(folder, "env", *(f"{name}={value}" for name, value in asked.items()), "ocf").splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        pytest.param(["expl"], ["explain", ":0"], id="command"),
+        pytest.param(["validate", "--output", "s"], ["sarif", ":0"], id="choice"),
+        pytest.param(["validate", "--output=s"], ["sarif", ":0"], id="choice in the same word"),
+        pytest.param(["validate", "my file"], [":0"], id="file with a blank"),
+        pytest.param(["validate", "it's"], [":0"], id="file with a quote"),
+        pytest.param(["validate", "--disable", ""], [":0"], id="text"),
+    ],
+)
+def test_kubectl_is_answered_in_its_protocol(folder: Path, words: list[str], lines: list[str]) -> None:
+    """The protocol: https://github.com/kubernetes/kubernetes/pull/105867."""
+    assert run(folder, "kubectl_complete-ocf", *words).splitlines() == lines
 
 
 def test_another_shell_is_rejected() -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import aiohttp
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.cli.operator_loader import load_operator

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from typer.testing import Result
+from click.testing import Result
 
 from ocf.cli import diff as command
 from ocf.cli.operator_loader import load_components

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from typer.testing import Result
+from click.testing import Result
 
 from ocf.cli import diff as command
 from ocf.cli.operator_loader import load_components

@@ -14,7 +14,7 @@ from typing import Any
 
 import aiohttp
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.cluster import Cluster, WatchOptions

@@ -1,7 +1,7 @@
 """Commands that serve or watch raise the limit of open files before they do anything else."""
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.errors import ConfigError

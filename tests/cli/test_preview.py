@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import Result
+from click.testing import Result
 
 from ocf.cli import output
 from ocf.objects import load_documents
@@ -128,10 +128,6 @@ class TestData:
 
 
 class TestErrors:
-    def test_a_closed_pipe_is_not_an_error(self) -> None:
-        with pytest.raises(BrokenPipeError), output.exit_on_error(traceback=False):
-            raise BrokenPipeError
-
     def test_they_are_one_line_and_status_2(self, ocf: Run) -> None:
         answer = ocf("preview", "shop_operator:fails", "--owner", "owner.yaml")
         assert answer.exit_code == 2

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ocf.cli import record_run
 from ocf.cli.app import app

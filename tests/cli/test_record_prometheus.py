@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.cli.record_prometheus import Access, Ranges, open_prometheus, record_range

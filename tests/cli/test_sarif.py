@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
+from click.testing import CliRunner
 from jsonschema import Draft4Validator
 from pydantic import AnyUrl, BaseModel, ConfigDict, Field, PositiveInt
 from pydantic.alias_generators import to_camel
-from typer.testing import CliRunner
 
 from ocf.cli.app import app
 

@@ -10,7 +10,7 @@ from ocf_server import ControllerSettings
 
 
 def test_no_controller_runs_without_the_option() -> None:
-    assert controller_settings(None) is None
+    assert controller_settings([]) is None
 
 
 def test_other_options_default_to_those_of_the_settings() -> None:
@@ -37,12 +37,12 @@ def test_names_are_separated_by_commas_or_repeated() -> None:
         pytest.param(
             ["all"], None, "soon", "--ready-after: must be a duration like 1m30s, not 'soon'", id="malformed delay"
         ),
-        pytest.param(None, 1, None, "--nodes has no effect without --controllers: add --controllers all", id="nodes"),
-        pytest.param(None, None, "1s", "--ready-after has no effect without --controllers: add", id="delay"),
+        pytest.param([], 1, None, "--nodes has no effect without --controllers: add --controllers all", id="nodes"),
+        pytest.param([], None, "1s", "--ready-after has no effect without --controllers: add", id="delay"),
     ],
 )
 def test_invalid_options_are_rejected(
-    names: list[str] | None, nodes: int | None, ready_after: str | None, problem: str
+    names: list[str], nodes: int | None, ready_after: str | None, problem: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         controller_settings(names, nodes=nodes, ready_after=ready_after)

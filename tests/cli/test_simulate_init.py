@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.objects import Manifest

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.cli.manifest_files import read_documents
 from ocf.objects import load_documents
 
 if TYPE_CHECKING:
-    from typer.testing import Result
+    from click.testing import Result
 
 GOOD: Final = """
 apiVersion: autoscaling/v2

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ocf.cli.app import app
 
 if TYPE_CHECKING:
-    from typer.testing import Result
+    from click.testing import Result
 
 HPA: Final = """apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 import yaml
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.cli.validation_output import ReportFormat

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ocf.cli.app import app
 

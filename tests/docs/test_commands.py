@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from typer.main import get_command
 
 from ocf.cli.app import app
 
@@ -43,7 +42,7 @@ def ocf_commands(line: str) -> Iterator[list[str]]:
 
 def problems(words: list[str]) -> Iterator[str]:
     """Yield what is wrong with the arguments of a call."""
-    command: Any = get_command(app)
+    command: Any = app
     known = {option for each in command.params for option in each.opts} | {"--help", "-h"}
     for word in words:
         if hasattr(command, "get_command") and not word.startswith("-"):

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.simulation.browser import CURVE_PARTS, MAX_SYNCS, answer

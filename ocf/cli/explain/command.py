@@ -7,12 +7,20 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import typer
+import click
 
-from ocf.cli.options import AutoscalerNamespace, Context, FeatureGateFlags, Kubeconfig, KubernetesVersion, Traceback
-from ocf.cli.output import as_json, echo, exit_on_error
+from ocf.cli.command import Command, OneOf
+from ocf.cli.options import (
+    autoscaler_namespace_option,
+    context_option,
+    feature_gate_option,
+    kubeconfig_option,
+    kubernetes_version_option,
+    traceback_option,
+)
+from ocf.cli.output import as_json, echo
 
 if TYPE_CHECKING:
     from ocf.autoscaling.algorithm import Settings
@@ -33,76 +41,81 @@ class ExplainOutput(StrEnum):
     JSON = "json"
 
 
+@click.command(cls=Command)
+@click.argument(
+    "words",
+    nargs=-1,
+    metavar="[hpa] NAME",
+    help="Name of the autoscaler, also written as hpa NAME or hpa/NAME; optional if the files hold only one.",
+)
+@click.option(
+    "--file", "-f", multiple=True, metavar="FILE", help="Read the objects from files instead of a cluster; repeatable."
+)
+@autoscaler_namespace_option
+@kubeconfig_option
+@context_option
+@click.option("--own-kind", is_flag=True, help="In a cluster: explain a HorizontalAutoscaler of ocf hpa-controller.")
+@click.option("--watch", metavar="DURATION", help="Collect the history first, for a duration such as 5m.")
+@click.option("--now", metavar="TIME", help="With files: the time of the sync, such as 2026-01-31T12:00:00Z.")
+@kubernetes_version_option
+@feature_gate_option
+@click.option("--tolerance", metavar="RATIO", help="Tolerance of the controller; default: 0.1.")
+@click.option("--sync-period", metavar="DURATION", help="Sync period of the controller; default: 15s.")
+@click.option(
+    "--downscale-stabilization", metavar="DURATION", help="Scale-down window if the HPA has none; default: 5m."
+)
+@click.option(
+    "--cpu-initialization-period",
+    metavar="DURATION",
+    help="Time after its start in which a pod's cpu may be ignored; default: 5m.",
+)
+@click.option(
+    "--initial-readiness-delay",
+    metavar="DURATION",
+    help="Time after its start in which an unready pod counts as not ready yet; default: 30s.",
+)
+@click.option(
+    "--scale-up-limit-factor",
+    metavar="FACTOR",
+    help="Factor by which one sync may scale up without a behavior; default: 2.",
+)
+@click.option(
+    "--scale-up-limit-minimum",
+    metavar="PODS",
+    help="Replicas that one sync may scale up to without a behavior; default: 4.",
+)
+@click.option(
+    "--output", type=OneOf(ExplainOutput), default=ExplainOutput.TEXT, help="text for people, json for programs."
+)
+@click.option(
+    "--picture",
+    metavar="FILE",
+    help="Also write a page with the explanation and a chart (.html), or the chart alone (.svg).",
+)
+@click.option("--role", is_flag=True, help="Print a Role with the rights that it needs in a cluster, and nothing else.")
+@traceback_option
 def explain(  # noqa: PLR0913 (each is an option of the command line)
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[hpa] NAME",
-            show_default=False,
-            help="Name of the autoscaler, also written as hpa NAME or hpa/NAME; optional if the files hold only one.",
-        ),
-    ] = None,
+    words: tuple[str, ...],
     *,
-    file: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--file", "-f", metavar="FILE", help="Read the objects from files instead of a cluster; repeatable."
-        ),
-    ] = None,
-    namespace: AutoscalerNamespace = None,
-    kubeconfig: Kubeconfig = None,
-    context: Context = None,
-    own_kind: Annotated[
-        bool, typer.Option("--own-kind", help="In a cluster: explain a HorizontalAutoscaler of ocf hpa-controller.")
-    ] = False,
-    watch: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Collect the history first, for a duration such as 5m.")
-    ] = None,
-    now: Annotated[
-        str | None, typer.Option(metavar="TIME", help="With files: the time of the sync, such as 2026-01-31T12:00:00Z.")
-    ] = None,
-    kubernetes_version: KubernetesVersion = None,
-    feature_gate: FeatureGateFlags = None,
-    tolerance: Annotated[
-        str | None, typer.Option(metavar="RATIO", help="Tolerance of the controller; default: 0.1.")
-    ] = None,
-    sync_period: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Sync period of the controller; default: 15s.")
-    ] = None,
-    downscale_stabilization: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Scale-down window if the HPA has none; default: 5m.")
-    ] = None,
-    cpu_initialization_period: Annotated[
-        str | None,
-        typer.Option(metavar="DURATION", help="Time after its start in which a pod's cpu may be ignored; default: 5m."),
-    ] = None,
-    initial_readiness_delay: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION",
-            help="Time after its start in which an unready pod counts as not ready yet; default: 30s.",
-        ),
-    ] = None,
-    scale_up_limit_factor: Annotated[
-        str | None,
-        typer.Option(metavar="FACTOR", help="Factor by which one sync may scale up without a behavior; default: 2."),
-    ] = None,
-    scale_up_limit_minimum: Annotated[
-        str | None,
-        typer.Option(metavar="PODS", help="Replicas that one sync may scale up to without a behavior; default: 4."),
-    ] = None,
-    output: Annotated[ExplainOutput, typer.Option(help="text for people, json for programs.")] = ExplainOutput.TEXT,
-    picture: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write a page with the explanation and a chart (.html), or the chart alone (.svg).",
-        ),
-    ] = None,
-    role: Annotated[
-        bool, typer.Option("--role", help="Print a Role with the rights that it needs in a cluster, and nothing else.")
-    ] = False,
-    traceback: Traceback = False,
+    file: tuple[str, ...],
+    namespace: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    own_kind: bool,
+    watch: str | None,
+    now: str | None,
+    kubernetes_version: str | None,
+    feature_gate: tuple[str, ...],
+    tolerance: str | None,
+    sync_period: str | None,
+    downscale_stabilization: str | None,
+    cpu_initialization_period: str | None,
+    initial_readiness_delay: str | None,
+    scale_up_limit_factor: str | None,
+    scale_up_limit_minimum: str | None,
+    output: ExplainOutput,
+    picture: str | None,
+    role: bool,
 ) -> None:
     """Explain the current decision of a HorizontalPodAutoscaler, and what would change it.
 
@@ -112,39 +125,38 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     Example:
         ocf explain -f web.yaml -f busy.yaml
     """
-    with exit_on_error(traceback=traceback):
-        name = _name(words or ())
-        if role:
-            _print_role(namespace, kubeconfig, context)
-            return
-        numbers = {
-            "tolerance": tolerance,
-            "scale_up_limit_factor": scale_up_limit_factor,
-            "scale_up_limit_minimum": scale_up_limit_minimum,
-        }
-        periods = {
-            "sync_period": sync_period,
-            "downscale_stabilization": downscale_stabilization,
-            "cpu_initialization_period": cpu_initialization_period,
-            "initial_readiness_delay": initial_readiness_delay,
-        }
-        settings = _settings(kubernetes_version, feature_gate or [], numbers, periods)
-        _check(name, file, watch, now, picture)
-        if file:
-            found, observed = _of_files(file, name, settings, now, kubernetes_version, feature_gate or []), None
-        else:
-            found, observed = _of_cluster(str(name), namespace, kubeconfig, context, watch, settings, own_kind=own_kind)
-        if picture is not None:
-            from ocf.cli.explain.picture import save
+    name = _name(words)
+    if role:
+        _print_role(namespace, kubeconfig, context)
+        return
+    numbers = {
+        "tolerance": tolerance,
+        "scale_up_limit_factor": scale_up_limit_factor,
+        "scale_up_limit_minimum": scale_up_limit_minimum,
+    }
+    periods = {
+        "sync_period": sync_period,
+        "downscale_stabilization": downscale_stabilization,
+        "cpu_initialization_period": cpu_initialization_period,
+        "initial_readiness_delay": initial_readiness_delay,
+    }
+    settings = _settings(kubernetes_version, feature_gate, numbers, periods)
+    _check(name, file, watch, now, picture)
+    if file:
+        found, observed = _of_files(file, name, settings, now, kubernetes_version, feature_gate), None
+    else:
+        found, observed = _of_cluster(str(name), namespace, kubeconfig, context, watch, settings, own_kind=own_kind)
+    if picture is not None:
+        from ocf.cli.explain.picture import save
 
-            save(found, Path(picture), reported=_reported(observed))
-        if output is ExplainOutput.JSON:
-            typer.echo(as_json(_to_json(found, observed)))
-        else:
-            _show(found, observed)
+        save(found, Path(picture), reported=_reported(observed))
+    if output is ExplainOutput.JSON:
+        click.echo(as_json(_to_json(found, observed)))
+    else:
+        _show(found, observed)
 
 
-def _check(name: str | None, file: list[str] | None, watch: str | None, now: str | None, picture: str | None) -> None:
+def _check(name: str | None, file: Sequence[str], watch: str | None, now: str | None, picture: str | None) -> None:
     """Reject combinations of options before anything is read."""
     from ocf.errors import ConfigError
 
@@ -165,7 +177,7 @@ def _print_role(namespace: str | None, kubeconfig: str | None, context: str | No
     from ocf.cli.explain.role import role
     from ocf.objects import dump_document
 
-    typer.echo(dump_document(role(namespace or context_namespace(kubeconfig, context))), nl=False)
+    click.echo(dump_document(role(namespace or context_namespace(kubeconfig, context))), nl=False)
 
 
 def _name(words: Sequence[str]) -> str | None:
@@ -181,7 +193,7 @@ def _name(words: Sequence[str]) -> str | None:
 
 
 def _settings(
-    version: str | None, switches: list[str], numbers: dict[str, str | None], periods: dict[str, str | None]
+    version: str | None, switches: Sequence[str], numbers: dict[str, str | None], periods: dict[str, str | None]
 ) -> Settings:
     from ocf.autoscaling import FeatureGates
     from ocf.autoscaling.algorithm import Settings
@@ -215,7 +227,12 @@ def _period(name: str, text: str) -> timedelta:
 
 
 def _of_files(  # noqa: PLR0917 (the options of the command line)
-    files: list[str], name: str | None, settings: Settings, now: str | None, version: str | None, switches: list[str]
+    files: Sequence[str],
+    name: str | None,
+    settings: Settings,
+    now: str | None,
+    version: str | None,
+    switches: Sequence[str],
 ) -> Explanation:
     from ocf.autoscaling import explain as explanations
     from ocf.cli.explain.from_files import read_input
@@ -223,7 +240,7 @@ def _of_files(  # noqa: PLR0917 (the options of the command line)
 
     inputs = read_input(files, name, gates=gates_of(version, switches), now=None if now is None else _instant(now))
     for note in inputs.notes:
-        echo(f"note: {note}", color=typer.colors.YELLOW, err=True)
+        echo(f"note: {note}", color="yellow", err=True)
     if inputs.own_settings is not None:
         from ocf.controllers.hpa.settings import override_settings
 

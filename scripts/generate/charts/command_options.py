@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-import typer
+import click
 
 from scripts.generate.charts.values import Value
 
@@ -79,23 +79,21 @@ class CommandValues:
         return "".join(each.argument(f"{self.path}.{key}") for key, each in self.known.items())
 
 
-def command_options(command: Callable[..., None], options: Mapping[str, CommandOption], path: str) -> CommandValues:
+def command_options(command: click.Command, options: Mapping[str, CommandOption], path: str) -> CommandValues:
     """Return options of a command as values of a chart.
 
     Args:
-        command: The function of the command.
+        command: The command.
         options: The options, by the key of their value.
         path: The path of the section with the values, such as `.Values.hpaController`.
     """
     return CommandValues({key: _known(command, each) for key, each in options.items()}, path)
 
 
-def _known(command: Callable[..., None], option: CommandOption) -> _Known:
-    app = typer.Typer()
-    app.command()(command)
-    (found,) = (each for each in typer.main.get_command(app).params if each.name == option.parameter)
-    default = found.default if option.default is None else option.default
-    description = _described(getattr(found, "help", None) or "")
+def _known(command: click.Command, option: CommandOption) -> _Known:
+    (found,) = (each for each in command.params if each.name == option.parameter)
+    default = found.get_default(click.Context(command)) if option.default is None else option.default
+    description = _described(found.help or "")
     if isinstance(default, Enum):
         default = default.value
     return _Known(found.opts[0], Value(default=default, description=description, schema=option.schema))

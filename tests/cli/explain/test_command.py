@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from ocf.cli.app import app
 from ocf.objects.yaml_reader import read_yaml
@@ -474,7 +474,7 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
 
 def test_slow_libraries_are_not_imported_for_files() -> None:
     program = (
-        "import sys; from typer.testing import CliRunner; from ocf.cli.app import app;"
+        "import sys; from click.testing import CliRunner; from ocf.cli.app import app;"
         f"CliRunner().invoke(app, ['explain', '-f', {str(FOLDER / 'held.yaml')!r}]);"
         "print([name for name in ('kubernetes', 'aiohttp', 'rich') if name in sys.modules])"
     )

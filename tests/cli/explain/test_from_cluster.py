@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from ocf.autoscaling.algorithm import History, Settings, decide
 from ocf.autoscaling.explain import explain_unknown

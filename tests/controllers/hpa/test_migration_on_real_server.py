@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.controllers.hpa import BUILT_IN, OWN, Mode

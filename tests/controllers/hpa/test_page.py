@@ -6,12 +6,12 @@ import re
 import shlex
 from collections import Counter
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ocf.cli.app import app
+from ocf.cli.app import app, load_command
 from ocf.controllers.hpa import AutoscalerPhase, Mode, Monitor
 from ocf.controllers.hpa.crd import HorizontalAutoscalerSettings
 from ocf.objects import load_documents
@@ -32,10 +32,7 @@ def words(cell: str) -> list[str]:
 
 def options() -> dict[str, str]:
     """Return the flags of the command, each with its default."""
-    from typer.main import get_command
-
-    group: Any = get_command(app)
-    command = group.get_command(None, "hpa-controller")
+    command = load_command("hpa-controller")
     return {flag: str(parameter.default) for parameter in command.params for flag in parameter.opts}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from examples.memcached.operator import NAME
 from examples.memcached.settings import Settings

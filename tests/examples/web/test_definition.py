@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from examples.web import played
 from examples.web.shop import Scaling, ShopSpec

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from typer.testing import CliRunner, Result
+from click.testing import CliRunner, Result
 
 from ocf.cli.app import app
 from ocf.objects import load_documents

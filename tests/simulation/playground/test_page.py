@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ocf.cli.app import app
 from scripts.generate.playground import built_folder
