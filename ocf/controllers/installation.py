@@ -22,8 +22,6 @@ class ControllerPod:
 
     Args:
         image: The container image; it has `ocf` on its path.
-        command: The command.
-        arguments: Its arguments.
         replicas: The number of processes; with more than one, one of them leads, and the others wait.
         alone: Whether two processes must never run at the same time: without a lease, nothing else keeps them apart.
         priority_class: The priority class; empty for the default.
@@ -43,15 +41,6 @@ class ControllerPod:
 
 def controller_manifests(name: str, namespace: str, needed: Iterable[PolicyRule], pod: ControllerPod) -> list[Manifest]:
     """Return the manifests of a controller, in the order in which to apply them.
-
-    Args:
-        name: The name of all objects.
-        namespace: The namespace of the controller.
-        needed: The policy rules that it needs.
-        pod: Its pod.
-
-    Returns:
-        A service account, roles with bindings, and a Deployment with probes that runs as an unprivileged user.
 
     Example:
         >>> pod = ControllerPod(image="ocf:1", command=["ocf", "hpa-controller"])
@@ -74,13 +63,6 @@ def controller_manifests(name: str, namespace: str, needed: Iterable[PolicyRule]
 
 def access_manifests(name: str, namespace: str) -> dict[str, Manifest]:
     """Return the objects that let others reach the pods of a controller, and keep one of them.
-
-    Args:
-        name: The name of all objects.
-        namespace: The namespace of the controller.
-
-    Returns:
-        The objects by kind: Service, PodDisruptionBudget, NetworkPolicy, and ServiceMonitor of the Prometheus operator.
 
     Example:
         >>> access_manifests("c", "ops")["Service"]["spec"]["ports"]

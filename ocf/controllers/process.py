@@ -23,12 +23,7 @@ MakeController: TypeAlias = Callable[[Cluster, Recorder | None], Runnable]
 
 
 def pod_namespace(default: str = "default", *, file: Path = _NAMESPACE_FILE) -> str:
-    """Return the namespace of the pod in which the process runs.
-
-    Args:
-        default: The result outside of a pod.
-        file: The file with the namespace, as Kubernetes mounts it.
-    """
+    """Return the namespace of the pod in which the process runs."""
     try:
         return file.read_text(encoding="utf-8").strip() or default
     except OSError:
@@ -47,8 +42,6 @@ def leader_runner(
     """Return what runs a new controller in each term as a leader.
 
     Args:
-        cluster: The cluster.
-        make: Makes the controller of one term.
         component: The reporting component of its events; empty posts no events.
         lease: The lease that a leader holds; None runs without leader election.
         clock: Stamps events, and measures leases; the system clock by default.
@@ -74,17 +67,7 @@ async def run_serving(
     *,
     on_serving: Callable[[Endpoints], None] = lambda _: None,
 ) -> None:
-    """Run a controller until it is stopped, with its metrics and probes over HTTP.
-
-    Args:
-        runner: Runs the controller.
-        registry: Its metrics.
-        listen: The address of metrics and probes.
-        on_serving: Called with that address.
-
-    Raises:
-        ConfigError: If the controller cannot work in this cluster, or the port is taken.
-    """
+    """Run a controller until it is stopped, with its metrics and probes over HTTP."""
     live, ready = {"reconciles": runner.live, "lease": runner.lost}, {"controller": runner.ready}
     async with serving(registry=registry, live=live, ready=ready, host=listen.host, port=listen.port) as endpoints:
         on_serving(endpoints)

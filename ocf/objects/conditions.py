@@ -55,11 +55,7 @@ class ConditionStatus(StrEnum):
 
     @classmethod
     def of(cls, value: bool) -> ConditionStatus:  # noqa: FBT001 (the value is all there is)
-        """Return the status of a condition that is known.
-
-        Args:
-            value: Whether the condition is True.
-        """
+        """Return the status of a condition that is known."""
         return cls.TRUE if value else cls.FALSE
 
 
@@ -67,12 +63,7 @@ _STATUSES: Final = frozenset(ConditionStatus)
 
 
 def has_type(condition: object, condition_type: str) -> bool:
-    """Return whether an entry of a list of conditions is the condition of a type.
-
-    Args:
-        condition: The entry, as stored.
-        condition_type: The type.
-    """
+    """Return whether an entry of a list of conditions is the condition of a type."""
     return isinstance(condition, dict) and condition.get("type") == condition_type
 
 
@@ -97,7 +88,6 @@ def find_condition(conditions: object, condition_type: str) -> Manifest | None:
 
     Args:
         conditions: `status.conditions` of an object, as stored; None if the object has none.
-        condition_type: Type of the condition.
     """
     entries = conditions if isinstance(conditions, list | tuple) else ()
     return next((one for one in entries if has_type(one, condition_type)), None)
@@ -108,7 +98,6 @@ def is_condition_true(conditions: object, condition_type: str) -> bool:
 
     Args:
         conditions: `status.conditions` of an object, as stored; None if the object has none.
-        condition_type: Type of the condition.
 
     Example:
         >>> conditions = [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "Unknown"}]
@@ -123,8 +112,6 @@ def transition_time(status: object, now: TimeT, *, stored: tuple[object, TimeT] 
     """Return the time of the last transition: it moves only when the status changes.
 
     Args:
-        status: The status to store.
-        now: The present time.
         stored: Status and transition time of the stored condition; None if there is no such condition.
 
     Example:
@@ -152,12 +139,7 @@ def set_condition(
 
     Args:
         conditions: `status.conditions` of an object; not changed.
-        condition_type: Type of the condition.
-        status: Its status.
-        reason: Machine-readable reason.
-        message: Human-readable message.
         observed_generation: `metadata.generation` of the object that the condition is about.
-        now: The present time.
 
     Returns:
         The conditions; the one that was set is in its old place, or at the end if it is new.
@@ -182,7 +164,6 @@ def with_condition(conditions: Sequence[Any], condition: Manifest) -> list[Any]:
 
     Args:
         conditions: `status.conditions` of an object; not changed. Entries that are not conditions stay as they are.
-        condition: The new condition.
     """
     name = condition["type"]
     if not any(has_type(other, name) for other in conditions):
@@ -194,7 +175,6 @@ def condition_problems(condition: object, path: str) -> Iterator[FieldProblem]:
     """Yield what keeps a value from being a condition, whatever further fields its schema has.
 
     Args:
-        condition: The value.
         path: Where it is, `status.conditions[2]`.
 
     Example:
@@ -241,9 +221,6 @@ def _shown(value: object) -> str:
 def condition_type_problem(name: str) -> str:
     """Return why the API server would reject the type of a condition; empty if it would not.
 
-    Args:
-        name: The type.
-
     Example:
         >>> condition_type_problem("WebReady"), condition_type_problem("example.com/WebReady")
         ('', '')
@@ -262,9 +239,6 @@ got 'web ready'"
 def reason_problem(reason: str) -> str:
     """Return why the API server would reject the reason of a condition; empty if it would not.
 
-    Args:
-        reason: The reason.
-
     Example:
         >>> reason_problem("BackupDone")
         ''
@@ -282,9 +256,6 @@ got 'backup done'"
 
 def shortened_message(message: str) -> str:
     """Return a message as the API server accepts it: with at most `LONGEST_MESSAGE` characters.
-
-    Args:
-        message: Human-readable message of a condition.
 
     Returns:
         The message; a longer one is cut, and ends with the number of characters that were cut.

@@ -80,9 +80,6 @@ def _illegal_padding(content: list[tuple[int, int]], start: int, digits: int, le
 def config_map_errors(manifest: Manifest) -> Iterator[FieldError]:
     """Yield the errors in the entries of a ConfigMap whose `binaryData` is base64.
 
-    Args:
-        manifest: The ConfigMap.
-
     Example:
         >>> [str(error) for error in config_map_errors({"data": {"a": "1"}, "binaryData": {"a": "MQ=="}})]
         ['data[a]: Invalid value: "a": duplicate of key present in binaryData']
@@ -157,7 +154,6 @@ def base64_errors(manifest: Manifest, field: str) -> Iterator[FieldError]:
     """Yield the entries of a map of base64 texts that are not base64.
 
     Args:
-        manifest: A ConfigMap or a Secret.
         field: `data` of a Secret, `binaryData` of a ConfigMap.
     """
     for key, text in sorted((manifest.get(field) or {}).items()):

@@ -16,7 +16,6 @@ def is_nested_deeper(value: Any, most: int) -> bool:
 
     Args:
         value: A JSON value; it must not contain itself.
-        most: The levels.
 
     Example:
         >>> is_nested_deeper({"a": [1]}, 2), is_nested_deeper({"a": [[]]}, 2)

@@ -52,9 +52,6 @@ def parse_duration(text: str) -> timedelta:
 def format_duration(duration: timedelta) -> str:
     """Return a duration in Go's format.
 
-    Args:
-        duration: Not negative.
-
     Example:
         >>> format_duration(timedelta(minutes=5)), format_duration(timedelta(seconds=1.5))
         ('5m0s', '1.5s')

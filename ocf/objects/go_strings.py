@@ -14,9 +14,6 @@ _TWO_BYTES: Final = 2**16
 def go_quoted(text: str) -> str:
     r"""Return a text in quotes as `%q` of Go does, with escape sequences for characters that are not printable.
 
-    Args:
-        text: The text.
-
     Example:
         >>> print(go_quoted('a"ä\x7f'))
         "a\"ä\x7f"

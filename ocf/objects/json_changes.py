@@ -13,14 +13,6 @@ __all__ = ["merge_changes", "same_json"]
 def merge_changes(given: Any, before: Any, after: Any) -> Any:
     """Apply the difference between two states of a model to the value that the model was read from.
 
-    Args:
-        given: The original JSON value; not changed. None if the field is absent.
-        before: The serialized model before the change.
-        after: The serialized model after the change.
-
-    Returns:
-        The original value with the same changes, and no others.
-
     Example:
         >>> merge_changes({"new": 1, "cpu": 2}, {"cpu": "2", "replicas": 1}, {"cpu": "2", "replicas": 3})
         {'new': 1, 'cpu': 2, 'replicas': 3}
@@ -50,10 +42,6 @@ def _merge_map(given: dict[str, Any], before: dict[str, Any], after: dict[str, A
 
 def same_json(one: Any, other: Any) -> bool:
     """Return whether two values are the same JSON; in Python, `True == 1`.
-
-    Args:
-        one: A JSON value.
-        other: Another JSON value.
 
     Example:
         >>> same_json({"a": 1, "b": 2}, {"b": 2, "a": 1}), same_json(1, True)

@@ -8,13 +8,6 @@ __all__ = ["equal_json"]
 def equal_json(left: Any, right: Any) -> bool:
     """Return whether two JSON values are equal; unlike with `==`, a boolean does not equal a number.
 
-    Args:
-        left: A JSON value.
-        right: A JSON value.
-
-    Returns:
-        Whether the values are equal; 1 equals 1.0.
-
     Example:
         >>> equal_json({"on": True}, {"on": 1}), equal_json([1], [1.0])
         (False, True)

@@ -34,7 +34,6 @@ def json_problem(body: bytes) -> JsonProblem:
 
     Args:
         body: The text in UTF-8; Go's decoder reads single bytes.
-
     Source: https://pkg.go.dev/encoding/json.
 
     Example:
@@ -63,11 +62,7 @@ class _UnexpectedError(Exception):
 
 
 class _Scanner:
-    """Reads a text from left to right until a character cannot follow; without recursion, since texts may be deep.
-
-    Args:
-        text: The text.
-    """
+    """Reads a text from left to right until a character cannot follow; without recursion, since texts may be deep."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -25,11 +25,6 @@ _SENDABLE: Final = (str, int, float, bool, type(None))
 def encode_json(value: Any, subject: str, path: FieldPath = ()) -> str:
     """Return a value as JSON.
 
-    Args:
-        value: The value.
-        subject: Name of the object, for the error.
-        path: Where the value is in the object, for the error.
-
     Raises:
         ManifestError: If it contains something that JSON does not have; with every field.
 
@@ -48,8 +43,6 @@ def to_json(value: Any, subject: str, path: FieldPath = ()) -> Any:
 
     Args:
         value: The value; it is not changed.
-        subject: Name of the object, for the error.
-        path: Where the value is in the object, for the error.
 
     Returns:
         The value itself if it consists of the plain types of JSON; otherwise a copy that does.

@@ -49,8 +49,6 @@ class Requirement:
     """One condition on one label.
 
     Args:
-        key: The label.
-        operator: The operator.
         values: The values, sorted and unique; empty for `EXISTS` and `DOES_NOT_EXIST`.
 
     Example:
@@ -65,9 +63,6 @@ class Requirement:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Return whether labels meet this requirement.
-
-        Args:
-            labels: The labels of an object.
 
         Returns:
             Whether they do. A missing label meets only `DOES_NOT_EXIST`, `NOT_IN` and `NOT_EQUALS`.

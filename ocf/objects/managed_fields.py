@@ -77,11 +77,7 @@ class FieldManager(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ManagedFieldsEntry:
-    """One entry of `managedFields`.
-
-    Args:
-        manifest: The entry, as the API server wrote it.
-    """
+    """One entry of `managedFields`."""
 
     manifest: Manifest
 
@@ -105,11 +101,7 @@ class ManagedFieldsEntry:
         return fields
 
     def owns(self, path: Sequence[str]) -> bool:
-        """Return whether the entry lists a field.
-
-        Args:
-            path: Keys, from the object inwards.
-        """
+        """Return whether the entry lists a field."""
         return get_field(self.fields, fields_path(path)) is not None
 
 
@@ -134,11 +126,7 @@ class ManagedFields:
 
     @classmethod
     def of(cls, live: Manifest | None) -> ManagedFields:
-        """Return the field managers of an object; none for an object that does not exist.
-
-        Args:
-            live: The live object.
-        """
+        """Return the field managers of an object; none for an object that does not exist."""
         return cls(get_field(live, ("metadata", "managedFields")) or ())
 
     @property
@@ -147,11 +135,7 @@ class ManagedFields:
         return tuple(map(ManagedFieldsEntry, self.manifests))
 
     def owned_by(self, manager: str) -> Manifest | None:
-        """Return the `fieldsV1` of a manager's server-side apply; None if it never applied the object.
-
-        Args:
-            manager: Name of the field manager.
-        """
+        """Return the `fieldsV1` of a manager's server-side apply; None if it never applied the object."""
         # Every comparison of an object starts here, so the entries of the other managers are not wrapped.
         for entry in self.manifests:
             if entry.get("manager") == manager and entry.get("operation") == _APPLY and not entry.get("subresource"):
@@ -159,20 +143,11 @@ class ManagedFields:
         return None
 
     def owns(self, manager: str, path: Sequence[str]) -> bool:
-        """Return whether a manager owns a field by server-side apply.
-
-        Args:
-            manager: Name of the field manager.
-            path: Keys, from the object inwards.
-        """
+        """Return whether a manager owns a field by server-side apply."""
         return get_field(self.owned_by(manager), fields_path(path)) is not None
 
     def owners_of(self, path: Sequence[str]) -> Iterator[FieldManager]:
-        """Yield the managers that own a field, in the order of the object.
-
-        Args:
-            path: Keys, from the object inwards.
-        """
+        """Yield the managers that own a field, in the order of the object."""
         return (entry.manager for entry in self.entries if entry.owns(path))
 
     def paths(self) -> dict[FieldManager, frozenset[str]]:
@@ -182,9 +157,6 @@ class ManagedFields:
 
 def fields_path(path: Sequence[str]) -> tuple[str, ...]:
     """Return where `fieldsV1` lists a field.
-
-    Args:
-        path: Keys, from the object inwards.
 
     Example:
         >>> fields_path(("spec", "replicas"))
@@ -214,7 +186,6 @@ def restricted(fields: Manifest, paths: Collection[FieldPath]) -> Manifest:
     """Return a `fieldsV1` that lists no other fields than these.
 
     Args:
-        fields: The `fieldsV1`.
         paths: The places to keep, as `fields_path` returns them.
 
     Example:
@@ -245,9 +216,6 @@ def read_key(name: str) -> Any:
 
 def key_label(key: Any) -> str:
     """Return a name for an entry of a list, in the form that `entry_labels` uses.
-
-    Args:
-        key: What `read_key` returned.
 
     Example:
         >>> key_label({"containerPort": 80, "protocol": "TCP"}), key_label("a")

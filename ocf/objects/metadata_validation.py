@@ -27,8 +27,6 @@ def creation_errors(metadata: Manifest, rule: NameRule, prefix_rule: NameRule) -
 
     Args:
         metadata: What was decoded. Without a namespace it is that of the request, and not judged.
-        rule: The rule for the object's name.
-        prefix_rule: The rule for what the name is generated from.
 
     Yields:
         What the server finds, in its order; where it has none, sorted.
@@ -51,14 +49,7 @@ def creation_errors(metadata: Manifest, rule: NameRule, prefix_rule: NameRule) -
 
 
 def standard_finalizer_errors(metadata: Manifest) -> Iterator[FieldError]:
-    """Yield the errors in finalizers without a domain, of which only a few are known.
-
-    Args:
-        metadata: What was decoded.
-
-    Yields:
-        What the server finds, in its order.
-    """
+    """Yield the errors in finalizers without a domain, of which only a few are known."""
     for position, finalizer in enumerate(metadata.get("finalizers", [])):
         if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
@@ -67,10 +58,6 @@ def standard_finalizer_errors(metadata: Manifest) -> Iterator[FieldError]:
 
 def update_errors(metadata: Manifest, old: Manifest) -> Iterator[FieldError]:
     """Yield the errors in the metadata of an update.
-
-    Args:
-        metadata: The decoded metadata, with the fields that the API server copies from the old object.
-        old: The metadata of the stored object.
 
     Yields:
         What the server finds, in its order; where it has none, sorted.

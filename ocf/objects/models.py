@@ -187,9 +187,7 @@ def quantities_as_text(errors: Sequence[ErrorDetails], manifest: Manifest, model
     """Return a manifest with numbers in quantity fields as text: the API accepts both, the models only text.
 
     Args:
-        errors: The validation errors of pydantic.
         manifest: The manifest; it is not changed.
-        model: The model.
 
     Returns:
         The manifest without these errors; the same object if there are no such numbers.

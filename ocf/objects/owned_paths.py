@@ -36,9 +36,6 @@ ABSENT: Final = object()
 def path_label(path: OwnedPath) -> str:
     """Return a place as text, as in messages of the API server without quotes.
 
-    Args:
-        path: The place.
-
     Example:
         >>> path_label(("f:spec", "f:containers", 'k:{"name":"app"}', "f:image"))
         'spec.containers[name=app].image'
@@ -48,12 +45,7 @@ def path_label(path: OwnedPath) -> str:
 
 
 def is_below(path: OwnedPath, others: Collection[OwnedPath]) -> bool:
-    """Return whether a place is one of several others, or lies in one of them.
-
-    Args:
-        path: The place.
-        others: The other places.
-    """
+    """Return whether a place is one of several others, or lies in one of them."""
     return any(path[: len(other)] == other for other in others)
 
 
@@ -61,7 +53,6 @@ def value_at(value: Any, path: OwnedPath) -> Any:
     """Return the value at a place; `ABSENT` if there is none.
 
     Args:
-        value: An object, or a part of one.
         path: The place; an entry of a list matches if it has the same keys, or leaves some to be defaulted.
     """
     for part in path:
@@ -77,7 +68,6 @@ def with_value_at(manifest: Manifest, path: OwnedPath, value: Any) -> Manifest:
     Args:
         manifest: The object; it is not changed.
         path: The place, at least one key.
-        value: The value.
 
     Example:
         >>> with_value_at({}, ("f:containers", 'k:{"name":"app"}', "f:image"), "app:2")
@@ -114,7 +104,6 @@ def owned_fields(fields: Manifest, above: OwnedPath = ()) -> Iterator[OwnedPath]
 
     Args:
         fields: The `fieldsV1`, or a part of it.
-        above: The place of that part.
     """
     for name, inner in fields.items():
         if name == SELF:
@@ -128,8 +117,6 @@ def dropped_fields(fields: Manifest, desired: Any, above: OwnedPath = ()) -> Ite
 
     Args:
         fields: The `fieldsV1` of a manager's last apply.
-        desired: The object that the manager applies next.
-        above: The place of both.
     """
     for name, inner in fields.items():
         if name == SELF:
@@ -148,10 +135,8 @@ def undeclared_fields(desired: Any, other: Any, fields: Manifest | None, above: 
     An entry that a keyed list of the live object does not contain is left out.
 
     Args:
-        desired: The first object.
         other: The second object; `ABSENT` if it declares nothing here.
         fields: The union of the `fieldsV1` of the live object; None if no manager owns anything here.
-        above: The place of all three.
     """
     structure = _structure(fields)
     if isinstance(desired, Mapping) and desired and structure in ("f:", None):

@@ -15,9 +15,7 @@ class ControllerReference(NamedTuple):
 
     Args:
         api_version: API version of the controller, for example `apps/v1`.
-        kind: Kind of the controller.
         name: Name of the controller; it is in the namespace of the object, or cluster-scoped.
-        uid: UID of the controller.
     """
 
     api_version: str
@@ -34,7 +32,6 @@ class ControllerReference(NamedTuple):
         """Return whether it refers to an owner: by group, kind, name and uid, from the namespace of the object.
 
         Args:
-            owner: The key of the owner, in any version.
             uid: The uid of the owner; an earlier owner of the same name had another one.
             namespace: The namespace of the object that has the reference; empty for a cluster-scoped object.
 
@@ -56,9 +53,6 @@ def controller_of(live: Manifest) -> ControllerReference | None:
     """Return the controller of an object; None if it does not have one.
 
     Source: `metav1.GetControllerOf` of apimachinery.
-
-    Args:
-        live: The object.
 
     Example:
         >>> owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}

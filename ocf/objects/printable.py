@@ -28,9 +28,6 @@ _OF_ANY_LINE: Final = re.compile(r"^\s*::|##\[", re.MULTILINE)
 def printable(text: str) -> str:
     r"""Return a text as one line in which nothing acts on a terminal or on a CI run.
 
-    Args:
-        text: A line of output, or a value in it.
-
     Returns:
         The text with what is not visible in it, and the start of workflow commands, as escapes of Python.
 
@@ -72,9 +69,6 @@ def visible(text: str) -> str:
 
 def printable_json(text: str) -> str:
     r"""Return a JSON text that means the same, in which nothing acts on a terminal or on a CI run.
-
-    Args:
-        text: The text.
 
     Example:
         >>> print(printable_json('{"a": "\u202e##[error]"}'))

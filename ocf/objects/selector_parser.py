@@ -29,9 +29,6 @@ _BINARY: Final = {
 def read_requirements(text: str) -> list[Requirement]:
     """Parse the text form of a label selector.
 
-    Args:
-        text: Requirements joined by commas.
-
     Returns:
         The requirements in their order in the text.
 

@@ -57,9 +57,6 @@ def format_time(instant: datetime, fraction: Fraction = Fraction.NONE) -> str:
 def format_micro_time(instant: datetime) -> str:
     """Return an instant as the API server writes a `metav1.MicroTime`: RFC 3339, in UTC, with microseconds.
 
-    Args:
-        instant: An aware instant.
-
     Example:
         >>> format_micro_time(datetime(2026, 1, 31, 12, 0, 0, 5, tzinfo=UTC))
         '2026-01-31T12:00:00.000005Z'
@@ -103,9 +100,6 @@ def parse_rfc3339(
         lower_case: Whether `t` and `z` are accepted, as the format `date-time` of OpenAPI allows.
         optional_seconds: Whether seconds may be missing, as CEL's `date-time` values allow.
 
-    Returns:
-        An aware instant, with the offset of the text.
-
     Raises:
         ValueError: If the text does not have this form, or names a day that does not exist; worded as in Go.
 
@@ -135,9 +129,6 @@ def parse_micro_time(text: str) -> datetime:
 
     Args:
         text: For example `2026-01-31T12:00:00.000005Z`.
-
-    Returns:
-        An aware instant, with the offset of the text.
 
     Raises:
         ValueError: If the text does not have this form; worded as in Go.

@@ -21,9 +21,6 @@ class YamlNode(NamedTuple):
     r"""A node, where it is written, and whether it is the one that was looked for or only contains it.
 
     Args:
-        text: The text that it is in.
-        node: The node of the YAML library.
-        mark: Where it is written: its key, or the item of a list.
         exact: False if the field does not exist, and this is the nearest one that contains it.
 
     Example:
@@ -42,7 +39,6 @@ class YamlNode(NamedTuple):
         """Return the root of a document; None if the text cannot be parsed, or the document is empty or missing.
 
         Args:
-            text: YAML or JSON.
             document: Index of the document among those that are not empty.
         """
         node = root_of(text, document)
@@ -59,11 +55,7 @@ class YamlNode(NamedTuple):
         return int(self.mark.index) - self.text.rfind("\n", 0, self.mark.index)
 
     def descend(self, path: Sequence[str | int]) -> YamlNode:
-        """Return the node at a path, or the nearest one that contains it.
-
-        Args:
-            path: Keys and list positions.
-        """
+        """Return the node at a path, or the nearest one that contains it."""
         found = self
         for step in path:
             child = found.child(step)
@@ -73,11 +65,7 @@ class YamlNode(NamedTuple):
         return found
 
     def child(self, step: str | int) -> YamlNode | None:
-        """Return the value of a key, or the item of a list; None if there is none.
-
-        Args:
-            step: The key, or the position.
-        """
+        """Return the value of a key, or the item of a list; None if there is none."""
         if isinstance(step, int):
             items = self.node.value if self.node.id == "sequence" else ()
             return YamlNode(self.text, items[step], items[step].start_mark) if step < len(items) else None
@@ -108,7 +96,6 @@ def root_of(text: str, document: int = 0) -> Any:
     """Return the root node of a document in the YAML library; None if it cannot be parsed, is empty or missing.
 
     Args:
-        text: YAML or JSON.
         document: Index of the document among those that are not empty.
     """
     import yaml

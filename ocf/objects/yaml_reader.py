@@ -36,11 +36,7 @@ def read_yaml(text: str, subject: str) -> Iterator[Any]:
     """Parse the documents of a text one by one.
 
     Args:
-        text: YAML.
         subject: Name of a document in errors; `{}` is replaced by its number, from 1.
-
-    Yields:
-        JSON values that share no dicts or lists.
 
     Raises:
         ManifestError: If the text cannot be parsed; the message contains the line.

@@ -56,14 +56,7 @@ def read_plain(text: str) -> Scalar:
 
 
 def whole(number: float) -> int | float:
-    """Return a whole number as an integer, as JSON does.
-
-    Args:
-        number: A finite number.
-
-    Returns:
-        An int if JSON writes one, otherwise the number.
-    """
+    """Return a whole number as an integer, as JSON does."""
     return int(number) if number.is_integer() and abs(number) < _WHOLE_FLOATS_END else number
 
 

@@ -30,10 +30,6 @@ def write_yaml(value: Any, subject: str) -> str:
 
     Args:
         value: The value; keys keep their order.
-        subject: Name of the value in errors.
-
-    Returns:
-        YAML, always the same for the same value.
 
     Raises:
         ManifestError: If it contains a value that is not a JSON value; it contains all such fields.

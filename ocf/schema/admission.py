@@ -24,7 +24,6 @@ def admitted(desired: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, A
 
     Args:
         desired: The object to apply; it is not changed.
-        live: The live object.
 
     Example:
         >>> added = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",

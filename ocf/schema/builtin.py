@@ -82,11 +82,7 @@ class EmptyValue(Enum):
 
 @dataclass(slots=True, eq=False)
 class Anything:
-    """Any JSON value. Lists in it are atomic; maps in it are atomic only if `atomic` is set.
-
-    Args:
-        atomic: Whether the value has one owner as a whole.
-    """
+    """Any JSON value. Lists in it are atomic; maps in it are atomic only if `atomic` is set."""
 
     atomic: bool
 
@@ -96,7 +92,6 @@ class ListType:
     """A list.
 
     Args:
-        item: Type of its items.
         keys: Of a list of structs that merge by key: the key fields, sorted, each with its default. Empty for a set of
             scalars, None for an atomic list.
         patch_key: How a strategic merge patch merges it: by this field of its items; as a set of scalars if empty; not
@@ -110,12 +105,7 @@ class ListType:
 
 @dataclass(slots=True, eq=False)
 class MapType:
-    """A map from names to values of one type.
-
-    Args:
-        value: Type of its values.
-        atomic: Whether it has one owner as a whole.
-    """
+    """A map from names to values of one type."""
 
     value: "Type"
     atomic: bool
@@ -126,7 +116,6 @@ class Field:
     """A field of a struct.
 
     Args:
-        type: Its type.
         presence: The treatment of an empty value.
         default: Its default, if it is in `ocf.schema.defaults`; `MISSING` otherwise.
     """
@@ -149,10 +138,7 @@ class StructType:
     """An object with declared fields.
 
     Args:
-        name: Its name, for error messages.
-        atomic: Whether it has one owner as a whole.
         extra: Type of undeclared fields; None rejects them.
-        fields: The declared fields.
     """
 
     name: str
@@ -205,8 +191,6 @@ class ScalePaths:
     """The paths of the fields of a Scale in an object of a kind, such as `.spec.replicas`.
 
     Args:
-        spec: The desired replicas.
-        status: The observed replicas.
         selector: The selector as a text; empty without a selector.
     """
 
@@ -221,22 +205,10 @@ class ApiResource:
 
     Args:
         group: API group; empty for the core group.
-        version: API version.
-        kind: Kind.
-        plural: Resource name.
-        singular: Singular resource name.
-        namespaced: Whether its objects live in namespaces.
         subresources: Its subresources, of `status` and `scale`.
-        verbs: Its verbs.
-        type: Type of its objects.
-        custom: Whether it is a custom resource.
-        selectable: Of a custom resource: the selectable fields besides name and namespace.
         short_names: Short names, such as `deploy`.
         categories: Categories, such as `all`.
         home: Group, version and kind under which its objects are stored; None for its own.
-        schema: Of a custom resource: the schema of this version.
-        scale: Of a custom resource: the paths of the fields of its Scale.
-        columns: Of a custom resource: the additional printer columns of its definition.
         list_kind: Kind of a list; empty for the kind with `List`.
         warning: Deprecation warning for clients of this version; empty for none.
         rules: Of a custom resource: its compiled CEL rules, opaque here; None if its schema has none.
@@ -284,11 +256,7 @@ CUSTOM_VERBS: Final = frozenset({"create", "delete", "deletecollection", "get", 
 
 @dataclass(slots=True)
 class Table:
-    """Builds types from the entries of the table, each at most once.
-
-    Args:
-        entries: The entries by type name.
-    """
+    """Builds types from the entries of the table, each at most once."""
 
     entries: Mapping[str, Mapping[str, Any]]
     _built: dict[str, StructType] = field(default_factory=dict, init=False)
@@ -298,9 +266,6 @@ class Table:
 
         Args:
             name: Its short name, `apps.v1.DeploymentSpec`.
-
-        Returns:
-            The type, the same object each time.
         """
         known = self._built.get(name)
         if known is not None:
@@ -383,8 +348,6 @@ def builtin_resource(group: str, version: str, kind: str) -> ApiResource | None:
 
     Args:
         group: API group; empty for the core group.
-        version: API version.
-        kind: Kind.
 
     Returns:
         The kind as the API server serves it; None if it is not built in.

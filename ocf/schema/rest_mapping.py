@@ -18,8 +18,6 @@ class RESTMapping:
 
     Args:
         group: Its group; empty for the core group.
-        plural: Its name.
-        namespaced: Whether its objects are namespaced.
     """
 
     group: str
@@ -31,8 +29,6 @@ def rest_mapping(api_version: str, kind: str, definitions: Iterable[Manifest]) -
     """Return the resource of a kind.
 
     Args:
-        api_version: Group and version.
-        kind: The kind.
         definitions: The CustomResourceDefinitions of the kinds that are not built in.
 
     Raises:

@@ -20,10 +20,6 @@ __all__ = ["is_dropped", "is_empty_part", "is_stored_as", "type_at"]
 def type_at(kind: Type, path: Sequence[str | int]) -> Type:
     """Return the type of a field; `ANYTHING` if it is not declared.
 
-    Args:
-        kind: The type of the object.
-        path: Keys and list positions, from the object inwards.
-
     Example:
         >>> from ocf.schema.builtin import struct
         >>> type_at(struct("core.v1.PodSpec"), ("containers", 0, "image"))
@@ -46,8 +42,6 @@ def is_stored_as(sent: Any, stored: Any, kind: Type) -> bool:
     """Return whether the API server stores a value as another one.
 
     Args:
-        sent: The value as it is sent.
-        stored: The value as it is stored.
         kind: Its type; of a value of type `Anything` nothing is known, so it must be equal.
 
     Example:
@@ -76,11 +70,6 @@ def is_stored_as(sent: Any, stored: Any, kind: Type) -> bool:
 def is_dropped(sent: Any, kind: Type, name: str) -> bool:
     """Return whether the API server does not store a field that is sent.
 
-    Args:
-        sent: The value of the field.
-        kind: The type of the object that the field is in.
-        name: Name of the field.
-
     Example:
         >>> from ocf.schema.builtin import struct
         >>> pod = struct("core.v1.PodSpec")
@@ -92,13 +81,7 @@ def is_dropped(sent: Any, kind: Type, name: str) -> bool:
 
 
 def is_empty_part(sent: Any, stored: Any, kind: Type) -> bool:
-    """Return whether an empty value is sent for one that is merged entry by entry, so that it changes nothing.
-
-    Args:
-        sent: The value as it is sent.
-        stored: The value as it is stored, with the entries of other managers.
-        kind: Its type.
-    """
+    """Return whether an empty value is sent for one that is merged entry by entry, so that it changes nothing."""
     match kind:
         case StructType() | MapType():
             return sent == {} and isinstance(stored, dict) and not kind.atomic

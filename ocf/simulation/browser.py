@@ -50,7 +50,6 @@ def answer(request: str, progress: Callable[[float], object] | None = None) -> s
     Args:
         request: JSON with `files`, the text of each file by name, of which `scenario.yaml` is the scenario; and
             `output`, what is asked for, see `Output`.
-        progress: Called now and then with the share of the time that is simulated, from 0 to 1.
 
     Returns:
         JSON with `problems`, each with `file`, `line` (from 1; null if it is not known), `field` and `detail`. If there
@@ -60,9 +59,6 @@ def answer(request: str, progress: Callable[[float], object] | None = None) -> s
         * `title`, `body` (HTML) and `data`, see `ocf.simulation.report.page.report_content`,
         * `curve`: the `rates` of the load, means of equal parts of the time; its `end` in seconds; and `fixed`, whether
           the scenario sets the duration, so that it does not follow from the load.
-
-    Raises:
-        ValueError: If the request is not such JSON.
 
     Example:
         >>> json.loads(answer('{"files": {"scenario.yaml": "load: {type: Steady, rate: 2}"}}'))["problems"][0]

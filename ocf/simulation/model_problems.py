@@ -16,13 +16,7 @@ __all__ = ["model_problems", "written_path"]
 
 
 def model_problems(errors: Sequence[ErrorDetails], manifest: Manifest, model: type[BaseModel]) -> list[FieldProblem]:
-    """Return the errors of pydantic as problems, one per field.
-
-    Args:
-        errors: The errors.
-        manifest: The document.
-        model: The model of the document.
-    """
+    """Return the errors of pydantic as problems, one per field."""
     found: dict[FieldPath, FieldProblem] = {}
     for error in errors:
         path = written_path(error["loc"], manifest)
@@ -37,10 +31,6 @@ def written_path(location: Sequence[str | int], manifest: Manifest) -> FieldPath
     """Return the path in the file of a location in the models.
 
     A location has parts that a file does not have: the type of a load, and the position 0 of a load that is not a list.
-
-    Args:
-        location: A location of pydantic, or names and positions of a model.
-        manifest: The document.
     """
     value: Any = manifest
     path: list[str | int] = []

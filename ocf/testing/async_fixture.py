@@ -9,11 +9,7 @@ __all__ = ["async_fixture"]
 
 
 def async_fixture(function: Callable[..., AsyncIterator[Any]]) -> Any:
-    """Return an asynchronous fixture: one of pytest-asyncio, which its strict mode requires, else a plain one.
-
-    Args:
-        function: The fixture, an asynchronous generator.
-    """
+    """Return an asynchronous fixture: one of pytest-asyncio, which its strict mode requires, else a plain one."""
     try:
         from pytest_asyncio import fixture
     except ImportError:

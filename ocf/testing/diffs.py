@@ -9,8 +9,6 @@ def unified(before: str, after: str, *, before_name: str, after_name: str) -> st
     r"""Return the differences of two texts.
 
     Args:
-        before: One text.
-        after: The other.
         before_name: Name of `before` in the header of the diff.
         after_name: Name of `after` in the header of the diff.
 

@@ -19,11 +19,7 @@ __all__ = ["FaultyCluster", "Injection"]
 
 
 class _ObjectHistory:
-    """The latest versions of objects.
-
-    Args:
-        depth: How many older versions to keep of each object.
-    """
+    """The latest versions of objects."""
 
     def __init__(self, depth: int) -> None:
         self._depth = depth
@@ -38,7 +34,6 @@ class _ObjectHistory:
         """Record the live version of an object, unless it is already the newest known one.
 
         Args:
-            key: Key of the object.
             seen: The object; None if it does not exist.
         """
         versions = self._versions.setdefault(key, deque(maxlen=self._depth + 1))
@@ -49,7 +44,6 @@ class _ObjectHistory:
         """Return an older version of an object.
 
         Args:
-            key: Key of an object that was recorded.
             versions: How many versions older; if fewer are known, the oldest is returned.
 
         Returns:

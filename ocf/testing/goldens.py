@@ -83,10 +83,6 @@ def assert_golden(path: str | Path, subject: Subject, *, update: bool = False) -
 def compared_with(path: Path, text: str) -> str:
     """Compare a text with a golden file.
 
-    Args:
-        path: The golden file.
-        text: The expected content.
-
     Returns:
         The problem as a text for the user; empty if the file matches.
     """
@@ -100,22 +96,13 @@ def compared_with(path: Path, text: str) -> str:
 
 
 def refresh(path: Path, text: str) -> None:
-    """Write a golden file and create its folders.
-
-    Args:
-        path: The golden file.
-        text: The new content.
-    """
+    """Write a golden file and create its folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text.encode())
 
 
 def parts_of(subject: Subject) -> Sequence[Resource | Component]:
-    """Return the one resource or component, or the several components.
-
-    Args:
-        subject: What the golden file covers.
-    """
+    """Return the one resource or component, or the several components."""
     return subject if isinstance(subject, Sequence) else [subject]
 
 

@@ -66,11 +66,7 @@ async def assert_quiet(cluster: Cluster, reconcile: Reconcile, *, resyncs: int =
 
 
 def results_in(returned: object) -> tuple[Result, ...]:
-    """Return the results of components among the return value of a reconcile.
-
-    Args:
-        returned: A result, an iterable, or any other value, which contains no results.
-    """
+    """Return the results of components among the return value of a reconcile."""
     if isinstance(returned, Result):
         return (returned,)
     if isinstance(returned, Iterable) and not isinstance(returned, str | bytes):
@@ -79,15 +75,7 @@ def results_in(returned: object) -> tuple[Result, ...]:
 
 
 def explained(writes: Iterable[Request], results: Iterable[Result]) -> Iterator[str]:
-    """Render writes line by line, each followed by its known reasons.
-
-    Args:
-        writes: The writes.
-        results: The results of the components.
-
-    Yields:
-        Indented lines.
-    """
+    """Render writes line by line, each followed by its known reasons."""
     reasons = {outcome.resource: outcome.reason_texts for result in results for outcome in result.outcomes}
     explained_objects: set[str] = set()
     for write in writes:

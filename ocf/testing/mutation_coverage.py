@@ -86,9 +86,6 @@ class VersionRange:
 def version_ranges(firing: FiringSets) -> tuple[VersionRange, ...]:
     """Group versions by the mutations that fire at them.
 
-    Args:
-        firing: The mutations that fire at each version.
-
     Returns:
         The version ranges, in the order of their representatives.
 
@@ -106,13 +103,6 @@ def version_ranges(firing: FiringSets) -> tuple[VersionRange, ...]:
 
 def expectation_problems(fixture: Fixture[SpecT], firing: FiringSets) -> Iterator[str]:
     """Check the expectations of a fixture.
-
-    Args:
-        fixture: The fixture.
-        firing: The mutations that fire with it at each version.
-
-    Yields:
-        One sentence per expectation that is not met.
 
     Example:
         >>> fixture = Fixture(name="small", spec=None, requires=["tls"], forbids=[Firing("port", at="2.0")])
@@ -147,13 +137,7 @@ def accounting_problems(
     """Check that every mutation is either required by a fixture or excluded, and that every listed name exists.
 
     Args:
-        registered: The names of all mutations that any build registers.
-        required: The names that fixtures require.
         forbidden: The names that fixtures forbid; they must exist, but must still be required or excluded.
-        excluded: The names that are intentionally untested.
-
-    Yields:
-        One sentence per invalid name.
 
     Example:
         >>> for problem in accounting_problems(["tls", "port"], required=["tls"], excluded=["old"]):

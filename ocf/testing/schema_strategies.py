@@ -85,12 +85,7 @@ def _reader(resource: VersionedResource, version: str) -> Callable[[Manifest], M
 
 
 class _Builder:
-    """Builds strategies of the values of a schema.
-
-    Args:
-        fields: Strategies by path.
-        used: Gets the paths that were found.
-    """
+    """Builds strategies of the values of a schema."""
 
     def __init__(self, fields: Mapping[str, SearchStrategy[Any]], used: set[str]) -> None:
         self._fields, self._used = fields, used

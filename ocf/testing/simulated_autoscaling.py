@@ -119,13 +119,7 @@ def _autoscaler(manifests: Sequence[Manifest]) -> Manifest:
 
 
 def _requests(manifest: Manifest, manifests: Sequence[Manifest], *, scheduled: bool) -> dict[str, str]:
-    """Return the requests of the pods of the target that count, if the target is known.
-
-    Args:
-        manifest: The HPA.
-        manifests: All objects of the component.
-        scheduled: Whether pods are placed on nodes, so that requests count which no metric of the HPA is about.
-    """
+    """Return the requests of the pods of the target that count, if the target is known."""
     autoscaler = Autoscaler.of(default(read_hpa(manifest)))
     wanted = (autoscaler.kind, autoscaler.target)
     target = next((each for each in manifests if (each["kind"], each["metadata"]["name"]) == wanted), None)

@@ -61,10 +61,7 @@ class SimulatedCluster:
     """A cluster and the writes of an operator to it.
 
     Args:
-        cluster: The cluster.
         writes: The writes that the operator sent, or was about to send, in order.
-        creates: How often the operator created each object, by identity.
-        deletes: How often the operator deleted each object, by identity.
     """
 
     cluster: Cluster
@@ -77,13 +74,11 @@ class SimulatedProcess(InterceptingCluster):
     """The client of one operator process to a simulated cluster.
 
     Args:
-        simulation: The simulated cluster.
         disturbance: The disturbance of one write; None for none.
         number: Number of the disturbed write, from 1.
 
     Attributes:
         dead: Whether the process has crashed; its requests no longer reach the cluster.
-        cancelled: Whether a reconcile of it was cancelled.
     """
 
     def __init__(self, simulation: SimulatedCluster, disturbance: Disturbance | None = None, number: int = 0) -> None:

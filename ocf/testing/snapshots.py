@@ -50,8 +50,6 @@ def differences(before: dict[str, Manifest], after: dict[str, Manifest], *, befo
     """Return the differences of two snapshots.
 
     Args:
-        before: One snapshot.
-        after: The other.
         before_name: Name of `before` in the diff.
         after_name: Name of `after` in the diff.
 

@@ -34,9 +34,6 @@ class PendingRescale(NamedTuple):
     """The state of a decision before the Scale is written.
 
     Args:
-        reason: The reason for the rescale.
-        conditions: The conditions before the write.
-        events: The events before the write.
         history: The history without the scale event.
     """
 

@@ -49,9 +49,6 @@ def rule_for_scale(
 
     Args:
         autoscaler: The autoscaler; its API version is valid.
-        scale: The scale of its target.
-        conditions: The conditions of the HPA's status as it was read.
-        settings: The controller's settings.
     """
     if scale.replicas == 0:
         return None if _may_scale_from_zero(autoscaler, conditions, settings.features) else Rule.DISABLED
@@ -61,12 +58,7 @@ def rule_for_scale(
 
 
 def was_scaled_to_zero_by_us(conditions: Iterable[HpaCondition], features: FeatureGates) -> bool:
-    """Return whether the controller, and not a user, scaled the workload to zero; recorded from Kubernetes 1.36.
-
-    Args:
-        conditions: The conditions of the HPA's status.
-        features: The controller's feature gates.
-    """
+    """Return whether the controller, and not a user, scaled the workload to zero; recorded from Kubernetes 1.36."""
     recorded = any(each.status == "True" for each in conditions if each.type == "ScaledToZero")
     return features.remembered_zero and features.scale_to_zero and recorded
 

@@ -17,15 +17,6 @@ def entries(value: Any, path: str, kind: str, name: str = "") -> Sequence[Manife
 
     Args:
         value: The list; None for a field that is not set.
-        path: Its path, for the error.
-        kind: Kind of the object, for the error.
-        name: Name of the object, for the error.
-
-    Returns:
-        The list itself.
-
-    Raises:
-        ManifestError: If it is not a list, or has entries that are not maps; the error names all of them.
 
     Example:
         >>> entries([{"type": "Ready"}, None], "status.conditions", "Pod", "web-0")

@@ -111,21 +111,13 @@ def add_recommendation(
     """Return the recommendations with a new one, in place of an expired one or at the end.
 
     Args:
-        entries: The recommendations so far.
-        entry: The new recommendation.
         slot: Position of an expired recommendation; None appends.
     """
     return (*entries, entry) if slot is None else (*entries[:slot], entry, *entries[slot + 1 :])
 
 
 def change_within(period: timedelta, events: Sequence[ScaleEvent], now: datetime) -> int:
-    """Return the sum of the changes within the last period; an event exactly as old as the period is not counted.
-
-    Args:
-        period: The period of a policy.
-        events: Scale events of one direction.
-        now: Time of the sync.
-    """
+    """Return the sum of the changes within the last period; an event exactly as old as the period is not counted."""
     if not events:
         return 0
     start = window_start(now, period)
@@ -138,10 +130,7 @@ def add_scale_event(
     """Return the scale events of a direction with a new one.
 
     Args:
-        events: The events so far.
-        change: Number of replicas added or removed.
         longest: The longest period of this direction's policies; older events become outdated.
-        now: Time of the sync.
 
     Returns:
         All events; the new one replaces the last outdated one, if there is one.

@@ -40,9 +40,6 @@ def measured_samples(samples: Mapping[str, Sample]) -> tuple[Mapping[str, Sample
     A usage below zero, or one that fits no integer of 64 bits in thousandths, says nothing about the pod. It would
     distort every sum it is part of, so the pod counts as not measured.
 
-    Args:
-        samples: The samples by pod name.
-
     Example:
         >>> noon = datetime(2026, 1, 31, 12)
         >>> kept, total = measured_samples({"web-0": Sample(400, noon), "web-1": Sample(-1, noon)})
@@ -106,12 +103,6 @@ def is_unready(pod: Pod, sample: Sample, settings: Settings, now: datetime) -> b
 
     During the cpu initialization period, that holds while the pod is not ready, and until the sample's window begins
     after the pod became ready. Later it holds only if the pod is not ready and never was.
-
-    Args:
-        pod: The pod.
-        sample: Its sample.
-        settings: The controller's settings.
-        now: Time of the sync.
     """
     condition, started = pod.ready, pod.started
     if condition is None or started is None:
@@ -125,9 +116,5 @@ def is_unready(pod: Pod, sample: Sample, settings: Settings, now: datetime) -> b
 
 
 def count_ready_pods(pods: Sequence[Pod]) -> int:
-    """Return the number of running and ready pods, including those that are being deleted.
-
-    Args:
-        pods: The pods.
-    """
+    """Return the number of running and ready pods, including those that are being deleted."""
     return sum(pod.phase == "Running" and pod.ready is not None and pod.ready.status == "True" for pod in pods)

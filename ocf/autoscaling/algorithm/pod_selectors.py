@@ -20,9 +20,6 @@ def parse_selector(text: str) -> LabelSelector | str:
 
     Args:
         text: `status.selector`.
-
-    Returns:
-        The selector, or the error message if the text is invalid.
     """
     try:
         return LabelSelector.parse(text)
@@ -32,10 +29,6 @@ def parse_selector(text: str) -> LabelSelector | str:
 
 def overlapping_hpas(labels: Iterable[Mapping[str, str]], others: Mapping[str, LabelSelector]) -> list[str]:
     """Return the HPAs that select one of these pods.
-
-    Args:
-        labels: The labels of the pods.
-        others: Selectors by HPA name.
 
     Returns:
         The names, sorted.
@@ -49,9 +42,6 @@ def format_selector(selector: Manifest | None) -> str:
 
     Args:
         selector: The selector in object form, or None.
-
-    Returns:
-        The selector in the notation of Go.
 
     Example:
         >>> format_selector({"matchLabels": {"queue": "mail"}})

@@ -50,10 +50,6 @@ class HpaEvent(NamedTuple):
 class StatusBuilder:
     """Collects the conditions and events of a sync.
 
-    Args:
-        conditions: The conditions as they were read.
-        now: Time of the sync.
-
     Example:
         >>> builder = StatusBuilder((), datetime(2026, 1, 31))
         >>> builder.set("AbleToScale", "True", "SucceededGetScale", "found")
@@ -81,10 +77,7 @@ class StatusBuilder:
         """Set a condition: update it in place, or append it.
 
         Args:
-            kind: Its type.
             status: `True` or `False`.
-            reason: The reason, one word, or a rule whose value it is.
-            message: The message, a sentence.
         """
         earlier = self._to_apply.get(kind)
         if earlier is not None:
@@ -94,21 +87,12 @@ class StatusBuilder:
         self._to_apply[kind] = (status, reason, message)
 
     def remove(self, kind: str) -> None:
-        """Remove a condition if it exists.
-
-        Args:
-            kind: Its type.
-        """
+        """Remove a condition if it exists."""
         self._apply()
         self._conditions.pop(kind, None)
 
     def warn(self, reason: str, message: str) -> None:
-        """Add an event of type Warning.
-
-        Args:
-            reason: The reason, one word.
-            message: The message, a sentence.
-        """
+        """Add an event of type Warning."""
         self.events.append(HpaEvent("Warning", reason, message))
 
     def _apply(self) -> None:
@@ -126,11 +110,7 @@ class StatusBuilder:
 
 
 def rescale_message(desired: int) -> str:
-    """Return the message of the condition `AbleToScale` after a rescale.
-
-    Args:
-        desired: The replicas that were written.
-    """
+    """Return the message of the condition `AbleToScale` after a rescale."""
     return f"the HPA controller was able to update the target scale to {desired}"
 
 
@@ -138,9 +118,7 @@ def rescale_reason(metric: str, wanted: int, current: int) -> str:
     """Return the reason of a rescale that metrics decide, as its event has it; empty if they do not ask for one.
 
     Args:
-        metric: The name of the chosen metric in messages.
         wanted: The proposal of the metrics, not negative.
-        current: `spec.replicas` of the scale.
 
     Example:
         >>> rescale_reason("pods metric rps", 5, 3)

@@ -56,16 +56,9 @@ def read_object(value: object, reader: Reader, api_version: str, kind: str, *, s
 
     Args:
         value: A manifest; it is not changed.
-        reader: The reader of the object.
         api_version: The required `apiVersion`; the field may be missing.
         kind: The required `kind`; the field may be missing.
         strict: Whether unknown fields are rejected; otherwise they are dropped.
-
-    Returns:
-        A new manifest.
-
-    Raises:
-        ManifestError: With all problems.
     """
     problems: list[FieldProblem] = []
     value = to_manifest(value)

@@ -55,9 +55,6 @@ def default_decoded(hpa: Manifest) -> Manifest:
 
     Args:
         hpa: A decoded manifest that the caller does not use any more; the result shares parts with it.
-
-    Returns:
-        A new manifest.
     """
     spec = _without_nulls(hpa.get("spec"), "spec")
     spec.setdefault("minReplicas", 1)

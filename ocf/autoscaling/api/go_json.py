@@ -43,15 +43,8 @@ class _Object(list[tuple[str, Any]]):
 def loads(text: str, reader: Reader) -> Any:
     """Decode a JSON text.
 
-    Args:
-        text: The text.
-        reader: The reader of the value.
-
     Returns:
         The value; None if it is null.
-
-    Raises:
-        ValueError: If the text is not JSON, or if any value in it has a wrong type.
 
     Example:
         >>> loads('{"NAME": "web", "Replicas": 3, "other": 5}', struct(name=string, replicas=pointer(int32)))

@@ -71,9 +71,6 @@ _OLD_BEHAVIOR: Final = _behavior()
 def read_metrics(text: str | None) -> list[Manifest]:
     """Return the metrics of autoscaling/v2; none if the annotation is missing or invalid.
 
-    Args:
-        text: The annotation.
-
     Example:
         >>> read_metrics('[{"type": "Resource", "RESOURCE": {"name": "cpu", "targetAverageUtilization": 70}}]')
         [{'type': 'Resource', 'resource': {'name': 'cpu', 'target': {'type': 'Utilization', 'averageUtilization': 70}}}]
@@ -82,11 +79,7 @@ def read_metrics(text: str | None) -> list[Manifest]:
 
 
 def read_statuses(text: str | None) -> list[Manifest] | None:
-    """Return the current metrics of autoscaling/v2; None if the annotation is missing or invalid.
-
-    Args:
-        text: The annotation.
-    """
+    """Return the current metrics of autoscaling/v2; None if the annotation is missing or invalid."""
     found = _read(text, _STATUSES)
     return None if found is None else [_convert(metric, "current") for metric in found]
 
@@ -95,7 +88,6 @@ def read_behavior(text: str | None, *, tolerance_known: bool = True) -> Manifest
     """Return the behavior of autoscaling/v2; empty if the annotation is missing, invalid or empty.
 
     Args:
-        text: The annotation.
         tolerance_known: Whether the API server has the field `tolerance`.
 
     Example:

@@ -40,15 +40,10 @@ def read_hpa(manifest: Manifest, *, gates: FeatureGates = _CURRENT) -> Manifest:
 
     Args:
         manifest: The manifest; it is not changed.
-        gates: The feature gates of the API server.
 
     Returns:
         The HPA as autoscaling/v2, without nulls and without defaults. One of autoscaling/v1 has the defaults of
         that version: `minReplicas` and the metric of autoscaling/v1.
-
-    Raises:
-        ManifestError: With every unknown field and every value of a wrong type; or if no supported release of
-            Kubernetes serves the version.
 
     Example:
         >>> spec = {"maxReplicas": 3, "targetCPUUtilizationPercentage": 70}

@@ -10,18 +10,7 @@ __all__ = ["check_integer", "check_name", "check_quantity"]
 
 
 def check_integer(subject: str, value: Any, least: int, most: int, unit: str = "") -> int:
-    """Return an integer, checked to be within bounds.
-
-    Args:
-        subject: The name of the argument in errors.
-        value: The value.
-        least: The smallest allowed value.
-        most: The largest allowed value.
-        unit: The unit, for the error.
-
-    Raises:
-        ConfigError: If it is not an integer or out of bounds.
-    """
+    """Return an integer, checked to be within bounds."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         counted = f", {unit}" if unit else ""
         raise ConfigError(f"{subject} must be an integer from {least} to {most}{counted}, not {value!r:.60}")
@@ -32,12 +21,7 @@ def check_quantity(subject: str, value: Any, *, zero_allowed: bool = False) -> s
     """Return a quantity as it was written, checked to be positive.
 
     Args:
-        subject: The name of the argument in errors.
-        value: A text or an integer.
         zero_allowed: Whether it may be zero.
-
-    Raises:
-        ConfigError: If it is not a quantity, or not positive.
     """
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ConfigError(f"{subject} must be a text or an integer, not {value!r:.60}")
@@ -51,16 +35,7 @@ def check_quantity(subject: str, value: Any, *, zero_allowed: bool = False) -> s
 
 
 def check_name(subject: str, value: Any, rule: NameRule) -> str:
-    """Return a text, checked by a name rule.
-
-    Args:
-        subject: The name of the argument in errors.
-        value: The text.
-        rule: The rule.
-
-    Raises:
-        ConfigError: If it is not a text, is empty, or breaks the rule.
-    """
+    """Return a text, checked by a name rule."""
     if not isinstance(value, str) or not value:
         raise ConfigError(f"{subject} must be a text that is not empty, not {value!r:.60}")
     problems = rule(value)

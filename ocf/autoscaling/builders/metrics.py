@@ -256,7 +256,6 @@ def _target(factory: str, **targets: str | int | None) -> Manifest:
     """Return the target that was given; exactly one is allowed.
 
     Args:
-        factory: The name of the factory in errors.
         targets: The amounts by parameter name; None for one that was not given.
     """
     given = {name: value for name, value in targets.items() if value is not None}

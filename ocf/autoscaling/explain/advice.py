@@ -32,12 +32,6 @@ _ADVICE: Final = {
 def advice(message: str) -> Iterator[str]:
     """Return advice for a message.
 
-    Args:
-        message: A message of the controller.
-
-    Yields:
-        A sentence, if there is one for the message.
-
     Example:
         >>> [text] = advice("no pods returned by selector while calculating replica count")
         >>> text

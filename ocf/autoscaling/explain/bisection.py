@@ -9,7 +9,6 @@ def first_holding(low: int, high: int, holds: Callable[[int], bool]) -> int:
     """Return the first number for which a condition holds.
 
     Args:
-        low: The first number to consider.
         high: The end; the condition is not evaluated for it.
         holds: The condition; from the first number for which it holds, it holds for all larger ones.
 

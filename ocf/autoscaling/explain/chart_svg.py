@@ -37,7 +37,6 @@ class Legend(NamedTuple):
 
     Args:
         mark: SVG elements of the mark, in a square of 16 units.
-        text: Its meaning.
     """
 
     mark: str
@@ -95,11 +94,7 @@ def standalone_svg(window: Timeline, title: str) -> str:
 
 
 def describe(window: Timeline) -> str:
-    """Return what the chart shows, in sentences.
-
-    Args:
-        window: The timeline.
-    """
+    """Return what the chart shows, in sentences."""
     first, last = clock(window.start, window.now), clock(window.now, window.now)
     sentences = [
         f"{window.current} replicas now, {window.wanted} wanted by the metrics, {window.desired} next.",
@@ -113,11 +108,7 @@ def describe(window: Timeline) -> str:
 
 
 def legend(window: Timeline) -> Iterator[Legend]:
-    """Yield the legend: the marks that the chart has.
-
-    Args:
-        window: The timeline.
-    """
+    """Yield the legend: the marks that the chart has."""
     known = any(each.at not in window.assumed for each in window.recommendations)
     if known:
         yield Legend(circle(8, 8, 3.5, "point"), "recommended")

@@ -14,12 +14,7 @@ _HOUR: Final = 3600
 
 
 def amount(milli: int, metric: Metric) -> str:
-    """Return thousandths as a quantity, with binary suffixes for memory.
-
-    Args:
-        milli: Thousandths.
-        metric: The measured metric.
-    """
+    """Return thousandths as a quantity, with binary suffixes for memory."""
     binary = metric.name == "memory" and metric.type in {"Resource", "ContainerResource"}
     return str(Quantity.from_milli(milli, binary=binary))
 
@@ -51,12 +46,7 @@ def duration(period: timedelta) -> str:
 
 
 def clock(at: datetime, now: datetime) -> str:
-    """Return the time of day of an instant, with the date if it is not today.
-
-    Args:
-        at: The instant.
-        now: The present instant.
-    """
+    """Return the time of day of an instant, with the date if it is not today."""
     at, now = at.astimezone(UTC), now.astimezone(UTC)
     return f"{at:%H:%M:%S}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M:%S}"
 

@@ -60,8 +60,6 @@ def html_page(*, title: str, body: str, marks: str = "", script: str = "", data:
     """Return a page.
 
     Args:
-        title: Its title, as text.
-        body: Its body, as HTML.
         marks: Style of what only this page shows.
         script: JavaScript, the only one that the policy of the page allows; without it, the page has none.
         data: JSON for the script, in the element with the identifier `data`.

@@ -35,8 +35,6 @@ class LastSync(NamedTuple):
 
     Args:
         before: The replicas that it found.
-        desired: The replicas that it decided for.
-        rescaled: Whether it scaled the target.
         able: The reason of the condition `AbleToScale`.
         limited: The reason of the condition `ScalingLimited`.
         held: The replicas after stabilization; None if the metrics did not decide, or if the status does not fit the
@@ -58,15 +56,7 @@ class LastSync(NamedTuple):
     def has_stabilization(
         self, autoscaler: Autoscaler, history: History, wanted: int, *, settings: Settings, at: datetime
     ) -> bool:
-        """Return whether a sync with a history stabilizes a proposal as the last one did.
-
-        Args:
-            autoscaler: The autoscaler.
-            history: The history before the sync.
-            wanted: The proposal.
-            settings: The controller's settings.
-            at: Time of the sync.
-        """
+        """Return whether a sync with a history stabilizes a proposal as the last one did."""
         step, _ = normalize(autoscaler, self.before, wanted, history, settings=settings, now=at)
         fits = self.held is None or self.held.least <= step.replicas <= self.held.most
         return fits and (self.rescaled or step.rule == _STABILIZED.get(self.able))
@@ -76,8 +66,6 @@ class LastSync(NamedTuple):
 
         Args:
             autoscaler: The autoscaler; it has a `behavior`.
-            history: The history before the sync.
-            at: Time of the sync.
         """
         if self.held is None or autoscaler.behavior is None:
             return True
@@ -94,12 +82,7 @@ class LastSync(NamedTuple):
 
 
 def last_sync_of(autoscaler: Autoscaler, status: Status) -> LastSync:
-    """Return what a status shows of the sync that wrote it.
-
-    Args:
-        autoscaler: The autoscaler.
-        status: The status.
-    """
+    """Return what a status shows of the sync that wrote it."""
     reasons = {each.type: each.reason for each in status.conditions}
     able, limited, before = reasons.get("AbleToScale", ""), reasons.get("ScalingLimited", ""), status.current_replicas
     rescaled = able == _RESCALED

@@ -65,12 +65,6 @@ class _Field(NamedTuple):
     """A field with whole numbers as values.
 
     Args:
-        path: Its path.
-        value: Its present value.
-        low: The smallest value.
-        high: The largest value.
-        apply: Returns the autoscaler and the settings with another value.
-        text: Renders a value.
         edge: The last value, in ascending order, before another rule decides; None without one.
     """
 

@@ -15,16 +15,7 @@ _FULL: Final = 100
 
 
 def metric_lines(outcome: MetricOutcome, explanation: Explanation, *, chosen: bool) -> tuple[str, Iterator[str]]:
-    """Render one metric.
-
-    Args:
-        outcome: The outcome of the metric.
-        explanation: The explanation that it belongs to.
-        chosen: Whether its proposal is the one that counts.
-
-    Returns:
-        A title, and the lines.
-    """
+    """Render one metric."""
     result, metric = outcome.result, outcome.metric
     if isinstance(result, Failure):
         name = metric.name or "without a name"

@@ -78,7 +78,6 @@ def latest_release(
 
     Args:
         decisions: The decision of this sync with each history, at least one.
-        settings: The settings that they were made with.
         then: The snapshot that the later syncs use; None for that of this sync, so that only time passes.
         direction: 1 for more replicas than now, -1 for fewer, 0 for either.
 
@@ -179,36 +178,20 @@ def _ends(decision: Decision, settings: Settings, now: datetime) -> Iterator[dat
 
 
 def windows(autoscaler: Autoscaler, settings: Settings) -> tuple[timedelta, timedelta]:
-    """Return the stabilization windows for scaling down and up.
-
-    Args:
-        autoscaler: The autoscaler.
-        settings: The controller's settings.
-    """
+    """Return the stabilization windows for scaling down and up."""
     behavior = autoscaler.behavior
     up = timedelta() if behavior is None or behavior.up.window is None else behavior.up.window
     return downscale_window(autoscaler, settings), up
 
 
 def recommendation_end(at: datetime, window: timedelta, autoscaler: Autoscaler) -> datetime:
-    """Return the first instant at which a recommendation no longer counts.
-
-    Args:
-        at: The sync that made it.
-        window: The stabilization window.
-        autoscaler: The autoscaler.
-    """
+    """Return the first instant at which a recommendation no longer counts."""
     end = expiry(at, window)
     return expiry(end, _JUST) if autoscaler.behavior is None else end
 
 
 def expiry(at: datetime, period: timedelta) -> datetime:
-    """Return the instant a period later, within the range of instants.
-
-    Args:
-        at: The instant.
-        period: The period.
-    """
+    """Return the instant a period later, within the range of instants."""
     try:
         return at + period
     except OverflowError:

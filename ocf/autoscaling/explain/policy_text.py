@@ -15,12 +15,7 @@ _SELECTS = {"Max": "the largest change counts", "Min": "the smallest change coun
 
 
 def policy_lines(explanation: Explanation, step: Limit) -> Iterator[str]:
-    """Render what the policies allow in the direction of a change, or in both directions without a change.
-
-    Args:
-        explanation: The explanation.
-        step: The step that applied the policies.
-    """
+    """Render what the policies allow in the direction of a change, or in both directions without a change."""
     current = explanation.decision.trace.current or 0
     if step.wanted >= current:
         yield from _direction(explanation, up=True)

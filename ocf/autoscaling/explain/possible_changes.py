@@ -39,8 +39,6 @@ class Times(NamedTuple):
     """The times that limit a history.
 
     Args:
-        last: The last sync.
-        now: The present instant.
         created: When the autoscaler was created; None if that is not known.
         scaled: `lastScaleTime` of the status; None if it was never scaled.
         scaled_up: Whether the rescale at `lastScaleTime` added replicas; None if that is not known.
@@ -66,12 +64,6 @@ def possible_changes(autoscaler: Autoscaler, last: LastSync, times: Times, *, cu
     """Yield the extremes of the scale events up to the last sync, including its own.
 
     Only the controller has scaled the target, so at no time there were fewer than zero replicas.
-
-    Args:
-        autoscaler: The autoscaler.
-        last: The last sync.
-        times: The times that limit the history.
-        current: The replicas at the present instant.
 
     Yields:
         Histories without recommendations, with which the last sync is limited as the status says.
@@ -174,10 +166,8 @@ class _Slots:
         """Return the replicas over time.
 
         Args:
-            periods: The periods of the policies, ascending.
             starts: The replicas at the start of each period as of the last sync.
             later: The replicas at the start of each period as of now, where that can differ; None for the same.
-            before: The replicas that the last sync found.
 
         Returns:
             The replicas after each change, the oldest first; None if there is no time for a change that is needed.
@@ -208,11 +198,6 @@ class _Slots:
 
     def with_last_change(self, levels: list[_Level], before: int, cap: int) -> list[_Level] | None:
         """Return the levels with a change at `lastScaleTime`, in the direction that was observed.
-
-        Args:
-            levels: The replicas over time.
-            before: The replicas that the last sync found.
-            cap: The largest number of replicas.
 
         Returns:
             The levels, with one more change where the direction needs it; None if that is impossible.

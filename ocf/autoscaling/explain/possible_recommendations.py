@@ -26,15 +26,7 @@ def possible_recommendations(
     """Yield the extremes of the recommendations up to the last sync, including its own.
 
     Args:
-        autoscaler: The autoscaler.
-        last: The last sync.
-        settings: The controller's settings.
-        at: Time of the last sync.
-        now: The instant at which they count.
         created: When the autoscaler was created; None if that is not known.
-
-    Yields:
-        Recommendations with which the last sync gives the status that was read.
     """
     before = [each for each in _before(autoscaler, last, settings, at) if _is_after(created, each)]
     if last.held is None:

@@ -32,9 +32,6 @@ _TEXT: Final = {
 def reason_of(decision: Decision) -> str:
     """Return the reason of a decision.
 
-    Args:
-        decision: The decision.
-
     Returns:
         A clause without capital letter and full stop.
 

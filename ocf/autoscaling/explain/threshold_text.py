@@ -38,10 +38,6 @@ _REQUIRED_CHANGES: Final = {
 def threshold_lines(thresholds: MetricThresholds, explanation: Explanation) -> Iterator[str]:
     """Render the thresholds of a metric.
 
-    Args:
-        thresholds: The thresholds.
-        explanation: The explanation that they belong to.
-
     Yields:
         Lines; none if the metric made no proposal.
     """
@@ -70,9 +66,6 @@ def required_changes(explanation: Explanation) -> Iterator[str]:
 
     Args:
         explanation: An explanation without thresholds.
-
-    Yields:
-        A line, if there is one for the deciding rule.
     """
     trace = explanation.decision.trace
     text = _REQUIRED_CHANGES.get(trace.decided_by)
@@ -85,9 +78,6 @@ _SIDES: Final = {1: "{value} or more", -1: "{value} or less", 0: "{value}"}
 
 def lever_lines(found: Iterable[Lever]) -> Iterator[str]:
     """Render fields with which the number of replicas would differ.
-
-    Args:
-        found: The fields.
 
     Yields:
         A line per field, and one per value below it.
@@ -136,12 +126,7 @@ def _blocked_by(blocker: Blocker, thresholds: MetricThresholds, explanation: Exp
 
 
 def blocker_text(decision: Decision, thresholds: MetricThresholds) -> str:
-    """Return why a metric cannot change the number of replicas in one direction.
-
-    Args:
-        decision: The decision for the most extreme value of the metric.
-        thresholds: The thresholds of the metric.
-    """
+    """Return why a metric cannot change the number of replicas in one direction."""
     trace = decision.trace
     found, chosen, rule = trace.combination, trace.chosen, trace.decided_by
     if found is not None and chosen is not None and found.chosen != thresholds.position:

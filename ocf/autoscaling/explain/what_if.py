@@ -12,10 +12,7 @@ class WhatIf:
     """Runs the algorithm on snapshots that differ in their measurements only.
 
     Args:
-        snapshot: The actual snapshot.
         histories: The history of the controller; several if it is not known which one it has.
-        settings: The controller's settings.
-        now: The instant of the sync.
         most: Use the history with the most replicas for each snapshot; otherwise the one with the fewest.
     """
 
@@ -26,14 +23,7 @@ class WhatIf:
         self.histories, self._now, self._most = tuple(dict.fromkeys(histories)), now, most
 
     def decide(self, snapshot: Snapshot) -> tuple[Decision, History]:
-        """Decide on another snapshot.
-
-        Args:
-            snapshot: The other snapshot.
-
-        Returns:
-            The extreme decision, and the history that leads to it.
-        """
+        """Decide on another snapshot."""
         first = self._decide(snapshot, self.histories[0])
         trace = first.trace
         if len(self.histories) == 1 or trace.stabilization is None or not trace.current:
@@ -51,11 +41,7 @@ class WhatIf:
         return self._decide(snapshot, extreme), extreme
 
     def actual(self, history: History) -> Decision:
-        """Return the decision on the actual snapshot.
-
-        Args:
-            history: One of the histories.
-        """
+        """Return the decision on the actual snapshot."""
         return self._decide(self.snapshot, history)
 
     def _decide(self, snapshot: Snapshot, history: History) -> Decision:

@@ -17,15 +17,7 @@ _DEFAULTS: Final[Manifest] = default_decoded({"spec": {"behavior": {}}})["spec"]
 
 
 def dropped_tolerances(written: Manifest, stored: Manifest) -> Iterator[Finding]:
-    """Find tolerances that the API server drops without an error, because a feature gate is off.
-
-    Args:
-        written: The spec of an HPA, as the user has written it.
-        stored: The spec as the API server stores it.
-
-    Yields:
-        Findings, in the order of the fields.
-    """
+    """Find tolerances that the API server drops without an error, because a feature gate is off."""
     for direction in ("scaleUp", "scaleDown"):
         path = ("behavior", direction, "tolerance")
         tolerance = get_field(written, path)
@@ -45,10 +37,6 @@ def behavior_findings(spec: Manifest, tolerances: Tolerances) -> Iterator[Findin
 
     Args:
         spec: The spec of an HPA, with its defaults.
-        tolerances: Its tolerances.
-
-    Yields:
-        Findings, in the order of the fields.
     """
     least, most = spec["minReplicas"], spec.get("maxReplicas", 0)
     if least == most:

@@ -27,11 +27,7 @@ def metric_findings(
     Args:
         spec: The spec of an HPA, with its defaults.
         pods: The pods of the target; None if they are not known.
-        tolerances: The tolerances of the HPA.
         explicit: Whether the manifest has metrics; otherwise the API server sets a default.
-
-    Yields:
-        Findings, in the order of the metrics.
     """
     if not explicit:
         yield Finding(

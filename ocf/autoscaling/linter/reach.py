@@ -26,7 +26,6 @@ class _Target(NamedTuple):
     Args:
         field: `averageUtilization` or `averageValue`.
         number: Percent, or thousandths.
-        text: The target in an explanation.
     """
 
     field: str
@@ -55,10 +54,7 @@ def flat_memory(target: Mapping[str, Any], path: str, spec: Manifest, tolerances
     """Find a memory target, and compute to which average memory must fall for the last step down.
 
     Args:
-        target: The target of the metric.
-        path: The path of the metric.
         spec: The spec of the HPA, with its defaults.
-        tolerances: The tolerances of the HPA.
 
     Yields:
         One finding, unless it never scales down, which has a finding of its own.
@@ -105,7 +101,6 @@ def reach_findings(spec: Manifest, pods: PodResources | None, tolerances: Tolera
     Args:
         spec: The spec of the HPA, with its defaults.
         pods: The pods of its target; None if they are not known.
-        tolerances: The tolerances of the HPA.
 
     Yields:
         An error if no metric can exceed its target; otherwise a warning, since another metric may.

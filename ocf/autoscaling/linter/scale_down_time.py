@@ -25,8 +25,6 @@ def scale_down_seconds(rules: Mapping[str, Any], largest: int, smallest: int) ->
 
     Args:
         rules: The scale-down rules, with their defaults.
-        largest: Number of pods at the beginning.
-        smallest: Number of pods at the end.
 
     Returns:
         Seconds from the end of the load, including the window, in steps of the sync period; None if the smallest size
@@ -64,10 +62,8 @@ def _limit(kind: str, value: int, period: int, before: Sequence[int], step: int)
 
     Args:
         kind: `Pods` or `Percent`.
-        value: The value of the policy.
         period: Seconds.
         before: The size before each sync, this one last.
-        step: Index of this sync.
     """
     syncs = -(-period // SYNC_SECONDS)
     start = before[max(0, step - syncs + 1)]
@@ -76,12 +72,6 @@ def _limit(kind: str, value: int, period: int, before: Sequence[int], step: int)
 
 def shown_duration(seconds: int) -> str:
     """Return a duration as text.
-
-    Args:
-        seconds: The duration.
-
-    Returns:
-        Hours and minutes.
 
     Example:
         >>> shown_duration(14700), shown_duration(300), shown_duration(20)

@@ -22,11 +22,7 @@ def target_findings(hpa: Manifest, target: Reference | None) -> Iterator[Finding
     """Find targets that cannot be scaled, or that the API server rejects, or that set their own replicas.
 
     Args:
-        hpa: The HPA.
         target: Its target; None if it is not known.
-
-    Yields:
-        Findings.
     """
     reference = hpa["spec"].get("scaleTargetRef", {})
     kind = reference.get("kind", "")
@@ -70,12 +66,7 @@ def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, others: I
     """Find autoscalers that share a target, or whose targets select the same pods.
 
     Args:
-        hpa: The HPA.
         target: The manifest of its target; None if it is not known.
-        others: Other objects: HPAs and their targets.
-
-    Yields:
-        Findings.
     """
     others = list(others)
     targets = {key_of(other).unversioned: other for other in reversed(others)}

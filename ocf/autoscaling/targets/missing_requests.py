@@ -20,7 +20,6 @@ def missing_requests(hpa: Manifest, pods: PodResources, *, by_default: bool = Fa
 
     Args:
         hpa: A manifest of autoscaling/v2, with its defaults.
-        pods: The pods of the target.
         by_default: Whether the metrics are the default of the API server, not the user's.
 
     Yields:

@@ -137,9 +137,6 @@ def read_pods(template: Mapping[str, Any]) -> PodResources:
 
     Args:
         template: A pod template, with `spec`.
-
-    Returns:
-        Its containers, and the pod-level requests and limits.
     """
     spec = _map(template.get("spec"))
     pod_level = _map(spec.get("resources"))

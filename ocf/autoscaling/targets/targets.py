@@ -90,8 +90,6 @@ class Reference:
 
     Args:
         api_version: Group and version; empty if a described object does not have them.
-        kind: Kind.
-        name: Name.
         namespace: Namespace; empty if it is not known.
         pods: The resources of its pods; None if they are not known.
         replicas: The `replicas` it sets; None if it does not set them or they are not known.
@@ -141,12 +139,7 @@ _WITHOUT_SCALE: Final = frozenset(
 
 
 def cannot_scale(api_version: str, kind: str) -> bool:
-    """Return whether a kind is known to have no `scale` subresource; the API server accepts such a target nevertheless.
-
-    Args:
-        api_version: Group and version.
-        kind: Kind.
-    """
+    """Return whether a kind is known to have no `scale` subresource; the API server accepts such a target anyway."""
     return (split_api_version(api_version)[0], kind) in _WITHOUT_SCALE
 
 
@@ -169,7 +162,6 @@ def find_scale_target(autoscaler: Manifest, others: Iterable[Manifest]) -> Manif
     """Return the object that an autoscaler scales; None if it is not among the given objects.
 
     Args:
-        autoscaler: The manifest of an autoscaler.
         others: The objects; incomplete ones are allowed.
     """
     wanted = scale_target_key(autoscaler)
@@ -199,12 +191,6 @@ def read_reference(source: TargetSource) -> Reference:
 
     Args:
         source: A manifest or a model (of an object or of a reference), a primitive, a `Scalable`, or a key.
-
-    Returns:
-        Kind and name, and API version and namespace if they are known.
-
-    Raises:
-        ConfigError: If kind or name is missing.
     """
     if isinstance(source, ObjectKey):
         return Reference(source.api_version, source.kind, source.name, source.namespace)
@@ -224,12 +210,6 @@ def read_target(source: TargetSource) -> Reference:
 
     Args:
         source: As for `read_reference`; with a mere reference the pods are unknown.
-
-    Returns:
-        The target.
-
-    Raises:
-        ConfigError: If kind or name is missing.
     """
     found = read_reference(source)
     if isinstance(source, ObjectKey):
@@ -246,14 +226,8 @@ def read_target(source: TargetSource) -> Reference:
 def manifest_of(source: object) -> Manifest:
     """Return the manifest of an object, or of a reference to one.
 
-    Args:
-        source: A manifest, a model of the client, or a primitive.
-
     Returns:
         A manifest; `apiVersion` and `kind` are set for well-known models.
-
-    Raises:
-        ConfigError: If it is of another type.
     """
     if isinstance(source, Mapping):
         return dict(source)

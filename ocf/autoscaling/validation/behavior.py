@@ -20,15 +20,7 @@ POLICY_TYPES: Final = ("Percent", "Pods")
 
 
 def behavior_errors(behavior: Manifest, path: str) -> Iterator[FieldError]:
-    """Validate a behavior with its defaults.
-
-    Args:
-        behavior: The behavior.
-        path: Its path.
-
-    Yields:
-        The errors of the API server, in its order.
-    """
+    """Validate a behavior with its defaults."""
     for direction in ("scaleUp", "scaleDown"):
         if direction in behavior:
             yield from _rules_errors(behavior[direction], f"{path}.{direction}")

@@ -34,8 +34,6 @@ def metrics_errors(metrics: list[Manifest], path: str, min_replicas: int, rule: 
     """Validate the metrics.
 
     Args:
-        metrics: The metrics.
-        path: Their path.
         min_replicas: `minReplicas`; scaling to zero needs a metric that is measured without pods.
         rule: The rule for the `apiVersion` of described objects.
 

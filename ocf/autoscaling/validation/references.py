@@ -41,7 +41,6 @@ def target_rule(target: Manifest, old: Manifest | None) -> VersionRule:
     """Return the rule for `spec.scaleTargetRef`.
 
     Args:
-        target: The reference.
         old: The reference of the stored object; None for a creation.
     """
     if old is not None and all((old.get(each) or "") == (target.get(each) or "") for each in ("apiVersion", "kind")):
@@ -51,11 +50,7 @@ def target_rule(target: Manifest, old: Manifest | None) -> VersionRule:
 
 
 def described_rule(old_metrics: Sequence[Manifest]) -> VersionRule:
-    """Return the rule for the objects that Object metrics describe.
-
-    Args:
-        old_metrics: The metrics of the stored object.
-    """
+    """Return the rule for the objects that Object metrics describe."""
     rule = VersionRule(core_allowed=True)
     for metric in old_metrics:
         source: Any = metric.get("object")
@@ -70,12 +65,7 @@ def reference_errors(reference: Manifest, path: str, rule: VersionRule) -> Itera
     """Validate a reference.
 
     Args:
-        reference: The reference.
-        path: Its path.
         rule: The rule for its `apiVersion`.
-
-    Yields:
-        The errors of the API server, in its order.
     """
     for field in ("kind", "name"):
         value = reference.get(field, "")

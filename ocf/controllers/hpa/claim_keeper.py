@@ -29,11 +29,7 @@ class ClaimKeeper:
     """Decides in each reconcile whether an autoscaler may be run, and writes its claim.
 
     Args:
-        cluster: The cluster of the autoscalers.
         reporter: Reports what is not run.
-        policy: The rules of claims.
-        clock: Measures the age of claims.
-        release: Drops what is remembered of an autoscaler that another controller runs.
     """
 
     def __init__(
@@ -53,10 +49,6 @@ class ClaimKeeper:
 
     async def hold(self, manifest: Manifest, state: AutoscalerState) -> timedelta | None:
         """Return for how long an autoscaler must not be run; None if it may be run now.
-
-        Args:
-            manifest: The autoscaler as read.
-            state: Its state.
 
         Returns:
             The delay until the next look at it, at most its sync period; None to run it.

@@ -32,11 +32,7 @@ class ScaleObservation(NamedTuple):
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "ScaleObservation":
-        """Return the observation of a snapshot.
-
-        Args:
-            snapshot: The input of the algorithm.
-        """
+        """Return the observation of a snapshot."""
         scale = snapshot.scale
         return cls(scale.replicas if isinstance(scale, Scale) else None, snapshot.status.last_scale_time)
 
@@ -98,12 +94,7 @@ class DryRunResult(NamedTuple):
 
 
 def dry_run(key: ObjectKey, plan: Plan) -> DryRunResult:
-    """Return what a plan would have done.
-
-    Args:
-        key: The autoscaler.
-        plan: The plan of a reconcile, with a decision.
-    """
+    """Return what a plan would have done."""
     decision, trace = plan.required_decision, plan.required_decision.trace
     rule, reported = str(trace.decided_by), plan.before.desired_replicas if plan.before.conditions else None
     return DryRunResult(key, trace.now, trace.current, decision.desired, rule, reported, plan.problem)
@@ -120,10 +111,7 @@ def with_foreign_change(
     """Add to the history how another controller scaled the target since the last reconcile.
 
     Args:
-        history: The history.
-        autoscaler: The autoscaler.
         before: The observation of the last reconcile; None for the first one.
-        seen: The observation of this reconcile.
         ahead: How far the time axis of the history is ahead of the clock that `seen.scaled` comes from.
 
     Returns:

@@ -27,9 +27,7 @@ class ProcessOptions:
     """The settings of the process.
 
     Args:
-        controller: The settings of the controller.
         lease: The lease that a leader holds; None runs without leader election, as a dry run always does.
-        listen: The address of metrics and probes.
         tracer: Records the spans of syncs and requests; None records none.
     """
 
@@ -50,14 +48,8 @@ async def run_process(
     """Run the controller until it is stopped.
 
     Args:
-        cluster: The cluster.
-        options: The settings of the process.
         stopped: Set by the caller to stop; running reconciles end first.
-        on_serving: Called with the address of metrics and probes.
         clock: The clock of the controller; the system clock by default.
-
-    Raises:
-        ConfigError: If the controller cannot work in this cluster, or the port is taken.
     """
     registry = CollectorRegistry()
     monitor, queue_metrics = Monitor(registry), QueueMetrics(registry)

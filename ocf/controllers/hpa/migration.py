@@ -43,14 +43,7 @@ def to_own_kind(hpa: Manifest) -> Manifest:
 
 
 def to_built_in_kind(autoscaler: Manifest) -> Manifest:
-    """Return the HorizontalPodAutoscaler that does what an autoscaler of our own kind does.
-
-    Args:
-        autoscaler: The autoscaler of our own kind.
-
-    Raises:
-        ConfigError: If it has settings: the built-in controller has them for the whole cluster only.
-    """
+    """Return the HorizontalPodAutoscaler that does what an autoscaler of our own kind does."""
     settings = autoscaler["spec"].get("settings")
     if settings:
         name = autoscaler["metadata"]["name"]
@@ -84,16 +77,7 @@ async def migrate(
 
     Args:
         cluster: The cluster; both controllers must be running.
-        name: The name of the autoscaler, the same in both kinds.
-        namespace: Its namespace.
-        back: Whether to migrate to HorizontalPodAutoscaler.
         limit: How long a step may take; after that the new object is deleted, and the old one is as before.
-        report: Called with each finished step.
-
-    Raises:
-        ConfigError: If the autoscaler cannot be converted.
-        ServerError: If a controller does not act in time.
-        ApiError: If a request fails.
     """
     source, target = (ObjectKey(*kind, name, namespace) for kind in ((OWN, BUILT_IN) if back else (BUILT_IN, OWN)))
     old = await cluster.get(source)

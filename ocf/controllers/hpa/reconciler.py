@@ -50,17 +50,9 @@ class ReconcilerDeps:
     """The dependencies of a `Reconciler`.
 
     Args:
-        cluster: The cluster of the autoscalers; it rejects writes once the lease is lost.
         targets: The cluster from which `snapshots` reads targets, so that a Scale written to it is visible at once.
-        snapshots: Reads targets, pods and metrics.
-        clock: Gives the time of a reconcile, and measures its duration.
-        monitor: The metrics of the controller.
-        mode: Which autoscalers are run.
-        settings: The settings of the controller.
         events: The event recorder; None records no events.
         kinds: Finds the resource of a kind whatever version an autoscaler names; None uses the named version.
-        take_over: When to run an autoscaler that another controller ran before.
-        report: Receives the results of a dry run.
     """
 
     cluster: Cluster
@@ -79,13 +71,8 @@ class ReconcilerDeps:
 class Reconciler:
     """Reconciles autoscalers, and keeps the state of each from one reconcile to the next.
 
-    Args:
-        deps: The dependencies.
-
     Attributes:
         target_index: The target of every autoscaler; the controller keeps it up to date from its watches.
-        states: The state of every autoscaler.
-        selectors: The pod selector of every autoscaler.
     """
 
     def __init__(self, deps: ReconcilerDeps) -> None:
@@ -102,14 +89,7 @@ class Reconciler:
         self._epoch: Final = deps.clock.now() - deps.clock.elapsed()
 
     def track(self, manifest: Manifest) -> timedelta:
-        """Record an autoscaler that was created or changed.
-
-        Args:
-            manifest: The autoscaler.
-
-        Returns:
-            Its sync period.
-        """
+        """Record an autoscaler that was created or changed."""
         key = ObjectKey.of(manifest)
         state, is_new = self.states.get_or_create(key, manifest)
         if state.parsed.problem:  # it scales nothing, so it claims nothing
@@ -124,14 +104,8 @@ class Reconciler:
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         """Reconcile an autoscaler.
 
-        Args:
-            key: The autoscaler.
-
         Returns:
             The delay until the next reconcile; None if the autoscaler is deleted.
-
-        Raises:
-            ApiError: If the autoscaler itself cannot be read.
         """
         began = self._deps.clock.elapsed()
         try:
@@ -155,11 +129,7 @@ class Reconciler:
         return self._slots.delay(key, planned.delay, now=self._deps.clock.elapsed())
 
     def forget(self, key: ObjectKey) -> None:
-        """Drop the state of a deleted autoscaler.
-
-        Args:
-            key: The autoscaler.
-        """
+        """Drop the state of a deleted autoscaler."""
         self.states.forget(key)
         self._slots.forget(key)
         self.selectors.forget(key.namespace, key.name)
@@ -246,21 +216,13 @@ def _version(seen: HpaSnapshot) -> str:
 
 
 def _sync_span(key: ObjectKey) -> SpanStart:
-    """Return the span of one sync.
-
-    Args:
-        key: The autoscaler, of whichever kind.
-    """
+    """Return the span of one sync."""
     hpa = k8s_attributes("autoscaling", "horizontalpodautoscalers", key.namespace, key.name)
     return SpanStart(name=f"sync {key.kind}", attributes={**object_attributes("ocf.hpa", key), **hpa})
 
 
 def _sync_attributes(planned: Plan) -> SpanAttributes:
-    """Return what a sync decided.
-
-    Args:
-        planned: The plan as it was carried out.
-    """
+    """Return what a sync decided."""
     decision = planned.decision
     attributes: dict[str, str | int | None] = {"ocf.hpa.phase": str(planned.phase)}
     if decision is not None:

@@ -24,7 +24,6 @@ class HpaReporter:
     """Reports the outcome of reconciles.
 
     Args:
-        monitor: The metrics of the controller.
         events: The event recorder; None records no events.
         dry_run: Whether decisions are not carried out.
     """
@@ -38,10 +37,7 @@ class HpaReporter:
         """Report a finished reconcile.
 
         Args:
-            state: The state of the autoscaler.
-            planned: The plan as it was carried out.
             problem: What failed; empty if nothing did.
-            seconds: The duration of the reconcile.
         """
         parsed = state.parsed
         self._count(parsed, planned, seconds)
@@ -49,13 +45,7 @@ class HpaReporter:
         self._log_changes(state, planned, problem)
 
     def note(self, state: AutoscalerState, phase: AutoscalerPhase, event: HpaEvent) -> None:
-        """Report why an autoscaler is not run; a warning is posted and logged once.
-
-        Args:
-            state: The state of the autoscaler.
-            phase: How it is treated.
-            event: The reason.
-        """
+        """Report why an autoscaler is not run; a warning is posted and logged once."""
         self.set_phase(state, phase)
         if event.type == "Warning" and event.message == state.problem:
             return
@@ -67,12 +57,7 @@ class HpaReporter:
             _log.info("%s/%s: %s", key.namespace, key.name, event.message, extra=self._facts(state, phase))
 
     def set_phase(self, state: AutoscalerState, phase: AutoscalerPhase) -> None:
-        """Set the gauge of an autoscaler that is not run.
-
-        Args:
-            state: The state of the autoscaler.
-            phase: How it is treated.
-        """
+        """Set the gauge of an autoscaler that is not run."""
         self._monitor.set_state(state.parsed.key.namespace, state.parsed.key.name, phase)
 
     def _count(self, parsed: ParsedAutoscaler, planned: Plan, seconds: float) -> None:
@@ -127,9 +112,7 @@ class HpaReporter:
         """Log a failure of an autoscaler, or its end, if it differs from the last one.
 
         Args:
-            state: The state of the autoscaler, which keeps the failure.
             problem: The failure; empty if there is none.
-            facts: The structured fields of the log line.
         """
         key = state.parsed.key
         if problem == state.problem:

@@ -17,14 +17,10 @@ class AutoscalerState:
     """The state of one autoscaler.
 
     Args:
-        spec: Its spec as last read.
-        parsed: The parsed spec.
         generation: The generation of the spec; None if the cluster does not count it.
-        history: Recommendations and scale events.
         claim: What is remembered of its ownership, in mode replace.
         run_version: The resourceVersion at which it may be run; None if that has to be decided.
         observed: The scale that the last dry run observed.
-        reported: The last result of a dry run.
         problem: The last failure; empty if the last reconcile succeeded.
     """
 
@@ -40,11 +36,7 @@ class AutoscalerState:
 
 
 class StateStore:
-    """The states of all autoscalers.
-
-    Args:
-        settings: The settings of the controller.
-    """
+    """The states of all autoscalers."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -57,22 +49,13 @@ class StateStore:
         return iter(self._states.values())
 
     def is_current(self, key: ObjectKey, state: AutoscalerState) -> bool:
-        """Return whether this is the current state of an autoscaler, which may have been deleted meanwhile.
-
-        Args:
-            key: The autoscaler.
-            state: The state that was read before.
-        """
+        """Return whether this is the current state of an autoscaler, which may have been deleted meanwhile."""
         return self._states.get(key) is state
 
     def get_or_create(self, key: ObjectKey, manifest: Manifest) -> tuple[AutoscalerState, bool]:
         """Return the state of an autoscaler, with its present spec.
 
         An autoscaler that was deleted and created again gets a new state.
-
-        Args:
-            key: The autoscaler.
-            manifest: Its manifest.
 
         Returns:
             The state, and whether it is new.
@@ -90,9 +73,5 @@ class StateStore:
         return created, True
 
     def forget(self, key: ObjectKey) -> None:
-        """Drop the state of an autoscaler.
-
-        Args:
-            key: The autoscaler.
-        """
+        """Drop the state of an autoscaler."""
         self._states.pop(key, None)

@@ -45,24 +45,14 @@ class SyncSlots:
         return len(self._namespaces)
 
     def delay(self, key: ObjectKey, period: timedelta, *, now: timedelta) -> timedelta:
-        """Return the delay until the next sync of an autoscaler.
-
-        Args:
-            key: The autoscaler.
-            period: Its sync period.
-            now: The time of a monotonic clock.
-        """
+        """Return the delay until the next sync of an autoscaler."""
         known = self._namespaces.setdefault(key.namespace, _Namespace())
         known.names.add(key.name)
         early = (now - known.starts.setdefault(period, now)) % period
         return period - min(early, _LARGEST_STEP * period)
 
     def forget(self, key: ObjectKey) -> None:
-        """Drop a deleted autoscaler.
-
-        Args:
-            key: The autoscaler.
-        """
+        """Drop a deleted autoscaler."""
         known = self._namespaces.get(key.namespace)
         if known is not None:
             known.names.discard(key.name)

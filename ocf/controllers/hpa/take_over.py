@@ -40,8 +40,6 @@ class Evidence(NamedTuple):
 
     Args:
         foreign: The last write of another field manager; None if our own is later, or there is none.
-        has_ours: Whether a field of the status is from us.
-        is_written: Whether a field of the status is from any field manager.
         is_claimed: Whether `AbleToScale` has the reason `CLAIM_REASON`.
     """
 
@@ -56,7 +54,6 @@ class Evidence(NamedTuple):
 
         Args:
             autoscaler: Its manifest, with its `managedFields`.
-            status: Its status.
         """
         writers = status_writers(autoscaler)
         return cls(
@@ -73,7 +70,6 @@ class Claim(NamedTuple):
     Args:
         since: When its claim was written or first seen; None if it is not claimed.
         lost: When another controller removed the claim; None if none did.
-        ran: Whether it was run by this process.
     """
 
     since: timedelta | None = None
@@ -101,14 +97,7 @@ def next_step(evidence: Evidence, claim: Claim, policy: Policy, *, now: timedelt
     A new autoscaler without a status is run at once if no other controller can be running. An autoscaler whose status
     another client wrote after us (another controller, or a user with kubectl) is claimed again.
 
-    Args:
-        evidence: What its status shows.
-        claim: What is remembered of it.
-        policy: The rules.
-        now: The time of a monotonic clock.
-
-    Returns:
-        The step, and the claim to remember; that of `Step.CLAIM` only applies once the condition is written.
+    `now` is the time of a monotonic clock. The claim of `Step.CLAIM` only applies once the condition is written.
 
     Example:
         >>> theirs = Evidence(StatusWrite("2026-01-31T12:00:00Z", "kube-controller-manager"), is_written=True)

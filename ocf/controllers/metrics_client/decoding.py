@@ -20,15 +20,8 @@ __all__ = ["check_measurement", "decode_external_values", "decode_pod_metrics", 
 def decode_pod_metrics(entries: Sequence[Any]) -> list[Manifest]:
     """Decode entries of metrics.k8s.io/v1beta1.
 
-    Args:
-        entries: The entries.
-
     Returns:
         PodMetrics without unknown fields.
-
-    Raises:
-        ManifestError: If a field has a value of a wrong type; has all such fields of an entry.
-        QuantityError: If an amount is not a quantity.
     """
     return [read_object(entry, _CLIENTS[_POD], f"{RESOURCE_METRICS}/v1beta1", _POD, strict=False) for entry in entries]
 
@@ -36,15 +29,8 @@ def decode_pod_metrics(entries: Sequence[Any]) -> list[Manifest]:
 def decode_values(entries: Sequence[Any]) -> list[Manifest]:
     """Decode entries of custom.metrics.k8s.io, v1beta2 or v1beta1.
 
-    Args:
-        entries: The entries.
-
     Returns:
         MetricValues without unknown fields.
-
-    Raises:
-        ManifestError: If a field has a value of a wrong type, or the value is missing.
-        QuantityError: If the value is not a quantity.
     """
     return [
         _with_value(read_object(_unversioned(entry), _CLIENTS[_VALUE], _ANY, _VALUE, strict=False)) for entry in entries
@@ -54,15 +40,8 @@ def decode_values(entries: Sequence[Any]) -> list[Manifest]:
 def decode_external_values(entries: Sequence[Any]) -> list[Manifest]:
     """Decode entries of external.metrics.k8s.io/v1beta1.
 
-    Args:
-        entries: The entries.
-
     Returns:
         ExternalMetricValues without unknown fields.
-
-    Raises:
-        ManifestError: If a field has a value of a wrong type, or the value is missing.
-        QuantityError: If the value is not a quantity.
     """
     version = f"{EXTERNAL_METRICS}/v1beta1"
     return [_with_value(read_object(entry, _CLIENTS[_SERIES], version, _SERIES, strict=False)) for entry in entries]
@@ -72,11 +51,7 @@ def check_measurement(entry: Any, kind: str) -> None:
     """Check an entry that a user wrote, and report all of its errors.
 
     Args:
-        entry: The entry.
         kind: Its expected kind: PodMetrics, MetricValue or ExternalMetricValue; the version does not count.
-
-    Raises:
-        ManifestError: With every field that has a value of a wrong type, or an invalid quantity.
 
     Example:
         >>> check_measurement({"metricName": 5, "metricLabels": "all"}, "ExternalMetricValue")

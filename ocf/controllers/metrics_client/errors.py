@@ -20,12 +20,7 @@ def with_client_message(error: ApiError, path: str, *subject: str) -> ApiError:
     """Return an error with the message of the built-in controller's client.
 
     Args:
-        error: The error of a read.
-        path: The path that was read.
         *subject: The resource, `pods.metrics.k8s.io`, and the name of the object, if one was read.
-
-    Returns:
-        An error of the same class. The message stays if there was no response, or a malformed one.
 
     Example:
         >>> untold = api_error("GET /x: HTTP 503 without a Status that gives the reason", code=503)

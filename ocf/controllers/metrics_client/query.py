@@ -31,12 +31,7 @@ class UsageClient(Protocol):
     """A client of the resource metrics API that also decodes, for many autoscalers at once."""
 
     async def usage(self, namespace: str, selector: str) -> Iterable[PodUsage]:
-        """Return the resource usage of pods.
-
-        Args:
-            namespace: The namespace of the pods.
-            selector: The label selector of the pods.
-        """
+        """Return the resource usage of pods."""
         ...
 
 

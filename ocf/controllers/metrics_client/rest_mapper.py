@@ -85,9 +85,6 @@ def versions_of(group: Manifest) -> list[str]:
 
     Args:
         group: The response of `/apis/GROUP`.
-
-    Returns:
-        Its group versions, the preferred one first.
     """
     preferred = group.get("preferredVersion")
     entries = [preferred, *(group.get("versions") or ())]
@@ -96,15 +93,7 @@ def versions_of(group: Manifest) -> list[str]:
 
 
 def segment(text: str, what: str) -> str:
-    """Return a text as one segment of a path.
-
-    Args:
-        text: The text.
-        what: The name of the value, for the message.
-
-    Raises:
-        BadRequestError: If the text cannot be one segment.
-    """
+    """Return a text as one segment of a path."""
     problem = ""
     if not text:
         problem = "may not be empty"

@@ -83,13 +83,7 @@ def usage_samples(entries: Iterable[PodUsage], resource: str, container: str = "
     """Return the samples of pods; as `read_resource`.
 
     Args:
-        entries: The entries of the pods.
-        resource: The name of the resource.
         container: The name of the only container to count; empty for the sum of all.
-
-    Raises:
-        ManifestError: If a field has a value of a wrong type.
-        QuantityError: If an amount is not a quantity.
     """
     found = [entry.sample(resource, container) for entry in entries]
     if not found:
@@ -134,11 +128,7 @@ def _plain(entry: Any) -> _Plain | None:
 
 
 def has_text_labels(labels: Any) -> TypeGuard[dict[str, str]]:
-    """Return whether a value is a map from texts to texts, as labels are.
-
-    Args:
-        labels: The value.
-    """
+    """Return whether a value is a map from texts to texts, as labels are."""
     # One class each; a loop in Python takes several times as long.
     return labels.__class__ is dict and {*map(type, labels), *map(type, labels.values())} <= _TEXT
 

@@ -36,12 +36,7 @@ _MOST_PODS: Final = 1000
 
 
 class GroupWriter:
-    """Carries out decisions about groups.
-
-    Args:
-        cluster: The cluster.
-        reporter: Reports what is done.
-    """
+    """Carries out decisions about groups."""
 
     def __init__(self, cluster: Cluster, reporter: Reporter) -> None:
         self._cluster = cluster
@@ -53,14 +48,7 @@ class GroupWriter:
         """Store the status of a group, then do what was decided about it.
 
         Args:
-            view: What was read from the cluster.
-            plan: The plan of the reconcile.
-            group: The group.
             problem: The error of the provider; empty if there was none.
-            now: The time of the reconcile.
-
-        Raises:
-            ApiError: If a write fails; the next reconcile goes on.
         """
         spec = group.spec
         assert spec is not None  # noqa: S101 (only valid groups are decided about)
@@ -157,11 +145,6 @@ def new_node_specs(group: str, spec: NodeGroupSpec, decided: GroupDecision) -> l
     Each carries the pods for which it is requested, so that the decision holds while it starts. The first one also
     carries the pods for which the decision found a place on nodes that there are: without them, the next decision could
     place these pods in another order, and need one more node.
-
-    Args:
-        group: The name of the group.
-        spec: Its spec.
-        decided: The decision about it.
     """
     own: dict[str, list[str]] = {new.name: [] for new in decided.add}
     others: list[PlacedPod] = []

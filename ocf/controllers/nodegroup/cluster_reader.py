@@ -70,15 +70,8 @@ class CoreObjects:
     """Objects of the kinds of Kubernetes, parsed; or why they cannot be parsed.
 
     Args:
-        nodes: Nodes.
         pods: Pods, finished ones included.
         pod_table: The pods that could be parsed, without finished ones.
-        budgets: PodDisruptionBudgets.
-        claims: PersistentVolumeClaims.
-        volumes: PersistentVolumes.
-        storage_classes: StorageClasses.
-        daemon_sets: DaemonSets.
-        namespaces: The labels of each namespace by its name.
     """
 
     nodes: tuple[JoinedNode, ...] = ()
@@ -100,9 +93,7 @@ class CoreObjects:
         """Return the snapshot of the algorithm.
 
         Args:
-            nodes: The nodes, as the algorithm has to see them.
             in_flight: The nodes that were ordered.
-            usage: The measured use of each node by its name.
         """
         rejected = [each for each in self.pods if isinstance(each, RejectedObject)]
         return Snapshot.from_values(
@@ -124,9 +115,7 @@ class Objects:
     """All objects that a reconcile reads.
 
     Args:
-        groups: Objects of kind NodeGroup.
         nodes: Objects of kind VPSieNode; they belong to the reader and must not be changed.
-        core: The objects of the kinds of Kubernetes.
     """
 
     groups: tuple[GroupObject, ...]
@@ -154,14 +143,7 @@ class ObjectReader:
         self._table = PodTable.of(())
 
     async def read(self, cluster: Cluster) -> Objects:
-        """Read all objects; those that have not changed since the last read are not parsed again.
-
-        Args:
-            cluster: The cluster, usually a cached one.
-
-        Raises:
-            ApiError: If a kind cannot be read.
-        """
+        """Read all objects; those that have not changed since the last read are not parsed again."""
         groups, machines, nodes, pods, budgets = await asyncio.gather(
             self._groups.read(cluster),
             self._machines.read(cluster),
@@ -200,11 +182,7 @@ class ObjectReader:
 
 
 def parse_objects(manifests: Iterable[Manifest]) -> Objects:
-    """Return what would be read from a cluster with the given objects; those of other kinds are ignored.
-
-    Args:
-        manifests: The objects.
-    """
+    """Return what would be read from a cluster with the given objects; those of other kinds are ignored."""
     by_kind: dict[tuple[str, str], list[Manifest]] = {kind: [] for kind in KINDS}
     for each in manifests:
         kind = (str(each.get("apiVersion")), str(each.get("kind")))

@@ -39,12 +39,7 @@ _LASTING: Final = ("unknown", "local_storage", "system_pods", "protected", "safe
 
 
 def begin(status: VPSieNodeStatus, now: datetime) -> VPSieNodeStatus:
-    """Return the status of a node whose drain begins.
-
-    Args:
-        status: What is stored.
-        now: The time.
-    """
+    """Return the status of a node whose drain begins."""
     drain = DrainStatus(started_at=now, phase=DrainPhase.CORDON.value)
     return status.model_copy(update={"phase": "Draining", "drain": drain})
 
@@ -53,9 +48,7 @@ def has_to_drain(node: NodeObject, machine: Machine | None, *, joined: bool) -> 
     """Return whether the pods of a node have to leave before anything else happens to it.
 
     Args:
-        node: The node.
         machine: Its machine; None if the provider does not list it.
-        joined: Whether its Node exists.
     """
     drain = node.status.drain
     if node.status.phase not in ("Ready", "Draining") or (not node.ending and drain is None):
@@ -69,13 +62,7 @@ def has_to_drain(node: NodeObject, machine: Machine | None, *, joined: bool) -> 
 
 
 class DrainSteps:
-    """Takes one step in each drain.
-
-    Args:
-        cluster: The cluster.
-        reporter: Reports drains that end.
-        rules: Safety rules of the user, which end a drain, too.
-    """
+    """Takes one step in each drain."""
 
     def __init__(self, cluster: Cluster, reporter: Reporter, rules: Sequence[Rule] = ()) -> None:
         self._cluster = cluster
@@ -84,26 +71,12 @@ class DrainSteps:
         self._refused: dict[str, dict[str, str]] = {}
 
     def keep(self, nodes: Sequence[NodeObject]) -> None:
-        """Forget the refused evictions of all other nodes.
-
-        Args:
-            nodes: The nodes that are being drained.
-        """
+        """Forget the refused evictions of all other nodes."""
         known = {node.uid for node in nodes}
         self._refused = {uid: refused for uid, refused in self._refused.items() if uid in known}
 
     async def step(self, view: ClusterView, snapshot: Snapshot, node: NodeObject, now: datetime) -> None:
-        """Take one step in the drain of a node.
-
-        Args:
-            view: What was read from the cluster.
-            snapshot: Its snapshot.
-            node: The node.
-            now: The time of the reconcile.
-
-        Raises:
-            ApiError: If the step fails; it is taken again in the next reconcile.
-        """
+        """Take one step in the drain of a node."""
         if node.status.drain is None:
             await store_node_status(self._cluster, node, begin(node.status, now))
         stored = node.status.drain

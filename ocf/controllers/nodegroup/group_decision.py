@@ -23,13 +23,10 @@ class GroupDecision:
     Args:
         scale_up: What it adds, and why not more.
         add: The nodes to add, those of a replacement included.
-        removals: The nodes to remove.
-        blocked: The nodes that a rule keeps.
         unplaced: The pending pods without a place.
         after: What steers scaling once the decision is carried out.
         replaced: The nodes that the added ones replace later; empty if they replace none.
         placements: The node, new or not, by the key of each pending pod for which this decision found one.
-        known_nodes: The names of the nodes that there are, those in flight included.
     """
 
     scale_up: GroupScaleUp
@@ -88,13 +85,7 @@ class GroupDecision:
 
 
 def decision_of(decision: Decision, group: str, known_nodes: Collection[str] = ()) -> GroupDecision:
-    """Return the part of a decision that is about one group.
-
-    Args:
-        decision: The decision about all groups.
-        group: The name of the group.
-        known_nodes: The names of the nodes that there are, those in flight included.
-    """
+    """Return the part of a decision that is about one group."""
     scale_up = next(each for each in decision.scale_up.groups if each.group == group)
     replacements = [each for each in decision.replacements if each.group == group]
     mine = [each for each in decision.scale_down.outcomes if each.group == group]

@@ -24,14 +24,6 @@ def count_refusals(
 
     A failure is counted once, however often it is seen and however many nodes fail at the same time, and a node that
     became ready after a refusal ends it.
-
-    Args:
-        status: What steers scaling.
-        nodes: The nodes of the group.
-        now: The time.
-
-    Returns:
-        The status, and why types were refused, by their name.
     """
     messages: dict[str, str] = {}
     for node in nodes:
@@ -70,13 +62,8 @@ def next_status(
     """Return the status of a group after a decision, before it is carried out.
 
     Args:
-        group: The group as read.
-        spec: Its spec.
-        decided: The decision.
         ready: How many of its nodes are ready, and not on their way out.
         problem: The error of the provider; empty if there was none.
-        messages: Why instance types were refused in this reconcile, by their name.
-        now: The time.
     """
     after, stored = decided.after, group.status
     current = decided.scale_up.current - len(decided.removals)
@@ -106,12 +93,7 @@ def next_status(
 
 
 def invalid_status(group: GroupObject, now: datetime) -> NodeGroupStatus:
-    """Return the status of a group whose spec is not valid: it is left alone.
-
-    Args:
-        group: The group as read.
-        now: The time.
-    """
+    """Return the status of a group whose spec is not valid: it is left alone."""
     message = shortened("; ".join(map(str, group.problems)))
     return failed_status(group, "ValidationFailed", message, now, decision="the spec is not valid")
 
@@ -122,10 +104,6 @@ def failed_status(
     """Return the status of a group about which nothing can be decided.
 
     Args:
-        group: The group as read.
-        reason: Why, in one word.
-        message: Why, as a sentence.
-        now: The time.
         decision: The last decision in a line, of a group that is not ready; None leaves both.
     """
     changes: dict[str, object] = {"observed_generation": group.generation}

@@ -18,12 +18,7 @@ __all__ = ["backoffs", "to_group", "to_group_status", "unneeded"]
 
 
 def to_group(found: GroupObject, spec: NodeGroupSpec) -> NodeGroup:
-    """Return a group for the algorithm.
-
-    Args:
-        found: The object.
-        spec: Its spec.
-    """
+    """Return a group for the algorithm."""
     down = spec.scale_down_policy
     return NodeGroup(
         name=found.name,
@@ -59,9 +54,6 @@ def to_group_status(
     """Return what steers the scaling of a group, from its stored status.
 
     Args:
-        found: The object.
-        spec: Its spec.
-        draining: The names of its nodes that are on their way out.
         drained_at: When the last of their drains began, which a crash may have kept from the stored status.
     """
     stored = found.status
@@ -80,24 +72,14 @@ def to_group_status(
 
 
 def unneeded(status: GroupStatus) -> list[UnneededNode] | None:
-    """Return the underutilized nodes for the stored status.
-
-    Args:
-        status: What steers scaling.
-    """
+    """Return the underutilized nodes for the stored status."""
     return [UnneededNode(name=name, since=since) for name, since in sorted(status.low_since.items())] or None
 
 
 def backoffs(
     status: GroupStatus, stored: NodeGroupStatus, messages: Mapping[str, str]
 ) -> list[InstanceTypeBackoff] | None:
-    """Return the refused instance types for the stored status.
-
-    Args:
-        status: What steers scaling.
-        stored: The status as stored before.
-        messages: Why each type was refused in this reconcile, by its name.
-    """
+    """Return the refused instance types for the stored status."""
     before = {each.instance_type: each for each in stored.backoffs or ()}
     found = [_backoff(each, before.get(each.instance_type), messages) for each in status.refusals]
     return sorted(found, key=lambda each: each.instance_type) or None

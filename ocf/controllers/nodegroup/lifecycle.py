@@ -46,9 +46,7 @@ class Observation:
 
     Args:
         machine: Its machine, as the provider reports it; None if the provider does not.
-        node: State of its Node object.
         node_name: Name of the Node; empty if there is none.
-        ending: Whether its object is being deleted.
         machines: Ids of all machines that the provider lists.
         keeps_names: Whether the provider lists a machine by the name of its request at once, so that a machine that is
             not listed does not exist.
@@ -67,12 +65,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step in the life of a node.
-
-    Args:
-        status: The new status; the old one if nothing changes.
-        action: What to do once it is stored.
-    """
+    """One step in the life of a node."""
 
     status: VPSieNodeStatus
     action: Action = Action.NONE
@@ -86,9 +79,6 @@ def advance(
     A drain happens before: the object of a node is deleted when its pods are gone, or its machine failed.
 
     Args:
-        status: What is stored.
-        observed: What is observed.
-        now: The time.
         boot_timeout: The time from the request of a machine until its node has to be ready, and how long a node that
             was ready may be missing or not ready.
 
@@ -112,26 +102,14 @@ def advance(
 
 
 def accepted(status: VPSieNodeStatus, machine: Machine, now: datetime) -> VPSieNodeStatus:
-    """Return the status after the provider has answered a request.
-
-    Args:
-        status: What is stored.
-        machine: The answer.
-        now: The time.
-    """
+    """Return the status after the provider has answered a request."""
     return _with(
         status, accepted_at=status.accepted_at or now, machine_id=machine.id or status.machine_id, last_error=""
     )
 
 
 def failed(status: VPSieNodeStatus, problem: str, now: datetime) -> VPSieNodeStatus:
-    """Return the status of a node that failed; its object is deleted afterwards.
-
-    Args:
-        status: What is stored.
-        problem: Why it failed.
-        now: The time.
-    """
+    """Return the status of a node that failed; its object is deleted afterwards."""
     return _with(status, phase="Failed", last_error=problem, failed_at=now)
 
 

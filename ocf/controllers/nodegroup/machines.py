@@ -40,13 +40,7 @@ _BOOT_TIMEOUT: Final = timedelta(minutes=15)
 
 
 class MachineSteps:
-    """Takes one step in the life of each node.
-
-    Args:
-        cluster: The cluster.
-        provider: The provider of the machines.
-        reporter: Reports how long nodes take.
-    """
+    """Takes one step in the life of each node."""
 
     def __init__(self, cluster: Cluster, provider: Provider, reporter: Reporter) -> None:
         self._cluster = cluster
@@ -54,12 +48,7 @@ class MachineSteps:
         self._reporter = reporter
 
     async def advance_all(self, current: ReconcileContext, nodes: Sequence[NodeObject]) -> None:
-        """Take one step in the life of nodes. An error of one node keeps no other from its step.
-
-        Args:
-            current: The reconcile.
-            nodes: The nodes: all but those whose pods have to leave before their machine is deleted.
-        """
+        """Take one step in the life of nodes. An error of one node keeps no other from its step."""
         if not self._provider.keeps_names:
             # A machine without a name belongs to the request that finds it: one request at a time.
             for node in nodes:

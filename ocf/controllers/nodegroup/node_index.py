@@ -29,11 +29,7 @@ class JoinedNode:
 
     @classmethod
     def of(cls, manifest: Manifest) -> "JoinedNode":
-        """Parse a Node.
-
-        Args:
-            manifest: The manifest, as the API server returns it.
-        """
+        """Parse a Node."""
         status = Fields(manifest, "", []).child("status").value
         kept = {key: status[key] for key in ("addresses", "conditions") if key in status}
         parsed = read_or_reject(Node.of, manifest)
@@ -46,11 +42,7 @@ class JoinedNode:
 
 
 class NodeIndex:
-    """The Nodes of a cluster, to find that of a machine.
-
-    Args:
-        nodes: The Nodes.
-    """
+    """The Nodes of a cluster, to find that of a machine."""
 
     def __init__(self, nodes: Iterable[JoinedNode]) -> None:
         known = tuple(nodes)
@@ -70,7 +62,6 @@ class NodeIndex:
         """Return the name of the Node of a machine; empty if it has not joined.
 
         Args:
-            node: The object of the machine.
             machine: The machine; None if the provider does not list it.
             keeps_names: Whether the Node may be found by the name of the object.
         """

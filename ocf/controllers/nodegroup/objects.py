@@ -49,10 +49,8 @@ class GroupObject:
     """An object of kind NodeGroup.
 
     Args:
-        manifest: The object as read.
         spec: Its spec; None if it is not valid.
         status: Its status; empty if it has none, or one that cannot be read.
-        problems: What is wrong with the spec.
     """
 
     manifest: Manifest
@@ -96,9 +94,7 @@ class NodeObject:
     """An object of kind VPSieNode; the manifest and the status are those of the last write.
 
     Args:
-        manifest: The object.
         spec: Its spec; None if it is not valid.
-        status: Its status.
         problems: What is wrong with it; such an object is left alone.
         claimed: Whether its Node belongs to another object, which `problems` names.
     """
@@ -180,10 +176,6 @@ def _by_age(node: NodeObject) -> tuple[bool, str, str, str]:
 def member_value(namespace: str, name: str) -> str:
     """Return the value of `MEMBER_LABEL` for a group; hashed if it would be too long.
 
-    Args:
-        namespace: The namespace of the group.
-        name: The name of the group.
-
     Example:
         >>> member_value("default", "workers"), len(member_value("default", "w" * 63))
         ('default.workers', 63)
@@ -194,21 +186,12 @@ def member_value(namespace: str, name: str) -> str:
 
 
 def node_name(group: GroupObject, now: datetime, number: int) -> str:
-    """Return the name of a new node; the same for the same reconcile, and never used again.
-
-    Args:
-        group: Its group.
-        now: The time of the reconcile.
-        number: The number of the node in this reconcile.
-    """
+    """Return the name of a new node; the same for the same reconcile, and never used again."""
     return f"{group.key.name[:_LONGEST_PREFIX].rstrip('-.')}-{_digest(f'{group.uid}/{now.isoformat()}/{number}')}"
 
 
 def read_group(manifest: Manifest) -> GroupObject:
     """Parse an object of kind NodeGroup; never fails.
-
-    Args:
-        manifest: The object.
 
     Example:
         >>> group = read_group({"metadata": {"name": "g"}, "spec": {"minNodes": 3, "maxNodes": 2,
@@ -222,11 +205,7 @@ def read_group(manifest: Manifest) -> GroupObject:
 
 
 def read_node(manifest: Manifest) -> NodeObject:
-    """Parse an object of kind VPSieNode; never fails.
-
-    Args:
-        manifest: The object.
-    """
+    """Parse an object of kind VPSieNode; never fails."""
     spec, problems = _read(VPSieNodeSpec, manifest, "spec")
     status, wrong = _read(VPSieNodeStatus, manifest, "status")
     return NodeObject(manifest=manifest, spec=spec, status=status or VPSieNodeStatus(), problems=(*problems, *wrong))

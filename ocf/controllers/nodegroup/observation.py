@@ -34,11 +34,7 @@ _MEASURED: Final = ("cpu", "memory")
 
 
 def _wants_usage(groups: Iterable[GroupObject]) -> bool:
-    """Return whether a group removes nodes by their measured use.
-
-    Args:
-        groups: The groups.
-    """
+    """Return whether a group removes nodes by their measured use."""
     return any(each.spec is not None and each.spec.scale_down_policy.utilization == "Usage" for each in groups)
 
 
@@ -69,7 +65,6 @@ async def _measure_nodes(metrics: NodeMetricsClient | None, groups: Iterable[Gro
 
     Args:
         metrics: The client; None where there are no metrics.
-        groups: The groups.
 
     Returns:
         The use by the name of the node; empty if the metrics cannot be read.
@@ -196,14 +191,7 @@ class ClusterReader:
         self._metrics = metrics
 
     async def read(self, cluster: Cluster) -> ClusterView:
-        """Read everything that a reconcile needs.
-
-        Args:
-            cluster: The cluster, usually a cached one.
-
-        Raises:
-            ApiError: If a kind cannot be read.
-        """
+        """Read everything that a reconcile needs."""
         view = _view(await self._reader.read(cluster))
         view.usage = await _measure_nodes(self._metrics, view.groups.values())
         return view

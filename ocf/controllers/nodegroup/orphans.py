@@ -22,10 +22,6 @@ class Orphans:
     A machine is deleted if it has a name that this controller gives, if no object had that name in two reconciles, and
     if no pod but those of DaemonSets is bound to its Node: with others, only the user can know whether they are still
     needed. It needs a provider that keeps names.
-
-    Args:
-        provider: The provider.
-        reporter: Reports them.
     """
 
     def __init__(self, provider: Provider, reporter: Reporter) -> None:
@@ -34,12 +30,7 @@ class Orphans:
         self._suspects: frozenset[str] = frozenset()
 
     async def check(self, view: ClusterView, machines: Sequence[Machine]) -> None:
-        """Look for machines without object.
-
-        Args:
-            view: What was read before the machines were listed.
-            machines: All machines of the provider.
-        """
+        """Look for machines without object."""
         if not self._provider.keeps_names:
             return
         known = {node.name for node in view.nodes.values()}

@@ -21,15 +21,7 @@ margin:.7rem 0;break-inside:avoid}.node.remove{border-color:var(--down)}.node h3
 
 
 def plan_html(view: ClusterView, plan: Plan) -> str:
-    """Render a plan as a page.
-
-    Args:
-        view: What was read from the cluster.
-        plan: The plan.
-
-    Returns:
-        An HTML document with everything that it needs; equal plans give equal documents.
-    """
+    """Render a plan as a page."""
     body = [
         "<main>\n<header><h1>Node groups</h1></header>",
         f'<div class="card">{_paragraphs(plan_lines(view, plan))}</div>',

@@ -30,13 +30,7 @@ REMEDIES: Final = {
 
 
 def plan_lines(view: ClusterView, plan: Plan, *, explain: bool = False) -> Iterator[str]:
-    """Yield a plan as lines of text.
-
-    Args:
-        view: What was read from the cluster.
-        plan: The plan.
-        explain: Also yield each pending pod and each node with the reason why it stays.
-    """
+    """Yield a plan as lines of text."""
     for name, group in view.groups.items():
         decided = plan.groups.get(name)
         if decided is None:
@@ -59,12 +53,7 @@ def plan_lines(view: ClusterView, plan: Plan, *, explain: bool = False) -> Itera
 
 
 def plan_json(view: ClusterView, plan: Plan) -> dict[str, Any]:
-    """Return a plan as JSON.
-
-    Args:
-        view: What was read from the cluster.
-        plan: The plan.
-    """
+    """Return a plan as JSON."""
     return {
         "groups": [
             {
@@ -115,11 +104,7 @@ def plan_json(view: ClusterView, plan: Plan) -> dict[str, Any]:
 
 
 def pod_lines(plan: Plan) -> Iterator[str]:
-    """Yield for each pending pod where it goes, or why it goes nowhere.
-
-    Args:
-        plan: The plan.
-    """
+    """Yield for each pending pod where it goes, or why it goes nowhere."""
     for key, node in sorted(_placements(plan).items()):
         new = "" if node in plan.snapshot.nodes else " (a new node)"
         yield f"pod {key}: goes to {node}{new}"
@@ -133,11 +118,7 @@ def _placements(plan: Plan) -> dict[str, str]:
 
 
 def outcome_text(outcome: CandidateOutcome) -> str:
-    """Return what happens to a node, why, and what would let it go.
-
-    Args:
-        outcome: The outcome of the node.
-    """
+    """Return what happens to a node, why, and what would let it go."""
     message = f": {outcome.message}" if outcome.message else ""
     pod = f" ({outcome.pod})" if outcome.pod else ""
     found = _remedy(outcome)
@@ -150,9 +131,5 @@ def _problems(found: GroupObject | NodeObject) -> str:
 
 
 def _remedy(outcome: CandidateOutcome) -> str:
-    """Return what would have to change so that a blocked node could go; empty for other nodes and rules of a user.
-
-    Args:
-        outcome: What was decided about the node.
-    """
+    """Return what would have to change so that a blocked node could go; empty for other nodes and rules of a user."""
     return REMEDIES.get(outcome.reason, "") if outcome.verdict is Verdict.BLOCKED else ""

@@ -30,9 +30,7 @@ class ProcessOptions:
     """The settings of the process.
 
     Args:
-        controller: The settings of the controller.
         lease: The lease that a leader holds; None runs without leader election, as a dry run always does.
-        listen: The address of metrics and probes.
         tracer: Records the spans of syncs and requests; None records none.
     """
 
@@ -54,9 +52,6 @@ def controller_runner(
     """Return what runs a new controller in each term as a leader.
 
     Args:
-        cluster: The cluster.
-        make_provider: Makes the provider of one term.
-        options: The settings of the process.
         monitor: The metrics, which outlive a term; None keeps them private.
         clock: The clock of the controller, of events and of leases; the system clock by default.
         stopped: An event that the caller may set to stop it.
@@ -90,15 +85,8 @@ async def run_process(
     """Run the controller until it is stopped.
 
     Args:
-        cluster: The cluster.
-        make_provider: Makes the provider of one term.
-        options: The settings of the process.
         stopped: Set by the caller to stop; a running reconcile ends first.
-        on_serving: Called with the address of metrics and probes.
         clock: The clock of the controller; the system clock by default.
-
-    Raises:
-        ConfigError: If the controller cannot work in this cluster, or the port is taken.
     """
     registry = CollectorRegistry()
     runner = controller_runner(cluster, make_provider, options, monitor=Monitor(registry), clock=clock, stopped=stopped)

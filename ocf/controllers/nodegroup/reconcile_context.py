@@ -16,9 +16,6 @@ class ReconcileContext:
     """What one reconcile knows about machines.
 
     Args:
-        view: What was read from the cluster.
-        machines: All machines of the provider.
-        now: The time of the reconcile.
         repair: Whether nodes that have not been ready for long may be replaced.
         problems: The errors of the provider, by the name of the group; filled by the steps.
         failures: The nodes that could not be handled because of the API server; filled by the steps.
@@ -43,29 +40,15 @@ class ReconcileContext:
         self._owners = self.view.node_names
 
     def machine_of(self, node: NodeObject, *, keeps_names: bool) -> Machine | None:
-        """Return the machine of a node; None if the provider does not list it.
-
-        Args:
-            node: The node.
-            keeps_names: Whether the provider knows a machine by the name of its request.
-        """
+        """Return the machine of a node; None if the provider does not list it."""
         return self._by_name.get(node.name) if keeps_names else self._by_id.get(node.status.machine_id)
 
     def owner_of(self, name: str) -> NodeObject | None:
-        """Return the object of a Node; None if none claims it.
-
-        Args:
-            name: The name of the Node.
-        """
+        """Return the object of a Node; None if none claims it."""
         return self._owners.get(name)
 
     def claim(self, node: NodeObject, before: str) -> None:
-        """Record that the Node of an object became known in this reconcile.
-
-        Args:
-            node: The object.
-            before: The name under which it was known.
-        """
+        """Record that the Node of an object became known in this reconcile."""
         name = node.node_name
         if name != before and self._owners.get(before) is node:
             del self._owners[before]

@@ -36,15 +36,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Reconciler:
-    """Reconciles all node groups of a cluster at once, so that one pod grows one group only.
-
-    Args:
-        cluster: The cluster, usually a cached one.
-        provider: The provider of the machines.
-        clock: Gives the time of each reconcile.
-        reporter: Posts events and counts.
-        options: The settings.
-    """
+    """Reconciles all node groups of a cluster at once, so that one pod grows one group only."""
 
     def __init__(
         self, cluster: Cluster, provider: Provider, *, clock: Clock, reporter: Reporter, options: ControllerOptions
@@ -68,9 +60,6 @@ class Reconciler:
 
         Returns:
             The time until the next reconcile, if nothing changes before.
-
-        Raises:
-            ApiError: If the cluster cannot be read.
         """
         # The API stores times in seconds: a decision must not depend on whether its input was stored meanwhile.
         now = self._clock.now().replace(microsecond=0)

@@ -32,7 +32,6 @@ class Reporter:
     """Posts events, counts, and logs.
 
     Args:
-        monitor: The metrics of the controller.
         events: The event recorder; None records no events.
     """
 
@@ -41,14 +40,7 @@ class Reporter:
         self._events = events
 
     def event(self, group: GroupObject | None, reason: Reason, note: str, *, node: NodeObject | None = None) -> None:
-        """Post an event on a group, or on a node whose group does not exist.
-
-        Args:
-            group: The group.
-            reason: The reason.
-            note: What happened, as a sentence.
-            node: The node that it is about.
-        """
+        """Post an event on a group, or on a node whose group does not exist."""
         regarding = group if group is not None else node
         normal = reason in _NORMAL
         where = group.name if group is not None else node.name if node is not None else ""

@@ -10,9 +10,6 @@ _LONGEST: Final = 256
 def shortened(text: str) -> str:
     """Return a text, without its end if it is longer than 256 characters.
 
-    Args:
-        text: The text.
-
     Example:
         >>> shortened("a" * 300) == "a" * 255 + "…"
         True

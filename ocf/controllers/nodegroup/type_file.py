@@ -23,9 +23,6 @@ def read_types(document: Any) -> list[InstanceType]:
         document: A list of mappings with `name`, `allocatable` (quantities by resource), `labels` (optional) and
             `offerings`, each with `zone`, `price` per hour and `available` (by default true).
 
-    Raises:
-        ManifestError: If fields are invalid; it contains all of them with their paths.
-
     Example:
         >>> small = {"name": "small", "allocatable": {"cpu": "2", "memory": "8Gi"}, "offerings": [{"zone": "fra"}]}
         >>> read_types([small])[0].allocatable["cpu"].nano // 10**6

@@ -27,12 +27,7 @@ async def store_node_status(cluster: Cluster, node: NodeObject, status: VPSieNod
     """Store the status of a node, unless it is stored already.
 
     Args:
-        cluster: The cluster.
         node: The node; it has the new status afterwards.
-        status: The status.
-
-    Raises:
-        ApiError: If it is not stored; `ConflictError` if the object has changed since it was read.
     """
     if status == node.status:
         return
@@ -42,19 +37,7 @@ async def store_node_status(cluster: Cluster, node: NodeObject, status: VPSieNod
 
 
 async def store_group_status(cluster: Cluster, group: GroupObject, status: NodeGroupStatus) -> bool:
-    """Store the status of a group, unless it is stored already.
-
-    Args:
-        cluster: The cluster.
-        group: The group as read.
-        status: The status.
-
-    Returns:
-        Whether it was written.
-
-    Raises:
-        ApiError: If it is not stored; `ConflictError` if the object has changed since it was read.
-    """
+    """Store the status of a group, unless it is stored already."""
     if status == group.status:
         return False
     written = {**group.manifest, "status": _dump(status)}
@@ -63,18 +46,7 @@ async def store_group_status(cluster: Cluster, group: GroupObject, status: NodeG
 
 
 async def add_finalizer(cluster: Cluster, manifest: Manifest) -> Manifest:
-    """Add the finalizer of the controller to an object, unless it has it.
-
-    Args:
-        cluster: The cluster.
-        manifest: The object as read.
-
-    Returns:
-        The object as stored.
-
-    Raises:
-        ApiError: If it is not stored.
-    """
+    """Add the finalizer of the controller to an object, unless it has it."""
     known = manifest["metadata"].get("finalizers") or []
     if FINALIZER in known:
         return manifest
@@ -82,15 +54,7 @@ async def add_finalizer(cluster: Cluster, manifest: Manifest) -> Manifest:
 
 
 async def remove_finalizer(cluster: Cluster, manifest: Manifest) -> None:
-    """Remove the finalizer of the controller from an object; one that is gone is fine.
-
-    Args:
-        cluster: The cluster.
-        manifest: The object as read.
-
-    Raises:
-        ApiError: If it is not stored.
-    """
+    """Remove the finalizer of the controller from an object; one that is gone is fine."""
     known = manifest["metadata"].get("finalizers") or []
     if FINALIZER not in known:
         return
@@ -108,15 +72,7 @@ async def _set_finalizers(cluster: Cluster, manifest: Manifest, finalizers: list
 
 
 async def delete_object(cluster: Cluster, manifest: Manifest) -> None:
-    """Delete an object, but no other one of the same name; one that is gone is fine.
-
-    Args:
-        cluster: The cluster.
-        manifest: The object as read.
-
-    Raises:
-        ApiError: If it is not deleted.
-    """
+    """Delete an object, but no other one of the same name; one that is gone is fine."""
     options = DeleteOptions(preconditions=Preconditions(uid=manifest["metadata"].get("uid")))
     try:
         await cluster.delete(ObjectKey.of(manifest), options)
@@ -125,16 +81,7 @@ async def delete_object(cluster: Cluster, manifest: Manifest) -> None:
 
 
 async def patch_node(cluster: Cluster, name: str, patch: Manifest) -> None:
-    """Patch a Node with a merge patch; one that is gone is fine.
-
-    Args:
-        cluster: The cluster.
-        name: Its name.
-        patch: The patch.
-
-    Raises:
-        ApiError: If it is not patched.
-    """
+    """Patch a Node with a merge patch; one that is gone is fine."""
     options = PatchOptions(patch_type=PatchType.MERGE, field_manager=FIELD_MANAGER)
     try:
         await cluster.patch(ObjectKey("v1", "Node", name), patch, options)

@@ -13,7 +13,6 @@ class CounterTable:
     """Topology counters, each created when a shape first needs it.
 
     Args:
-        snapshot: The snapshot, for the labels of namespaces.
         nodes: The nodes of the state; the state changes the list.
     """
 

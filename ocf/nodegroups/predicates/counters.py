@@ -15,7 +15,6 @@ class PodCounter:
     """The number of selected pods per value of a label of nodes.
 
     Args:
-        selects: Whether pods of a shape count.
         values: The value of the label by node; None for nodes without it.
     """
 
@@ -29,12 +28,7 @@ class PodCounter:
         self.by_taints = False
 
     def add(self, index: int, pods: int) -> None:
-        """Count pods that are placed on a node; a negative number for pods that leave it.
-
-        Args:
-            index: The index of the node.
-            pods: Their number.
-        """
+        """Count pods that are placed on a node; a negative number for pods that leave it."""
         value = self._values[index]
         if value is not None:
             self.counts[value] = self.counts.get(value, 0) + pods
@@ -56,8 +50,6 @@ class DomainCounter(PodCounter):
     """The number of selected pods per topology, and the fewest pods of a topology: for topology spread.
 
     Args:
-        selects: Whether pods of a shape count.
-        values: The value of the label by node.
         is_eligible: Whether a node counts as part of its topology.
         by_taints: Whether that depends on its taints.
     """

@@ -48,9 +48,7 @@ class Shortage(NamedTuple):
     """A resource that a node does not have enough of.
 
     Args:
-        resource: The resource.
         wanted: What the pod requests: thousandths of CPU, whole units of other resources.
-        free: What is free on the node.
         size: What the node has in total.
 
     Example:

@@ -42,12 +42,7 @@ class Counters(Protocol):
 
 
 class TopologyRules:
-    """The topology rules for placing pods of one shape.
-
-    Args:
-        shape: The shape.
-        counters: The counters of the state.
-    """
+    """The topology rules for placing pods of one shape."""
 
     def __init__(self, shape: PodShape, counters: Counters) -> None:
         self._shape = shape
@@ -71,11 +66,7 @@ class TopologyRules:
         return bool(self._spread or self._affinity or self._anti_affinity or self._existing)
 
     def check(self, index: int) -> str | None:
-        """Return the reason why a node is rejected; None if it is not.
-
-        Args:
-            index: The index of the node.
-        """
+        """Return the reason why a node is rejected; None if it is not."""
         for constraint, spread, own in self._spread:
             count = spread.at(index)
             if count is None:

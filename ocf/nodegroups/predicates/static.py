@@ -26,12 +26,7 @@ def matches_node_affinity(shape: PodShape, node: Node) -> bool:
 
 
 class StaticFilter:
-    """The filters for nodes by themselves, for pods of one shape.
-
-    Args:
-        shape: The shape.
-        snapshot: The snapshot with claims and volumes.
-    """
+    """The filters for nodes by themselves, for pods of one shape."""
 
     def __init__(self, shape: PodShape, snapshot: Snapshot) -> None:
         self._shape = shape
@@ -49,7 +44,6 @@ class StaticFilter:
         """Return whether a node passes; nodes that are equal in what the shape asks for are evaluated once.
 
         Args:
-            node: The node.
             kind: A number that nodes share only if they have equal taints and are equally cordoned.
         """
         keys = self._keys

@@ -30,12 +30,7 @@ def exclusive_claims(shape: PodShape, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 class VolumeFilter:
-    """The filters for the volumes of pods of one shape.
-
-    Args:
-        shape: The shape.
-        snapshot: The snapshot with claims, volumes and storage classes.
-    """
+    """The filters for the volumes of pods of one shape."""
 
     def __init__(self, shape: PodShape, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

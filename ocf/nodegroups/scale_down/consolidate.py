@@ -40,9 +40,7 @@ class Replacement:
     """Nodes that cheaper nodes replace.
 
     Args:
-        group: The name of the group.
         nodes: The names of the nodes that can go once the new ones are ready.
-        new_nodes: The new nodes.
         saving: The price per hour that is saved.
     """
 
@@ -69,15 +67,6 @@ def plan_replacement(
     safety rule blocks stay, as do young ones and those whose price is not known. A replacement has to save at least
     1 % of the price of the nodes that it replaces. While a node of the group is on its way or leaves, nothing is
     replaced.
-
-    Args:
-        snapshot: The snapshot.
-        group: The group.
-        membership: Which nodes belong to the group.
-        status: Its status.
-        catalog: The types of the provider, with prices.
-        rules: Rules of the user.
-        now: The time of the reconcile.
     """
     members = [snapshot.nodes[name] for name in membership.nodes.get(group.name, ())]
     if status.draining or status.replaced or any(node.in_flight for node in members):
@@ -112,8 +101,6 @@ def age_left(node: Node, group: NodeGroup, now: datetime) -> timedelta:
 
     Args:
         node: The node; one without a creation time is old.
-        group: Its group.
-        now: The time of the reconcile.
     """
     return timedelta(0) if node.created is None else group.scale_down.duration - (now - node.created)
 
@@ -123,11 +110,6 @@ def is_still_replacing(status: GroupStatus, scale_down: ScaleDown, now: datetime
 
     Once none of them can, because pods took the room meanwhile, or an hour has passed without a change of the group,
     the replacement is given up: its nodes are like any other again, and the new ones go if they are not needed.
-
-    Args:
-        status: The status of the group.
-        scale_down: What is removed in this reconcile.
-        now: The time of the reconcile.
     """
     if status.last_scale is None or now - status.last_scale > _LONGEST:
         return False

@@ -71,14 +71,7 @@ class ScaleDown:
 
 
 def outcome_of(node: Node, group: NodeGroup, verdict: Verdict, why: Blocked) -> CandidateOutcome:
-    """Return the outcome of a node of a group.
-
-    Args:
-        node: The node.
-        group: Its group.
-        verdict: What happens to it.
-        why: The reason.
-    """
+    """Return the outcome of a node of a group."""
     return CandidateOutcome(
         node=node.name, group=group.name, verdict=verdict, reason=why.reason, message=why.message, pod=why.pod
     )

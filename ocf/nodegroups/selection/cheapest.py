@@ -143,9 +143,6 @@ def _orders(
     """Yield orders in which templates are tried, each of which gives one packing.
 
     Args:
-        state: The state.
-        demands: The pods.
-        by_price: The templates, cheapest first.
         useful: Those of them that no cheaper one dominates.
     """
     for name in dict.fromkeys(template.instance_type for template in useful):

@@ -10,13 +10,7 @@ __all__ = ["with_cheaper_types"]
 
 
 def with_cheaper_types(state: ClusterState, packing: Packing, by_price: Sequence[NodeTemplate]) -> Packing:
-    """Return a packing with each new node replaced by the cheapest one that takes its pods.
-
-    Args:
-        state: The state with the new nodes and their pods.
-        packing: The packing.
-        by_price: The nodes that could be added, cheapest first.
-    """
+    """Return a packing with each new node replaced by the cheapest one that takes its pods."""
     new_nodes = tuple(NewNode(new.name, _cheapest(state, new, by_price)) for new in packing.new_nodes)
     return packing._replace(new_nodes=new_nodes)
 

@@ -17,8 +17,6 @@ class _Load(NamedTuple):
 
     Args:
         ratio: Its price for the value of its pods.
-        template: The node.
-        counts: How many pods of each demand.
     """
 
     ratio: float
@@ -42,9 +40,6 @@ def look_ahead(
 
     Args:
         state: The state; its own nodes are not used.
-        demands: The pods, largest first.
-        templates: The nodes that could be added, cheapest first.
-        prices: The value of resources.
         limits: How many nodes each group may add.
         budget: How often pods may be tried on a node.
     """

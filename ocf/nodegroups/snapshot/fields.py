@@ -21,7 +21,6 @@ class Fields:
     Args:
         value: The value, as JSON; None if the field is missing.
         path: The field, `spec.containers[0]`; empty for the object itself.
-        problems: The list for the problems.
 
     Example:
         >>> problems = []
@@ -146,14 +145,7 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class ObjectFields:
-    """The parts of an object of Kubernetes.
-
-    Args:
-        top: The object itself.
-        metadata: Its metadata.
-        spec: Its spec.
-        status: Its status.
-    """
+    """The parts of an object of Kubernetes."""
 
     top: Fields
     metadata: Fields
@@ -180,15 +172,6 @@ def read_object(
     kind: str, manifest: Manifest, read: Callable[[ObjectFields], Read], *, namespaced: bool = True
 ) -> Read:
     """Read an object, and raise all of its problems at once.
-
-    Args:
-        kind: Its kind, for the error.
-        manifest: The object, as the API server returns it.
-        read: Returns what is read from its fields.
-        namespaced: Whether the error names the namespace, too.
-
-    Raises:
-        ManifestError: If fields are invalid; it contains each of them once, with its path.
 
     Example:
         >>> read_object("Node", {"spec": {"unschedulable": "no"}, "metadata": {"name": "n1"}},

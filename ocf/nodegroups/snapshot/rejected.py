@@ -38,7 +38,6 @@ def read_or_reject(parse: Callable[[Manifest], Parsed], manifest: Manifest) -> P
 
     Args:
         parse: The parser, which raises `ManifestError`.
-        manifest: The object.
 
     Returns:
         The object, or why it cannot be parsed.
@@ -50,12 +49,7 @@ def read_or_reject(parse: Callable[[Manifest], Parsed], manifest: Manifest) -> P
 
 
 def without_rejected(found: Iterable[Parsed | RejectedObject], rejected: list[RejectedObject]) -> Iterator[Parsed]:
-    """Yield the objects that were parsed, and append the others to a list.
-
-    Args:
-        found: What `read_or_reject` returned.
-        rejected: The list.
-    """
+    """Yield the objects that were parsed, and append the others to a list."""
     for each in found:
         if isinstance(each, RejectedObject):
             rejected.append(each)
@@ -69,9 +63,7 @@ def read_all(
     """Parse objects; those that cannot be parsed are appended to a list.
 
     Args:
-        rejected: The list.
         parse: The parser, which raises `ManifestError`.
-        manifests: The objects.
     """
     return without_rejected((read_or_reject(parse, each) for each in manifests), rejected)
 

@@ -74,9 +74,6 @@ def pod_requests(spec: Fields, status: Fields | None = None) -> Resources:
         spec: The pod's `spec`.
         status: The pod's `status` for a pod on a node: while a resize is under way, the largest of the requested, the
             allocated and the actual amount counts. None for a pod that has to be scheduled.
-
-    Returns:
-        The requests, with 1 for `pods`.
     """
     resizes = _Resizes(status)
     running: dict[str, int] = {}

@@ -187,7 +187,6 @@ def join_nodes(nodes: Iterable[Node], in_flight: Iterable[Node]) -> Iterable[Nod
     """Return the nodes of a cluster with those that were ordered.
 
     Args:
-        nodes: The nodes that have joined.
         in_flight: The nodes that were ordered. One that has joined under its name replaces the node of that name only
             while that is not ready.
     """
@@ -200,10 +199,6 @@ def join_nodes(nodes: Iterable[Node], in_flight: Iterable[Node]) -> Iterable[Nod
 
 
 def read_namespace(manifest: Manifest) -> tuple[str, Mapping[str, str]]:
-    """Return name and labels of a Namespace; labels that cannot be read select nothing.
-
-    Args:
-        manifest: The manifest, as the API server returns it.
-    """
+    """Return name and labels of a Namespace; labels that cannot be read select nothing."""
     metadata = Fields(manifest, "", []).child("metadata")
     return metadata.text("name"), metadata.labels("labels")

@@ -40,22 +40,8 @@ class Controller:
     with a failed metric, an outage, no replicas, or replicas out of range. Both give the same result.
 
     Args:
-        subject: The HPA, and what else is the same in all syncs.
-        pipeline: The metrics pipeline, with the pods.
         replicas: `spec.replicas` at the start.
         memory: What a controller carried before; without it, the controller has just started.
-        edited: Whether another controller continues from this one, or this one from another, after an edit of the HPA.
-        full: Whether every sync runs `decide`.
-
-    Attributes:
-        subject: The HPA, and what else is the same in all syncs.
-        proposals: The proposals of its metrics.
-        windows: The windows of stabilization.
-        outcomes: The outcomes of proposals.
-        desired: The desired replicas of the status.
-        replicas: `spec.replicas`.
-        actions: The scaling actions so far.
-        changes: The changes of conditions so far.
     """
 
     def __init__(
@@ -88,14 +74,7 @@ class Controller:
         self.changes: list[ConditionChange] = []
 
     def sync(self, now: int) -> Numbers:
-        """Run a sync.
-
-        Args:
-            now: Its time, in microseconds since the start.
-
-        Returns:
-            Its numbers. `replicas` has its result.
-        """
+        """Run a sync."""
         if self.may_count():
             current = self.replicas
             found = None if self._pipeline.is_down(now) else self.proposals.choose(current, now)
@@ -210,10 +189,6 @@ def subject_of(
     """Return what is the same in all syncs of an HPA.
 
     Args:
-        autoscaler: The autoscaler.
-        settings: The controller's settings.
-        pipeline: The metrics pipeline.
-        clock: The clock.
         first: Position of the first metric of the HPA among the meters of the pipeline.
     """
     meters = pipeline.meters[first : first + len(autoscaler.metrics)]

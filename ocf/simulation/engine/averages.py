@@ -31,7 +31,6 @@ class Gauge:
 
         Args:
             now: The instant, in microseconds; not before the last change.
-            value: The new value.
         """
         if value != self.value:
             self.value = value

@@ -1,4 +1,7 @@
-"""Virtual time: whole microseconds since the start of a simulation."""
+"""Virtual time: whole microseconds since the start of a simulation.
+
+All instants and lengths of time in the engine are such numbers: `now`, `at`, `begin`, `end`, `period`, `window`.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -25,9 +28,6 @@ def microseconds(period: timedelta) -> int:
 class Clock:
     """Conversion between virtual and absolute time.
 
-    Args:
-        start: The instant at which the simulation starts, with a time zone.
-
     Example:
         >>> clock = Clock(datetime(2026, 1, 1, 12, tzinfo=UTC))
         >>> clock.at(90 * SECOND).isoformat()
@@ -41,17 +41,9 @@ class Clock:
         self._offset = self._start.microsecond
 
     def at(self, time: int) -> datetime:
-        """Return the absolute time.
-
-        Args:
-            time: Microseconds since the start.
-        """
+        """Return the absolute time."""
         return self._start + timedelta(microseconds=time)
 
     def stored(self, time: int) -> int:
-        """Return a time as the API server stores it: cut down to a full second of absolute time.
-
-        Args:
-            time: Microseconds since the start.
-        """
+        """Return a time as the API server stores it: cut down to a full second of absolute time."""
         return time - (time + self._offset) % SECOND

@@ -12,7 +12,6 @@ def drawn(delay: Delay, random: Random) -> int:
     """Draw a delay.
 
     Args:
-        delay: Its mean and spread.
         random: The stream of random numbers; a delay without spread takes none of them.
 
     Returns:
@@ -28,9 +27,6 @@ def exponential(random: Random) -> float:
 
     The algorithm is that of J. von Neumann, Various techniques used in connection with random digits (1951): a run of
     falling numbers has an odd length with the probability exp(-x), where x is its first number.
-
-    Args:
-        random: The stream of random numbers.
 
     Example:
         >>> stream = Random(1)

@@ -16,8 +16,6 @@ class Edit(NamedTuple):
     """An edit of the HPA.
 
     Args:
-        at: Its instant, in microseconds since the start.
-        autoscaler: The HPA from then on.
         recreated: Whether it is another one, whose history and status are empty.
     """
 
@@ -27,24 +25,13 @@ class Edit(NamedTuple):
 
 
 def edits_of(hpa: Manifest, edits: Sequence[HpaEdit]) -> Iterator[Edit]:
-    """Yield the edits of an HPA.
-
-    Args:
-        hpa: The HPA at the start.
-        edits: The edits, in order.
-
-    Raises:
-        ManifestError: If an HPA cannot be decoded.
-    """
+    """Yield the edits of an HPA."""
     for each in edits:
         yield Edit(microseconds(each.at), Autoscaler.of(read_hpa({**hpa, "spec": each.spec})), each.recreated)
 
 
 def placed_metrics(autoscalers: Sequence[Autoscaler]) -> tuple[tuple[Metric, ...], list[int]]:
     """Return the metrics of HPAs, one HPA after the other, and where those of each HPA begin; equal ones count once.
-
-    Args:
-        autoscalers: The HPA at the start, and as each edit leaves it.
 
     Example:
         >>> placed_metrics([Autoscaler(name="web", maximum=9), Autoscaler(name="web", maximum=5)])

@@ -31,11 +31,7 @@ class KnownConditions:
         self._same: dict[tuple[HpaCondition, ...], tuple[HpaCondition, ...]] = {}
 
     def learn(self, decision: Decision) -> None:
-        """Keep the conditions of a full sync whose metrics decided.
-
-        Args:
-            decision: The decision.
-        """
+        """Keep the conditions of a full sync whose metrics decided."""
         trace, conditions = decision.trace, {each.type: each for each in decision.status.conditions}
         found, step, limit = trace.combination, trace.stabilization, trace.limit
         if found is None or found.chosen is None or step is None or limit is None or trace.raised_to_minimum:
@@ -54,7 +50,6 @@ class KnownConditions:
         Args:
             chosen: Position of the metric that decided.
             stabilized: The rule of the stabilization; None if it changed nothing.
-            limited: What the limits did.
             rescaled_to: The new replicas; None if they stay.
 
         Returns:
@@ -73,7 +68,5 @@ class KnownConditions:
 
         Args:
             chosen: Position of the metric that decided, which has conditions here.
-            wanted: The proposal of the metrics.
-            current: The replicas before.
         """
         return rescale_reason(self._names[chosen], wanted, current)

@@ -14,9 +14,6 @@ __all__ = ["LoadSteps"]
 class LoadSteps:
     """The steps of a load in virtual time.
 
-    Args:
-        load: The load.
-
     Attributes:
         begins: Microseconds at which each step begins, and `NEVER` after the last one. Two steps may begin in the same
             microsecond; then the later one counts.
@@ -37,11 +34,7 @@ class LoadSteps:
         self.rates: Final = load.rates
 
     def at(self, now: int) -> int:
-        """Return the position of the step at an instant; of the first one before the start.
-
-        Args:
-            now: The instant in microseconds.
-        """
+        """Return the position of the step at an instant; of the first one before the start."""
         return max(0, bisect_right(self.begins, now) - 1)
 
     def before(self, now: int) -> int:
@@ -56,7 +49,6 @@ class LoadSteps:
         """Yield begin and rate of the steps that begin after an instant, up to another one.
 
         Args:
-            begin: An instant in microseconds.
             end: A later instant, which is included.
         """
         begins, rates = self.begins, self.rates

@@ -21,7 +21,6 @@ class Meter:
     """How the value of one metric follows from the load.
 
     Args:
-        metric: The metric.
         source: What the value follows; None for the utilization of the ready pods.
         per_pod: Whether each pod has a sample of its own.
         idle: Value without load, in thousandths.
@@ -53,9 +52,6 @@ class Meter:
 def amount(value: float) -> int:
     """Return an amount in thousandths as the controller reads it: rounded to billionths, then up.
 
-    Args:
-        value: Thousandths.
-
     Example:
         >>> amount(350.0000000001), amount(350.001)
         (350, 351)
@@ -64,26 +60,12 @@ def amount(value: float) -> int:
 
 
 def meters_of(metrics: Sequence[Metric], workload: Workload) -> tuple[Meter, ...]:
-    """Return the meters of the metrics of an HPA.
-
-    Args:
-        metrics: The metrics.
-        workload: The workload that it scales.
-
-    Raises:
-        ConfigError: If the workload does not define the values of a metric.
-    """
+    """Return the meters of the metrics of an HPA."""
     return tuple(_meter(metric, workload) for metric in metrics)
 
 
 def container_of(metrics: Sequence[Metric]) -> str:
     """Return the name of the container of the pods: the one that metrics of type ContainerResource name.
-
-    Args:
-        metrics: The metrics of the HPA.
-
-    Raises:
-        ConfigError: If they name several containers.
 
     Example:
         >>> container_of([])

@@ -41,11 +41,6 @@ class Subject:
     """What is the same in all syncs of a run, until the HPA is edited.
 
     Args:
-        autoscaler: The autoscaler.
-        settings: The controller's settings.
-        meters: The meters of its metrics.
-        window: The length of the window of a sample.
-        clock: The clock.
         first: Position of the first of the meters among those of the pipeline.
     """
 
@@ -62,11 +57,7 @@ class Memory:
     """What the controller carries from sync to sync.
 
     Args:
-        conditions: The conditions of the status.
-        desired: The desired replicas of the status.
         recommendations: Time and replicas of the recommendations; None before the first sync.
-        scale_ups: The scale-ups.
-        scale_downs: The scale-downs.
     """
 
     conditions: tuple[HpaCondition, ...]
@@ -81,11 +72,7 @@ class Memory:
         return cls(conditions=(), desired=0, recommendations=None, scale_ups=(), scale_downs=())
 
     def history(self, clock: Clock) -> History:
-        """Return the history for a sync.
-
-        Args:
-            clock: The clock.
-        """
+        """Return the history for a sync."""
         known = self.recommendations
         recommendations = None if known is None else tuple(Recommendation(count, clock.at(at)) for at, count in known)
         return History(recommendations, self.scale_ups, self.scale_downs)
@@ -97,13 +84,10 @@ class Moment:
 
     Args:
         now: The instant, in microseconds since the start.
-        replicas: `spec.replicas` of the scale.
         settled: The pods whose samples are alike.
         unsettled: The other pods that are not being deleted.
         terminating: The pods that are being deleted, as they were before.
         scrape: The measurement that can be read.
-        outage: Whether no metric can be read.
-        memory: What the controller carries.
     """
 
     now: int
@@ -116,24 +100,13 @@ class Moment:
     memory: Memory
 
     def decide(self, subject: Subject) -> tuple[Decision, History]:
-        """Run a full sync.
-
-        Args:
-            subject: What is the same in all syncs.
-
-        Returns:
-            The decision, and the history that it used.
-        """
+        """Run a full sync."""
         history = self.memory.history(subject.clock)
         now = subject.clock.at(self.now)
         return decide(self.snapshot(subject), history, settings=subject.settings, now=now), history
 
     def snapshot(self, subject: Subject) -> Snapshot:
-        """Return everything that the controller reads.
-
-        Args:
-            subject: What is the same in all syncs.
-        """
+        """Return everything that the controller reads."""
         memory, replicas, autoscaler = self.memory, self.replicas, subject.autoscaler
         return Snapshot(
             autoscaler=autoscaler,
@@ -165,10 +138,6 @@ class Explained(Sequence[str]):
     """The lines of the explanation of a decision, in the words of `ocf explain`.
 
     A long run has thousands of actions, and few of them are read; so the lines are rendered on first use.
-
-    Args:
-        moment: The instant of the action.
-        subject: What is the same in all syncs.
     """
 
     __slots__ = ("_lines", "_moment", "_subject")

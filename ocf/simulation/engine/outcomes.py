@@ -29,7 +29,6 @@ class Outcome(NamedTuple):
         held: The replicas after stabilization.
         stabilized: The rule of the stabilization; None if it changed nothing.
         desired: The replicas after the limits.
-        limited: What the limits did.
         shown: The conditions that are set; None if no full sync has set them yet.
     """
 
@@ -44,12 +43,7 @@ class Outcomes:
     """What syncs do with proposals, as `ocf.autoscaling.algorithm` does; equal outcomes are computed once.
 
     Args:
-        subject: The HPA, and what else is the same in all syncs.
         history: The history, whose recommendations are not used.
-
-    Attributes:
-        history: The history.
-        known: The conditions that full syncs have set.
     """
 
     __slots__ = ("_behavior", "_found", "_longest", "_rescaled_until", "_subject", "history", "known")
@@ -68,11 +62,8 @@ class Outcomes:
         """Return the outcome of a proposal.
 
         Args:
-            current: `spec.replicas`.
             chosen: Position of the metric that decided.
-            wanted: Its proposal.
             extremes: The lowest and the highest recommendation of the windows, with this one.
-            now: Time of the sync, in microseconds since the start.
         """
         lowest, highest = extremes
         key = current, chosen, wanted, lowest, highest
@@ -88,21 +79,11 @@ class Outcomes:
         return found
 
     def rescale(self, change: int, now: int) -> None:
-        """Note a rescale in the history.
-
-        Args:
-            change: The replicas that were added or, if negative, removed.
-            now: Time of the sync, in microseconds since the start.
-        """
+        """Note a rescale in the history."""
         self._replace(self.history.with_rescale(change, self._behavior, self._subject.clock.at(now)), now)
 
     def learn(self, decision: Decision, now: int) -> None:
-        """Continue from a full sync.
-
-        Args:
-            decision: Its decision.
-            now: Time of the sync, in microseconds since the start.
-        """
+        """Continue from a full sync."""
         # The recommendations are kept elsewhere.
         history = decision.history._replace(recommendations=None)
         if decision.pending_rescale is not None:

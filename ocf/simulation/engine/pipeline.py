@@ -43,42 +43,16 @@ class Times(NamedTuple):
     delay: int
 
     def readable(self, now: int) -> int:
-        """Return the number of the last measurement that can be read; the one at the start has the number 0.
-
-        Args:
-            now: The instant in microseconds.
-        """
+        """Return the number of the last measurement that can be read; the one at the start has the number 0."""
         return (now - self.delay) // self.period
 
     def begin(self, number: int) -> int:
-        """Return the begin of the window of a measurement.
-
-        Args:
-            number: Its number.
-        """
+        """Return the begin of the window of a measurement."""
         return number * self.period - self.window
 
 
 class Pipeline:
-    """The metrics pipeline of a simulation.
-
-    Args:
-        settings: The pipeline as the scenario describes it.
-        meters: The meters of the metrics of the HPA.
-        pods: The pods of the workload.
-        queue: The queue in front of them.
-        clock: The clock.
-        seed: Seed of the samples that are lost.
-
-    Attributes:
-        meters: The meters of the metrics of the HPA.
-        pods: The pods of the workload.
-        queue: The queue in front of them.
-        window: The length of the window of a sample.
-        scrape: The last measurement that can be read.
-        times: The times of the pipeline.
-        due: The instant of the next measurement, or at which the next one can be read.
-    """
+    """The metrics pipeline of a simulation."""
 
     __slots__ = (
         "_clock",
@@ -133,11 +107,7 @@ class Pipeline:
         self._rate = 0.0
 
     def start(self, rate: float) -> None:
-        """Begin with the samples of a workload that served the same load long before the start.
-
-        Args:
-            rate: Offered load, in load units per second.
-        """
+        """Begin with the samples of a workload that served the same load long before the start."""
         self._rate = rate
         self._gauges = tuple(Gauge(self._level(meter, rate)) for meter in self.meters)
         pairs = tuple(zip(self.meters, self._gauges, strict=True))
@@ -150,12 +120,7 @@ class Pipeline:
             self._waiting.append(self._measure(-earlier * self._period))
 
     def observe(self, now: int, rate: float) -> None:
-        """Note the levels that hold from an instant on.
-
-        Args:
-            now: The instant in microseconds.
-            rate: Offered load, in load units per second.
-        """
+        """Note the levels that hold from an instant on."""
         self._rate = rate
         for meter, gauge in self._observed:
             level = self.queue.utilization if meter.source is None else self._level(meter, rate)
@@ -163,11 +128,7 @@ class Pipeline:
                 gauge.set(now, level)
 
     def advance(self, now: int) -> None:
-        """Measure, and make measurements readable, if that is due.
-
-        Args:
-            now: The instant in microseconds.
-        """
+        """Measure, and make measurements readable, if that is due."""
         waiting = self._waiting
         if now == self._next:
             self._next += self._period
@@ -194,29 +155,17 @@ class Pipeline:
             restore(gauge, meter)
 
     def available_until(self, now: int) -> int:
-        """Return the instant until which samples are neither lost nor in an outage; now, if they already are.
-
-        Args:
-            now: The instant in microseconds.
-        """
+        """Return the instant until which samples are neither lost nor in an outage; now, if they already are."""
         if self._dropped:
             return now
         return min((max(begin, now) for begin, end in self._outages if end > now), default=NEVER)
 
     def is_down(self, now: int) -> bool:
-        """Return whether no metric can be read.
-
-        Args:
-            now: The instant in microseconds.
-        """
+        """Return whether no metric can be read."""
         return bool(self._outages) and any(begin <= now < end for begin, end in self._outages)
 
     def samples(self, position: int) -> dict[str, Sample]:
-        """Return the samples of the pods that are not settled.
-
-        Args:
-            position: Position of the metric in the spec.
-        """
+        """Return the samples of the pods that are not settled."""
         at, apart, lost = self._clock.at(self._clock.stored(self.scrape.at)), self.scrape.apart, self.scrape.lost
         names = [pod.name for pod in self.pods.unsettled if pod.name in apart and pod.name not in lost]
         return {name: Sample(apart[name][position], at, self.window) for name in names}
@@ -281,11 +230,7 @@ class Pipeline:
 
 
 def _times(settings: MetricsPipeline) -> Times:
-    """Return the times of a metrics pipeline.
-
-    Args:
-        settings: The pipeline as the scenario describes it.
-    """
+    """Return the times of a metrics pipeline."""
     period = microseconds(settings.scrape_period)
     window = period if settings.window is None else microseconds(settings.window)
     return Times(period, window, microseconds(settings.delay))

@@ -35,23 +35,14 @@ class Pods:
     At the start all pods are ready and warm for a long time, but for those that no node has room for.
 
     Args:
-        workload: The workload.
-        count: Number of pods at the start.
-        name: Name of the workload.
-        container: Name of the container of a pod.
-        clock: The clock.
-        seed: Seed of the delays.
         scheduler: Binds the pods to nodes; None: a pod never waits for a node.
 
     Attributes:
         settled: The pods whose samples are alike: ready since before the window of a sample began.
         unsettled: The other pods that are not being deleted, in the order of their creation.
         count: Number of pods that are not being deleted.
-        ready: Number of those that are ready.
         capacity: Load units per second that the ready pods can serve.
-        terminating: The pods that are being deleted, by name.
         waiting: The pods that wait for a node, by name; the oldest first.
-        due: The instant at which something happens next.
     """
 
     __slots__ = (
@@ -120,11 +111,7 @@ class Pods:
         return self.ready + sum(pod.warmth > 0 for pod in self.terminating.values())
 
     def advance(self, now: int) -> None:
-        """Take the steps that are due.
-
-        Args:
-            now: The instant in microseconds.
-        """
+        """Take the steps that are due."""
         queue = self._next
         while queue and queue[0][0] <= now:
             _, _, step, pod = heappop(queue)
@@ -135,12 +122,7 @@ class Pods:
         self.due = queue[0][0] if queue else NEVER
 
     def scale(self, count: int, now: int) -> None:
-        """Create or delete pods.
-
-        Args:
-            count: Number of pods that are wanted.
-            now: The instant in microseconds.
-        """
+        """Create or delete pods."""
         surplus = self.count - count
         for _ in range(-surplus):
             self._create(now)
@@ -156,7 +138,6 @@ class Pods:
 
         Args:
             pods: Pods that are not being deleted.
-            now: The instant in microseconds.
         """
         chosen = list(pods)
         self._delete(chosen, now)
@@ -166,12 +147,7 @@ class Pods:
         self.advance(now)
 
     def lose(self, pods: Iterable[SimulatedPod], now: int) -> None:
-        """Remove pods that vanish; new ones replace those that were not being deleted.
-
-        Args:
-            pods: The pods.
-            now: The instant in microseconds.
-        """
+        """Remove pods that vanish; new ones replace those that were not being deleted."""
         lost = list(pods)
         running = [pod for pod in lost if not pod.deleted]
         self._remove(running)
@@ -185,11 +161,7 @@ class Pods:
         self.advance(now)
 
     def schedule(self, now: int) -> None:
-        """Bind the pods that wait, the oldest first, as far as nodes have room.
-
-        Args:
-            now: The instant in microseconds.
-        """
+        """Bind the pods that wait, the oldest first, as far as nodes have room."""
         scheduler, waiting = self._scheduler, self.waiting
         while scheduler is not None and waiting:
             pod = next(iter(waiting.values()))
@@ -200,12 +172,7 @@ class Pods:
             self._start(pod, now)
 
     def fail(self, count: int, now: int) -> None:
-        """Let the oldest running pods fail; new ones replace them.
-
-        Args:
-            count: Number of pods.
-            now: The instant in microseconds.
-        """
+        """Let the oldest running pods fail; new ones replace them."""
         running = [pod for pod in (*self.settled, *self.unsettled) if pod.started <= now]
         self.lose(sorted(running, key=lambda pod: (pod.created, pod.uid))[:count], now)
 

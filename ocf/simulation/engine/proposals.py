@@ -43,10 +43,6 @@ _Calculate = Callable[[int, PodGroups, int, int], Calculation | Unavailable]
 class Proposals:
     """The proposals of the metrics of an HPA.
 
-    Args:
-        subject: What is the same in all syncs.
-        pipeline: The metrics pipeline.
-
     Attributes:
         choose: The function that chooses between the proposals of all metrics for `spec.replicas`, which is not 0. It
             returns None if a metric fails or has no common value for alike pods.

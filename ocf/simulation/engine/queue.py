@@ -20,7 +20,6 @@ class FluidQueue:
         limit: The load units that can wait; None for no limit.
 
     Attributes:
-        length: Load units that wait.
         served: Load units per second that are served.
         dropped: Load units per second that are dropped.
         utilization: Share of the capacity that is in use, from 0 to 1.
@@ -47,11 +46,7 @@ class FluidQueue:
         self.due = NEVER
 
     def advance(self, now: int) -> None:
-        """Compute the length at an instant.
-
-        Args:
-            now: The instant in microseconds, not after `due`.
-        """
+        """Compute the length at an instant."""
         if self.due == now:
             self.length = 0.0 if self._rate < self._capacity else self._limit
         elif growth := self._rate - self.served - self.dropped:
@@ -63,7 +58,6 @@ class FluidQueue:
 
         Args:
             now: The instant in microseconds, to which the queue has advanced.
-            rate: Offered load, in load units per second.
             capacity: Load units per second that can be served.
         """
         self._rate, self._capacity = rate, capacity

@@ -22,7 +22,6 @@ def arrays_of(columns: Columns, groups: Iterable[GroupColumns] | None) -> list[C
     """Return the columns that rows have, in their order.
 
     Args:
-        columns: The columns.
         groups: The columns of each node group; None without node groups.
     """
     names = _NAMES if groups is not None else _NAMES[:_FIRST_OF_NODES]
@@ -34,9 +33,6 @@ class Table:
     """The rows of a run, which become columns.
 
     Many rows at once take a third of the time of appending to sixteen columns row by row.
-
-    Args:
-        columns: The columns, as `arrays_of` returns them.
 
     Attributes:
         rows: The rows that are not in the columns yet.
@@ -64,7 +60,6 @@ class Table:
 
         Args:
             parts: The values of each column; one value for all rows where they are the same.
-            count: The number of rows.
         """
         self.flush()
         for column, values in zip(self._columns, parts, strict=True):

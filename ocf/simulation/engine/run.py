@@ -39,15 +39,8 @@ class Run:
     """One simulation.
 
     Args:
-        scenario: The scenario.
-        load: The load.
-        autoscaler: The HPA.
-        edits: Edits of the HPA, in order.
         full: Whether every sync, also of node groups, runs `decide` on a snapshot of all pods.
         shared: What runs with the same load share; None: nothing.
-
-    Raises:
-        ConfigError: If the scenario has no end, or does not define the values of a metric.
     """
 
     def __init__(
@@ -113,11 +106,7 @@ class Run:
             )
 
     def run(self, progress: Progress | None = None) -> SimulationResult:
-        """Run to the end.
-
-        Args:
-            progress: Called now and then with the share of the time that is simulated.
-        """
+        """Run to the end."""
         self._progress = progress
         self._next_load(0)
         self._rebalance(0)

@@ -11,10 +11,8 @@ class Scrape(NamedTuple):
     """A measurement of the whole workload.
 
     Args:
-        at: Its instant, in microseconds since the start.
         values: The value of each metric: of every settled pod, or of the workload; thousandths.
         apart: The values of the pods that are not settled, by name.
-        lost: The names of the pods whose samples are missing.
     """
 
     at: int

@@ -15,11 +15,7 @@ _NANOSECONDS: Final = 1_000
 
 
 class PodHost(Protocol):
-    """A node that a pod is on.
-
-    Attributes:
-        name: Its name.
-    """
+    """A node that a pod is on."""
 
     name: str
 
@@ -28,19 +24,13 @@ class SimulatedPod:
     """A pod of the workload; times are microseconds since the start.
 
     Attributes:
-        name: Its name.
-        created: Its creation.
         node: The node that it is on; None for a pod that waits for one, and where no nodes are simulated.
         delays: From its binding to the start of its containers, and from there until it is ready.
         started: The start of its containers; `NEVER` while it waits for a node.
         ready: The instant at which it becomes ready; `NEVER` while it waits for a node.
         created_stored: Its creation as the API server stores it, in full seconds.
-        ready_stored: The instant at which it becomes ready, as the API server stores it.
         uid: A random number, by which the ReplicaSet controller orders pods that are otherwise equal.
-        deleted: Whether it is being deleted, or has failed.
-        settled: Whether its samples equal those of all other settled pods.
         warmth: Its share of the full capacity, in parts of `FULLY_WARM`.
-        seen: The pod as the autoscaler sees it, but for its deletion.
     """
 
     __slots__ = (
@@ -76,13 +66,7 @@ class SimulatedPod:
 
 
 def seen_pod(pod: SimulatedPod, clock: Clock, *, ready: bool) -> Pod:
-    """Return a pod that has started as the autoscaler sees it, with the times that the API server stores.
-
-    Args:
-        pod: The pod.
-        clock: The clock.
-        ready: Whether it is ready.
-    """
+    """Return a pod that has started as the autoscaler sees it, with the times that the API server stores."""
     since = clock.at(clock.stored(pod.ready if ready else pod.started))
     condition = Readiness("True" if ready else "False", since)
     started = clock.at(clock.stored(pod.started))
@@ -93,7 +77,6 @@ def warm_up(pod: SimulatedPod, length: int) -> Iterator[tuple[int, int]]:
     """Yield warmth and begin of the steps of the warm-up from the present one on.
 
     Args:
-        pod: The pod.
         length: Microseconds from Ready to full capacity.
     """
     for number in range(pod.warmth // 2, _WARM_UP_STEPS + 1):
@@ -110,8 +93,6 @@ def deletion_rank(pod: SimulatedPod, now: int, together: Mapping[str, int]) -> t
     come in a random order. Source: `ActivePodsWithRanks` in `pkg/controller/controller_utils.go`.
 
     Args:
-        pod: The pod.
-        now: The instant in microseconds.
         together: Number of pods of the workload on each node by its name.
     """
     ready = pod.warmth > 0

@@ -21,10 +21,6 @@ _Entries = deque[tuple[int, int]]
 class Windows:
     """The recommendations of an HPA within its stabilization windows; times are microseconds since the start.
 
-    Args:
-        autoscaler: The autoscaler.
-        settings: The controller's settings.
-
     Example:
         >>> windows = Windows(Autoscaler(name="web", maximum=9), Settings())
         >>> windows.add(0, 5)
@@ -51,7 +47,6 @@ class Windows:
 
         Args:
             now: Time of the sync, not before that of the last one.
-            replicas: The recommendation.
         """
         entry = (now, replicas)
         highest, lowest = self._highest, self._lowest
@@ -71,7 +66,6 @@ class Windows:
 
         Args:
             now: Time of the sync, not before that of the last one.
-            wanted: The recommendation of this sync.
         """
         low = high = wanted
         highest, lowest = self._highest, self._lowest
@@ -89,11 +83,7 @@ class Windows:
         return low, high
 
     def restore(self, recommendations: Iterable[tuple[int, int]]) -> None:
-        """Continue with the recommendations of another controller.
-
-        Args:
-            recommendations: Time and replicas of each, in its order.
-        """
+        """Continue with the recommendations of another controller."""
         for at, replicas in recommendations:
             self.add(at, replicas)
 
@@ -116,10 +106,6 @@ class KeptRecommendations(Windows):
     So more than one may outlive the windows, and counts again when an edit of the HPA makes a window longer. A sync
     takes time in proportion to their number.
 
-    Args:
-        autoscaler: The autoscaler.
-        settings: The controller's settings.
-
     Example:
         >>> kept = KeptRecommendations(Autoscaler(name="web", maximum=9), Settings())
         >>> for at, replicas in ((0, 5), (1, 4), (400_000_000, 3)):
@@ -141,7 +127,6 @@ class KeptRecommendations(Windows):
 
         Args:
             now: Time of the sync, not before that of the last one.
-            replicas: The recommendation.
         """
         expired = [slot for slot, (at, _) in enumerate(self._kept) if at < now - self._longest]
         if expired:
@@ -154,7 +139,6 @@ class KeptRecommendations(Windows):
 
         Args:
             now: Time of the sync, not before that of the last one.
-            wanted: The recommendation of this sync.
         """
         lows = (replicas for at, replicas in self._kept if at > now - self._up)
         highs = (replicas for at, replicas in self._kept if at > now - self._down)
@@ -165,9 +149,5 @@ class KeptRecommendations(Windows):
         return tuple(self._kept)
 
     def restore(self, recommendations: Iterable[tuple[int, int]]) -> None:
-        """Continue with the recommendations of another controller.
-
-        Args:
-            recommendations: Time and replicas of each, in its order.
-        """
+        """Continue with the recommendations of another controller."""
         self._kept = list(recommendations)

@@ -20,15 +20,7 @@ _UNIT_NAMES: Final = {
 
 
 def csv_rows(file: Path, load: CsvLoad) -> Iterator[Row]:
-    """Yield the line, the time and the value of each row.
-
-    Args:
-        file: The file.
-        load: Columns and delimiter.
-
-    Raises:
-        InputError: If a column is missing, or the name of the column of the values contradicts the unit.
-    """
+    """Yield the line, the time and the value of each row."""
     with open_text(file) as text:
         lines = ("" if line[:1] == "#" else line for line in bounded_lines(text, file))
         reader = csv.reader(lines, delimiter=load.delimiter, strict=True)

@@ -67,12 +67,7 @@ def midpoints(begin: float, end: float, step: timedelta) -> Iterator[tuple[float
     """Yield begin and middle of each step of a range, in seconds.
 
     Args:
-        begin: Begin of the range.
-        end: End of the range.
         step: Length of a step; the last one may be shorter.
-
-    Raises:
-        ConfigError: If there are more than `MAX_STEPS`.
     """
     seconds = step.total_seconds()
     count = math.ceil((end - begin) / seconds)

@@ -15,11 +15,7 @@ def line_of(text: str, path: Sequence[str | int]) -> int:
     r"""Return the line of a value.
 
     Args:
-        text: Valid JSON.
         path: Keys and positions that lead to the value; it must exist.
-
-    Returns:
-        The line, from 1.
 
     Example:
         >>> line_of('{"a": [1,\n2]}', ("a", 1))

@@ -19,15 +19,7 @@ _PAIR: Final = 2
 
 
 def json_rows(file: Path, load: JsonLoad) -> Iterator[Row]:
-    """Yield the number, the time and the value of each entry.
-
-    Args:
-        file: The file.
-        load: Keys and step.
-
-    Raises:
-        InputError: If the file is not JSON, has no list, or an entry has no time or value.
-    """
+    """Yield the number, the time and the value of each entry."""
     if str(file).endswith(_LINES):
         yield from _line_rows(file, load)
         return
@@ -51,8 +43,6 @@ def line_of_entry(file: Path, load: JsonLoad, number: int) -> int:
     """Return the line of an entry.
 
     Args:
-        file: The file.
-        load: The keys that lead to the list.
         number: The number that `json_rows` yields for it: a line of JSON Lines, or a position in the list.
     """
     if str(file).endswith(_LINES):
@@ -100,16 +90,7 @@ def _shown(value: Any) -> str:
 
 
 def parse_json(text: str, file: str, before: int = 0) -> Any:
-    """Return the value of a JSON text.
-
-    Args:
-        text: The text.
-        file: The file, for errors.
-        before: Number of lines of the file before the text.
-
-    Raises:
-        InputError: If it is not JSON.
-    """
+    """Return the value of a JSON text."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:

@@ -22,16 +22,7 @@ _PAIR = 2
 
 
 def prometheus_rows(file: Path, load: PrometheusLoad) -> Iterator[Row]:
-    """Yield the index, the time and the value of each sample, in order of time.
-
-    Args:
-        file: The file.
-        load: The choice of series.
-
-    Raises:
-        InputError: If the file is not such an answer, the query failed, a counter was queried without `rate`, or there
-            is not exactly one series and `sum` is not set.
-    """
+    """Yield the index, the time and the value of each sample, in order of time."""
     answer = _Answer(file)
     chosen = answer.chosen(load)
     if len(chosen) == 1:

@@ -81,7 +81,6 @@ def total(parts: Sequence[tuple[float, LoadSeries]], end: float) -> LoadSeries:
 
     Args:
         parts: When each load begins, in seconds since the start, and the load; it is 0 before and after.
-        end: Seconds at which the simulation ends.
 
     Example:
         >>> load = total([(0, LoadSeries.of([(0, 5)])), (60, LoadSeries.of([(0, 8)], end=30))], 120)

@@ -23,14 +23,7 @@ _LONGEST_LINE: Final = 64 * 2**10
 
 @contextmanager
 def open_text(file: Path) -> Iterator[TextIO]:
-    """Open a text in UTF-8; one that ends in `.gz` is decompressed while it is read.
-
-    Args:
-        file: The file.
-
-    Raises:
-        InputError: If the file cannot be read, on opening or later, or is not a text.
-    """
+    """Open a text in UTF-8; one that ends in `.gz` is decompressed while it is read."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):
             raise InputError([InputProblem(str(file), "must be a file, not a folder, a pipe or a device")])
@@ -69,16 +62,7 @@ def _undecodable_line(file: Path) -> int:
 
 
 def bounded_lines(text: TextIO, file: Path, longest: int = _LONGEST_LINE) -> Iterator[str]:
-    """Yield the lines of a text without their ends; none is read beyond the limit.
-
-    Args:
-        text: The text.
-        file: The file, for errors.
-        longest: Characters of the longest line that is accepted.
-
-    Raises:
-        InputError: If a line is too long.
-    """
+    """Yield the lines of a text without their ends; none is read beyond the limit."""
     number = 0
     rest = ""
     while chunk := text.read(_LONGEST_LINE):
@@ -94,15 +78,7 @@ def bounded_lines(text: TextIO, file: Path, longest: int = _LONGEST_LINE) -> Ite
 
 
 def read_bounded(file: Path, advice: str = "is it another file?") -> str:
-    """Return a whole text.
-
-    Args:
-        file: The file.
-        advice: What to do if it is too long.
-
-    Raises:
-        InputError: If it cannot be read, or is too long.
-    """
+    """Return a whole text."""
     with open_text(file) as text:
         found = text.read(MAX_JSON_BYTES + 1)
     if len(found) > MAX_JSON_BYTES:

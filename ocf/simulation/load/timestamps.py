@@ -18,12 +18,6 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def parse_value(written: str | float) -> float:
     """Return the value of a row.
 
-    Args:
-        written: A number, or its text.
-
-    Raises:
-        ValueError: If it is not a finite number of at least 0.
-
     Example:
         >>> parse_value("47.400")
         47.4
@@ -48,7 +42,6 @@ class TimeParser:
     """Parser of the times of one file, in order.
 
     Args:
-        unit: The unit of numbers.
         zone: The time zone of dates without an offset; None if they are an error.
 
     Example:
@@ -67,11 +60,7 @@ class TimeParser:
         """Whether the times are instants; otherwise they count from any start."""
 
     def __call__(self, written: str | float) -> float:
-        """Return a time in seconds.
-
-        Raises:
-            ValueError: If it is not a time.
-        """
+        """Return a time in seconds."""
         if self._is_number is None:
             self._is_number = _number(written) is not None
         self._last = self._seconds(written) if self._is_number else self._instant(str(written).strip())

@@ -38,13 +38,8 @@ class _Rows:
     """Rows of a file within the cut, collected one by one.
 
     Args:
-        load: How the file is used.
-        lines: The number of each row, as the file yields it.
         times: Seconds since the first row of the file.
-        values: The values.
-        begin: Where the cut begins.
         end: Where it ends; None: with the last row.
-        column: The column that is read, for errors.
     """
 
     load: FileLoad
@@ -64,11 +59,7 @@ class _Rows:
         self._columns = self.load.columns()
 
     def add(self, line: int, written_time: str | float, written_value: str | float) -> bool:
-        """Add a row; return False if it lies after the cut.
-
-        Raises:
-            ValueError: If the time is not one, or does not come after the one before, or the value is invalid.
-        """
+        """Add a row; return False if it lies after the cut."""
         self.column, value_column = self._columns
         seconds = self._parse(written_time)
         if self._first is None:
@@ -93,11 +84,7 @@ class _Rows:
         return True
 
     def check(self) -> None:
-        """Reject a load without a length.
-
-        Raises:
-            ValueError: If there are too few rows.
-        """
+        """Reject a load without a length."""
         if not self.times:
             raise ValueError("there are no rows: a load needs at least two")
         if len(self.times) == 1 and self.end is None:
@@ -125,14 +112,6 @@ def read_trace(load: FileLoad, directory: Path) -> LoadSeries:
     """Read the load of a file.
 
     The file is read row by row; only times and values are kept, and nothing after the end of the cut is read.
-
-    Args:
-        load: The file, and how it is used.
-        directory: The folder that the path is relative to.
-
-    Raises:
-        InputError: If the file cannot be read, times do not rise, a value is not a finite number of at least 0, there
-            is a gap, or there are too few or too many rows.
     """
     file = directory / load.path
     found = _read(load, file)
@@ -226,15 +205,7 @@ def _filled(found: _Rows, rates: FloatArray, step: float, gaps: Gaps) -> tuple[F
 
 
 def rows_of(load: FileLoad, file: Path) -> Iterator[Row]:
-    """Return the number, the time and the value of each row.
-
-    Args:
-        load: How the file is used.
-        file: The file.
-
-    Raises:
-        InputError: If the file does not have this format.
-    """
+    """Return the number, the time and the value of each row."""
     match load:
         case CsvLoad():
             return csv_rows(file, load)
@@ -252,8 +223,6 @@ def _line_of_row(load: FileLoad, file: Path, row: int) -> int | None:
     """Return the line of a row; None if it is not known.
 
     Args:
-        load: How the file is used.
-        file: The file.
         row: The number that `rows_of` yields for the row.
     """
     match load:

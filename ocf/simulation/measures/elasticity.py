@@ -29,8 +29,6 @@ def elasticity(columns: Columns, lengths: Sequence[float], duration: float) -> M
     """Return the elasticity metrics.
 
     Args:
-        columns: The time series.
-        lengths: Length of each row in seconds.
         duration: Length of the run in seconds, more than 0.
 
     Example:

@@ -34,7 +34,6 @@ class _Class(NamedTuple):
     """Load units with about the same distribution of the latency.
 
     Args:
-        weight: Number of load units.
         delay: Seconds that they wait in the backlog.
         service_rate: Service rate of one server.
         slack: Service rate of all servers minus arrival rate.
@@ -58,7 +57,6 @@ class Latencies:
     """The distribution of the latency.
 
     Args:
-        classes: Load units with the same distribution.
         total: Number of load units, more than 0.
     """
 
@@ -111,8 +109,6 @@ def latencies(
     """Return the distribution of the latency.
 
     Args:
-        columns: The time series.
-        lengths: Length of each row in seconds.
         duration: Length of the run in seconds.
         pod_capacity: Load units per second that a warm pod serves.
         service_time: Seconds that a load unit takes on an idle pod, more than 0.
@@ -156,7 +152,6 @@ class _Pool:
     """Servers, and the load units that they serve: sums of number and value by step of the value.
 
     Args:
-        servers: Number of servers.
         rate: Service rate of one.
         calm: Load units that meet the stationary queue; the value is the utilization.
         behind: Load units that wait in the backlog; the value is the delay.

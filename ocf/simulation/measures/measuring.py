@@ -83,12 +83,7 @@ def with_measures(result: SimulationResult, scenario: Scenario) -> SimulationRes
 
 
 def run_latencies(result: SimulationResult, workload: Workload) -> Latencies | None:
-    """Return the distribution of the latency of a run; None if no load was accepted.
-
-    Args:
-        result: The run.
-        workload: The workload of the scenario.
-    """
+    """Return the distribution of the latency of a run; None if no load was accepted."""
     return _latencies(result, workload, _lengths(result))
 
 

@@ -22,10 +22,7 @@ def nodes(
     """Return the measures of nodes; none without node groups.
 
     Args:
-        columns: The time series.
-        lengths: Length of each row in seconds.
         duration: Length of the run in seconds, more than 0.
-        actions: The actions of the node groups.
 
     Example:
         >>> from array import array

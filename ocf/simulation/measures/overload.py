@@ -20,8 +20,6 @@ def overload(
     """Return the measures of overload, recovery and dropped load.
 
     Args:
-        columns: The time series.
-        lengths: Length of each row in seconds.
         duration: Length of the run in seconds, more than 0.
         target_utilization: Share of its capacity up to which a pod is not overloaded.
     """

@@ -21,10 +21,7 @@ def resources(columns: Columns, lengths: Sequence[float], duration: float, *, pr
     """Return the measures of pods and cost.
 
     Args:
-        columns: The time series.
-        lengths: Length of each row in seconds.
         duration: Length of the run in seconds, more than 0.
-        prices: The prices.
     """
     ready = fsum(map(mul, lengths, columns.ready))
     starting = fsum(map(mul, lengths, columns.starting))
@@ -41,9 +38,6 @@ def resources(columns: Columns, lengths: Sequence[float], duration: float, *, pr
 
 def scaling(actions: Iterable[Action]) -> Mapping[str, float]:
     """Return the measures of the scaling actions.
-
-    Args:
-        actions: The scaling actions in order.
 
     Example:
         >>> up = Action(time=0, before=2, after=4, reason="cpu above target", rule="Total")

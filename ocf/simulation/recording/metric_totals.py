@@ -27,22 +27,13 @@ _UNREADABLE = (ConfigError, ValueError, OverflowError)
 
 
 def autoscaler_of(state: State) -> Autoscaler | None:
-    """Return the HPA of a state; None if there is none.
-
-    Args:
-        state: The state.
-    """
+    """Return the HPA of a state; None if there is none."""
     found = state.of(_HPA)
     return Autoscaler.of(found[0]) if found else None
 
 
 def metric_values(state: State, metric: Metric) -> MetricValues:
-    """Return the values of a metric in a state.
-
-    Args:
-        state: The state.
-        metric: The metric.
-    """
+    """Return the values of a metric in a state."""
     try:
         if metric.type in RESOURCE_METRICS:
             return read_resource(state.of("PodMetrics"), metric.name, metric.container)
@@ -65,12 +56,7 @@ def _metric_name(value: Manifest) -> str:
 
 
 def metric_total(state: State, metric: Metric) -> float | None:
-    """Return the sum of the values of a metric: over all pods, or over all series; None if it could not be read.
-
-    Args:
-        state: The state.
-        metric: The metric.
-    """
+    """Return the sum of the values of a metric: over all pods, or over all series; None if it could not be read."""
     values = metric_values(state, metric)
     if isinstance(values, Unavailable):
         return None
@@ -84,11 +70,7 @@ def total_rows(file: Path, position: int) -> Iterator[tuple[int, float, float]]:
     """Yield line, seconds since 1970 and total of a metric for each state that has it.
 
     Args:
-        file: The recording.
         position: Position of the metric in the first `spec.metrics` of the recording.
-
-    Raises:
-        InputError: If the file is not a recording, or has no such metric.
     """
     metric: Metric | None = None
     for state in read_states(file):

@@ -15,9 +15,6 @@ _CONDITIONS: Final = frozenset({"Ready", "PodScheduled"})
 def identity(manifest: Manifest) -> str:
     """Return what identifies an object within a recording: kind and name, or the series of a metric.
 
-    Args:
-        manifest: An HPA, a Scale, a Pod, a Node, or an entry of a metrics API.
-
     Example:
         >>> identity({"kind": "Pod", "metadata": {"name": "web-0"}})
         'Pod/web-0'
@@ -47,12 +44,7 @@ def reduced(manifest: Manifest) -> Manifest:
 
 
 def difference(before: Mapping[str, Manifest], after: Iterable[Manifest]) -> tuple[list[Manifest], list[str]]:
-    """Return the objects that are new or have changed, and the identities of those that are gone.
-
-    Args:
-        before: The objects before, by identity.
-        after: The objects now.
-    """
+    """Return the objects that are new or have changed, and the identities of those that are gone."""
     now = {identity(each): each for each in after}
     changed = [each for name, each in now.items() if before.get(name) != each]
     return changed, [name for name in before if name not in now]

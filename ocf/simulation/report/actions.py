@@ -19,11 +19,7 @@ _ARROW: Final = "→"
 
 
 def actions_table(result: SimulationResult) -> Iterator[str]:
-    """Yield the table of the actions.
-
-    Args:
-        result: The run.
-    """
+    """Yield the table of the actions."""
     actions, sources = result.all_actions, bool(result.node_groups)
     names = ("time (UTC)", *(("source", "replicas or nodes") if sources else ("replicas",)), "reason")
     head = "".join(f'<th scope="col">{text}</th>' for text in names)
@@ -44,11 +40,7 @@ def _source(action: Action) -> str:
 
 
 def groups_table(run: Reported) -> Iterator[str]:
-    """Yield the table of node groups, if there are some.
-
-    Args:
-        run: The run.
-    """
+    """Yield the table of node groups, if there are some."""
     if not run.result.node_groups:
         return
     head = "".join(f'<th scope="col">{text}</th>' for text in TOTALS_HEAD)
@@ -63,12 +55,7 @@ def groups_table(run: Reported) -> Iterator[str]:
 
 
 def action_data(actions: Sequence[Action], texts: dict[str, int]) -> Iterator[list[Any]]:
-    """Yield the data of the actions; equal texts are stored once.
-
-    Args:
-        actions: The actions in order.
-        texts: Takes the texts, with their positions.
-    """
+    """Yield the data of the actions; equal texts are stored once."""
     length = 0
     for action in actions[:_MOST_STORED]:
         data: list[Any] = [

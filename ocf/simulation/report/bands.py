@@ -24,7 +24,6 @@ class Band:
     """A condition over time.
 
     Args:
-        name: Type of the condition.
         changes: Begin in seconds, class of the colour, and text of each state.
     """
 
@@ -36,9 +35,7 @@ def bands(changes: Sequence[ConditionChange], duration: float, *, most: int = MO
     """Yield a band for each type of condition.
 
     Args:
-        changes: The changes of the conditions in order.
         duration: Length of the run in seconds.
-        most: Most changes of a band.
 
     Example:
         >>> limited = {"type": "ScalingLimited", "status": "True", "reason": "TooFewReplicas", "message": ""}
@@ -56,9 +53,7 @@ def shortened(changes: Changes, duration: float, most: int) -> Changes:
     """Return changes of a band; where there are too many, each part of the time has the state that holds longest in it.
 
     Args:
-        changes: The changes.
         duration: Length of the run in seconds.
-        most: Most changes, and number of the parts.
     """
     return changes if len(changes) <= most else _merged(_longest(changes, duration, most))
 

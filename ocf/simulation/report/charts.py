@@ -22,8 +22,6 @@ class Series:
     Args:
         run: Number of the run.
         key: Name of the column.
-        name: Name in the legend.
-        style: Class of its colour and dashes.
     """
 
     run: int
@@ -34,12 +32,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A horizontal line at a value.
-
-    Args:
-        value: The value.
-        name: Name in the legend.
-    """
+    """A horizontal line at a value."""
 
     value: float
     name: str
@@ -50,12 +43,7 @@ class Chart:
     """A chart.
 
     Args:
-        title: Title.
-        description: Text alternative.
-        series: Lines.
-        marks: Horizontal lines.
         bands: Conditions; a chart has either lines or conditions.
-        whole: Whether values are whole numbers.
     """
 
     title: str

@@ -46,8 +46,6 @@ class ReportContent:
     """A report without its page.
 
     Args:
-        title: Its title, as text.
-        body: Its HTML.
         data: JSON for `drawReport`.
     """
 

@@ -19,11 +19,7 @@ NODE_COLUMN_NAMES: Final = _NAMES[_FIRST_OF_NODES:]
 
 
 def columns_of(result: SimulationResult) -> dict[str, IntArray | FloatArray]:
-    """Return the columns of a run by name; the one of the ready nodes of a group is `nodes_ready.workers`.
-
-    Args:
-        result: The run.
-    """
+    """Return the columns of a run by name; the one of the ready nodes of a group is `nodes_ready.workers`."""
     names = (*COLUMN_NAMES, *(NODE_COLUMN_NAMES if result.node_groups else ()))
     found = {name: getattr(result.columns, name) for name in names}
     for group, columns in result.node_groups.items():
@@ -34,20 +30,12 @@ def columns_of(result: SimulationResult) -> dict[str, IntArray | FloatArray]:
 
 
 def table_names(runs: Iterable[SimulationResult]) -> tuple[str, ...]:
-    """Return the names of the columns that any of several runs has, in the order of tables.
-
-    Args:
-        runs: The runs.
-    """
+    """Return the names of the columns that any of several runs has, in the order of tables."""
     return tuple(dict.fromkeys(name for run in runs for name in columns_of(run)))
 
 
 def csv_lines(runs: Sequence[Reported]) -> Iterator[str]:
-    """Yield the lines of runs as CSV, the first with the names; with several runs, the first column names the run.
-
-    Args:
-        runs: The runs.
-    """
+    """Yield the lines of runs as CSV, the first with the names; with several runs, the first column names the run."""
     several = len(runs) > 1
     names = table_names(run.result for run in runs)
     yield ",".join((*(["run"] if several else []), *map(_quoted, names))) + "\n"
@@ -65,7 +53,6 @@ def run_values(result: SimulationResult, name: str) -> Sequence[float | None]:
     """Return a column of a run; None stands for no value.
 
     Args:
-        result: The run.
         name: Name of the column; one that the run does not have has no values.
 
     Example:
@@ -86,12 +73,7 @@ def run_values(result: SimulationResult, name: str) -> Sequence[float | None]:
 
 
 def text_rows(result: SimulationResult, names: Iterable[str]) -> Iterator[Iterable[str]]:
-    """Yield the rows of the time series as text; whole numbers have no fraction, and no value is empty.
-
-    Args:
-        result: The run.
-        names: Names of columns.
-    """
+    """Yield the rows of the time series as text; whole numbers have no fraction, and no value is empty."""
     texts = [map(_text, run_values(result, name)) for name in names]
     return zip(*texts, strict=True)
 

@@ -48,7 +48,6 @@ class Sampled:
 
     Args:
         times: Seconds since the start at which a row begins.
-        low: Lowest values of the row by column.
         high: Highest values of the row by column; a column is missing where no row has two values.
     """
 
@@ -66,9 +65,7 @@ def sampled(
     keep their lowest and highest values, so that no peak is lost.
 
     Args:
-        columns: The time series.
         duration: Length of the run in seconds.
-        most: Most rows.
         groups: The columns of each node group; the one of its ready nodes is `nodes_ready.workers`.
 
     Example:
@@ -105,10 +102,7 @@ def part_means(times: Sequence[float], values: Sequence[float], begin: float, en
 
     Args:
         times: Seconds since the start at which each value begins to hold, the first at 0.
-        values: The values.
         begin: Begin of the span in seconds since the start.
-        end: Its end.
-        parts: Number of parts.
 
     Example:
         >>> part_means([0, 60], [2, 4], 0, 120, 3)

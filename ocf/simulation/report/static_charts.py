@@ -31,13 +31,7 @@ _LABEL: Final = 14
 
 
 def static_chart(chart: Chart, runs: Sequence[Reported], samples: Sequence[Sampled]) -> str:
-    """Return the content of the SVG of a chart.
-
-    Args:
-        chart: The chart.
-        runs: The runs.
-        samples: Their data.
-    """
+    """Return the content of the SVG of a chart."""
     end = max(each.result.duration for each in runs)
     parts = (*_time_axis(runs[0], end), *(_bands(chart.bands, end) if chart.bands else _lines(chart, samples, end)))
     return "".join(parts)

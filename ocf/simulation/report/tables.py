@@ -24,10 +24,6 @@ _MOST_CHANGES: Final = 50
 def best(measure: Measure, values: Sequence[float | None]) -> frozenset[int]:
     """Return the numbers of the runs with the best value; none where all are alike, or no direction is better.
 
-    Args:
-        measure: The measure.
-        values: Its value in each run; None where it is missing.
-
     Example:
         >>> from ocf.simulation.measures import MEASURES
         >>> sorted(best(MEASURES["pod_hours"], [3.0, 2.0, 2.0, None]))
@@ -41,13 +37,7 @@ def best(measure: Measure, values: Sequence[float | None]) -> frozenset[int]:
 
 
 def chart_table(chart: Chart, runs: Sequence[Reported], samples: Sequence[Sampled]) -> str:
-    """Return the values of a chart as a table that can be opened.
-
-    Args:
-        chart: The chart.
-        runs: The runs.
-        samples: Their data.
-    """
+    """Return the values of a chart as a table that can be opened."""
     names = [each.name for each in chart.series] or ["condition", "state"]
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("from (UTC)", *names))
     rows = _band_rows(chart, runs[0]) if chart.bands else _line_rows(chart, runs, samples)
@@ -87,21 +77,12 @@ def _span(series: Series, sample: Sampled, begin: float, until: float) -> str:
 
 
 def moment(result: SimulationResult, time: float) -> str:
-    """Return an instant of a run in UTC.
-
-    Args:
-        result: The run.
-        time: Seconds since its start.
-    """
+    """Return an instant of a run in UTC."""
     return f"{result.start + timedelta(seconds=time):%m-%d %H:%M:%S}"
 
 
 def totals_rows(run: Reported) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of the table of node groups.
-
-    Args:
-        run: The run.
-    """
+    """Yield the rows of the table of node groups."""
     for each in group_totals(run.result):
         yield (
             each.group,

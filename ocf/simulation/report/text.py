@@ -44,11 +44,7 @@ _MARGIN: Final = 8
 
 
 def summary_lines(run: Reported) -> Iterator[str]:
-    """Yield the summary of a run: title, chart, measures, objectives, and the first scaling actions.
-
-    Args:
-        run: The run.
-    """
+    """Yield the summary of a run: title, chart, measures, objectives, and the first scaling actions."""
     result = run.result
     yield f"{run.name}: {duration_text(result.duration)} from {result.start:%Y-%m-%d %H:%M:%S}, {result.syncs} syncs"
     yield ""
@@ -64,9 +60,6 @@ def summary_lines(run: Reported) -> Iterator[str]:
 
 def chart_lines(result: SimulationResult) -> Iterator[str]:
     """Yield a chart of the ready pods, and above them of the pods that are missing to the demand.
-
-    Args:
-        result: The run.
 
     Example:
         >>> from array import array

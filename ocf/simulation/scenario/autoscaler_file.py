@@ -23,7 +23,6 @@ def checked_hpa(manifest: Manifest, gates: FeatureGates) -> tuple[Manifest, list
 
     Args:
         manifest: The manifest, of autoscaling/v1 or v2.
-        gates: The feature gates of the API server.
     """
     kind = manifest.get("kind")
     if kind != HPA_KIND:
@@ -37,15 +36,7 @@ def checked_hpa(manifest: Manifest, gates: FeatureGates) -> tuple[Manifest, list
 
 
 def hpa_of_file(file: Path, gates: FeatureGates) -> Manifest:
-    """Read the HPA of a file, which may hold other objects, too.
-
-    Args:
-        file: A YAML or JSON file with one HPA.
-        gates: The feature gates of the API server.
-
-    Raises:
-        InputError: If the file cannot be read, does not hold exactly one HPA, or the API server would reject it.
-    """
+    """Read the HPA of a file, which may hold other objects, too."""
     text = read_bounded(file)
     try:
         documents = load_documents(text)
@@ -71,12 +62,7 @@ def _placed(problems: list[FieldProblem], file: Path, text: str, document: int) 
 
 
 def text_problems(error: ManifestError, file: str) -> Iterator[InputProblem]:
-    """Yield the problems of a text that cannot be parsed.
-
-    Args:
-        error: The error of the parser, which names the line.
-        file: The file.
-    """
+    """Yield the problems of a text that cannot be parsed."""
     for each in error.problems:
         place, _, detail = each.detail.partition(": ")
         line = place.removeprefix("line ")

@@ -22,24 +22,14 @@ _HOUR = timedelta(hours=1)
 
 
 class ScenarioProblem(NamedTuple):
-    """A problem of a scenario.
-
-    Args:
-        location: Names and positions, in the models.
-        detail: The problem, and what to do.
-    """
+    """A problem of a scenario."""
 
     location: tuple[str | int, ...]
     detail: str
 
 
 def missing_inputs(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[ScenarioProblem]:
-    """Yield the metrics of an HPA that the workload gives no values for.
-
-    Args:
-        scenario: The scenario.
-        autoscaler: Its HPA.
-    """
+    """Yield the metrics of an HPA that the workload gives no values for."""
     for position, metric in enumerate(autoscaler.metrics):
         subject = f"spec.metrics[{position}] of the HPA"
         if metric.type in RESOURCE_METRICS:
@@ -74,12 +64,7 @@ def _missing_request(scenario: Scenario, metric: Metric, subject: str) -> Iterat
 
 
 def contradictions(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[ScenarioProblem]:
-    """Yield what contradicts itself.
-
-    Args:
-        scenario: The scenario.
-        autoscaler: Its HPA.
-    """
+    """Yield what contradicts itself."""
     for name, signal in scenario.workload.signals.items():
         if signal.percentile is not None and signal.source is not SignalSource.LATENCY:
             detail = f"needs the source latency, which has percentiles, and not {signal.source.value}"
@@ -120,11 +105,7 @@ def _impossible_objectives(scenario: Scenario, autoscaler: Autoscaler) -> Iterat
 
 
 def has_prices(scenario: Scenario) -> bool:
-    """Return whether pods or nodes have a price.
-
-    Args:
-        scenario: The scenario.
-    """
+    """Return whether pods or nodes have a price."""
     prices = scenario.objectives.prices
     types = (each for group in scenario.node_groups for each in group.instance_types)
     return bool(prices.pod_hour or prices.node_hour or any(each.price for each in types))
@@ -144,11 +125,7 @@ def _after_the_end(scenario: Scenario, duration: timedelta) -> Iterator[Scenario
 
 
 def node_group_problems(scenario: Scenario) -> Iterator[ScenarioProblem]:
-    """Yield what is wrong with the node groups, alone and with the workload.
-
-    Args:
-        scenario: The scenario.
-    """
+    """Yield what is wrong with the node groups, alone and with the workload."""
     names: set[str] = set()
     for position, group in enumerate(scenario.node_groups):
         where = ("nodeGroups", position)

@@ -21,10 +21,7 @@ def checked_edits(
     """Return the edits of a scenario, as autoscaling/v2 with the defaults of the API server, and their problems.
 
     Args:
-        scenario: The scenario.
         hpa: Its HPA as it is written; edits are of the same version of the API.
-        autoscaler: The same HPA.
-        gates: The feature gates of the API server.
     """
     edits: list[HpaEdit] = []
     problems: list[FieldProblem] = []

@@ -45,9 +45,6 @@ _NANO_PER_MILLI: Final = 10**6
 def pod_shape(workload: Workload) -> PodShape:
     """Return what the scheduler reads of a pod of the workload.
 
-    Args:
-        workload: The workload.
-
     Example:
         >>> pod_shape(Workload(capacity=1, requests={"cpu": "250m", "memory": "1Mi"})).requests
         Resources(cpu=250, memory=1048576, storage=0, pods=1, scalars=())
@@ -61,12 +58,6 @@ def scheduled_requests(pod_spec: Manifest) -> dict[str, str]:
 
     Args:
         pod_spec: The `spec` of the pod, or of a pod template.
-
-    Returns:
-        Quantities of cpu, memory and extended resources. Ephemeral storage is left out: nodes of a scenario have none.
-
-    Raises:
-        ManifestError: If a request is not a quantity.
 
     Example:
         >>> scheduled_requests({"containers": [{"name": "app", "resources": {"requests": {"cpu": "250m"}}}]})
@@ -87,12 +78,7 @@ def type_name(group: NodeGroupSettings, instance_type: InstanceTypeSettings) -> 
 
 
 def catalog_of(groups: Sequence[NodeGroupSettings], node_hour: float) -> Catalog:
-    """Return the instance types of all groups.
-
-    Args:
-        groups: The groups.
-        node_hour: Price of a node for an hour, if its type has none.
-    """
+    """Return the instance types of all groups."""
     return Catalog.of(
         InstanceType(
             type_name(group, each),
@@ -105,11 +91,7 @@ def catalog_of(groups: Sequence[NodeGroupSettings], node_hour: float) -> Catalog
 
 
 def group_of(settings: NodeGroupSettings) -> NodeGroup:
-    """Return a group as `ocf.nodegroups.decide` reads it.
-
-    Args:
-        settings: The group of the scenario.
-    """
+    """Return a group as `ocf.nodegroups.decide` reads it."""
     down = settings.scale_down
     return NodeGroup(
         name=settings.name,
@@ -137,10 +119,6 @@ def group_of(settings: NodeGroupSettings) -> NodeGroup:
 def misfit(workload: Workload, instance_type: InstanceTypeSettings) -> Misfit | None:
     """Return why an empty node does not take a pod of the workload; None if it does.
 
-    Args:
-        workload: The workload.
-        instance_type: The type of the node.
-
     Example:
         >>> small = InstanceTypeSettings(name="small", cpu="2", memory="8Gi")
         >>> str(misfit(Workload(capacity=1, requests={"cpu": "4"}), small).details[0])
@@ -153,10 +131,6 @@ def misfit(workload: Workload, instance_type: InstanceTypeSettings) -> Misfit | 
 
 def pods_per_node(shape: PodShape, allocatable: Resources) -> int:
     """Return how many pods of a shape an empty node takes.
-
-    Args:
-        shape: The shape.
-        allocatable: The resources of the node.
 
     Example:
         >>> pods_per_node(PodShape(requests=Resources(cpu=300, pods=1)), Resources(cpu=1000, memory=2**30, pods=110))

@@ -150,12 +150,7 @@ def _is_missing(file: Path) -> bool:
 
 
 def scenario_problems(scenario: Scenario, autoscaler: Autoscaler) -> Iterator[ScenarioProblem]:
-    """Yield the problems of a scenario as a whole, each with its location in the models.
-
-    Args:
-        scenario: The scenario.
-        autoscaler: Its HPA.
-    """
+    """Yield the problems of a scenario as a whole, each with its location in the models."""
     yield from missing_inputs(scenario, autoscaler)
     yield from contradictions(scenario, autoscaler)
     if scenario.node_groups:

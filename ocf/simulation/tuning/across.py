@@ -24,11 +24,6 @@ def combined(
 ) -> dict[str, float]:
     """Return the measures of several traces as one; a measure that one trace does not have is left out.
 
-    Args:
-        measures: Measures of each trace.
-        across: How they become one.
-        objectives: The objectives, which say what is worse of measures that are neither good nor bad by themselves.
-
     Example:
         >>> quiet, busy = {"pod_hours": 1.0, "ready_mean": 2.0}, {"pod_hours": 3.0, "ready_mean": 6.0}
         >>> combined([quiet, busy], Across.MEAN), combined([quiet, busy], Across.WORST)

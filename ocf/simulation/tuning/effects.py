@@ -16,7 +16,6 @@ def neighbours(problem: Problem, winner: Candidate) -> list[Candidate]:
     """Return the candidates that differ from the winner in one setting.
 
     Args:
-        problem: The problem.
         winner: The winner; none has neighbours if these are the current settings.
 
     Returns:
@@ -49,10 +48,7 @@ def effects_of(
     """Return the effects of single settings around the winner; the setting that matters most comes first.
 
     Args:
-        problem: The problem.
         front: The front; its first member is the winner.
-        objectives: The objectives.
-        members: All candidates that were evaluated, among them the neighbours of the winner.
     """
     winner = front[0]
     found: list[Effect] = []

@@ -30,7 +30,6 @@ def part_of(result: SimulationResult, begin: float, end: float) -> SimulationRes
     """Return a part of a run, with times since its begin.
 
     Args:
-        result: The run.
         begin: Begin of the part, in seconds since the start.
         end: End of the part, in seconds since the start.
 
@@ -78,7 +77,6 @@ def scaled_totals(measures: Mapping[str, float], factor: float) -> dict[str, flo
     So the measures of parts of different length can be compared with each other and with a bound.
 
     Args:
-        measures: Measures by name.
         factor: Length of the whole over length of the part.
 
     Example:
@@ -141,11 +139,7 @@ class Evaluation:
 
 
 class Prepared:
-    """A problem, and what the simulations of its candidates share.
-
-    Args:
-        problem: The problem.
-    """
+    """A problem, and what the simulations of its candidates share."""
 
     __slots__ = ("problem", "shared")
 
@@ -155,13 +149,7 @@ class Prepared:
 
 
 def evaluate_pickled(problem: bytes, task: Task, candidate: Candidate) -> Evaluation:
-    """Simulate a candidate in a worker, which unpickles a problem once for all of its candidates.
-
-    Args:
-        problem: The problem, pickled.
-        task: What is evaluated.
-        candidate: The candidate.
-    """
+    """Simulate a candidate in a worker, which unpickles a problem once for all of its candidates."""
     return evaluate(_unpickled(problem), task, candidate)
 
 
@@ -172,11 +160,6 @@ def _unpickled(problem: bytes) -> Prepared:
 
 def evaluate(prepared: Prepared, task: Task, candidate: Candidate) -> Evaluation:
     """Simulate a candidate.
-
-    Args:
-        prepared: The problem.
-        task: What is evaluated.
-        candidate: The candidate.
 
     Returns:
         Its measures, or why it cannot be run.
@@ -215,16 +198,7 @@ def _measures(
 
 
 def check_measures(problem: Problem, names: tuple[str, ...]) -> None:
-    """Check that the scenarios define measures.
-
-    Args:
-        problem: The problem.
-        names: Names of measures.
-
-    Raises:
-        ConfigError: If a scenario has no price for the cost, no objective for the share of late load, or no node groups
-            for a measure of nodes.
-    """
+    """Check that the scenarios define measures."""
     for trace in problem.traces:
         objectives = trace.scenario.objectives
         if "cost" in names and not has_prices(trace.scenario):

@@ -18,9 +18,7 @@ class Evaluator:
     """Evaluates candidates: those that are known are read, others are simulated by workers.
 
     Args:
-        problem: The problem.
         executor: Runs the simulations; None: this thread.
-        journal: The evaluations that are known.
     """
 
     problem: Problem
@@ -36,16 +34,7 @@ class Evaluator:
     def evaluate(
         self, task: Task, candidates: Sequence[Candidate], advance: Callable[[int], object] = bool
     ) -> list[Evaluation]:
-        """Return the evaluations of candidates, in their order.
-
-        Args:
-            task: What is evaluated.
-            candidates: The candidates.
-            advance: Called with the number of candidates that are evaluated.
-
-        Raises:
-            ConfigError: If a worker ended unexpectedly.
-        """
+        """Return the evaluations of candidates, in their order."""
         keys = [_key(task, each) for each in candidates]
         unknown = {key: each for key, each in zip(keys, candidates, strict=True) if self.journal.get(key) is None}
         done = len(candidates) - len(unknown)

@@ -32,11 +32,7 @@ class Axis:
     """The scale of an objective.
 
     Args:
-        name: Name of the measure.
-        low: The value at the begin.
         high: The value at the end, more than `low`.
-        begin: Place of the begin in the chart.
-        end: Place of the end.
     """
 
     name: str
@@ -50,10 +46,7 @@ class Axis:
         """Return a scale with all values, and some space around them.
 
         Args:
-            name: Name of the measure.
             values: The values, at least one.
-            begin: Place of the begin in the chart.
-            end: Place of the end.
         """
         known = list(values)
         low, high = min(known), max(known)
@@ -61,32 +54,19 @@ class Axis:
         return cls(name, low - (margin if low else 0.0), high + margin, begin, end)
 
     def at(self, value: float) -> float:
-        """Return the place of a value.
-
-        Args:
-            value: The value.
-        """
+        """Return the place of a value."""
         share = (value - self.low) / (self.high - self.low)
         return round(self.begin + share * (self.end - self.begin), 1)
 
     def ticks(self, currency: str) -> Iterator[tuple[float, str]]:
-        """Yield places and texts of round values.
-
-        Args:
-            currency: Currency of prices.
-        """
+        """Yield places and texts of round values."""
         step = round_step(self.high - self.low, _TICKS)
         for number in range(ceil(self.low / step), floor(self.high / step) + 1):
             yield self.at(number * step), value_text(self.name, number * step, currency=currency)
 
 
 def figures(tuned: Tuned, *, currency: str = "") -> Iterator[str]:
-    """Yield a chart of the first objective and each other one.
-
-    Args:
-        tuned: The result.
-        currency: Currency of prices.
-    """
+    """Yield a chart of the first objective and each other one."""
     first, *others = (each.name for each in tuned.objectives)
     for number, name in enumerate(others):
         yield _figure(tuned, number, (first, name), currency)
@@ -165,13 +145,7 @@ def _point(tuned: Tuned, rank: int, x: Axis, y: Axis, currency: str) -> str:
 
 
 def point_text(tuned: Tuned, rank: int, currency: str) -> str:
-    """Return objectives and settings of a member of the front in one line.
-
-    Args:
-        tuned: The result.
-        rank: Its position in the front.
-        currency: Currency of prices.
-    """
+    """Return objectives and settings of a member of the front in one line."""
     member = tuned.front[rank]
     name = "current" if member.candidate is None else f"rank {rank + 1}"
     values = (

@@ -27,9 +27,6 @@ class Journal:
     Args:
         path: The file; it is created, or continued. None: nothing is kept.
         inputs: Hashes of the inputs by name; a file of other inputs is rejected.
-
-    Raises:
-        ConfigError: If the file is not a journal, has other inputs, or cannot be read or written.
     """
 
     def __init__(self, path: Path | None, inputs: Mapping[str, str]) -> None:
@@ -62,23 +59,11 @@ class Journal:
         return len(self._known)
 
     def get(self, key: str) -> Evaluation | None:
-        """Return an evaluation; None if it is not known.
-
-        Args:
-            key: Its key.
-        """
+        """Return an evaluation; None if it is not known."""
         return self._known.get(key)
 
     def add(self, key: str, evaluation: Evaluation) -> None:
-        """Add an evaluation.
-
-        Args:
-            key: Its key.
-            evaluation: The evaluation.
-
-        Raises:
-            ConfigError: If it cannot be written; the evaluations before it are kept.
-        """
+        """Add an evaluation."""
         self._known[key] = evaluation
         if self._file is not None:
             try:
@@ -88,11 +73,7 @@ class Journal:
                 raise self._failed(error) from error
 
     def sync(self) -> None:
-        """Write everything to the disk.
-
-        Raises:
-            ConfigError: If that fails.
-        """
+        """Write everything to the disk."""
         if self._file is not None:
             try:
                 os.fsync(self._file.fileno())

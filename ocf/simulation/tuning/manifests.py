@@ -19,7 +19,6 @@ def tuned_manifest(hpa: Manifest, tuned: Manifest, values: Mapping[str, Any]) ->
     """Return a manifest with the tuned fields; all other fields are as the user wrote them.
 
     Args:
-        hpa: The manifest of the user.
         tuned: The HPA of the winner, with all defaults.
         values: Values of the settings by field; only those of the HPA are used.
     """
@@ -50,9 +49,7 @@ def tuned_text(text: str, tuned: Manifest, values: Mapping[str, Any]) -> str:
     written anew.
 
     Args:
-        text: YAML or JSON with one HPA.
         tuned: The HPA of the winner, with all defaults.
-        values: Values of the settings by field.
 
     Example:
         >>> text = "kind: HorizontalPodAutoscaler\nspec:\n  minReplicas: 2  # nights\n  maxReplicas: 9\n"

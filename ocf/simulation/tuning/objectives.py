@@ -96,10 +96,6 @@ def scenario_requirements(objectives: Objectives) -> tuple[str, ...]:
 def dominates(one: Sequence[float], other: Sequence[float]) -> bool:
     """Return whether losses are better in one objective, and not worse in any.
 
-    Args:
-        one: Losses by objective.
-        other: Those to compare with.
-
     Example:
         >>> dominates([1, 2], [1, 3]), dominates([1, 3], [2, 2]), dominates([1, 2], [1, 2])
         (True, False, False)
@@ -109,9 +105,6 @@ def dominates(one: Sequence[float], other: Sequence[float]) -> bool:
 
 def front_of(losses: Sequence[Sequence[float]]) -> list[int]:
     """Return the positions of the losses that no other ones dominate; of equal losses only the first.
-
-    Args:
-        losses: Losses by objective.
 
     Example:
         >>> front_of([(2, 2), (1, 3), (3, 3), (2, 2)])
@@ -130,9 +123,6 @@ def front_of(losses: Sequence[Sequence[float]]) -> list[int]:
 
 def ranked(losses: Sequence[Sequence[float]]) -> list[int]:
     """Return positions by distance from the ideal: the best value of each objective, all ranges alike.
-
-    Args:
-        losses: Losses by objective, of the members of a front.
 
     Example:
         >>> ranked([(0, 10), (2, 2), (10, 0)])

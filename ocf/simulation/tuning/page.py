@@ -22,15 +22,7 @@ _MOST: Final = 1_000
 
 
 def to_html(tuned: Tuned, *, currency: str = "") -> str:
-    """Render the result of a search as a page.
-
-    Args:
-        tuned: The result.
-        currency: Currency of prices.
-
-    Returns:
-        An HTML document with everything that it needs; equal results give equal documents.
-    """
+    """Render the result of a search as a page."""
     title = " / ".join(tuned.traces)
     invalid = f", {tuned.invalid} invalid" if tuned.invalid else ""
     subtitle = (

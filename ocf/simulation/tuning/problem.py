@@ -27,11 +27,7 @@ _BEHAVIOR: Final = ("spec", "behavior")
 
 
 class InvalidCandidate(Exception):  # noqa: N818 (a combination that cannot be run is not an error of a caller)
-    """A combination of settings that cannot be run.
-
-    Args:
-        problems: The reasons, in the texts of the API server where the HPA is invalid.
-    """
+    """A combination of settings that cannot be run."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -243,11 +239,7 @@ def with_value(document: Manifest, path: FieldPath, value: Any) -> Manifest:
 
     Args:
         document: The document; it is not changed.
-        path: Keys and list positions.
         value: The new value; None removes the field.
-
-    Raises:
-        InvalidCandidate: If a list does not have the position.
 
     Example:
         >>> with_value({"spec": {"ports": [{"port": 80}]}}, ("spec", "ports", 0, "port"), 443)

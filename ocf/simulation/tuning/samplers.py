@@ -78,15 +78,8 @@ def sampler_of(
     """Return a sampler.
 
     Args:
-        name: Its name.
-        settings: The settings.
-        objectives: Number of objectives.
         trials: Number of candidates; a grid has all of them.
         batch: Number of candidates of a batch; a grid has no use for it.
-        seed: Seed of random choices.
-
-    Raises:
-        ConfigError: If the optimiser is not installed, or a grid is too large.
     """
     if name is SamplerName.AUTO:
         name = SamplerName.GRID if grid_size(settings) <= trials else SamplerName.TPE
@@ -96,11 +89,7 @@ def sampler_of(
 
 
 def grid_size(settings: Sequence[Setting]) -> int:
-    """Return the number of combinations.
-
-    Args:
-        settings: The settings.
-    """
+    """Return the number of combinations."""
     size = 1
     for each in settings:
         size *= len(each.values)

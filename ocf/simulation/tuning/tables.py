@@ -19,9 +19,7 @@ class Table:
     """A table.
 
     Args:
-        title: The title.
         headings: One per column.
-        rows: The cells.
         note: A sentence below the title; empty for none.
     """
 
@@ -35,8 +33,6 @@ def tables(tuned: Tuned, *, currency: str = "", most: int | None = None) -> Iter
     """Yield the tables of a search.
 
     Args:
-        tuned: The result.
-        currency: Currency of prices.
         most: Most rows of the front; None for all.
     """
     yield _settings(tuned)
@@ -50,12 +46,7 @@ def tables(tuned: Tuned, *, currency: str = "", most: int | None = None) -> Iter
 
 
 def verdict_lines(tuned: Tuned, *, currency: str = "") -> Iterator[str]:
-    """Yield the verdict in sentences: why the winner wins, and what speaks against it.
-
-    Args:
-        tuned: The result.
-        currency: Currency of prices.
-    """
+    """Yield the verdict in sentences: why the winner wins, and what speaks against it."""
     if not tuned.is_feasible:
         yield (
             f"No settings meet the requirements. The closest ones violate: {', '.join(tuned.winner.unmet)}. Search"
@@ -96,9 +87,6 @@ def _changes(tuned: Tuned, other: Finalist, currency: str) -> str:
 def short_names(paths: Sequence[str]) -> dict[str, str]:
     """Return a distinct short name for each path: the shortest suffix that no other path ends with.
 
-    Args:
-        paths: Field paths.
-
     Example:
         >>> list(short_names(["spec.behavior.scaleUp.tolerance", "controller.tolerance", "spec.minReplicas"]).values())
         ['scaleUp.tolerance', 'controller.tolerance', 'minReplicas']
@@ -132,11 +120,7 @@ def setting_text(value: Any) -> str:
 
 
 def measure_names(tuned: Tuned) -> tuple[str, ...]:
-    """Return the measures of objectives and requirements.
-
-    Args:
-        tuned: The result.
-    """
+    """Return the measures of objectives and requirements."""
     used = (name for each in tuned.requirements for name in each.names)
     return tuple(dict.fromkeys((*(each.name for each in tuned.objectives), *used)))
 

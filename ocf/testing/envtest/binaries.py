@@ -106,11 +106,5 @@ def find_programs(environ: Mapping[str, str] = os.environ, *, machine: Machine |
 
 
 def cached_programs(environ: Mapping[str, str], release: Release, machine: Machine) -> Programs:
-    """Return the folder of the cache for the programs of a release, which may not exist yet.
-
-    Args:
-        environ: The environment variables.
-        release: The release.
-        machine: The machine that runs the programs.
-    """
+    """Return the folder of the cache for the programs of a release, which may not exist yet."""
     return Programs(cache_folder(environ) / release.folder_name(machine), _CACHE)

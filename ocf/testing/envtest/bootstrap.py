@@ -27,17 +27,7 @@ MASTERS: Final = "system:masters"
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Common settings of all servers of a control plane.
-
-    Args:
-        programs: The programs.
-        folder: Private folder for the files of the servers.
-        authority: The certificate authority.
-        administrator: Client certificate of the administrator.
-        ports: Returns a port to listen on.
-        seconds: Start timeout of a server.
-        given_up: Event that aborts waiting for a server.
-    """
+    """Common settings of all servers of a control plane."""
 
     programs: Programs
     folder: Path
@@ -50,14 +40,7 @@ class Base:
     def launch(
         self, stack: ExitStack, program: Program, arguments: Callable[[int], Sequence[str]], *, ready: str
     ) -> RunningServer:
-        """Start a server that the stack stops.
-
-        Args:
-            stack: The exit stack.
-            program: The program.
-            arguments: Returns the arguments for a port.
-            ready: Path of the readiness endpoint.
-        """
+        """Start a server that the stack stops."""
         how = Launch(
             program=self.programs.path(program),
             arguments=arguments,
@@ -73,13 +56,7 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class ControlPlaneProcess:
-    """A running control plane that is ready.
-
-    Args:
-        base: The settings of its servers.
-        server: The API server.
-        kubeconfig: Kubeconfig of the administrator.
-    """
+    """A running control plane that is ready."""
 
     base: Base
     server: RunningServer
@@ -95,8 +72,6 @@ class ControlPlaneProcess:
 
         Args:
             name: Name of the file, without suffix.
-            client: Client certificate of the user.
-            namespace: Default namespace of the user.
         """
         return _write_kubeconfig(
             self.base.folder / f"{name}.kubeconfig",
@@ -119,18 +94,7 @@ def boot(
     """Start etcd and the API server.
 
     Args:
-        stack: The exit stack that stops them and removes their folder.
-        programs: The programs.
         changes: Additional or changed flags of the API server; None removes a flag.
-        ports: Returns a port to listen on.
-        seconds: Start timeout of each program.
-        given_up: Event that aborts waiting.
-
-    Returns:
-        The control plane, which is ready.
-
-    Raises:
-        ConfigError: If a program is missing or does not start.
     """
     folder = Path(tempfile.mkdtemp(prefix="ocf-envtest-"))
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -169,18 +133,7 @@ def _start_etcd(stack: ExitStack, base: Base) -> int:
 def _write_kubeconfig(
     file: Path, *, server: str, authority: Path, client: CertificateFiles, namespace: str = "default"
 ) -> Path:
-    """Write a kubeconfig as JSON, which is also YAML.
-
-    Args:
-        file: The file to write.
-        server: URL of the API server.
-        authority: Certificate of its authority.
-        client: Client certificate of the user.
-        namespace: Default namespace of the user.
-
-    Returns:
-        The file.
-    """
+    """Write a kubeconfig as JSON, which is also YAML."""
     context = {"cluster": "envtest", "user": file.stem, "namespace": namespace}
     manifest = {
         "apiVersion": "v1",

@@ -35,16 +35,7 @@ def build_programs(
     """Build the programs of a release that the cache does not contain yet.
 
     Args:
-        environ: The environment variables.
-        progress: Displays the progress.
-        release: The release to build.
         go: The `go` command.
-
-    Returns:
-        The programs.
-
-    Raises:
-        ConfigError: If Go is missing or too old, if the build fails, or if the cache is not writable.
     """
     machine = Machine.here()
     if machine.system not in _SYSTEMS:

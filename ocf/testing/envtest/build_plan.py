@@ -23,24 +23,14 @@ _LINKER: Final = "-s -w"  # without symbols a program takes two thirds of the sp
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """One program to build.
-
-    Args:
-        program: The program.
-        package: Its main package.
-        linker: Linker flags.
-    """
+    """One program to build."""
 
     program: Program
     package: str
     linker: str = _LINKER
 
     def command(self, output: str) -> list[str]:
-        """Return the `go` arguments that build it.
-
-        Args:
-            output: The file to write.
-        """
+        """Return the `go` arguments that build it."""
         return ["build", "-mod=mod", "-trimpath", "-v", "-ldflags", self.linker, "-o", output, self.package]
 
     @property
@@ -54,10 +44,7 @@ class Origin:
     """A module that programs are built from.
 
     Args:
-        path: Module path.
         version: Version, with `v`.
-        go: The Go version that the module requires.
-        builds: The programs to build from it, in order.
     """
 
     path: str
@@ -71,11 +58,7 @@ class Origin:
         return ["list", "-m", "-json", f"{self.path}@{self.version}"]
 
     def go_mod(self, published: str) -> str:
-        """Return the go.mod of a generated module that depends on this one only.
-
-        Args:
-            published: The go.mod of this module.
-        """
+        """Return the go.mod of a generated module that depends on this one only."""
         replaced = staging_modules(published, self.version)
         lines = ["module build", f"go {self.go}", f"require {self.path} {self.version}"]
         return "\n\n".join([*lines, *(f"replace {path} => {path} {to}" for path, to in replaced.items())]) + "\n"
@@ -110,14 +93,10 @@ def staging_modules(go_mod: str, version: str) -> dict[str, str]:
     """Return the modules that a release replaces by its staging area, with their published versions.
 
     Args:
-        go_mod: The go.mod of the release.
         version: Version of the release, with `v`.
 
     Returns:
         Versions by module; empty if the release has no staging area.
-
-    Raises:
-        ConfigError: If the release has a staging area, but its version does not have the form v1.Y.Z.
 
     Example:
         >>> staging_modules("replace k8s.io/api => ./staging/src/k8s.io/api", "v1.36.3")
@@ -134,10 +113,6 @@ def build_environment(environ: Mapping[str, str], machine: Machine) -> dict[str,
 
     The user's settings of proxies, checksums and caches are kept. Variables that affect the result are overridden; each
     gets a non-empty value, because for an empty one Go would use the user's configuration file.
-
-    Args:
-        environ: The user's environment.
-        machine: The machine that will run the programs.
     """
     fixed = {
         "CGO_ENABLED": "0",  # needs no C compiler

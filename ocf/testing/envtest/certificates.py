@@ -42,9 +42,6 @@ class Authority:
 
     Args:
         folder: Folder of its certificate and of all issued certificates; must not be readable by other users.
-
-    Raises:
-        ConfigError: If the package `trustme` is not installed.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -62,12 +59,7 @@ class Authority:
         _write(self.certificate, self._ca.cert_pem.bytes())
 
     def server(self, name: str, *hosts: str) -> CertificateFiles:
-        """Return a certificate for a server on the loopback address.
-
-        Args:
-            name: Name of its files.
-            *hosts: Additional host names.
-        """
+        """Return a certificate for a server on the loopback address."""
         leaf = self._leaf(name, "localhost", *hosts, _HOST)
         return self._store(name, leaf.cert_chain_pems[0].bytes(), leaf.private_key_pem.bytes())
 
@@ -76,10 +68,6 @@ class Authority:
 
         Args:
             user: Name of the user; the file names contain it, and differ between calls.
-            groups: Groups of the user.
-
-        Returns:
-            The files.
         """
         from cryptography.hazmat.primitives import serialization
 
@@ -88,11 +76,7 @@ class Authority:
         return self._store(re.sub(r"[^\w.-]", "-", user), certificate, leaf.private_key_pem.bytes())
 
     def signing_keys(self, name: str) -> CertificateFiles:
-        """Return a key pair without certificate, which signs the tokens of service accounts.
-
-        Args:
-            name: Name of its files.
-        """
+        """Return a key pair without certificate, which signs the tokens of service accounts."""
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ec
 

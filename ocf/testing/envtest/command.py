@@ -27,9 +27,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Args:
         arguments: The command-line arguments; None for those of the process.
-
-    Returns:
-        The exit code.
     """
     import argparse
 
@@ -47,16 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def provide(environ: Mapping[str, str], console: Console, errors: Console) -> int:
-    """Find or build the programs.
-
-    Args:
-        environ: The environment variables.
-        console: Displays the progress and the result.
-        errors: Displays errors.
-
-    Returns:
-        The exit code.
-    """
+    """Find or build the programs."""
     from ocf.testing.envtest.build import build_programs
     from ocf.testing.envtest.progress import shown_on
 

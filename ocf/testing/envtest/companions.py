@@ -27,13 +27,7 @@ def run_controllers(
     """Run a controller manager for the duration of a block.
 
     Args:
-        plane: The control plane.
-        names: The controllers to run.
-        hpa_sync_period: Sync period of the HPA controller.
         changes: Additional or changed flags; None removes a flag.
-
-    Raises:
-        ConfigError: If no controller is named, the program is missing, does not start, or ends by itself.
     """
     names = tuple(names)
     if not names:
@@ -56,12 +50,7 @@ def run_scheduler(
     """Run a scheduler for the duration of a block.
 
     Args:
-        plane: The control plane.
-        configuration: Fields of its KubeSchedulerConfiguration.
         changes: Additional or changed flags; None removes a flag.
-
-    Raises:
-        ConfigError: If the program is missing, does not start, or ends by itself.
     """
     kubeconfig = _kubeconfig(plane, Program.SCHEDULER)
     content = flags.scheduler_configuration(kubeconfig, configuration or {})
@@ -79,12 +68,8 @@ def run_kwok(plane: ControlPlaneProcess, stages: Sequence[Manifest] | None, *, c
     """Run kwok for the duration of a block.
 
     Args:
-        plane: The control plane.
         stages: Its Stage objects; None for those of `kwok_stages.yaml`.
         changes: Additional or changed flags; None removes a flag.
-
-    Raises:
-        ConfigError: If the program is missing, does not start, or ends by itself.
     """
     kubeconfig = _kubeconfig(plane, Program.KWOK)
     if stages is None:

@@ -32,14 +32,8 @@ def install_crds(
     """Create or replace CRDs, and wait until the API server serves their kinds.
 
     Args:
-        probe: Client of the API server.
-        *definitions: CustomResourceDefinitions.
-        seconds: Timeout for all definitions together.
         clock: Monotonic clock in seconds.
         pause: Sleeps for a number of seconds.
-
-    Raises:
-        ConfigError: If the API server rejects a definition, or does not serve its kind in time.
     """
     for definition in definitions:
         _store(probe, definition)

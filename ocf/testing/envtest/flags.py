@@ -28,14 +28,7 @@ _BURST: Final = 1000
 
 
 def etcd(port: int, folder: Path, *, authority: Path, server: CertificateFiles) -> dict[str, str]:
-    """Return the flags of etcd.
-
-    Args:
-        port: Client port.
-        folder: Folder of the control plane.
-        authority: Certificate of the authority that issues client certificates.
-        server: Server certificate.
-    """
+    """Return the flags of etcd."""
     url = f"https://{_HOST}:{port}"
     return {
         "data-dir": str(folder / "etcd"),
@@ -60,16 +53,7 @@ def api_server(
     client: CertificateFiles,
     tokens: CertificateFiles,
 ) -> dict[str, str]:
-    """Return the flags of the API server.
-
-    Args:
-        port: Port of the API server.
-        etcd_port: Port of etcd.
-        authority: Certificate of the authority of etcd and of all client certificates.
-        server: Server certificate.
-        client: Client certificate for etcd.
-        tokens: Keys that sign the tokens of service accounts.
-    """
+    """Return the flags of the API server."""
     return {
         "bind-address": _HOST,
         "secure-port": str(port),
@@ -103,15 +87,7 @@ def controller_manager(
     controllers: Iterable[str],
     hpa_sync_period: timedelta,
 ) -> dict[str, str]:
-    """Return the flags of the controller manager.
-
-    Args:
-        port: Port of its health endpoint.
-        kubeconfig: Kubeconfig for the API server.
-        server: Server certificate.
-        controllers: Names of the controllers to run.
-        hpa_sync_period: Sync period of the HPA controller.
-    """
+    """Return the flags of the controller manager."""
     return {
         "bind-address": _HOST,
         "secure-port": str(port),
@@ -130,9 +106,7 @@ def scheduler(port: int, *, configuration: Path, server: CertificateFiles) -> di
     """Return the flags of the scheduler.
 
     Args:
-        port: Port of its health endpoint.
         configuration: File with its configuration, see `scheduler_configuration`.
-        server: Server certificate.
     """
     return {
         "bind-address": _HOST,
@@ -147,7 +121,6 @@ def scheduler_configuration(kubeconfig: Path, changes: Mapping[str, Any]) -> Man
     """Return the KubeSchedulerConfiguration of the scheduler.
 
     Args:
-        kubeconfig: Kubeconfig for the API server.
         changes: Fields of the user that are added or replace defaults.
     """
     return {
@@ -160,14 +133,7 @@ def scheduler_configuration(kubeconfig: Path, changes: Mapping[str, Any]) -> Man
 
 
 def kwok(port: int, *, kubeconfig: Path, server: CertificateFiles, stages: Path) -> dict[str, str]:
-    """Return the flags of kwok.
-
-    Args:
-        port: Port of its health endpoint.
-        kubeconfig: Kubeconfig for the API server.
-        server: Server certificate.
-        stages: File with its Stage objects.
-    """
+    """Return the flags of kwok."""
     return {
         "server-address": f"{_HOST}:{port}",
         "tls-cert-file": str(server.certificate),

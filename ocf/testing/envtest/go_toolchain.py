@@ -24,7 +24,6 @@ class Go:
     """The Go toolchain with an environment.
 
     Args:
-        environ: Environment variables of its commands.
         program: The `go` command.
     """
 
@@ -32,15 +31,7 @@ class Go:
     program: str = "go"
 
     def check(self, minimum: str, folder: Path) -> None:
-        """Check that Go is installed and new enough.
-
-        Args:
-            minimum: The oldest accepted version.
-            folder: Working directory, outside of any module.
-
-        Raises:
-            ConfigError: If Go is missing or too old.
-        """
+        """Check that Go is installed and new enough."""
         try:
             version, toolchain = self.run(["env", "GOVERSION", "GOTOOLCHAIN"], folder)
         except ValueError as error:  # Go before 1.21 prints an empty line for GOTOOLCHAIN, which `run` drops
@@ -56,14 +47,9 @@ class Go:
 
         Args:
             arguments: Arguments of `go`.
-            folder: Working directory.
-            see: Called with each printed line immediately.
 
         Returns:
             The printed lines, without empty lines and without Go's own messages (`go: ...`).
-
-        Raises:
-            ConfigError: If Go is missing or fails; contains the end of its output.
         """
         lines, tail = [], deque[str](maxlen=_TAIL)
         try:
@@ -103,7 +89,6 @@ def problem(version: str, toolchain: str, minimum: str) -> str:
     Args:
         version: The version that Go reports, such as `go1.26.8`.
         toolchain: The setting GOTOOLCHAIN; unless it is `local`, Go downloads a newer version on its own.
-        minimum: The oldest accepted version.
 
     Returns:
         A sentence; empty if the version is accepted.

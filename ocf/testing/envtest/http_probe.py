@@ -20,13 +20,7 @@ _OK: Final = 200
 
 
 class HttpProbe:
-    """A client of one server on loopback.
-
-    Args:
-        port: Port of the server.
-        authority: File with the certificate of the server's authority.
-        client: Client certificate.
-    """
+    """A client of one server on loopback."""
 
     def __init__(self, port: int, authority: Path, client: CertificateFiles) -> None:
         self.port = port
@@ -36,17 +30,8 @@ class HttpProbe:
     def ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
         """Send one request.
 
-        Args:
-            method: HTTP method.
-            path: Path of the URL.
-            body: Body, sent as JSON.
-
         Returns:
             The status code and the JSON object of the response; empty if the response is not a JSON object.
-
-        Raises:
-            OSError: If no server listens, or its certificate has another authority.
-            http.client.HTTPException: If the response is not valid HTTP.
         """
         code, text = self._send(method, path, body, _TIMEOUT)
         try:

@@ -17,17 +17,7 @@ def kubectl(program: Path, arguments: Sequence[str], *, home: Path, kubeconfig: 
     """Run kubectl and return its output.
 
     Args:
-        program: The file of kubectl.
-        arguments: Its command-line arguments.
         home: Its home directory, for its cache; the user's preferences are not read.
-        kubeconfig: Kubeconfig of the user.
-        stdin: Its standard input.
-
-    Returns:
-        Its standard output.
-
-    Raises:
-        ConfigError: If it fails or takes longer than two minutes; contains its standard error.
     """
     command = [str(program), *arguments]
     ours = {"HOME": str(home), "KUBECONFIG": str(kubeconfig), "KUBECACHEDIR": str(home / "cache"), "KUBERC": "off"}

@@ -22,7 +22,6 @@ class Progress(Protocol):
         """Begin a step that ends with the block; yields the function to call with each printed line.
 
         Args:
-            what: Description of the step.
             packages: Maximum number of packages to compile; 0 if unknown.
         """
         ...

@@ -35,7 +35,6 @@ class ChildProcess:
     """A program under a supervisor, see `ocf.testing.envtest.supervisor`.
 
     Args:
-        command: The program and its arguments.
         folder: Folder that the supervisor removes if this process ends without stopping it.
         log: File for the output of the program; overwritten.
     """
@@ -76,9 +75,6 @@ class ChildProcess:
     def tail(self, lines: int = 15) -> str:
         """Return the last lines of the output.
 
-        Args:
-            lines: How many.
-
         Returns:
             The lines, without a final line feed; empty if the program printed nothing.
         """
@@ -90,16 +86,7 @@ class ChildProcess:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Settings for starting a server.
-
-    Args:
-        program: File of the program.
-        arguments: Returns the arguments for a port.
-        probe: Returns the client for a port.
-        ready: Path of the readiness endpoint.
-        folder: Folder for its files and its log.
-        seconds: Start timeout.
-    """
+    """Settings for starting a server."""
 
     program: Path
     arguments: Callable[[int], Sequence[str]]
@@ -116,13 +103,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server that is ready.
-
-    Args:
-        name: The program's name.
-        program: The process.
-        probe: The client for its port.
-    """
+    """A server that is ready."""
 
     name: str
     program: ChildProcess
@@ -134,9 +115,6 @@ class RunningServer:
 
         An exception of the block gets a note with the state of the program and the end of its log: tests that wait for
         it in vain would not show why otherwise.
-
-        Raises:
-            ConfigError: If the block succeeds, and the program has ended by itself.
         """
         try:
             yield
@@ -170,16 +148,8 @@ def start(
     """Start a server and wait until it is ready.
 
     Args:
-        launch: The settings.
-        ports: Returns a port to try.
         given_up: Event that aborts waiting; may be set from another thread.
         clock: Monotonic clock in seconds.
-
-    Returns:
-        The server. On an error no process is left running.
-
-    Raises:
-        ConfigError: If the server ends, times out, finds no free port, or `given_up` is set.
     """
     given_up = given_up or threading.Event()
     for _ in range(_ATTEMPTS):

@@ -33,10 +33,6 @@ _PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
 def main(arguments: Sequence[str]) -> int:
     """Run a program until it ends or must be killed.
 
-    Args:
-        arguments: The parent's process id, the folder to remove if the parent disappears, and the program with its
-            arguments.
-
     Returns:
         The exit code of the program; 127 if it could not be started.
     """

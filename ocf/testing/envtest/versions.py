@@ -40,7 +40,6 @@ class Release:
     Args:
         kubernetes: Version of Kubernetes, without `v`.
         etcd: Version of etcd, without `v`.
-        go: The oldest Go that builds them, as their modules require.
         kwok: Version of kwok, without `v`. The name of the folder does not contain it, so that a cache without kwok is
             completed instead of being built anew.
 

@@ -27,7 +27,6 @@ def api_services(port: int, authority: str) -> list[Manifest]:
     """Return the objects that register the stub at an API server.
 
     Args:
-        port: Port of the stub.
         authority: Certificate of the authority that signed the stub's certificate, in base64.
     """
     place = {"namespace": _HOME, "name": _NAME, "port": port}

@@ -45,9 +45,7 @@ class MetricsHandlers:
     """Responds to requests for metrics, and records them.
 
     Args:
-        metrics: The metrics that a test set.
         plural_of: Returns the plural name of a kind, such as `ingresses`, for a group and a kind.
-        clock: Gives the time of a request.
     """
 
     def __init__(
@@ -113,11 +111,7 @@ class MetricsHandlers:
 
 
 def make_app(handlers: MetricsHandlers) -> "web.Application":
-    """Return the application that serves the APIs.
-
-    Args:
-        handlers: Responds to the requests for metrics.
-    """
+    """Return the application that serves the APIs."""
     from aiohttp import web
 
     app = web.Application()

@@ -21,9 +21,6 @@ _ONE_OF: Final = frozenset({"in", "=", "=="})
 def required_labels(selector: LabelSelector) -> tuple[tuple[str, str], ...] | None:
     """Return labels of which every selected object has at least one.
 
-    Args:
-        selector: The selector.
-
     Returns:
         Pairs of key and value, from the requirement with the fewest; None if the selector requires no value.
 

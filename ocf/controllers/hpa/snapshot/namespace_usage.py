@@ -42,11 +42,7 @@ class NamespaceUsage:
         return usage
 
     def select(self, selector: LabelSelector) -> list[PodUsage]:
-        """Return the entries that a selector matches, in the order of the response; the same objects each time.
-
-        Args:
-            selector: The selector.
-        """
+        """Return the entries that a selector matches, in the order of the response; the same objects each time."""
         found = sorted((place for group in self._groups.matching(selector) for place in group), key=lambda one: one[0])
         return [self._usage.setdefault(position, PodUsage(entry)) for position, entry in found]
 

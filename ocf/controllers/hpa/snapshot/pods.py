@@ -37,11 +37,7 @@ class _LazyPod:
 
 
 class NamespacePods:
-    """The pods of one namespace.
-
-    Attributes:
-        index: The pods by name.
-    """
+    """The pods of one namespace."""
 
     __slots__ = ("index",)
 
@@ -49,15 +45,7 @@ class NamespacePods:
         self.index: Final[LabelIndex[str, _LazyPod]] = LabelIndex()
 
     def select(self, selector: LabelSelector) -> list[Pod]:
-        """Return the pods that a selector matches, sorted by name.
-
-        Args:
-            selector: The selector.
-
-        Raises:
-            QuantityError: If a request of such a pod is not a quantity.
-            ValueError: If a time of such a pod is invalid.
-        """
+        """Return the pods that a selector matches, sorted by name."""
         return [pod.get() for pod in self.index.matching(selector)]
 
 
@@ -65,15 +53,7 @@ _NO_PODS: Final = NamespacePods()
 
 
 async def list_pods(cluster: Cluster, namespace: str) -> NamespacePods:
-    """Read the pods of a namespace from a cluster.
-
-    Args:
-        cluster: The cluster.
-        namespace: The namespace.
-
-    Raises:
-        ApiError: If they cannot be read.
-    """
+    """Read the pods of a namespace from a cluster."""
     pods = NamespacePods()
     for pod in (await cluster.list(*_PODS, ListOptions(namespace=namespace))).items:
         metadata = pod["metadata"]

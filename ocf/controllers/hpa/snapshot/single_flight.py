@@ -137,9 +137,6 @@ async def with_timeout(work: Awaitable[T], limit: timedelta | None) -> T:
     Args:
         work: The work; it is cancelled when the time is over.
         limit: How long it may take; None for no limit.
-
-    Raises:
-        ServerError: If it takes longer.
     """
     if limit is None:
         return await work
@@ -156,9 +153,6 @@ def parse_label_selector(text: str) -> LabelSelector:
 
     Args:
         text: The selector; it was checked before.
-
-    Raises:
-        ManifestError: If it is invalid.
     """
     return LabelSelector.parse(text)
 

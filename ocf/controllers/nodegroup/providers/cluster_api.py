@@ -102,10 +102,7 @@ class ClusterAPIProvider:
     """A `Provider` that scales MachineDeployments.
 
     Args:
-        cluster: The management cluster.
-        namespace: The namespace of the MachineDeployments.
         selector: Label selector of the MachineDeployments; empty for all of the namespace.
-        api_version: Group and version that the management cluster serves.
     """
 
     def __init__(

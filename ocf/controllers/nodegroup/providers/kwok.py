@@ -33,12 +33,7 @@ _BOOTING: Final = {"type": "Ready", "status": "False", "reason": "KubeletNotRead
 
 
 class KwokProvider:
-    """A `Provider` whose machines are Node objects that kwok keeps ready.
-
-    Args:
-        cluster: The cluster in which kwok runs.
-        types: The instance types.
-    """
+    """A `Provider` whose machines are Node objects that kwok keeps ready."""
 
     def __init__(self, cluster: Cluster, types: Iterable[InstanceType]) -> None:
         self._cluster = cluster

@@ -11,7 +11,6 @@ def node_manifest(request: MachineRequest, instance_type: InstanceType, *, provi
 
     Args:
         request: The request of the machine; its name is the name of the node.
-        instance_type: The instance type of the machine.
         provider: Scheme of the provider id, for example `kwok`.
 
     Example:

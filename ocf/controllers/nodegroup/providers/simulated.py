@@ -31,8 +31,6 @@ class _Record:
     """A machine that was requested.
 
     Args:
-        request: The request.
-        created_at: When it was created.
         boots_at: When it runs; None if it never does.
         deleted_at: When its deletion was requested; None if it was not.
         price: Price per hour.

@@ -43,15 +43,7 @@ class NodeController:
     """The controller of node groups.
 
     Args:
-        fleet: The groups, with their nodes.
-        pods: The pods.
-        clock: The clock.
         period: Microseconds between two syncs.
-        full: Whether every sync decides.
-
-    Attributes:
-        actions: What was done so far, and why.
-        decisions: Number of decisions so far.
     """
 
     def __init__(self, fleet: NodeFleet, pods: Pods, *, clock: Clock, period: int, full: bool = False) -> None:
@@ -70,25 +62,14 @@ class NodeController:
         self.decisions = 0
 
     def due_after(self, now: int) -> int:
-        """Return the instant of the next sync that may do something.
-
-        Args:
-            now: The present instant, whose sync is over.
-        """
+        """Return the instant of the next sync that may do something."""
         following = now - now % self._period + self._period
         if self._full or self._drains or self._scheduler.changed or self._wake <= following:
             return following
         return min(NEVER, -(-self._wake // self._period) * self._period)
 
     def sync(self, now: int) -> bool:
-        """Step drains, decide, and carry out the decision, if a sync is due and may do something.
-
-        Args:
-            now: The instant in microseconds.
-
-        Returns:
-            Whether a pod or a node has changed.
-        """
+        """Step drains, decide, and carry out the decision, if a sync is due and may do something."""
         if now % self._period:
             return False
         before = len(self.actions)
@@ -126,12 +107,7 @@ class NodeController:
         return Snapshot(nodes=Overlay(nodes), pods=Overlay(pods), on_node=Overlay(on_node))
 
     def note_interruption(self, node: SimulatedNode, now: int) -> None:
-        """Note that the provider takes a node away, which ends its drain.
-
-        Args:
-            node: The node.
-            now: The instant in microseconds.
-        """
+        """Note that the provider takes a node away, which ends its drain."""
         is_drained = self._drains.pop(node.name, None) is not None
         group = node.kind.template.group
         after = self._staying(group)

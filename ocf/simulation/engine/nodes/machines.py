@@ -39,7 +39,6 @@ class NodeKind:
 
     Args:
         group: Position of the group.
-        template: What the nodes look like, with price and allocatable resources.
         room: Number of pods of the workload that fit on an empty node.
         scores: Score of a node by the number of pods on it, for one pod more; the highest score takes a pod.
     """
@@ -55,12 +54,6 @@ def kind_of(group: int, template: NodeTemplate, shape: PodShape, *, most_allocat
 
     The score is that of the plugin NodeResourcesFit: the mean of cpu and memory, of the free share in whole percents
     after the pod is placed, or with `most_allocated` of the requested share.
-
-    Args:
-        group: Position of the group.
-        template: What the nodes look like.
-        shape: The shape of the pods.
-        most_allocated: Whether nodes with more requests come first.
     """
     size, requests = template.node.allocatable, shape.requests
     room = pods_per_node(shape, size)
@@ -80,16 +73,9 @@ class SimulatedNode:
     """A node; times are microseconds since the start.
 
     Attributes:
-        name: Its name.
         number: Its place in the order of all nodes by creation.
-        kind: Its kind.
-        resources: Its allocatable resources.
-        state: Its state.
-        cordoned: Whether it takes no more pods.
         interrupted: Whether the provider takes it away.
         leaving: Whether its machine shuts down.
-        pods: The pods on it by name, with those that are being deleted.
-        seen: The node as the controller sees it.
         seen_pods: Its pods as the controller sees them, by key; None after a change.
         version: Number of changes of its pods, so that outdated entries of the scheduler are recognised.
     """

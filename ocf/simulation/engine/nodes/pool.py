@@ -38,17 +38,8 @@ class _Streams:
 class NodePool:
     """The nodes, and what happens to them next.
 
-    Args:
-        groups: The groups.
-        scheduler: The scheduler, which nodes that take pods are opened for.
-        clock: The clock.
-        seed: Seed of delays and interruptions.
-
     Attributes:
         nodes: The nodes by name, in the order of their creation.
-        counts: Each kind with the number of its nodes by state.
-        version: Number of changes of the counts.
-        due: The instant at which something happens next.
     """
 
     def __init__(self, groups: Sequence[NodeGroupSettings], scheduler: Scheduler, *, clock: Clock, seed: int) -> None:
@@ -66,45 +57,26 @@ class NodePool:
         self.due = NEVER
 
     def order(self, kind: NodeKind, now: int) -> SimulatedNode:
-        """Order a node.
-
-        Args:
-            kind: Its kind.
-            now: The instant in microseconds.
-        """
+        """Order a node."""
         node = self._add(kind)
         self._after(now + drawn(self._groups[kind.group].boot, self._streams[kind.group].boot), _Step.BOOTED, node)
         return node
 
     def start(self, kind: NodeKind) -> SimulatedNode:
-        """Add a node that is ready at the start of the simulation.
-
-        Args:
-            kind: Its kind.
-        """
+        """Add a node that is ready at the start of the simulation."""
         node = self._add(kind)
         self._boot(node, 0)
         return node
 
     def cordon(self, node: SimulatedNode, *, cordoned: bool) -> None:
-        """Let a node take no more pods, or take pods again.
-
-        Args:
-            node: The node.
-            cordoned: Whether it is cordoned.
-        """
+        """Let a node take no more pods, or take pods again."""
         node.cordoned = cordoned
         node.seen = replace(node.seen, unschedulable=cordoned)
         self._set(node, NodeState.DRAINING if cordoned else NodeState.READY)
         (self._scheduler.close if cordoned else self._scheduler.open)(node)
 
     def delete(self, node: SimulatedNode, now: int) -> None:
-        """Delete a node without pods; it is there until its machine has shut down.
-
-        Args:
-            node: The node.
-            now: The instant in microseconds.
-        """
+        """Delete a node without pods; it is there until its machine has shut down."""
         node.leaving = True
         delay = drawn(self._groups[node.kind.group].termination, self._streams[node.kind.group].termination)
         self._after(now + delay, _Step.GONE, node)
@@ -117,13 +89,7 @@ class NodePool:
         on_notice: Callable[[SimulatedNode], None],
         on_vanished: Callable[[SimulatedNode], None],
     ) -> None:
-        """Let happen what is due.
-
-        Args:
-            now: The instant in microseconds.
-            on_notice: Called with a node that the provider is about to take away, once it is cordoned.
-            on_vanished: Called with a node that has vanished.
-        """
+        """Let happen what is due."""
         queue = self._next
         while queue and queue[0][0] <= now:
             _, _, step, node = heappop(queue)

@@ -21,12 +21,7 @@ _Entry = tuple[int, int, int, "SimulatedNode"]
 
 
 class Scheduler:
-    """Binds pods to nodes.
-
-    Attributes:
-        changed: Whether a pod or a node has changed since the attribute was reset.
-        bound: Number of pods on all nodes.
-    """
+    """Binds pods to nodes."""
 
     __slots__ = ("_entries", "_known", "_open", "bound", "changed")
 
@@ -38,28 +33,17 @@ class Scheduler:
         self.bound = 0
 
     def open(self, node: "SimulatedNode") -> None:
-        """Let a node take pods.
-
-        Args:
-            node: The node.
-        """
+        """Let a node take pods."""
         self._open[node.name] = self._known[node.name] = node
         self._offer(node)
 
     def close(self, node: "SimulatedNode") -> None:
-        """Let a node take no more pods.
-
-        Args:
-            node: The node.
-        """
+        """Let a node take no more pods."""
         self._open.pop(node.name, None)
         self._touch(node)
 
     def bind(self, pod: "SimulatedPod") -> bool:
         """Bind a pod to the best node with room.
-
-        Args:
-            pod: The pod.
 
         Returns:
             Whether there was such a node; its attribute `node` has it then.
@@ -77,11 +61,7 @@ class Scheduler:
         return False
 
     def release(self, pods: "Iterable[SimulatedPod]") -> None:
-        """Take pods that are gone off their nodes.
-
-        Args:
-            pods: Pods that are on a node.
-        """
+        """Take pods that are gone off their nodes."""
         for pod in pods:
             node = None if pod.node is None else self._known[pod.node.name]
             if node is not None and node.pods.pop(pod.name, None) is not None:
@@ -89,11 +69,7 @@ class Scheduler:
                 self._offer(node)
 
     def note(self, pods: "Iterable[SimulatedPod]") -> None:
-        """Note that pods are new or being deleted; the latter hold their room until they are gone.
-
-        Args:
-            pods: The pods.
-        """
+        """Note that pods are new or being deleted; the latter hold their room until they are gone."""
         for pod in pods:
             if pod.node is not None:
                 self._known[pod.node.name].seen_pods = None

@@ -41,11 +41,7 @@ class Calm(NamedTuple):
     ready: int
 
     def level(self, meter: Meter) -> Callable[[float], float]:
-        """Return the function from a load to what a meter averages.
-
-        Args:
-            meter: The meter, whose source is neither the queue nor the latency.
-        """
+        """Return the function from a load to what a meter averages."""
         if meter.source is not None and not meter.per_pod:
             return float
         share = self.capacity if meter.source is None else self.ready
@@ -53,13 +49,7 @@ class Calm(NamedTuple):
 
 
 class CalmSamples:
-    """The measurements of a calm workload.
-
-    Args:
-        steps: The load.
-        meters: The meters of the metrics of the HPA.
-        times: The times of the metrics pipeline.
-    """
+    """The measurements of a calm workload."""
 
     __slots__ = ("_known", "_meters", "_steps", "_times")
 
@@ -70,13 +60,7 @@ class CalmSamples:
         self._known: dict[tuple[int, Calm], Values] = {}
 
     def of_syncs(self, page: int, syncs: Sequence[int], calm: Calm) -> Values:
-        """Return the values that each sync of a page of the timetable reads; at most `TOO_MUCH`.
-
-        Args:
-            page: Number of the page.
-            syncs: The syncs, in microseconds.
-            calm: The pods.
-        """
+        """Return the values that each sync of a page of the timetable reads; at most `TOO_MUCH`."""
         known = self._known.get((page, calm))
         if known is None:
             if len(self._known) >= _MOST_PAGES:
@@ -95,9 +79,6 @@ class CalmSamples:
         """Set a gauge to what it measured.
 
         Args:
-            gauge: The gauge.
-            meter: The meter whose level it averages.
-            calm: The pods.
             begin: The begin of the next window, in microseconds.
             end: The instant before which levels are set, in microseconds.
         """

@@ -21,8 +21,6 @@ class Stay(NamedTuple):
 
     Args:
         ratios: Current value over target value of the metric that decided, one for each sync.
-        wanted: The replicas that the metrics propose.
-        held: The replicas after stabilization.
     """
 
     ratios: list[float]

@@ -30,9 +30,7 @@ class Stretch(NamedTuple):
 
     Args:
         end: The instant before which everything has happened, in microseconds since the start.
-        syncs: Number of its syncs.
         step: Position of the last step of the load.
-        numbers: The numbers of the last sync.
     """
 
     end: int

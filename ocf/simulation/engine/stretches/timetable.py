@@ -20,16 +20,8 @@ class Page(NamedTuple):
     """A part of the timetable: a row for each instant.
 
     Args:
-        number: Its number.
-        begin: Its begin, in microseconds since the start.
-        end: Its end, in microseconds since the start.
-        times: The instants, in microseconds since the start.
-        seconds: The same in seconds.
         loads: Load units per second from each instant on.
-        demands: Pods that each load needs.
         synced: 1 for each instant that is a sync, otherwise 0.
-        syncs: The syncs, in microseconds since the start.
-        highest: The highest of the loads.
     """
 
     number: int
@@ -48,7 +40,6 @@ class Timetable:
     """The instants of syncs and of load steps, in pages that are made on first use.
 
     Args:
-        steps: The load.
         period: Microseconds between two syncs.
         per_pod: Load units per second that one pod may serve.
 
@@ -69,11 +60,7 @@ class Timetable:
         self._pages: dict[int, Page] = {}
 
     def page(self, now: int) -> Page:
-        """Return the page of an instant.
-
-        Args:
-            now: The instant in microseconds.
-        """
+        """Return the page of an instant."""
         number = now // (self._period * SYNCS)
         page = self._pages.get(number)
         if page is None:

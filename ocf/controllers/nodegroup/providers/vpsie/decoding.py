@@ -28,15 +28,7 @@ GroupEntry = tuple[int, str, str]
 
 
 def instance_types(offers: Mapping[str, object], fields: FieldNames) -> list[InstanceType]:
-    """Return the sizes of all datacenters, each with one offering per datacenter, sorted by name.
-
-    Args:
-        offers: The response of each datacenter, by its identifier.
-        fields: Names of fields.
-
-    Raises:
-        ProviderUnavailableError: If a response does not have the expected form.
-    """
+    """Return the sizes of all datacenters, each with one offering per datacenter, sorted by name."""
     found: dict[str, InstanceType] = {}
     for datacenter, response in offers.items():
         for offer in _entries(response, f"offers of {datacenter}"):
@@ -52,9 +44,6 @@ def read_workers(cluster: object, settings: VPSieSettings) -> list[Machine]:
     """Return the workers of a cluster, sorted by host name; nodes of its control plane are left out.
 
     A worker is identified by its host name, because not every response has its identifier.
-
-    Raises:
-        ProviderUnavailableError: If the response does not have the expected form.
     """
     return sorted((_machine(entry, settings) for entry in _workers(cluster, settings)), key=lambda each: each.id)
 
@@ -63,9 +52,7 @@ def worker_identifier(cluster: object, host_name: str, settings: VPSieSettings) 
     """Return the identifier of a worker, by which it is deleted; empty if the response lacks it, None without worker.
 
     Args:
-        cluster: The response.
         host_name: The host name of the worker; case does not count.
-        settings: Names of fields.
     """
     for entry in _workers(cluster, settings):
         if _text(entry, settings.fields.host_name).lower() == host_name.lower():
