@@ -88,11 +88,6 @@ class Applier:
     """Reads and applies the object of one resource, in one reconcile.
 
     Args:
-        entry: The resource.
-        component: Name of the component.
-        manager: Field manager of the component.
-        context: The reconcile of the owner.
-        ignore_fields: Ignored fields of the object.
         rendered: The object as it was rendered earlier in the reconcile; None if it was not.
         timeout: Timeout of rendering; None for no limit.
     """
@@ -122,11 +117,7 @@ class Applier:
         self._has_secrets = entry.key.group_kind == _SECRET
 
     async def get(self) -> Manifest | None:
-        """Read the live object; None if it does not exist.
-
-        Raises:
-            ReconcileError: If it cannot be read; or if it is the owner, and that is gone, which the context learns.
-        """
+        """Read the live object, None if it does not exist; the context learns if it is the owner, and that is gone."""
         live: Manifest | None = None
         try:
             live = await self._cluster.get(self._key)
@@ -159,15 +150,7 @@ class Applier:
             raise ReconcileError(self._component, problem, resource=self._entry.identity)
 
     async def apply(self, live: Manifest | None, *, suspended: bool = False) -> ApplyResult:
-        """Apply the desired state, unless the object is in sync with it.
-
-        Args:
-            live: The live object as just read; None if it does not exist.
-            suspended: Whether the suspended form is applied.
-
-        Raises:
-            ReconcileError: Names the resource and the failed step.
-        """
+        """Apply the desired state, suspended or running, unless the object as just read is in sync with it."""
         if live is None and self._cluster.apply_cache.last_write(self._key, self._manager) is not None:
             # What we had applied may have been deleted because its owner was.
             await self._look_for_owner()
@@ -181,12 +164,13 @@ class Applier:
         running = await self._desired(suspended=False) if suspended else desired
         # What a suspension saves depends on the live object, so it does not distinguish one intent from another.
         intent = self._digest(desired)
-        held = self._takeover_held_back(desired, live, intent)
-        if held is not None:
-            return held
         handover = FieldHandover(
             self._component, self._manager, self._context, self._ignore_fields, self._desired_states
         )
+        reasons = () if live is None else await self._reasons_before_apply(handover, desired, live, suspended=suspended)
+        held = self._held_back(desired, live, intent, reasons) if reasons else None
+        if held is not None:
+            return held
         paths: tuple[str, ...] = ()
         try:
             live, taken = await self._take_over(live, intent)
@@ -272,15 +256,15 @@ class Applier:
         if live is not None and not reasons:
             return ApplyResult(live, ApplyOperation.NONE, why)
         # After a takeover, which counts as the write, its fields are applied without a delay.
-        last = self._cluster.apply_cache.last_write(self._key, self._manager) if taken else None
-        reverted = _reverted(desired, live, _TAKEN if taken else reasons, self._context.owned_by)
-        if not taken:
-            last = self._last_write(live, intent, reverted)
-            held = self._held_back(live, last, intent, reasons, reverted)
-            if held is not None:
-                return held
-        is_fought_over = live is not None and last is not None and is_fighting(last, reverted)
-        revert = self._revert_message(live) if live is not None and is_fought_over else ""
+        held = None if taken else self._held_back(desired, live, intent, reasons)
+        if held is not None:
+            return held
+        last = self._cluster.apply_cache.last_write(self._key, self._manager)
+        repeated = last is not None and last.desired_hash == intent
+        revert = ""
+        if live is not None and last is not None and repeated:
+            reverted = _reverted(desired, live, _TAKEN if taken else reasons, self._context.owned_by)
+            revert = self._revert_message(live) if is_fighting(last, reverted) else ""
         try:
             answer = await self._send(desired)
         except InvalidError as error:
@@ -288,29 +272,28 @@ class Applier:
                 raise
             await OwnedObjectDeleter(self._component, self._context).delete_for_recreation(live, desired)
             return ApplyResult(live, ApplyOperation.NONE, why, 1, reasons, waiting=self._waiting)
-        self._remember(desired, answer, repeated=last is not None)
+        self._remember(desired, answer, repeated=repeated)
         self._note(intent, answer)
         if live is None:
             self._cluster.apply_cache.forget_write(self._key, deletes_of(self._manager))
         return ApplyResult(answer, _operation(live, answer), why, 1, reasons, revert)
 
-    def _takeover_held_back(self, desired: Manifest, live: Manifest | None, intent: bytes) -> ApplyResult | None:
-        """Return the result of a takeover that waits; None if there is nothing to take over, or it may be sent."""
-        if live is None or not is_contested(live, self._component, self._context):
-            return None
-        reverted = _reverted(desired, live, _TAKEN, self._context.owned_by)
-        return self._held_back(live, self._last_write(live, intent, reverted), intent, _TAKEN, reverted)
+    async def _reasons_before_apply(
+        self, handover: FieldHandover, desired: Manifest, live: Manifest, *, suspended: bool
+    ) -> tuple[Drift, ...]:
+        """Return what a takeover or a handover, which are writes before the apply, would begin to repair."""
+        if is_contested(live, self._component, self._context):
+            return _TAKEN
+        if suspended or not await handover.is_due(live, desired):
+            return ()
+        return self._compare(desired, live, self._digest(desired))[1]
 
     def _held_back(
-        self,
-        live: Manifest | None,
-        last: LastWrite | None,
-        intent: bytes,
-        reasons: tuple[Drift, ...],
-        reverted: Collection[str],
+        self, desired: Manifest, live: Manifest | None, intent: bytes, reasons: tuple[Drift, ...]
     ) -> ApplyResult | None:
         """Return the result of a write that waits, because another writer reverts it; None if it may be sent."""
-        rest = wait(last, intent, self._context.elapsed, reverted)
+        reverted = _reverted(desired, live, reasons, self._context.owned_by)
+        rest = wait(self._last_write(live, intent, reverted), intent, self._context.elapsed, reverted)
         if rest is None:
             return None
         if live is None:
@@ -392,15 +375,10 @@ class Applier:
             cache.note_write(self._key, self._manager, write)
 
     def _remember(self, desired: Manifest, answer: Manifest, *, repeated: bool) -> None:
-        """Remember the values that the server stored differently from how they were sent.
-
-        Args:
-            desired: The object that was applied.
-            answer: The object as it was stored.
-            repeated: Whether the same was applied before, so that the ownership of fields may be what differs, too.
-        """
+        """Remember the values that the server stored differently from how they were sent."""
         kind = self._kind
         rewrites: Rewrites = {}
+        # If the same was applied before, the ownership of fields may be what differs, too.
         if repeated or not is_stored_as_sent(desired, answer, custom_object() if kind is ANYTHING else kind):
             found = find_drift(desired, answer, manager=self._manager, rewrites={}, kind=kind)
             rewrites = {drift.path: (drift.sent, drift.stored) for drift in found}

@@ -55,10 +55,6 @@ class FieldHandover:
     """Hands over fields of one object in one reconcile, and saves values that its suspension replaces.
 
     Args:
-        component: Name of the component.
-        manager: Field manager of the component.
-        context: The reconcile of the owner.
-        ignore_fields: Ignored fields of the object.
         states: Renders the object with its ignored fields.
     """
 
@@ -86,6 +82,10 @@ class FieldHandover:
         set_here = [path for path in self._ignored if value_at(suspended, path) is not ABSENT]
         ignored = [(path, states.value(live, path)) for path in set_here]
         return with_saved_values(suspended, running, live, self._manager, ignored)
+
+    async def is_due(self, live: Manifest, desired: Manifest) -> bool:
+        """Return whether fields are handed over before the object is applied."""
+        return await self._plan_handover(live, desired, _saved_values(live)) is not None
 
     async def hand_over(
         self, live: Manifest | None, desired: Manifest, read: Callable[[], Awaitable[Manifest | None]]
@@ -159,15 +159,7 @@ class DesiredStates(NamedTuple):
     suspended: Manifest
 
     def value(self, live: Manifest | None, path: OwnedPath) -> Any:
-        """Return the live value of a field; if a suspension forced it, the value of the running form.
-
-        Args:
-            live: The live object.
-            path: The field.
-
-        Returns:
-            The value; None if it is not set.
-        """
+        """Return the live value of a field, or that of the running form if a suspension forced it; None if not set."""
         value = value_at(live, path)
         value = value_at(self.running, path) if value == value_at(self.suspended, path) else value
         return None if value is ABSENT else value

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf import component
-from ocf.component import Component, Finalizer, Result
+from ocf.component import Action, Component, Finalizer, Result
 from ocf.objects import ObjectKey, copy_json
 from ocf.primitives import configmap, deployment
 from tests.component.conftest import SHOP
@@ -323,8 +323,10 @@ async def test_creates_against_deletes(
 
 
 @pytest.mark.promise("write-war", runs="an hour of a suspended against a running version, on both servers")
-async def test_suspending_against_resuming(env: Env, web_base: Manifest) -> None:
-    web_base["spec"]["replicas"] = 3
+@pytest.mark.parametrize("replicas", [3, None], ids=["declared", "saved and handed over"])
+async def test_suspending_against_resuming(env: Env, web_base: Manifest, replicas: int | None) -> None:
+    if replicas is not None:
+        web_base["spec"]["replicas"] = replicas
     resource = deployment.Builder(web_base).build()
 
     def web(*, suspended: bool) -> Component:
@@ -334,8 +336,28 @@ async def test_suspending_against_resuming(env: Env, web_base: Manifest) -> None
     for name in ("shops", "malls"):
         running = Writer(env.process("shops"), web(suspended=False))
         stopped = Writer(env.process(name), web(suspended=True))
-        assert max(await fight(env, running, stopped)) <= MOST
+        resumed, suspended = await fight(env, running, stopped)
+        # To resume is two requests where the value is handed over.
+        assert (resumed <= MOST * (1 if replicas else 2), suspended <= MOST) == (True, True)
         env.clock.advance(2 * HOUR)
+
+
+@pytest.mark.promise("write-war", runs="a handover while the apply waits, on both servers")
+async def test_nothing_is_handed_over_while_the_apply_waits(env: Env, web_base: Manifest) -> None:
+    """A process that begins anew each time suspends again what is resumed."""
+    resource = deployment.Builder(web_base).build()
+    suspending = component.Builder("web", condition_type="WebReady").unpublished().with_resource(resource).suspend()
+    running, actions = env.process("shops"), []
+    await running.reconcile(of("web", resource))
+    for _ in range(3):
+        await env.process("shops").reconcile(suspending.build())
+        before = running.writes
+        (result,) = await running.reconcile(of("web", resource))
+        assert isinstance(result, Result)
+        actions.append((result.outcomes[0].action, running.writes - before))
+        env.clock.advance(EVERY)
+    # To resume is two requests: one for the value, and one for all that is declared.
+    assert actions == [(Action.UPDATED, 2), (Action.UPDATED, 2), (Action.HELD_BACK, 0)]
 
 
 async def test_one_that_takes_nothing_fails_and_the_other_one_is_quiet(
