@@ -119,26 +119,29 @@ class Component:
         self.announce(context)
         try:
             with data_scope(), spanning(_span, self.name):
-                if not self._is_enabled(context):  # 1.
+                # 1. The gate.
+                if not self._is_enabled(context):
                     outcomes = await self._disable(context)
                     return self._staged(
                         context, before.next(Reason.DISABLED, "Component is disabled.", ready=True), outcomes
                     )
                 self._reject_shared_resources(context)
+                # 2. The prerequisites.
                 unmet = await self._unmet(context, before.previous)
-                if unmet is not None:  # 2.
+                if unmet is not None:
                     return self._staged(context, before.next(Reason.PREREQUISITE_NOT_MET, unmet, ready=False), [])
                 run = self._new_run(context, await self._scale_targets())
                 entries = self._with(Lifecycle.MANAGED, Lifecycle.READ_ONLY)
                 if self.suspended or before.previous.reason in SUSPENSION_REASONS:
                     entries = scalers_first(entries, run.scaling.targets)
-                if self.suspended:  # 3.
+                # 3. Suspension.
+                if self.suspended:
                     # Any other state of the suspension, and any error, has another reason.
                     was_applied = before.previous.reason in {Reason.SUSPENDING, Reason.SUSPENDED}
                     outcomes = await suspend(entries, run, was_applied=was_applied)
                     condition = suspending_condition([one.report for one in outcomes if one.report is not None], before)
                     return self._staged(context, condition, outcomes + await self._clean_up(run, prune=False))
-                # 4.
+                # 4. The resources.
                 grading = grace_is_over(before.previous, self.grace_period, before.now)
                 outcomes, observations = await converge(entries, run, grading=grading)
                 condition = converging_condition(observations, before, grace_period=self.grace_period)
@@ -152,11 +155,7 @@ class Component:
             raise
 
     def announce(self, context: ReconcileContext) -> None:
-        """Record in a reconcile which objects the component manages; none while its gate is off.
-
-        Args:
-            context: The reconcile of the owner.
-        """
+        """Record in a reconcile which objects the component manages; none while its gate is off."""
         try:
             managed = self._with(Lifecycle.MANAGED) if context.gates.is_open(self.gate) else []
         except OcfError:
@@ -221,18 +220,11 @@ class Component:
         return frozenset(one.condition_type for one in self.prerequisites if isinstance(one, DependsOn))
 
     def objects_without_gc(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
-        """Return the objects that the garbage collector does not delete with the owner.
-
-        Args:
-            context: The reconcile of the owner.
-        """
+        """Return the objects that the garbage collector does not delete with the owner."""
         return tuple(entry.key for entry in self._left_behind(context))
 
     async def delete_objects_without_gc(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
         """Delete every object that it applied for the owner and that the garbage collector does not delete.
-
-        Args:
-            context: The reconcile of the owner.
 
         Returns:
             The objects that are being deleted, but still exist.
@@ -246,9 +238,6 @@ class Component:
         """Delete every object that it applied for the owner, with its dependents, such as the pods of a Deployment.
 
         Unowned objects are kept.
-
-        Args:
-            context: The reconcile of the owner.
 
         Returns:
             The objects that still exist.

@@ -151,9 +151,6 @@ def external_finalizer(operator: str) -> str:
 def condition_type(operator: str) -> str:
     """Return the type of the condition of an owner whose deletion waits for the clean-up of an operator.
 
-    Args:
-        operator: Name of the operator.
-
     Example:
         >>> condition_type("shops")
         'shops/CleanedUp'
@@ -163,9 +160,6 @@ def condition_type(operator: str) -> str:
 
 def is_held(owner: Manifest) -> bool:
     """Return whether a controller holds an owner: the finalizers of Kubernetes itself have no domain.
-
-    Args:
-        owner: The owner as read.
 
     Example:
         >>> [is_held({"metadata": {"finalizers": [name]}}) for name in ("foregroundDeletion", "example.com/hold")]

@@ -45,12 +45,7 @@ _TEXTS: Final = re.compile(
 
 
 class OwnedObjectDeleter:
-    """Deletes and orphans objects of one component, in one reconcile.
-
-    Args:
-        component: Name of the component.
-        context: The reconcile of the owner.
-    """
+    """Deletes and orphans objects of one component, in one reconcile."""
 
     def __init__(self, component: str, context: ReconcileContext) -> None:
         self._component = component
@@ -98,12 +93,8 @@ class OwnedObjectDeleter:
     async def delete(self, live: Manifest, propagation: Propagation = Propagation.BACKGROUND) -> None:
         """Delete an object in the version that was read; do nothing if it was deleted meanwhile.
 
-        Args:
-            live: The live object.
-            propagation: What happens to its dependents. The default of the API server would leave the pods of a Job.
-
-        Raises:
-            ReconcileError: If the object was changed or replaced meanwhile, or the request fails; names the resource.
+        An error, also that the object was changed or replaced meanwhile, names the resource. By default the dependents
+        are deleted, too: the default of the API server would leave the pods of a Job.
         """
         key, metadata = ObjectKey.of(live), live["metadata"]
         cache = self._cluster.apply_cache
@@ -136,19 +127,7 @@ class OwnedObjectDeleter:
         await self.delete(live)
 
     async def orphan(self, live: Manifest) -> bool:
-        """Remove our owner reference from an object, and keep everything else in it.
-
-        This is a patch, because an apply would also remove every field that it does not contain.
-
-        Args:
-            live: The live object.
-
-        Returns:
-            Whether anything was done; False for an object without our reference, or that was deleted meanwhile.
-
-        Raises:
-            ReconcileError: If the request fails; names the resource.
-        """
+        """Remove our owner reference from an object, and keep everything else in it; return whether it had one."""
         key = ObjectKey.of(live)
         try:
             for tries_left in reversed(range(_ORPHAN_TRIES)):
@@ -169,6 +148,7 @@ class OwnedObjectDeleter:
         return False
 
     async def _orphan(self, key: ObjectKey, live: Manifest) -> None:
+        # A patch, because an apply would also remove every field that it does not contain.
         others = self._owner.disowned(live)["metadata"].get("ownerReferences")
         metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "ownerReferences": others}
         patch = {"metadata": metadata}

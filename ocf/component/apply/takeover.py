@@ -34,11 +34,6 @@ def other_applier(live: Manifest, component: str, context: ReconcileContext) -> 
     is not known that it does not manage it any more. What another operator manages is not known: it is one whose field
     manager has applied the object.
 
-    Args:
-        live: The live object.
-        component: Name of the component that asks.
-        context: The reconcile of the owner.
-
     Returns:
         For example `component "web"` or `operator "malls"`; empty if there is none.
     """
@@ -55,29 +50,15 @@ def other_applier(live: Manifest, component: str, context: ReconcileContext) -> 
 
 
 def is_contested(live: Manifest, component: str, context: ReconcileContext) -> bool:
-    """Return whether `take_over` would take over fields of an object.
-
-    Args:
-        live: The live object.
-        component: Name of our component.
-        context: The reconcile of the owner.
-    """
+    """Return whether `take_over` would take over fields of an object."""
     return bool(_others(live, component, context))
 
 
 async def take_over(live: Manifest | None, component: str, context: ReconcileContext) -> tuple[Manifest | None, bool]:
     """Take over the ownership of the fields that another component of the owner has applied.
 
-    Args:
-        live: The live object; None if it does not exist.
-        component: Name of our component.
-        context: The reconcile of the owner.
-
     Returns:
         The object after that, None if it was deleted meanwhile; and whether anything was taken over.
-
-    Raises:
-        ApiError: If a request fails, or conflicts five times in a row.
     """
     if live is None or not _others(live, component, context):
         return live, False
@@ -111,11 +92,9 @@ async def take_over(live: Manifest | None, component: str, context: ReconcileCon
 
 
 def with_managers_renamed(entries: Sequence[Manifest], names: Mapping[str, str]) -> list[Manifest]:
-    """Return entries of `managedFields` with the applies of some managers as those of others.
+    """Return entries of `managedFields` with the applies of some managers under new names.
 
-    Args:
-        entries: The entries; they are not changed.
-        names: New name of each manager. If there is an entry of that name already, it gets the fields of both.
+    If there is an entry of the new name already, it gets the fields of both.
 
     Example:
         >>> def entry(manager: str, **fields: Any) -> Manifest:
@@ -145,11 +124,7 @@ def _is_apply(entry: Mapping[str, Any]) -> bool:
 
 
 def _others(live: Manifest, component: str, context: ReconcileContext) -> dict[str, tuple[str, bool]]:
-    """Return the field managers of other components that have applied an object.
-
-    Returns:
-        By name of the manager: the component, and whether it is its second field manager.
-    """
+    """Return the field managers of other components: the component, and whether it is its second field manager."""
     found: dict[str, tuple[str, bool]] = {}
     for name in _appliers(live):
         of = context.owned_by.component_of(name, context.claims.components)

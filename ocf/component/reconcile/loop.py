@@ -53,17 +53,11 @@ async def converge(
 ) -> tuple[list[ResourceOutcome], list[ResourceObservation]]:
     """Reconcile the resources in order, up to the first that is blocked, and independent ones concurrently.
 
-    Args:
-        entries: The managed and read-only resources.
-        run: The reconcile.
-        grading: Whether the grace status is evaluated, because the grace period is over.
+    If the grace period is over, resources that are not ready are graded. An error names the resources that failed: the
+    first of those in order, after which no later one is reached, and every independent one.
 
     Returns:
         The outcomes, and the observations that count for the condition.
-
-    Raises:
-        ReconcileError: Names the resource that failed: the first of those in order, after which no later one is
-            reached, and every independent one.
     """
     reached: dict[str, tuple[ResourceOutcome, Manifest | None]] = {}
 
@@ -226,10 +220,7 @@ class ReconcileRun:
     Args:
         component: Name of the component.
         manager: Field manager of the component.
-        context: The reconcile of its owner.
-        scaling: Targets of the component's scalers.
         timeout: Timeout of one handler call; None for no limit.
-        reporter: Logs and records what is done.
     """
 
     component: str
@@ -254,15 +245,7 @@ class ReconcileRun:
     async def ask(
         self, what: str, entry: Registration, handler: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call a handler of a resource; an error names the resource and the step.
-
-        Args:
-            what: The step, as it follows "failed to".
-            entry: The resource.
-            handler: A plain function.
-            args: Its positional arguments.
-            kwargs: Its keyword arguments.
-        """
+        """Call a handler of a resource; an error names the resource and the step, as it follows "failed to"."""
         try:
             # Most components have no timeout, and handlers are called many times a second.
             return (
@@ -295,13 +278,7 @@ class ReconcileRun:
 
 @contextmanager
 def failing(component: str, what: str, entry: Registration) -> Iterator[None]:
-    """Name the component, the resource and the step in an error that is raised in the block.
-
-    Args:
-        component: Name of the component.
-        what: The step, as it follows "failed to".
-        entry: The resource.
-    """
+    """Name the component, the resource and the step, as it follows "failed to", in an error of the block."""
     try:
         yield
     except OcfError as error:

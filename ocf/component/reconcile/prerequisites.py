@@ -42,13 +42,8 @@ async def check_prerequisite(
 ) -> StatusReport[PrerequisiteStatus]:
     """Check a prerequisite, and validate what it returns.
 
-    Args:
-        prerequisite: The prerequisite.
-        context: The reconcile of the owner.
-        limit: The timeout; None for no limit.
-
     Raises:
-        HandlerError: If it raises, exceeds the timeout, or returns something else than a report with a
+        HandlerError: If it raises, exceeds the limit (None for none), or returns something else than a report with a
             `PrerequisiteStatus`.
     """
     try:
@@ -68,11 +63,7 @@ async def check_prerequisite(
 
 @dataclass(frozen=True, slots=True)
 class DependsOn:
-    """Met while a condition of the owner is True.
-
-    Args:
-        condition_type: Type of the condition.
-    """
+    """Met while a condition of the owner is True."""
 
     condition_type: str
 

@@ -48,11 +48,7 @@ class DeletionReason(NamedTuple):
 
 
 class Pruner:
-    """Deletes, orphans and prunes objects in one reconcile, and collects outcomes and errors.
-
-    Args:
-        run: The reconcile.
-    """
+    """Deletes, orphans and prunes objects in one reconcile, and collects outcomes and errors."""
 
     def __init__(self, run: ReconcileRun) -> None:
         self._run = run
@@ -61,31 +57,18 @@ class Pruner:
         self._errors: list[ReconcileError] = []
 
     def outcomes(self) -> list[ResourceOutcome]:
-        """Return the outcomes.
-
-        Raises:
-            ReconcileError: With every error, after every object was tried.
-        """
+        """Return the outcomes, or raise every error, after every object was tried."""
         raise_all(self._run.component, self._errors)
         return self._outcomes
 
     async def delete(self, entries: Iterable[Registration], why: Callable[[Registration], DeletionReason]) -> None:
-        """Delete the objects of resources, scalers first, else in order of registration.
-
-        Args:
-            entries: The resources.
-            why: Returns the reason for one of them.
-        """
+        """Delete the objects of resources, scalers first, else in order of registration."""
         for entry in _scalers_first(entries):
             detail, reason = why(entry)
             await self._process(entry, partial(self._delete, entry.identity, detail, reason))
 
     async def orphan(self, entries: Iterable[Registration]) -> None:
-        """Remove the owner reference from the objects of resources, and keep the objects.
-
-        Args:
-            entries: The resources.
-        """
+        """Remove the owner reference from the objects of resources, and keep the objects."""
         for entry in entries:
             await self._process(entry, partial(self._orphan, entry.identity))
 
@@ -95,9 +78,6 @@ class Pruner:
         Only kinds of which it still registers a resource are listed, with one request each, in the namespace of the
         owner. Only objects with a reference to the owner are found, so cluster-scoped objects of a namespaced owner are
         not pruned.
-
-        Args:
-            entries: All resources of the component.
         """
         namespace = self._run.context.owned_by.key.namespace
         registered = {entry.unversioned for entry in entries}
@@ -117,14 +97,10 @@ class Pruner:
     async def delete_applied(
         self, entries: Iterable[Registration], propagation: Propagation = Propagation.BACKGROUND
     ) -> tuple[ObjectKey, ...]:
-        """Delete all objects of some kinds that this component applied for its owner.
+        """Delete all objects of the kinds of some resources that this component applied for its owner.
 
         Cluster-scoped kinds, and those of a cluster-scoped owner, are listed in every namespace, others in the
         namespace of the owner.
-
-        Args:
-            entries: Resources of these kinds.
-            propagation: What happens to the dependents of the objects.
 
         Returns:
             The objects that still exist, because a finalizer or a dependent holds them.

@@ -41,9 +41,6 @@ async def suspend(
         run: The reconcile.
         was_applied: Whether an earlier reconcile of this suspension has applied the suspended form of all of them.
 
-    Returns:
-        The outcomes.
-
     Raises:
         ReconcileError: With every error, after all other resources were suspended.
     """
@@ -70,7 +67,6 @@ class _Suspension:
     """One reconcile of a suspended component.
 
     Args:
-        run: The reconcile.
         was_applied: Whether an earlier reconcile of this suspension has applied the suspended forms.
         missing: Why data is missing, one text per resource that should have provided it.
     """
