@@ -6,6 +6,7 @@ Build a component with `Builder`, and reconcile it inside `reconciling`.
 from ocf.component.apply.handover import BEFORE_SUSPENSION
 from ocf.component.builder import Builder
 from ocf.component.component import Component
+from ocf.component.context import ReconcileContext, reconciling
 from ocf.component.deletion import (
     SKIP_CLEANUP,
     CleanupPending,
@@ -25,9 +26,7 @@ from ocf.component.diff import (
     diff,
 )
 from ocf.component.finalizer import FinalizationResult, Finalizer, OnDelete, finalize
-from ocf.component.model.context import ReconcileContext
 from ocf.component.model.data_flow import DataFlow
-from ocf.component.model.reconciling import reconciling
 from ocf.component.model.resource_options import Conflicts, Participation, ResourceOptions
 from ocf.component.parallel import reconcile_all, reconcile_each
 from ocf.component.reconcile.prerequisites import Prerequisite, PrerequisiteStatus, depends_on

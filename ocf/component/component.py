@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ocf.cluster import Propagation
 from ocf.component import preview
-from ocf.component.model.context import ReconcileContext
+from ocf.component.context import ReconcileContext
 from ocf.component.model.data_flow import DataFlow, data_flows
 from ocf.component.model.registration import Registration, ScaleTargets, find_scale_targets, scalers_first
 from ocf.component.model.resource_options import Lifecycle

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from ocf.cluster import Cluster
 from ocf.component.component import Component
+from ocf.component.context import reconciling
 from ocf.component.dry_run_cluster import DryRunCluster, PlannedWrite
 from ocf.component.model.ownership import DEFAULT_OPERATOR, SECOND, Owner
-from ocf.component.model.reconciling import reconciling
 from ocf.component.model.registration import Registration, find_scale_targets
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.preview import explain_entry

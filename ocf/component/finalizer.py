@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from ocf.cluster import PatchOptions, PatchType
 from ocf.component.component import Component
+from ocf.component.context import ReconcileContext
 from ocf.component.deletion import (
     SKIP_CLEANUP,
     CleanupPending,
@@ -27,11 +28,9 @@ from ocf.component.deletion import (
     external_finalizer,
     is_held,
 )
-from ocf.component.model.context import ReconcileContext
 from ocf.component.model.ownership import Owner, finalizers_of, is_ending
 from ocf.component.model.write_backoff import is_older, record_revert, wait, written
-from ocf.component.status.failures import FINALIZER_EVENT
-from ocf.concepts import Event
+from ocf.component.owner_status import FINALIZER_EVENT, owner_event
 from ocf.errors import ConflictError, NotFoundError, ReconcileError, failure_text
 from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.objects.conditions import ConditionStatus
@@ -248,25 +247,14 @@ def _announced(context: ReconcileContext, components: Sequence[Component]) -> Se
     """Return all components of the owner, after what they manage is known to each other."""
     for component in components:
         component.announce(context)
-    context.claims.is_complete = True
+    context.claims.complete()
     return components
 
 
 def _record(context: ReconcileContext, reason: str, note: str, *, warning: bool = False) -> None:
     owner = context.owned_by
     (_log.warning if warning else _log.info)("%s: %s", owner.key, note, extra={"owner": str(owner.key)})
-    kind = "Warning" if warning else "Normal"
-    context.recorder.happened(
-        Event(
-            owner=owner.key,
-            owner_uid=owner.uid,
-            resource=owner.key,
-            reason=reason,
-            action="CleanUp",
-            note=note,
-            type=kind,
-        )
-    )
+    context.recorder.happened(owner_event(owner, reason, note, action="CleanUp", warning=warning))
 
 
 async def _set_finalizers(context: ReconcileContext, *names: str, wanted: bool) -> bool:

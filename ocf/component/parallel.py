@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from ocf.component.component import Component
-from ocf.component.model.context import ReconcileContext
+from ocf.component.context import ReconcileContext
 from ocf.component.status.results import Result
 from ocf.errors import ConfigError
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from ocf.component.status.failures import FAILED_EVENT
+from ocf.component.owner_status import FAILED_EVENT
 from ocf.testing import Disturbance, DisturbanceReport, SimulatedCrash, assert_quiet, crash_at_each_write
 from ocf.testing.simulated_process import SimulatedCluster, SimulatedProcess
 

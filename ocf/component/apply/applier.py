@@ -47,7 +47,7 @@ from ocf.objects.owned_paths import path_label
 from ocf.schema.builtin import ANYTHING, Type, builtin_resource, custom_object
 
 if TYPE_CHECKING:
-    from ocf.component.model.context import ReconcileContext
+    from ocf.component.context import ReconcileContext
     from ocf.component.model.registration import Registration
 
 __all__ = ["Applier", "ApplyResult"]

@@ -29,7 +29,7 @@ from ocf.objects.managed_fields import ManagedFields
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from ocf.component.model.context import ReconcileContext
+    from ocf.component.context import ReconcileContext
 
 __all__ = ["OWNER_ITSELF", "OwnedObjectDeleter", "immutable_fields", "immutable_problem"]
 

@@ -38,7 +38,7 @@ from ocf.objects.owned_paths import (
 )
 
 if TYPE_CHECKING:
-    from ocf.component.model.context import ReconcileContext
+    from ocf.component.context import ReconcileContext
 
 __all__ = ["BEFORE_SUSPENSION", "DesiredStates", "FieldHandover", "Handover", "plan_handover", "with_saved_values"]
 

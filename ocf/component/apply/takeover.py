@@ -19,7 +19,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.objects.managed_fields import ManagedFields, union
 
 if TYPE_CHECKING:
-    from ocf.component.model.context import ReconcileContext
+    from ocf.component.context import ReconcileContext
 
 __all__ = ["is_contested", "other_applier", "take_over", "with_managers_renamed"]
 

@@ -12,7 +12,7 @@ from ocf.objects.managed_fields import field_manager
 from ocf.objects.manifest import SERVER_METADATA
 from ocf.objects.owner_references import controller_of
 
-__all__ = ["DEFAULT_OPERATOR", "SECOND", "Owner", "finalizers_of", "is_ending", "sendable"]
+__all__ = ["DEFAULT_OPERATOR", "SECOND", "Owner", "finalizers_of", "is_ending", "sendable", "status_of"]
 
 # Length of a SHA-256 in hex.
 _HASHED: Final = 64
@@ -210,6 +210,12 @@ class Owner:
             "controller": True,
             "blockOwnerDeletion": True,
         }
+
+
+def status_of(live: Manifest) -> Manifest:
+    """Return the status of an object; an empty one if there is none, or if it is stored as something else."""
+    found = live.get("status")
+    return found if isinstance(found, dict) else {}
 
 
 def is_ending(owner: Manifest) -> bool:

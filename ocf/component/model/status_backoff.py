@@ -19,7 +19,7 @@ from hashlib import blake2b
 from json import dumps
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from ocf.component.model.status_changes import status_of
+from ocf.component.model.ownership import status_of
 from ocf.component.model.write_backoff import record_revert, wait, written
 from ocf.objects.conditions import has_type, typed_conditions, with_condition
 from ocf.objects.managed_fields import ManagedFields

@@ -25,7 +25,7 @@ from ocf.concepts.tracing import SpanAttributes, SpanStart, annotate_span, objec
 from ocf.errors import OcfError, ReconcileError
 
 if TYPE_CHECKING:
-    from ocf.component.model.context import ReconcileContext
+    from ocf.component.context import ReconcileContext
     from ocf.objects import Manifest, ObjectKey
 
 __all__ = [

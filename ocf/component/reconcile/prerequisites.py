@@ -8,7 +8,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Protocol
 
-from ocf.component.model.context import ReconcileContext
+from ocf.component.context import ReconcileContext
 from ocf.component.model.timeouts import call_with_timeout, wait
 from ocf.concepts import StatusReport
 from ocf.errors import HandlerError

@@ -11,7 +11,7 @@ from ocf.concepts import ApplyOperation, Attempt, Event, Why
 
 if TYPE_CHECKING:
     from ocf.component.apply.applier import ApplyResult
-    from ocf.component.model.context import ReconcileContext
+    from ocf.component.context import ReconcileContext
     from ocf.component.model.registration import Registration
     from ocf.objects import ObjectKey
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from examples.memcached.samples import EVERYTHING
-from ocf.component.status.failures import FAILED_EVENT
+from ocf.component.owner_status import FAILED_EVENT
 from ocf.concepts import Event, NullRecorder
 from ocf.testing import Disturbance, DisturbanceReport, SimulatedCrash, crash_at_each_write, run_in_virtual_time
 from ocf.testing.simulated_process import SimulatedCluster as Ledger

@@ -1,43 +1,52 @@
-"""Context of one reconcile of an owner: what its components share, and the changes of its status.
+"""One reconcile of an owner as a block, and its context: what its components share, and the changes of its status.
 
 The owner's manifest is kept as it was read. Components, and the user's code inside the block of `reconciling`, change a
-copy of its status.
+copy of its status. Leaving the block writes it once, if it changed; also after an error, but not after a cancellation.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
+from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from ocf.cluster import Cluster
 from ocf.cluster.server_errors import without_values
-from ocf.component.model.claims import Claims
 from ocf.component.model.gates import GateAnswers
-from ocf.component.model.ownership import DEFAULT_OPERATOR, Owner, finalizers_of, is_ending
-from ocf.component.model.status_changes import StatusChanges, status_of
-from ocf.component.model.status_writer import write_status
-from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
-from ocf.component.status.failures import (
+from ocf.component.model.ownership import DEFAULT_OPERATOR, Owner, finalizers_of, is_ending, status_of
+from ocf.component.owner_status import (
     FINALIZER_EVENT,
     REVERTED_EVENT,
     UNSTORED_EVENT,
+    StatusChanges,
     failure_events,
     is_refused,
+    own_condition,
+    owner_event,
+    replaced_value,
     shows,
+    write_status,
 )
-from ocf.component.status.own_conditions import own_condition
+from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
 from ocf.component.status.reasons import Reason
-from ocf.concepts import Clock, Event, NullRecorder, Recorder
+from ocf.concepts import Clock, NullRecorder, Recorder, SystemClock
+from ocf.concepts.tracing import SpanStart, object_attributes, spanning
 from ocf.errors import ApiError, ConfigError, FieldProblem, ManifestError
-from ocf.objects import Manifest
+from ocf.lazy_types.pydantic import BaseModel
+from ocf.objects import Manifest, write_model
 from ocf.objects.conditions import find_condition, typed_conditions
+from ocf.objects.name_validation import dns_label
 
-__all__ = ["Conditioned", "ReconcileContext"]
+__all__ = ["Claims", "Conditioned", "ReconcileContext", "reconciling"]
 
 _log: Final = logging.getLogger("ocf.component")
 _UPDATE_STATUS: Final = "UpdateStatus"
+
+UnversionedKey: TypeAlias = tuple[str, str, str, str]
+"""Group, kind, namespace and name of an object."""
 
 
 class Conditioned(Protocol):
@@ -54,15 +63,88 @@ class Conditioned(Protocol):
         ...
 
 
-class ReconcileContext:
-    """State that the components of one owner share during a reconcile.
+@asynccontextmanager
+async def reconciling(
+    owner: Manifest | BaseModel,
+    cluster: Cluster,
+    *,
+    operator: str = DEFAULT_OPERATOR,
+    clock: Clock | None = None,
+    recorder: Recorder | None = None,
+) -> AsyncIterator[ReconcileContext]:
+    """Reconcile the components of one owner, and write its status once.
 
     Args:
-        owner: The owner as read from the cluster; it is not changed.
+        owner: The owner as read from the cluster: its manifest, or a model of it that keeps every field.
         cluster: The cluster of the objects.
-        clock: Clock for the time of the reconcile.
-        recorder: Receives attempts, events and conditions; None discards them.
-        operator: Name of the operator.
+        operator: Name of the operator, a DNS label. It is part of the field managers, the finalizers and the condition
+            of the clean-up: of programs that reconcile owners of the same kind, each needs a name of its own.
+        clock: Clock for the time of the reconcile; the system clock by default.
+        recorder: Receives attempts, events and conditions; by default they are discarded.
+
+    Yields:
+        The context for `Component.reconcile`. Set further fields of the owner's status in its `status`.
+
+    Raises:
+        ConfigError: If owner or cluster is something else, such as None, or the operator's name is not a DNS label.
+        ManifestError: If the owner has no name or no uid, or if its new status contains what cannot be written, such
+            as a value that JSON does not have, or an entry of `conditions` that is not a condition. The rest of the
+            status is written; those fields keep their stored values.
+        ApiError: If the status cannot be written. After an error inside the block, that error is raised with a note.
+    """
+    _require_arguments(owner, cluster, operator)
+    manifest = owner if isinstance(owner, dict) else write_model(owner)
+    context = ReconcileContext(manifest, cluster, clock or SystemClock(), recorder, operator)
+    with spanning(_span, context):
+        try:
+            yield context
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:
+            try:
+                await context.write_status()
+            except (ApiError, ManifestError) as unwritten:
+                key = context.owned_by.key
+                _log.warning("%s: the status could not be written: %s", key, unwritten, extra={"owner": str(key)})
+                error.add_note(f"the status of {key} could not be written either: {unwritten}")
+            raise
+        else:
+            await context.write_status()
+            context.release_conditions()
+        finally:
+            context.end()
+
+
+def _span(context: ReconcileContext) -> SpanStart:
+    owner = context.owned_by
+    return SpanStart(
+        name=f"reconcile {owner.key.kind}",
+        attributes={
+            **object_attributes("ocf.owner", owner.key),
+            "ocf.owner.uid": owner.uid,
+            "ocf.owner.generation": owner.generation,
+        },
+    )
+
+
+def _require_arguments(owner: object, cluster: object, operator: str) -> None:
+    problems: list[str] = []
+    if not isinstance(owner, dict):
+        from pydantic import BaseModel
+
+        if not isinstance(owner, BaseModel):
+            found = "None" if owner is None else f"an object of type {type(owner).__name__}"
+            problems.append(f"owner must be the manifest or a model of an object read from the cluster, got {found}")
+    if not callable(getattr(cluster, "apply", None)):
+        found = "None" if cluster is None else f"an object of type {type(cluster).__name__}"
+        problems.append(f"cluster must be a Cluster, got {found}")
+    problems += [f'operator "{operator}": {problem}' for problem in dns_label(operator)]
+    if problems:
+        raise ConfigError(f"reconciling: {'; '.join(problems)}")
+
+
+class ReconcileContext:
+    """State that the components of one owner share during a reconcile.
 
     Attributes:
         owner: The owner as it was read.
@@ -160,19 +242,11 @@ class ReconcileContext:
         return stored_condition(self._open_changes.conditions, name, self.owned_by.generation)
 
     def condition_context(self, name: str) -> ConditionContext:
-        """Return what the next condition of a type is computed from.
-
-        Args:
-            name: Type of the condition.
-        """
+        """Return what the next condition of a type is computed from."""
         return ConditionContext(self.condition(name), self.owned_by.generation, self.now)
 
     def claim_conditions(self, types: Iterable[str]) -> None:
-        """Record which conditions this operator sets, so that no other one of the process sets them for this owner.
-
-        Raises:
-            ConfigError: If another operator does already; then its condition stays as it is.
-        """
+        """Record which conditions this operator sets, so that no other one of the process sets them for this owner."""
         for name in types:
             if problem := self._claim(name):
                 raise ConfigError(problem)
@@ -196,15 +270,7 @@ class ReconcileContext:
         )
 
     def stage(self, condition: Condition, *, published: bool = True) -> None:
-        """Stage the condition of a component; it replaces the one of its type, at its place.
-
-        Args:
-            condition: The new condition.
-            published: Whether it is written to the owner; otherwise only `aggregate` sees it, in this reconcile.
-
-        Raises:
-            ConfigError: If another operator of this process sets a condition of this type for the owner.
-        """
+        """Stage the condition of a component; it replaces the one of its type, at its place."""
         if published:
             self.claim_conditions([condition.type])
             self._open_changes.set_condition(condition.to_manifest())
@@ -267,19 +333,11 @@ class ReconcileContext:
         return self._open_changes.changed_types
 
     def clear_failure(self, name: str) -> None:
-        """Remove a condition that `fail` has set in an earlier reconcile; one that was set in this reconcile stays.
-
-        Args:
-            name: Type of the condition.
-        """
+        """Remove a condition that `fail` has set in an earlier reconcile; one that was set in this reconcile stays."""
         self._open_changes.remove_failure(name)
 
     def shows(self, problem: str) -> bool:
-        """Return whether a condition that was set in this reconcile contains the text of a failure.
-
-        Args:
-            problem: The text.
-        """
+        """Return whether a condition that was set in this reconcile contains the text of a failure."""
         staged = self.staged
         return shows((one for one in self._changes.conditions if one.get("type") in staged), problem)
 
@@ -308,19 +366,11 @@ class ReconcileContext:
         return condition
 
     def arrange(self, types: Iterable[str]) -> None:
-        """Sort the conditions that are new in this reconcile into a given order, after the existing ones.
-
-        Args:
-            types: Types of conditions, in order.
-        """
+        """Sort the conditions that are new in this reconcile into a given order, after the existing ones."""
         self._open_changes.arrange(types)
 
     def owner_changed(self, live: Manifest) -> None:
-        """Record the component's own change of the owner, so that the next write of its status does not conflict.
-
-        Args:
-            live: The owner as the cluster returned it.
-        """
+        """Record the component's own change of the owner, so that the next write of its status does not conflict."""
         self._is_gone = is_ending(live) and not finalizers_of(live)
         if status_of(live) == self._changes.stored:
             self.owner = live
@@ -334,9 +384,6 @@ class ReconcileContext:
 
         That is what JSON does not have, what was assigned to `conditions` and is not a condition, and a condition that
         another operator of this process sets.
-
-        Raises:
-            ManifestError: The first time, for the fields that are not written: their stored values are kept.
         """
         changes = self._open_changes
         problems = [*changes.make_plain()]
@@ -356,10 +403,6 @@ class ReconcileContext:
 
         A status that is refused, of which fields are not stored, or that another writer reverts again and again,
         becomes an event of type Warning.
-
-        Raises:
-            ApiError: If the write fails for another reason, or conflicts 32 times in a row.
-            ManifestError: If the status contains what JSON does not have, after the rest is written.
         """
         unwritable: ManifestError | None = None
         try:
@@ -373,7 +416,7 @@ class ReconcileContext:
 
     async def _write_plain_status(self) -> None:
         owner, changes = self.owned_by, self._open_changes
-        for event in failure_events(owner.key, owner.uid, self._problems, changes.stored_conditions):
+        for event in failure_events(owner, self._problems, changes.stored_conditions):
             self.recorder.happened(event)
         if self._is_gone:
             return
@@ -389,21 +432,10 @@ class ReconcileContext:
         if written is None:
             self._is_gone = True
             return
-        self._log_replaced(written.status)
+        self._log(replaced_value(self.owner, written.status))
         self._log_loss(UNSTORED_EVENT, written.problem)
         self.hold_back(REVERTED_EVENT, written.reverted, written.retry_after)
         self.recorder.observed(owner.key, typed_conditions(written.status.get("conditions")))
-
-    def _log_replaced(self, written: Manifest) -> None:
-        """Log which value of another client was replaced, because no condition can be stored beside it."""
-        owner, stored = self.owned_by.key, self.owner.get("status")
-        path, value = "status", stored
-        if isinstance(stored, dict):
-            path, value = "status.conditions", stored.get("conditions")
-            value = None if isinstance(value, list) else value
-        if written.get("conditions") and value is not None:
-            text = "%s: %s was stored as a value of type %s, and is replaced, because it cannot hold conditions"
-            _log.warning(text, owner, path, type(value).__name__, extra={"owner": str(owner)})
 
     def hold_back(self, reason: str, note: str, rest: timedelta | None) -> None:
         """Record that a write of the owner waits because another writer reverts it; without a note, it is known."""
@@ -411,23 +443,56 @@ class ReconcileContext:
         self.retry_after = min((one for one in (self.retry_after, rest) if one is not None), default=None)
 
     def _log_loss(self, reason: str, note: str, action: str = _UPDATE_STATUS) -> None:
-        """Log and record a loss, unless the note is empty."""
+        """Log and record that a write of the owner, or a part of it, is not stored, unless the note is empty."""
+        self._log(note)
+        if note:
+            self._record_loss(reason, note, action)
+
+    def _log(self, note: str) -> None:
         if note:
             owner = self.owned_by.key
             _log.warning("%s: %s", owner, note, extra={"owner": str(owner)})
-            self._record_loss(reason, note, action)
 
     def _record_loss(self, reason: str, note: str, action: str = _UPDATE_STATUS) -> None:
-        """Record that a write of the owner, or a part of it, is not stored; only an event can show it."""
-        owner = self.owned_by
-        self.recorder.happened(
-            Event(
-                owner=owner.key,
-                owner_uid=owner.uid,
-                resource=owner.key,
-                reason=reason,
-                action=action,
-                note=note,
-                type="Warning",
-            )
-        )
+        self.recorder.happened(owner_event(self.owned_by, reason, note, action=action))
+
+
+class Claims:
+    """The components of one owner that take part in a reconcile, and the objects that they manage.
+
+    Example:
+        >>> claims, web = Claims(), ("apps", "Deployment", "shop", "web")
+        >>> claims.announce("old", [])
+        >>> claims.announce("new", [web])
+        >>> claims.other_than("old", web), claims.other_than("new", web)
+        ('new', '')
+        >>> claims.is_stale("old", web), claims.is_stale("new", web), claims.is_stale("unknown", web)
+        (True, False, False)
+    """
+
+    def __init__(self) -> None:
+        self._is_complete = False
+        self._by_component: dict[str, frozenset[UnversionedKey]] = {}
+
+    @property
+    def components(self) -> Collection[str]:
+        """Names of the components."""
+        return self._by_component.keys()
+
+    def announce(self, component: str, objects: Collection[UnversionedKey]) -> None:
+        """Record what a component manages; it replaces what was recorded before."""
+        self._by_component[component] = frozenset(objects)
+
+    def complete(self) -> None:
+        """Record that all components of the owner are known."""
+        self._is_complete = True
+
+    def other_than(self, component: str, key: UnversionedKey) -> str:
+        """Return the name of another component that manages an object; empty if there is none."""
+        others = (name for name, objects in self._by_component.items() if name != component and key in objects)
+        return next(others, "")
+
+    def is_stale(self, component: str, key: UnversionedKey) -> bool:
+        """Return whether a component that has applied an object does not manage it any more."""
+        objects = self._by_component.get(component)
+        return self._is_complete if objects is None else key not in objects

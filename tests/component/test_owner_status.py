@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.component.model.status_changes import StatusChanges
+from ocf.component.owner_status import StatusChanges
 from ocf.objects import copy_json
 from ocf.objects.conditions import has_type
 
