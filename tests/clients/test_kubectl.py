@@ -82,6 +82,53 @@ async def test_get_prints_the_columns_of_the_kind(kubectl: Kubectl) -> None:
     ]
 
 
+FAILING: Final = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: failures.columns.example.com}
+spec:
+  group: columns.example.com
+  names: {kind: Failure, plural: failures}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    additionalPrinterColumns:
+    - {name: Ready, type: string, jsonPath: ".status.conditions[?(@.type=='Ready')].status"}
+    - {name: Reconciled, type: string, jsonPath: ".status.conditions[?(@.type=='shop-operator/Reconciled')].status"}
+    - {name: Error, type: string, priority: 1,
+       jsonPath: ".status.conditions[?(@.type=='shop-operator/Reconciled')].message"}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+FAILURE: Final = """
+apiVersion: columns.example.com/v1
+kind: Failure
+metadata: {name: corner}
+status:
+  conditions:
+  - {type: Ready, status: "True"}
+  - {type: shop-operator/Reconciled, status: "False", message: no such version}
+---
+apiVersion: columns.example.com/v1
+kind: Failure
+metadata: {name: market}
+status: {conditions: [{type: Ready, status: "True"}]}
+"""
+
+
+async def test_a_column_shows_a_condition_with_a_prefix(kubectl: Kubectl) -> None:
+    await kubectl("apply", "-f", "-", stdin=FAILING)
+    await until(kubectl, "apply", "-f", "-", stdin=FAILURE, shows="failure.columns.example.com/market")
+
+    assert words((await kubectl("get", "failures")).out) == [
+        ["NAME", "READY", "RECONCILED"],
+        ["corner", "True", "False"],
+        ["market", "True"],
+    ]
+    assert words((await kubectl("get", "failures", "corner", "-o", "wide")).out)[1][3:] == ["no", "such", "version"]
+
+
 async def test_get_wide_yaml_and_jsonpath(kubectl: Kubectl) -> None:
     await kubectl("apply", "-f", "-", stdin=WEB)
     wide = await kubectl("get", "deploy", "web", "-o", "wide")
