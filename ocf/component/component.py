@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from ocf.cluster import Propagation
 from ocf.component import preview
+from ocf.component.author_code import call_with_timeout
 from ocf.component.context import ReconcileContext
 from ocf.component.model.data_flow import DataFlow, data_flows
 from ocf.component.model.registration import Registration, ScaleTargets, find_scale_targets, scalers_first
 from ocf.component.model.resource_options import Lifecycle
-from ocf.component.model.timeouts import call_with_timeout
 from ocf.component.reconcile.loop import ReconcileRun, converge, failing
 from ocf.component.reconcile.prerequisites import DependsOn, Prerequisite, PrerequisiteStatus, check_prerequisite
 from ocf.component.reconcile.prune import DeletionReason, Pruner

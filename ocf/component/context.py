@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from ocf.cluster import Cluster
 from ocf.cluster.server_errors import without_values
-from ocf.component.model.gates import GateAnswers
+from ocf.component.author_code import GateAnswers
 from ocf.component.model.ownership import DEFAULT_OPERATOR, Owner, finalizers_of, is_ending, status_of
 from ocf.component.owner_status import (
     FINALIZER_EVENT,

@@ -14,9 +14,9 @@ from ocf.component.apply.deleter import OwnedObjectDeleter, immutable_fields, im
 from ocf.component.apply.drift import find_drift, is_stored_as_sent
 from ocf.component.apply.handover import DesiredStates, FieldHandover
 from ocf.component.apply.takeover import is_contested, take_over
+from ocf.component.author_code import call_with_timeout
 from ocf.component.model.ownership import Owner, sendable
 from ocf.component.model.resource_options import Conflicts
-from ocf.component.model.timeouts import call_with_timeout
 from ocf.component.model.write_backoff import (
     EXISTENCE,
     OWNER_REFERENCE,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypedDict, TypeVar
 
-from ocf.component.model.gates import is_open
+from ocf.component.author_code import is_open
 from ocf.errors import ConfigError
 from ocf.feature import Gate
 from ocf.objects import parse_path

@@ -13,9 +13,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from ocf.component.apply.applier import Applier, ApplyResult
+from ocf.component.author_code import call_with_timeout
 from ocf.component.model.registration import Registration, ScaleTargets
 from ocf.component.model.resource_options import Lifecycle, Participation
-from ocf.component.model.timeouts import call_with_timeout
 from ocf.component.reconcile.reporter import RECREATED, Reporter
 from ocf.component.status.conditions import ResourceObservation
 from ocf.component.status.results import Action, ResourceOutcome

@@ -8,8 +8,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Protocol
 
+from ocf.component.author_code import call_with_timeout, wait
 from ocf.component.context import ReconcileContext
-from ocf.component.model.timeouts import call_with_timeout, wait
 from ocf.concepts import StatusReport
 from ocf.errors import HandlerError
 from ocf.objects.conditions import ConditionStatus, find_condition

@@ -8,7 +8,7 @@ import pytest
 
 from ocf import component
 from ocf.component import Action, Component, Conflicts, Participation, Reason
-from ocf.component.model.gates import is_open
+from ocf.component.author_code import is_open
 from ocf.component.model.resource_options import EffectiveOptions, Lifecycle
 from ocf.concepts import AliveStatus, ApplyOperation, Data, GuardStatus, StatusReport
 from ocf.errors import BuildError, ConfigError, ConflictError, FeatureGateError, ReconcileError
