@@ -15,6 +15,7 @@ from ocf.objects import copy_json
 from ocf.objects.data_validation import decode_base64
 from ocf.objects.timestamps import format_micro_time, format_time, parse_micro_time, parse_rfc3339
 from ocf.schema.builtin import Anything, EmptyValue, Field, ListType, MapType, Scalar, StructType, Type
+from ocf_server.api.status_errors import go_shape
 
 __all__ = ["DecodeError", "decode", "unknown_fields"]
 
@@ -37,12 +38,14 @@ class DecodeError(ValueError):
         message: The message of Go's JSON decoder.
         wanted: The Go type of the field; empty if the JSON type is right and only the text is invalid.
         unstructured: The message for a decoded value, where the API server has another one than for JSON; else empty.
+        value: The value.
     """
 
-    def __init__(self, message: str, wanted: str = "", unstructured: str = "") -> None:
+    def __init__(self, message: str, wanted: str = "", unstructured: str = "", value: Any = None) -> None:
         super().__init__(message)
         self.wanted = wanted
         self.unstructured = unstructured
+        self.value = value
 
 
 def decode(value: Any, kind: StructType, live: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -92,9 +95,11 @@ def _struct_sharing(value: Any, kind: StructType, live: Mapping[str, Any], path:
 
 
 def _fail(value: Any, owner: str, path: str, wanted: str) -> DecodeError:
-    number = f"number {value}" if wanted in _GO_NUMBERS else "number"
-    shape = {str: "string", bool: "bool", list: "array", dict: "object"}.get(type(value), number)
-    return DecodeError(f"json: cannot unmarshal {shape} into Go struct field {owner}.{path} of type {wanted}", wanted)
+    shape = go_shape(value)
+    shape = f"number {value}" if shape == "number" and wanted in _GO_NUMBERS else shape
+    return DecodeError(
+        f"json: cannot unmarshal {shape} into Go struct field {owner}.{path} of type {wanted}", wanted, "", value
+    )
 
 
 def _struct(value: Any, kind: StructType, owner: str, path: str) -> dict[str, Any]:
@@ -300,7 +305,9 @@ def canonical_quantity(text: str) -> str:
 
 def _time(value: Any, kind: Scalar, owner: str, path: str) -> Any:
     if not isinstance(value, str):
-        raise _fail(value, owner, path, "string")
+        error = _fail(value, owner, path, "string")
+        error.unstructured = f"json: cannot unmarshal {go_shape(value)} into Go value of type string"
+        raise error
     if not value:
         return None
     try:
@@ -308,9 +315,10 @@ def _time(value: Any, kind: Scalar, owner: str, path: str) -> Any:
             return format_time(parse_rfc3339(value, comma=True))
         return format_micro_time(parse_micro_time(value))
     except ValueError as error:
-        raise DecodeError(str(error)) from error
+        raise DecodeError(str(error), unstructured=str(error)) from error
     except OverflowError as error:
-        raise DecodeError(f'parsing time "{value}": {error}') from error
+        problem = f'parsing time "{value}": {error}'
+        raise DecodeError(problem, unstructured=problem) from error
 
 
 _SCALARS: Final[Mapping[Scalar, Callable[[Any, Scalar, str, str], Any]]] = {

@@ -7,13 +7,15 @@ from typing import Any, Final
 from ocf.cluster.protocol import PatchOptions, Subresource
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
-from ocf_server.api.status_errors import bad_request, invalid
+from ocf_server.api.status_errors import bad_request, go_shape, invalid
 from ocf_server.api.write_options import FieldValidation
 from ocf_server.http.backend import Backend
 from ocf_server.http.query_options import WriteQuery
 from ocf_server.http.request_body import duplicates, read_object, read_patch
 from ocf_server.http.request_context import RequestContext, object_response
+from ocf_server.http.resource_catalog import ServedResource
 from ocf_server.http.responses import Response
+from ocf_server.registry.request_checks import metadata_of, require_typed
 
 __all__ = ["handle_create", "handle_patch", "handle_update", "read_sent"]
 
@@ -44,14 +46,29 @@ def read_sent(context: RequestContext) -> Manifest:
     for name, wanted in expected.items():
         if sent.setdefault(name, wanted) != wanted:
             raise _foreign(sent, context)
-    metadata = sent.get("metadata")
-    sent["metadata"] = metadata = dict(metadata) if isinstance(metadata, dict) else {}
+    _require_metadata(sent.get("metadata"), expected["kind"], kind)
+    sent["metadata"] = metadata = dict(metadata_of(sent))
     namespace = metadata.get("namespace") or ""
     if kind.namespaced and namespace not in ("", context.path.namespace):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if context.path.namespace:
         metadata["namespace"] = context.path.namespace
     return sent
+
+
+def _require_metadata(metadata: Any, name: str, kind: ServedResource) -> None:
+    """Raise BadRequestError if metadata are not an object, or have a name or a namespace that is not a text."""
+    problem = ""
+    if not isinstance(metadata, dict | None):
+        target = "Go value" if kind.custom else f"Go struct field {name}.metadata"
+        problem = f"{go_shape(metadata)} into {target} of type v1.ObjectMeta"
+    for field, value in metadata.items() if isinstance(metadata, dict) else ():
+        if field in ("name", "namespace") and not isinstance(value, str | None):
+            target = f"ObjectMeta.{field}" if kind.custom else f"ObjectMeta.metadata.{field}"
+            problem = problem or f"{go_shape(value)} into Go struct field {target} of type string"
+    if problem:
+        head = f'{name} in version "{kind.version}" cannot be handled as a {name}'
+        raise bad_request(f"{head}: json: cannot unmarshal {problem}")
 
 
 def _foreign(sent: Manifest, context: RequestContext) -> Exception:
@@ -180,7 +197,7 @@ async def _apply(backend: Backend, context: RequestContext, options: WriteQuery,
     stored = backend.stored(context.kind, context.path.namespace, context.path.name)
     with _checking(backend, context, options):
         applied = await backend.wrapped.apply(
-            _applied(context, sent),
+            _applied(backend, context, sent),
             field_manager=options.field_manager,
             force=bool(options.force),
             subresource=context.subresource,
@@ -189,15 +206,19 @@ async def _apply(backend: Backend, context: RequestContext, options: WriteQuery,
     return object_response(context, applied, 201 if stored is None else 200)
 
 
-def _applied(context: RequestContext, sent: Manifest) -> Manifest:
+def _applied(backend: Backend, context: RequestContext, sent: Manifest) -> Manifest:
     is_scale = context.subresource is Subresource.SCALE
     expected = _SCALE if is_scale else {"apiVersion": context.kind.api_version, "kind": context.kind.kind}
     found = {name: value if isinstance(value := sent.get(name), str) else "" for name in expected}
     if found != expected:
         group, _, version = found["apiVersion"].rpartition("/")
         raise bad_request(f"invalid object type: {group}/{version}, Kind={found['kind']}")
-    metadata = sent.get("metadata")
-    metadata = dict(metadata) if isinstance(metadata, dict) else {}
+    metadata = dict(metadata_of(sent))
+    if not isinstance(sent.get("metadata"), dict | None) or not all(
+        isinstance(metadata.get(field), str | None) for field in ("name", "namespace")
+    ):
+        # The API server checks all types before the name.
+        require_typed(sent, backend.registry.resource(context.kind.api_version, context.kind.kind))
     metadata.setdefault("name", context.path.name)
     namespace = metadata.get("namespace") or ""
     _named(context, {"metadata": metadata})

@@ -3,10 +3,11 @@
 from typing import Any, Final
 
 from ocf.cluster.protocol import PatchType
-from ocf.errors import ApiError, InvalidError, api_error
+from ocf.errors import ApiError, FieldProblem, InvalidError, api_error
 from ocf.objects import Manifest
 from ocf.schema.builtin import StructType
-from ocf_server.api.status_errors import bad_request, go_shape
+from ocf_server.api.json_errors import untyped_problem
+from ocf_server.api.status_errors import bad_request, go_json, go_shape, invalid
 from ocf_server.patch.json_patch import PatchError, json_patch, merge_patch
 from ocf_server.patch.strategic_merge import MalformedPatchError, strategic_patch
 
@@ -46,6 +47,9 @@ def patched(document: Manifest, change: Any, patch_type: PatchType, kind: Struct
             # A real API server responds with an internal error to a valid patch that cannot be applied.
             raise InvalidError(str(error), code=500) from error
         raise _inapplicable() from error
+    if isinstance(out, list):
+        problem = f"couldn't get version/kind; json parse error: {untyped_problem(out)}"
+        raise invalid("", "", [FieldProblem("patch", f"Invalid value: {go_json(go_json(out))}: {problem}")])
     if not isinstance(out, dict):
         raise _inapplicable()
     return out

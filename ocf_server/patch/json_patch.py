@@ -5,6 +5,7 @@ response of the API server.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
@@ -88,7 +89,7 @@ def json_patch(document: Any, operations: list[Any]) -> Any:
     copied = 0
     for operation in operations:
         kind = operation.get("op") if isinstance(operation, dict) else operation
-        apply = _OPERATIONS.get(kind) if isinstance(kind, str) else None
+        apply = _OPERATIONS.get(kind) if isinstance(operation, dict) and isinstance(kind, str) else None
         if apply is None:
             raise PatchError(f"Unexpected kind: {kind}")
         copied += apply(root, operation) or 0
@@ -103,17 +104,26 @@ def json_patch(document: Any, operations: list[Any]) -> Any:
 
 
 def _tokens(pointer: Any) -> list[str]:
-    if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
+    # As in the API server, only the start up to the first slash is ignored, and an index may have a sign.
+    if not isinstance(pointer, str) or (pointer and "/" not in pointer):
         raise PatchError(f"not a JSON pointer: {pointer!r}")
-    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")]
+    return ["", *(part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])]
 
 
-def _index(token: str, *, last: int) -> int:
+_INDEX: Final = re.compile(r"([+-]?)0*([0-9]+)", re.ASCII)
+
+
+def _index(token: str, *, size: int) -> int:
+    """Return the index of an item; a negative one counts from the end, as in a real API server but in no RFC."""
+    found = _INDEX.fullmatch(token)
     # The length is compared first: a conversion of thousands of digits is slow, and an error in Python.
-    is_index = token.isascii() and token.isdecimal() and len(token) <= len(str(last))
-    if not is_index or (token.startswith("0") and len(token) > 1) or int(token) > last:
+    if found is None or len(found[2]) > len(str(size)):
         raise _MissingError(f"no such index: {token!r}")
-    return int(token)
+    index = int(found[2])
+    index = size - index if found[1] == "-" and index else index
+    if not 0 <= index < size:
+        raise _MissingError(f"no such index: {token!r}")
+    return index
 
 
 def _parent(root: Any, pointer: Any) -> tuple[Any, str]:
@@ -128,38 +138,39 @@ def _parent(root: Any, pointer: Any) -> tuple[Any, str]:
 
 def _child(parent: Any, token: str) -> Any:
     if isinstance(parent, list):
-        return parent[_index(token, last=len(parent) - 1)]
+        return parent[_index(token, size=len(parent))]
     if isinstance(parent, dict) and token in parent:
         return parent[token]
     raise _MissingError(f"no such path: {token!r}")
 
 
+def _member(parent: Any, token: str) -> Any:
+    """Return an item or a member; the API server reads a missing member as null, which no RFC allows."""
+    return parent.get(token) if isinstance(parent, dict) else _child(parent, token)
+
+
 def _value(operation: Mapping[str, Any]) -> Any:
-    if "value" not in operation:
-        raise PatchError("the operation needs a value")
-    return copy_json(operation["value"])
+    # The API server reads a missing value as null.
+    return copy_json(operation.get("value"))
 
 
 def _put(root: Any, pointer: Any, value: Any) -> None:
+    if pointer == "":
+        raise _MissingError("the whole document can only be replaced")
     parent, last = _parent(root, pointer)
     if isinstance(parent, list):
-        parent.insert(len(parent) if last == "-" else _index(last, last=len(parent)), value)
+        parent.insert(len(parent) if last == "-" else _index(last, size=len(parent) + 1), value)
     else:
         parent[last] = value
 
 
 def _take(root: Any, pointer: Any) -> Any:
     parent, last = _parent(root, pointer)
-    value = _child(parent, last)
     if isinstance(parent, list):
-        del parent[int(last)]
-    else:
-        del parent[last]
+        return parent.pop(_index(last, size=len(parent)))
+    value = _child(parent, last)
+    del parent[last]
     return value
-
-
-def _read(root: Any, pointer: Any) -> Any:
-    return _child(*_parent(root, pointer))
 
 
 def _named(run: Callable[[], Any], problem: str) -> Any:
@@ -201,7 +212,7 @@ def _replace(root: Any, operation: Mapping[str, Any]) -> None:
     # The RFC requires an existing member; a real API server also replaces a missing one.
     if isinstance(parent, list):
         problem = f"replace operation does not apply: doc is missing key: {pointer}"
-        parent[_named(lambda: _index(last, last=len(parent) - 1), problem)] = _value(operation)
+        parent[_named(lambda: _index(last, size=len(parent)), problem)] = _value(operation)
     else:
         parent[last] = _value(operation)
 
@@ -221,8 +232,7 @@ def _copy(root: Any, operation: Mapping[str, Any]) -> int:
         # The RFC would allow it; a real API server takes it for a member without a name.
         raise PatchError("error in copy for from: '': missing value")
     parent, last = _require_parent(root, operation.get("from"), "copy")
-    # The RFC requires an existing member; a real API server copies a missing one as null.
-    value = parent.get(last) if isinstance(parent, dict) else _child(parent, last)
+    value = _member(parent, last)
     if is_nested_deeper(value, MAX_DEPTH):
         raise PatchError(f"the copied value is nested more than {MAX_DEPTH} levels deep")
     # The copy is measured, and not the value: the value may contain the copy afterwards.
@@ -238,7 +248,7 @@ def _text(value: Any) -> str:
 
 
 def _test(root: Any, operation: Mapping[str, Any]) -> None:
-    if _text(_read(root, operation.get("path"))) != _text(operation.get("value")):
+    if _text(_member(*_parent(root, operation.get("path")))) != _text(operation.get("value")):
         raise PatchTestError(f"testing value {operation.get('path')} failed")
 
 

@@ -16,6 +16,7 @@ from ocf.objects.json_equality import equal_json
 from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.numbers import encoded_numbers
+from ocf_server.api.resource_versions import parse_problem
 from ocf_server.api.status_errors import already_exists, forbidden, invalid, stale
 from ocf_server.api.write_options import WriteOptions
 from ocf_server.apiextensions.crd_status import CLEANUP
@@ -61,8 +62,6 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
         InvalidError: If the object is invalid.
         AlreadyExistsError: If the name is taken.
     """
-    if new["metadata"].get("resourceVersion"):
-        raise api_error("resourceVersion should not be set on objects to be created", code=500)
     if not resource.namespaced:
         new["metadata"].pop("namespace", None)
     reviewed = registry.has_admission()
@@ -81,6 +80,9 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
     if reviewed:
         yield Review(Phase.VALIDATING, WriteOperation.CREATE, resource, *place, new, None, options)
     yield from converting(lambda: registry.encoded(resource, new))
+    version = new["metadata"].get("resourceVersion", "0")
+    if not options.dry_run and not parse_problem(version) and int(version):
+        raise api_error("resourceVersion should not be set on objects to be created", code=500)
     taken = registry.store.get(kind_of(resource), place)
     if taken is not None:
         deleting = "deletionTimestamp" in taken["metadata"]
@@ -253,6 +255,8 @@ def _require_version(resource: ApiResource, live: Manifest, new: Manifest) -> No
         if not allows_unconditional_update(resource):
             detail = "Invalid value: 0: must be specified for an update"
             raise invalid(resource.group_resource, name, [FieldProblem("metadata.resourceVersion", detail)])
+    elif problem := parse_problem(wanted):
+        raise api_error(problem, code=500)
     elif wanted != live["metadata"]["resourceVersion"]:
         raise stale(resource.group_resource, name)
 

@@ -14,9 +14,9 @@ from ocf.objects import Manifest, ObjectKey, copy_json, split_api_version
 from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource, StructType, builtin_resource, builtin_versions, struct
 from ocf_server.api.numbers import decoded_numbers
-from ocf_server.api.status_errors import bad_request, forbidden, no_such_resource, not_found
+from ocf_server.api.status_errors import bad_request, forbidden, go_shape, no_such_resource, not_found
 from ocf_server.apiextensions import established, prune, set_schema_defaults
-from ocf_server.codec.decoding import decode
+from ocf_server.codec.decoding import DecodeError, decode
 from ocf_server.managedfields.field_manager import ConversionError
 from ocf_server.managedfields.typed import type_problems
 from ocf_server.registry.conversion import convert
@@ -437,7 +437,10 @@ def decoded(
     if not resource.custom:
         return decode(manifest, resource.type, live)
     out: dict[str, Any] = decoded_numbers(manifest)
-    out["metadata"] = decode(out.get("metadata") or {}, struct("meta.v1.ObjectMeta"))
+    metadata = out.get("metadata")
+    if not isinstance(metadata, dict | None):
+        raise DecodeError(f"json: cannot unmarshal {go_shape(metadata)} into Go value of type v1.ObjectMeta")
+    out["metadata"] = decode({} if metadata is None else metadata, struct("meta.v1.ObjectMeta"))
     if resource.schema is None:
         return out
     defaulted: Manifest = set_schema_defaults(prune(out, resource.schema), resource.schema, drop_nulls=drop_nulls)

@@ -144,14 +144,14 @@ def require_same(sent: Manifest, key: ObjectKey) -> None:
     # Decoding rejects a name that is not a text.
     if isinstance(name, str) and name != key.name:
         raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({key.name})")
-    if (metadata.get("namespace") or "") != key.namespace:
+    if key.namespace and metadata.get("namespace") not in (None, "", key.namespace):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 
 def require_typed(config: Manifest, resource: ApiResource) -> None:
     """Raise ApiError if an applied manifest does not match the type of its kind."""
     metadata = metadata_of(config)
-    if metadata.get("managedFields") is not None:
+    if isinstance(metadata.get("managedFields"), list):
         raise bad_request("metadata.managedFields must be nil")
     problems = type_problems(config, resource.type)
     if problems:

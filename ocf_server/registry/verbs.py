@@ -241,7 +241,6 @@ def patch(
     if patch_type is PatchType.STRATEGIC_MERGE and resource.custom:
         raise unsupported_patch()
     sent = patched(live, change, patch_type, resource.type)
-    require_same(sent, key)
     sent = _of_kind(registry, sent, resource, change, patch_type)
     require_known(
         sent,
@@ -253,7 +252,8 @@ def patch(
     try:
         new = decode(sent, resource)
     except DecodeError as error:
-        raise _undecodable_patch(change, patch_type, error) from error
+        raise _undecodable_patch(change, sent, patch_type, error) from error
+    require_same(new, key)
     _drop_duplicate_owners(new, options)
     return (yield from _replace(registry, resource, live, new, sent, options))
 
@@ -274,7 +274,7 @@ def _of_kind(registry: Registry, sent: Manifest, resource: ApiResource, change: 
             if found != right
         ]
         group = split_api_version(api_version)[0]
-        raise invalid(f"{kind}.{group}" if group else kind, str(sent["metadata"]["name"]), problems)
+        raise invalid(f"{kind}.{group}" if group else kind, str(metadata_of(sent).get("name", "")), problems)
     if patch_type is PatchType.STRATEGIC_MERGE:
         return {**sent, "apiVersion": resource.api_version, "kind": resource.kind}
     other = next((each for each in registry.versions(resource) if each.api_version == api_version), None)
@@ -282,20 +282,23 @@ def _of_kind(registry: Registry, sent: Manifest, resource: ApiResource, change: 
         try:
             return convert(decode(sent, other), other, resource)
         except DecodeError as error:
-            raise _undecodable_patch(change, patch_type, error) from error
+            raise _undecodable_patch(change, sent, patch_type, error) from error
     raise _invalid_patch(change, sent, patch_type, _kind_problem(registry, api_version, kind, resource))
 
 
 def _version_and_kind(sent: Manifest, resource: ApiResource, change: Any, patch_type: PatchType) -> tuple[str, str]:
     """Return version and kind of the result of a patch; raise ApiError if the patch removed them or set no texts."""
     for field in ("apiVersion", "kind"):
-        if not isinstance(sent.get(field) or "", str):
+        if not isinstance(sent.get(field), str | None):
             raise _invalid_patch(change, sent, patch_type, _type_problem(field, sent[field], patch_type))
     api_version, kind = sent.get("apiVersion") or "", sent.get("kind") or ""
     if patch_type is PatchType.STRATEGIC_MERGE or (api_version and kind):
         return api_version, kind
     if resource.custom and not kind:
         raise _invalid_patch(change, sent, patch_type, f"Object 'Kind' is missing in '{go_json(sent)}'")
+    if resource.custom and "apiVersion" in sent:
+        problem = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+        raise _invalid_patch(change, sent, patch_type, problem)
     if resource.custom:
         missing = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
         raise api_error(f"Internal error occurred: {missing}", code=500, reason="InternalError")
@@ -307,9 +310,21 @@ def _version_and_kind(sent: Manifest, resource: ApiResource, change: Any, patch_
 
 def _type_problem(field: str, value: Any, patch_type: PatchType) -> str:
     if patch_type is PatchType.STRATEGIC_MERGE:
-        return "unrecognized type: string"
+        return _conversion_problem(value, "string")
     problem = f"json: cannot unmarshal {go_shape(value)} into Go struct field .{field} of type string"
     return f"couldn't get version/kind; json parse error: {problem}"
+
+
+def _conversion_problem(value: Any, wanted: str) -> str:
+    """Return the text of k8s.io/apimachinery/pkg/runtime/converter.go, which the API server uses without JSON."""
+    kind = {dict: "map", list: "slice", str: "string", bool: "bool", int: "int64"}.get(type(value), "float64")
+    for shape, start in (("map", "map["), ("slice", "[]"), ("struct", "v1.")):
+        if wanted.startswith(start):
+            return f"cannot restore {shape} from{':' if shape == 'struct' else ''} {kind}"
+    # Go could make a text of an integer, and an integer of a fraction.
+    if (kind, wanted) in (("int64", "string"), ("float64", "int32"), ("float64", "int64")):
+        return f"cannot convert {kind} to {wanted}"
+    return f"unrecognized type: {wanted}"
 
 
 def _kind_problem(registry: Registry, api_version: str, kind: str, resource: ApiResource) -> str:
@@ -329,13 +344,19 @@ def _invalid_patch(change: Any, sent: Manifest, patch_type: PatchType, text: str
     return invalid("", "", [FieldProblem("patch", f"Invalid value: {go_json(shown)}: {text}")])
 
 
-def _undecodable_patch(change: Any, patch_type: PatchType, error: DecodeError) -> ApiError:
+def _undecodable_patch(change: Any, sent: Manifest, patch_type: PatchType, error: DecodeError) -> ApiError:
     """Return the error for a patch whose result does not match the type of the kind."""
-    detail = f"Invalid value: {error}"
+    text = str(error)
     if patch_type is PatchType.STRATEGIC_MERGE:
-        text = f"unrecognized type: {error.wanted}" if error.wanted else error.unstructured or str(error)
-        detail = f"Invalid value: {go_json(go_text(change))}: {text}"
-    return invalid("", "", [FieldProblem("patch", detail)])
+        text = _unstructured_problem(error)
+    return _invalid_patch(change, sent, patch_type, text)
+
+
+def _unstructured_problem(error: DecodeError) -> str:
+    """Return the text for a value that was decoded from JSON before its type was known."""
+    if error.unstructured or not error.wanted:
+        return error.unstructured or str(error)
+    return _conversion_problem(error.value, error.wanted)
 
 
 def apply(registry: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
@@ -410,7 +431,7 @@ def _converted(manifest: Manifest, resource: ApiResource, live: Manifest | None)
         return decode(manifest, resource, drop_nulls=False, live=live)
     except DecodeError as error:
         what, problem = "failed to convert new object", str(error)
-        if error.unstructured:
+        if not resource.custom:
             kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
-            problem = f"unable to convert unstructured object to {kind}: {error.unstructured}"
+            problem = f"unable to convert unstructured object to {kind}: {_unstructured_problem(error)}"
         raise apply_error(what, metadata_of(manifest), resource, problem, after=" to proper version") from error

@@ -68,6 +68,16 @@ def test_a_repeated_merge_patch_changes_nothing(document: dict[str, Any], patch:
             id="escapes",
         ),
         pytest.param({"a": 1.5}, [{"op": "test", "path": "/a", "value": 1.5}], {"a": 1.5}, id="test of a number"),
+        pytest.param(
+            {"a": [1, 2]}, [{"op": "add", "path": "/a/-1", "value": 3}], {"a": [1, 2, 3]}, id="add at the end"
+        ),
+        pytest.param({"a": [1, 2]}, [{"op": "add", "path": "/a/-3", "value": 3}], {"a": [3, 1, 2]}, id="add as first"),
+        pytest.param({"a": [1, 2]}, [{"op": "remove", "path": "/a/-1"}], {"a": [1]}, id="remove from the end"),
+        pytest.param({"a": [1, 2]}, [{"op": "replace", "path": "/a/-2", "value": 3}], {"a": [3, 2]}, id="from the end"),
+        pytest.param({"a": [1, 2]}, [{"op": "replace", "path": "/a/01", "value": 3}], {"a": [1, 3]}, id="leading zero"),
+        pytest.param({"a": [1, 2]}, [{"op": "move", "from": "/a/+1", "path": "/a/0"}], {"a": [2, 1]}, id="a sign"),
+        pytest.param({"a": 1}, [{"op": "add", "path": "/a"}], {"a": None}, id="no value is null"),
+        pytest.param({"a": 1}, [{"op": "test", "path": "/b", "value": None}], {"a": 1}, id="a missing member is null"),
         pytest.param({"": 1}, [{"op": "replace", "path": "/", "value": 2}], {"": 2}, id="the empty member"),
     ],
 )
@@ -80,10 +90,12 @@ def test_json_patch(document: Any, operations: list[Any], patched: Any) -> None:
     [
         pytest.param({"op": "add", "path": "/a/5", "value": 1}, id="beyond the end"),
         pytest.param({"op": "add", "path": "/x/y", "value": 1}, id="no parent"),
-        pytest.param({"op": "add", "path": "/a", "valu": 1}, id="no value"),
         pytest.param({"op": "add", "path": "a", "value": 1}, id="malformed pointer"),
         pytest.param({"op": "add", "value": 1}, id="no path"),
-        pytest.param({"op": "add", "path": "/a/01", "value": 1}, id="leading zero"),
+        pytest.param({"op": "add", "path": "/a/1.0", "value": 1}, id="a fraction"),
+        pytest.param({"op": "add", "path": "/a/ 1", "value": 1}, id="a blank"),
+        pytest.param({"op": "add", "path": "", "value": {}}, id="add the whole document"),
+        pytest.param({"op": "remove", "path": "/a/-9"}, id="before the start"),
         pytest.param({"op": "remove", "path": "/x"}, id="remove a missing member"),
         pytest.param({"op": "remove", "path": "/a/-"}, id="remove behind the last item"),
         pytest.param({"op": "replace", "path": "/x/y", "value": 1}, id="replace in a missing member"),
