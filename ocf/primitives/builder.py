@@ -143,11 +143,7 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         return self
 
     def _build(self, resource: Callable[[Definition[ModelT, MutatorT, StatusT]], ResourceT]) -> ResourceT:
-        """Check all settings and return the resource.
-
-        Raises:
-            BuildError: If any setting is invalid; it contains all problems.
-        """
+        """Check all settings and return the resource, or raise one `BuildError` with all problems."""
         problems: list[str] = []
         baseline = self._read_base(problems)
         problems.extend(self._problems())

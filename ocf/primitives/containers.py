@@ -96,13 +96,7 @@ class ContainerEditsRecorder(BoundRecorder):
 
 
 class SelectedContainersRecorder(BoundRecorder):
-    """Records edits of the containers that one selector accepts.
-
-    Args:
-        mutator: Stores the records.
-        category: The name of the category.
-        selector: The selector.
-    """
+    """Records edits of the containers that one selector accepts."""
 
     __slots__ = ("_selector",)
 

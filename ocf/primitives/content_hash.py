@@ -48,11 +48,7 @@ def data_hash(content: BaseModel | Manifest) -> str:
 
 
 def combined_hash(*hashes: str) -> str:
-    """Return one hash of several hashes; a single hash is returned unchanged.
-
-    Args:
-        hashes: Hashes, always in the same order.
-    """
+    """Return one hash of several hashes in their order; a single hash is returned unchanged."""
     return hashes[0] if len(hashes) == 1 else _digest(hashes)
 
 

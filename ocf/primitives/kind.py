@@ -131,12 +131,9 @@ class Kind(Generic[ModelT, MutatorT]):
 
 @dataclass(frozen=True)
 class OnManifest(Generic[StatusT]):
-    """A handler that reads the live manifest itself, so that no model of the whole object is built for it.
+    """A handler that reads the live manifest itself, so that no model of the whole object is built for it."""
 
-    Args:
-        handler: The handler; it must not change the manifest.
-    """
-
+    # It must not change the manifest, which a cache may share.
     handler: Callable[..., StatusReport[StatusT]]
 
 
@@ -153,11 +150,7 @@ def _no_edit(_mutator: Any) -> None:
 
 
 def function_problems(name: str, function: object) -> Iterator[str]:
-    """Yield why a function of the author cannot be called for its result.
-
-    Args:
-        name: Its name in the messages.
-        function: The function; None if there is none.
+    """Yield why a function of the author cannot be called for its result; None is no function, and no problem.
 
     Example:
         >>> list(function_problems("guard", "closed"))

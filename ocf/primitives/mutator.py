@@ -48,13 +48,7 @@ RecorderT = TypeVar("RecorderT", bound="BoundRecorder")
 
 
 class EditError(Exception):
-    """An edit failed; the renderer converts this into an `ocf.errors.MutationError`.
-
-    Args:
-        category: The category of the edit.
-
-    The error that the edit raised is `__cause__`.
-    """
+    """An edit of a category failed with `__cause__`; the renderer converts this into an `ocf.errors.MutationError`."""
 
     def __init__(self, category: str) -> None:
         self.category = category
@@ -200,11 +194,9 @@ class CategoryDescriptor(Generic[RecorderT]):
 
 
 class SubObject:
-    """A part of a model, created on demand.
+    """A part of a model by its attributes, `spec.template.metadata`, of which only the last one may be unset.
 
-    Args:
-        path: Attribute names joined by dots, `spec.template.metadata`; only the last one may be unset. Empty for the
-            object itself.
+    An empty path is the object itself.
     """
 
     __slots__ = ("_name", "_parents", "path")
@@ -366,14 +358,7 @@ def require_callable(edit: EditorT, category: str) -> EditorT:
 
 
 def call_edit(edit: Callable[[EditorT], object], editor: EditorT) -> object:
-    """Run an edit and reject an asynchronous one, which has not edited anything.
-
-    Returns:
-        What the edit returned.
-
-    Raises:
-        ConfigError: If the edit is asynchronous.
-    """
+    """Run an edit, return its result, and reject an asynchronous one, which has not edited anything."""
     result = edit(editor)
     if result is not None and inspect.isawaitable(result):
         if inspect.iscoroutine(result):

@@ -20,13 +20,7 @@ __all__ = ["closed_because", "explanation"]
 def explanation(
     identity: str, mutations: Sequence[Mutation[Any]], steps: Iterable[tuple[Source, Manifest]]
 ) -> Provenance:
-    """Return the provenance of an object from the steps of its rendering.
-
-    Args:
-        identity: Identity of the resource.
-        mutations: All mutations, in order of registration.
-        steps: The source of each step, and the object after it.
-    """
+    """Return the provenance of an object from the steps of its rendering: each source, and the object after it."""
     trace = ProvenanceTrace()
     changed: dict[str, list[bool]] = defaultdict(list)
     for source, manifest in steps:
@@ -47,10 +41,7 @@ def _effect(mutation: Mutation[Any], changed: Sequence[bool]) -> MutationEffect:
 
 
 def closed_because(gate: Gate | None) -> str:
-    """Return why a gate is closed.
-
-    Args:
-        gate: A closed gate.
+    """Return why a closed gate is closed.
 
     Example:
         >>> closed_because(VersionGate("2.0.9", ">= 2.1", "< 3"))

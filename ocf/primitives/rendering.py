@@ -29,30 +29,17 @@ _WITHHELD: Final = "text withheld, since it may quote a Secret; the traceback is
 
 
 class _Plan(NamedTuple):
-    """The edits that one mutation recorded.
-
-    Attributes:
-        mutation: Name of the mutation.
-        stage: The stage, as errors name it.
-        mutator: The mutator with the edits.
-        since: `secret_reads` before the rendering: a later edit may quote a value that an earlier one has set.
-    """
+    """The edits that one mutation recorded."""
 
     mutation: str
     stage: str
     mutator: Any
+    # `secret_reads` before the rendering: a later edit may quote a value that an earlier one has set.
     since: int
 
 
 class Renderer(Generic[ModelT, MutatorT]):
-    """Renders one resource; it has no side effects, so it can be used any number of times.
-
-    Args:
-        kind: Declaration of the kind.
-        identity: Identity of the resource, for error messages.
-        baseline: The manifest that the mutations start from; it is never changed.
-        mutations: The mutations, in order of registration.
-    """
+    """Renders one resource; it changes neither itself nor the baseline, so it can be used any number of times."""
 
     __slots__ = ("_baseline", "_identity", "_kind", "_mutations")
 
@@ -69,14 +56,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         self._mutations = mutations
 
     def model(self, ignore_fields: Collection[tuple[str, ...]] = ()) -> ModelT:
-        """Return the object after all mutations, as a model.
-
-        Args:
-            ignore_fields: Fields that are removed after the mutations.
-
-        Raises:
-            MutationError: If a gate, a mutation or an edit fails.
-        """
+        """Return the object after all mutations, without the ignored fields, as a model."""
         if ignore_fields:
             since = secret_reads()
             return self._kind.view(self._read(self.manifest(ignore_fields=ignore_fields), since))
@@ -88,17 +68,10 @@ class Renderer(Generic[ModelT, MutatorT]):
         suspend: Callable[[MutatorT], PlainResult] | None = None,
         ignore_fields: Collection[tuple[str, ...]] = (),
     ) -> Manifest:
-        """Return the object after all mutations and the suspension edit.
-
-        Args:
-            suspend: Records the suspension edit; None renders without one.
-            ignore_fields: Fields that are removed after the mutations; the suspension edit can still set them.
-
-        Raises:
-            MutationError: If a gate, a mutation or an edit fails.
-        """
+        """Return the object after all mutations and the suspension edit."""
         since = secret_reads()
         manifest = self._written(self._plans(), self._baseline)
+        # Before the suspension edit, which alone may set a field that another controller sets while it runs.
         for path in ignore_fields:
             manifest = without_field(manifest, path)
         if suspend is None:
@@ -115,13 +88,6 @@ class Renderer(Generic[ModelT, MutatorT]):
 
         A step is one category of edits of one mutation. The edits of a category are one step, because selectors see the
         object as it was before the first of them.
-
-        Args:
-            suspend: Records the suspension edit; None renders without one.
-            ignore_fields: Fields that are removed after the mutations.
-
-        Raises:
-            MutationError: If a gate, a mutation or an edit fails.
         """
         since = secret_reads()
         manifest = yield from self._steps_of(self._plans(), self._baseline, Source(SourceKind.BASE))

@@ -60,18 +60,7 @@ class Extraction(Generic[ModelT, ValueT]):
 
 @dataclass(frozen=True, kw_only=True)
 class Definition(Generic[ModelT, MutatorT, StatusT]):
-    """All settings of a resource, as its builder collected them.
-
-    Args:
-        kind: Declaration of the kind.
-        baseline: The object that the mutations start from.
-        handlers: Status and suspension handlers.
-        mutations: The mutations, in order of registration.
-        guard: Returns whether the resource may be reconciled now.
-        extractions: The cells it fills, in order of declaration.
-        reads: The cells it reads, in order of declaration.
-        metrics_identifier: Value of the `resource` label of metrics; empty means the kind in lower case.
-    """
+    """All settings of a resource, as its builder collected and checked them; sequences are in order of declaration."""
 
     kind: Kind[ModelT, MutatorT]
     baseline: Manifest
@@ -84,11 +73,7 @@ class Definition(Generic[ModelT, MutatorT, StatusT]):
 
 
 class BaseResource(Generic[ModelT, MutatorT, StatusT]):
-    """Base class of the resources of all categories.
-
-    Args:
-        definition: The settings that the builder checked.
-    """
+    """Base class of the resources of all categories."""
 
     def __init__(self, definition: Definition[ModelT, MutatorT, StatusT]) -> None:
         self._definition = definition
@@ -253,21 +238,13 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         live: Manifest,
         *before: ApplyOperation,
     ) -> StatusReport[ReportedT]:
-        """Return the report of a status handler about a live object, in the form that the handler reads.
-
-        Raises:
-            HandlerError: If the object has another kind.
-        """
+        """Return the report of a status handler about a live object, in the form that the handler reads."""
         if isinstance(handler, OnManifest):
             return handler.handler(*before, self._of_kind(live))
         return handler(*before, self._observe(live))
 
     def _observe(self, live: Manifest) -> ModelT:
-        """Return a live object as the model that handlers receive.
-
-        Raises:
-            HandlerError: If the object has another kind.
-        """
+        """Return a live object as the model that handlers receive."""
         return self._kind.read_live(self._of_kind(live))
 
     def _of_kind(self, live: Manifest) -> Manifest:
