@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from ocf.editors.editor import Editor
-from ocf.editors.keyed_lists import KeyedList
+from ocf.editors.keyed_lists import KeyedList, require_name
 from ocf.editors.model_values import own, require
-from ocf.editors.named_entries import require_name
 from ocf.objects.third_party.lazy import HTTPRouteRule, HTTPRouteSpec, ParentReference
 
 __all__ = ["HTTPRouteSpecEditor"]

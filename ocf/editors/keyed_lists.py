@@ -22,7 +22,7 @@ from ocf.editors.model_values import api_name, field_type, own, require
 from ocf.lazy_types.kubernetes import V1Container, V1PodSpec
 from ocf.lazy_types.pydantic import BaseModel
 
-__all__ = ["CONTAINERS", "INIT_CONTAINERS", "KeyedList", "ensure_entry", "remove_entry"]
+__all__ = ["CONTAINERS", "INIT_CONTAINERS", "KeyedList", "ensure_entry", "remove_entry", "require_name"]
 
 OwnerT = TypeVar("OwnerT", bound="BaseModel")
 ItemT = TypeVar("ItemT", bound="BaseModel | str")
@@ -161,3 +161,10 @@ INIT_CONTAINERS: Final[KeyedList[V1PodSpec, V1Container]] = KeyedList(
     "init_containers", key=lambda container: container.name
 )
 """The init containers of a pod spec, by name."""
+
+
+def require_name(field: str, name: str | None) -> str:
+    """Return the name of an entry that is to be replaced, which its API makes optional; without one it cannot be."""
+    if not name:
+        raise ConfigError(f"{field}: an entry without a name cannot be replaced; give it a name, or append it")
+    return name

@@ -28,8 +28,7 @@ from ocf.concepts.data import secret_reads
 from ocf.errors import FeatureGateError, HandlerError, MutationError, NotReadyError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, OnManifest, StatusT
-from ocf.primitives.provenance import explanation
-from ocf.primitives.rendering import Renderer, cause_text, is_of_secret
+from ocf.primitives.rendering import Renderer, cause_text, explanation, is_of_secret
 
 if TYPE_CHECKING:
     from ocf.concepts import Data, Provenance
