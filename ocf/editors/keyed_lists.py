@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from ocf.editors.model_values import api_name, field_type, own, require
+from ocf.errors import ConfigError
 from ocf.lazy_types.kubernetes import V1Container, V1PodSpec
 from ocf.lazy_types.pydantic import BaseModel
 
