@@ -8,6 +8,12 @@ import pytest
 import yaml
 
 from ocf.scaffold import OperatorProject, render_operator
+from ocf.schema import kubernetes
+from ocf.testing.envtest import versions
+from scripts.cached_environment import ENVIRONMENTS
+from scripts.record.e2e_suite import build as e2e_suite
+from tests.clients import go_programs
+from tests.requirements import PROVIDED_BY
 
 ROOT: Final = Path(__file__).parents[2]
 WORKFLOWS: Final = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -35,10 +41,11 @@ def test_every_target_and_script_of_a_step_exists(path: Path) -> None:
     lines = [step["run"] for job in read(path)["jobs"].values() for step in steps(job) if "run" in step]
     assert lines != []
     for line in lines:
-        program, word, *_ = line.split()
-        if program == "echo":
-            continue
-        assert word in targets if program == "make" else (ROOT / word).is_file()
+        program, *words = re.sub(r"\$\{\{.*?\}\}", "", line).partition(">>")[0].split()
+        if program == "make":
+            assert [word for word in words if "=" not in word and word not in targets] == []
+        elif program != "echo":
+            assert (ROOT / words[0]).is_file()
 
 
 def generated() -> dict[str, str]:
@@ -52,7 +59,7 @@ def test_every_action_is_pinned_to_a_commit() -> None:
     texts = {path.name: path.read_text(encoding="utf-8") for path in (*WORKFLOWS, *ACTIONS)} | generated()
     used = [(name, action) for name, text in texts.items() for action in USES.findall(text)]
 
-    assert {name for name, _ in used} == {"ci.yml", "release.yml", ".github/workflows/ci.yaml"}
+    assert {name for name, _ in used} == {"ci.yml", "nightly.yml", "release.yml", ".github/workflows/ci.yaml"}
     assert [each for each in used if not each[1].startswith("./") and not PINNED.fullmatch(each[1])] == []
     commits: dict[str, set[str]] = {}
     for _, action in used:
@@ -125,3 +132,99 @@ def test_images_are_built_in_ci_and_published_after_the_tests_with_their_origin(
     assert sorted(arguments) == ["PYTHON_DIGEST", "REVISION", "SOURCE", "VERSION"]
     for name in ("images", "chart"):
         assert released[name]["permissions"] == {"contents": "read", "packages": "write"}
+
+
+def test_a_schedule_is_in_a_workflow_of_its_own() -> None:
+    """GitHub disables such a workflow after 60 days without activity, and with it the checks of pull requests.
+
+    https://github.com/mattermost/mattermost-plugin-starter-template/issues/247
+    """
+    # YAML 1.1 reads the key `on` as true.
+    events = {path.stem: {*dict[Any, Any](read(path))[True]} for path in WORKFLOWS}
+
+    assert {name for name, given in events.items() if "schedule" in given} == {"nightly"}
+    assert events["nightly"] == {"schedule", "workflow_dispatch"}
+
+
+def made(workflow: str) -> list[str]:
+    """Return the targets that a workflow makes."""
+    jobs = read(ROOT / ".github" / "workflows" / f"{workflow}.yml")["jobs"].values()
+    lines = [step["run"] for job in jobs for step in steps(job) if step.get("run", "").startswith("make ")]
+    return [word for line in lines for word in line.split()[1:] if "=" not in word]
+
+
+def test_what_a_run_leaves_out_runs_at_night() -> None:
+    """A test that no workflow runs is as good as none: https://github.com/tya5/reyn/pull/3004."""
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in (".ci/run", "Makefile", "tests/requirements.py")]
+    left_out = {target for text in texts for target in re.findall(r"[;(] ?make ([a-z-]+)\b", text)}
+
+    assert left_out == {"test-wheel", "test-lowest", "properties"}
+    assert left_out <= {*made("ci"), *made("nightly")}
+
+
+def test_pages_run_on_every_supported_python() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    named = set(re.findall(r'"Programming Language :: Python :: (3\.\d+)"', project))
+    once = [
+        step["with"]["python-version"]
+        for step in steps(jobs_of("ci")["pages"])
+        if "python-version" in step.get("with", {})
+    ]
+
+    assert {*once, *jobs_of("nightly")["pages"]["strategy"]["matrix"]["python"]} == named
+
+
+def jobs_of(workflow: str) -> dict[str, Any]:
+    jobs: dict[str, Any] = read(ROOT / ".github" / "workflows" / f"{workflow}.yml")["jobs"]
+    return jobs
+
+
+class TestRealServers:
+    """The job with a real API server, clients of other projects and a browser."""
+
+    @pytest.fixture
+    def job(self) -> list[dict[str, Any]]:
+        return steps(jobs_of("ci")["real"])
+
+    def test_no_requirement_may_be_missing(self, job: list[dict[str, Any]]) -> None:
+        [tests] = [step for step in job if step.get("run") == "make test"]
+
+        assert {*tests["env"]["OCF_REQUIRE"].split(",")} == PROVIDED_BY.keys()
+
+    def test_what_provides_a_requirement_runs_before_the_tests(self, job: list[dict[str, Any]]) -> None:
+        wanted = {command.removeprefix("make ") for command in PROVIDED_BY.values() if command.startswith("make ")}
+        lines = [step.get("run", "") for step in job]
+        [build] = [place for place, line in enumerate(lines) if line.startswith("make envtest")]
+
+        assert {*lines[build].split()[1:]} == wanted
+        assert build < lines.index("make test")
+
+    def test_a_failing_test_does_not_cost_the_next_run_its_programs(self, job: list[dict[str, Any]]) -> None:
+        """A job that fails saves no cache in its last step: https://github.com/Joystream/joystream/pull/1492."""
+        names = [step.get("uses", "").partition("@")[0] or step.get("run", "") for step in job]
+        order = [names.index(each) for each in ("actions/cache/restore", "actions/cache/save", "make test")]
+
+        assert order == sorted(order)
+        assert "actions/cache" not in names
+
+    def test_the_same_folder_is_saved_and_restored_and_a_key_once_only(self, job: list[dict[str, Any]]) -> None:
+        """Entries are immutable: https://github.com/actions/cache/issues/1071."""
+        restore, save = (
+            next(each for each in job if f"cache/{name}@" in each.get("uses", "")) for name in ("restore", "save")
+        )
+
+        assert restore["with"]["path"] == save["with"]["path"] == "~/.cache/ocf"
+        assert restore["id"] in save["with"]["key"]
+        assert save["if"] == f"steps.{restore['id']}.outputs.cache-hit != 'true'"
+
+    def test_the_key_has_every_file_that_names_a_folder_of_the_cache(self, job: list[dict[str, Any]]) -> None:
+        [restore] = [each for each in job if "cache/restore@" in each.get("uses", "")]
+        patterns = re.findall(r"'([^']+)'", restore["with"]["key"])
+        covered = {path for pattern in patterns for path in ROOT.glob(pattern.replace("**", "**/*")) if path.is_file()}
+        sources = [*(path for module in go_programs.MODULES for path in module.sources), e2e_suite.SOURCE]
+        sources += [path for each in ENVIRONMENTS.values() for path in (each.lock, *each.sources)]
+        sources += [Path(str(module.__file__)) for module in (versions, kubernetes)]
+
+        assert all(any(ROOT.glob(pattern)) for pattern in patterns)
+        assert [path for path in sources if path not in covered] == []
+        assert "${{ runner.os }}-${{ runner.arch }}" in restore["with"]["key"]
