@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 CACHES = 10
 OBJECTS = 6
 KINDS = 7

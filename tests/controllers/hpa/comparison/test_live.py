@@ -35,6 +35,7 @@ def differences_of(
     return found
 
 
+@pytest.mark.long
 @pytest.mark.promise("hpa-rounds")
 async def test_each_reconcile_equals_the_controllers(envtest_programs: Programs, envtest_controllers: object) -> None:
     """All scenarios in parallel, with our snapshots from the real APIs.

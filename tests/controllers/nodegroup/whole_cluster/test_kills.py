@@ -29,6 +29,8 @@ from tests.controllers.nodegroup.whole_cluster.kwok_stages import NEVER_BOOTS
 from tests.controllers.nodegroup.whole_cluster.load import SharedLoad
 from tests.controllers.nodegroup.whole_cluster.process import RECONCILED
 
+pytestmark = pytest.mark.long
+
 ROOT: Final = Path(__file__).parents[4]
 PACKAGE: Final = "tests.controllers.nodegroup.whole_cluster"
 LEASE: Final = ObjectKey("coordination.k8s.io/v1", "Lease", NAME, SYSTEM)
