@@ -25,8 +25,10 @@ demo: $(VENV)/.ready  ## run the Memcached operator on the embedded cluster, and
 
 # Dozens of programs are started by the tests; without kept bytecode each of them would compile all modules anew.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: $(VENV)/.ready  ## run the tests and the examples of the documentation
+test: $(VENV)/.ready  ## run the tests; TESTS="tests/cli" names some
 	@$(BIN)/python -m pytest -q --numprocesses=$(WORKERS) --maxprocesses=4 --dist=worksteal $(TESTS)
+	@$(if $(TESTS),,echo "make test leaves out the examples of the documentation (make test-wheel), random examples and whole matrices" \
+		"(make properties), the lowest versions (make test-lowest)")
 
 # A property's examples in `make test` depend on its code alone, and of a matrix it has a sample. Here examples are others
 # in each run, and five times as many, and matrices are whole.

@@ -85,14 +85,16 @@ def _environment(folder: Path, extras: frozenset[str], packages: frozenset[str],
     """
     name = "-".join(sorted(extras | packages)) or "base"
     home = folder / f"env-{name}"
-    venv.create(home, with_pip=True)
+    venv.create(home)
     python = home / "bin" / "python"
     if base is not None:
         (_packages(python) / "base.pth").write_text(f"{_packages(base)}\n", encoding="utf-8")
     wheel = next((folder / "dist").glob("*.whl"), None) or _build(folder)
     wanted = f"{wheel}[{','.join(sorted(extras))}]" if extras else str(wheel)
-    install = ["-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--only-binary", ":all:"]
-    _run([str(python), *install, "--constraint", str(_constraints(folder)), wanted, *sorted(packages)], cwd=folder)
+    # With the pip of this environment: installing one into each would take as long as what is installed.
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check", "--quiet"]
+    chosen = ["--only-binary", ":all:", "--constraint", str(_constraints(folder))]
+    _run([*pip, "install", *chosen, wanted, *sorted(packages)], cwd=folder)
     return python
 
 
@@ -127,7 +129,7 @@ def _runs(page: Page, python: Path, folder: Path) -> bool:
     else:
         # Imported, so that a program of the page is not started: its section runs it with arguments and beside others.
         (folder / "page.py").write_text(page.code, encoding="utf-8")
-        commands = [["-c", "import page"]]
+        commands = [["-W", "error", "-c", "import page"]]
     for command in commands:
         done = subprocess.run(  # noqa: S603 (our own)
             [str(python), *command], cwd=folder, capture_output=True, text=True, check=False

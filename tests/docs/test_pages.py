@@ -1,7 +1,6 @@
-"""Every example of the documentation runs, every link of it leads somewhere.
+"""No example of the documentation is passed over where they are run, and every link of it leads somewhere.
 
-The blocks of a page share one namespace and run in order, as a reader would type them; so a page is one test, which
-random order cannot tear apart.
+`make test-wheel` runs the examples, with the built wheel and what their page says to install.
 """
 
 import re
@@ -15,8 +14,6 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-# The files of the tutorial import each other; `test_tutorial` writes and runs them.
-EXAMPLES: Final = [page for page in PAGES if page.stem != "tutorial"]
 TEXTS: Final = [*PAGES, *(ROOT / f"{name}.md" for name in ("CHANGELOG", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT"))]
 FENCE: Final = re.compile(r"^```(\w*)\n.*?^```$", re.MULTILINE | re.DOTALL)
 LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
@@ -34,12 +31,6 @@ def anchors(page: Path) -> Iterator[str]:
     """Yield the anchors of a page's headings, as the usual viewers build them."""
     for heading in re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE):
         yield re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
-
-
-@pytest.mark.parametrize("page", EXAMPLES, ids=named)
-def test_the_examples_run(page: Path) -> None:
-    for example in Sybil(parsers=[PythonCodeBlockParser()]).parse(page).examples():
-        example.evaluate()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
