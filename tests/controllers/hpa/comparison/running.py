@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -29,6 +29,7 @@ _DONE: Final = 0.5  # seconds until a reconcile has written everything, long bef
 _PERIOD: Final = timedelta(seconds=2)
 _LONGEST: Final = 600  # seconds until a reconcile starts
 _ATTEMPTS: Final = 30
+_AGAIN: Final = 2  # scenarios at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class ComparisonEnv:
         gate: What holds the reconciles.
         events: The events of each scenario that has been run.
         settled: Seconds until a change has reached the controller's cache.
+        again: Admits scenarios that are run again: on a slow host, all at once would be out of step again.
     """
 
     plane: ControlPlane
@@ -67,6 +69,7 @@ class ComparisonEnv:
     gate: Gate
     events: dict[str, set[ReportedEvent]] = field(default_factory=dict)
     settled: float = 0.4
+    again: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AGAIN))
 
     async def run(self, names: Iterable[str]) -> dict[str, list[Sync]]:
         """Run scenarios in parallel, and return their reconciles by name."""
@@ -75,14 +78,15 @@ class ComparisonEnv:
         return {name: task.result() for name, task in playing.items()}
 
     async def _run(self, name: str) -> list[Sync]:
-        for _ in range(_ATTEMPTS):
-            with self.plane.namespace(f"{name.replace('_', '-')[:40].strip('-')}-") as namespace:
-                try:
-                    return await self._run_steps(name, Env(self.cluster, self.stub, self.gate, namespace))
-                except OutOfStepError:
-                    continue
-                finally:
-                    await self._end(namespace)
+        for attempt in range(_ATTEMPTS):
+            async with self.again if attempt else nullcontext():
+                with self.plane.namespace(f"{name.replace('_', '-')[:40].strip('-')}-") as namespace:
+                    try:
+                        return await self._run_steps(name, Env(self.cluster, self.stub, self.gate, namespace))
+                    except OutOfStepError:
+                        continue
+                    finally:
+                        await self._end(namespace)
         raise OutOfStepError(f"{name}: the host is too slow to keep in step with the controller")
 
     async def _run_steps(self, name: str, env: Env) -> list[Sync]:
