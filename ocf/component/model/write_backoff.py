@@ -6,12 +6,11 @@ as long each time, up to one hour. A change that comes later is repaired at once
 
 Only the repeated revert of a field counts, whatever its values and whoever changed it: edits of different fields are
 not a fight. But fields that are reverted repeatedly count together, so that a writer is not faster that reverts several
-in turn. A write is sent at once if it restores a field that was not reverted before.
+in turn. A write is sent at once if it restores a field that was not reverted before, also while others wait.
 
 A deletion of what we create is such a revert if it comes within a minute, because users delete objects by hand to have
-them made anew. The creation of what we delete is one, too. It makes no difference whether
-the other writer is a user, another controller, or one of our own: another component, another owner, another operator,
-or another process of the same operator.
+them made anew. The creation of what we delete is one, too. It makes no difference whether the other writer is a user,
+another controller, or one of our own: another component, owner or operator, or another process of the same operator.
 """
 
 from __future__ import annotations
@@ -101,7 +100,9 @@ def _reverted_again(last: LastWrite, name: str, elapsed: timedelta) -> Reverts:
     before = last.reverts.get(name)
     if before is None or not _is_soon(last, name, elapsed):
         return Reverts(1, last.at)
-    return Reverts(1 + _times(last, name), before.at)
+    times = 1 + _times(last, name)
+    # The second edit of a field beside a long fight over others does not wait as long as these.
+    return Reverts(times if before.times > 1 else min(times, _TOLERATED_REVERTS), before.at)
 
 
 def _times(last: LastWrite, name: str) -> int:
@@ -113,10 +114,22 @@ def _times(last: LastWrite, name: str) -> int:
 
 def _is_soon(last: LastWrite, name: str, elapsed: timedelta) -> bool:
     """Return whether a revert at this time continues those before it."""
-    window = _DELETION_WINDOW if name == EXISTENCE else _REVERT_WINDOW
+    one, window = last.reverts[name], _window(name)
+    if elapsed - one.at <= max(window, _delay(one.times)):
+        return True
+    # A writer that reverts several fields in turn reacts to our last write, whatever that was sent for.
+    return elapsed - last.at <= window and _may_continue(last, name, elapsed)
+
+
+def _may_continue(last: LastWrite, name: str, elapsed: timedelta) -> bool:
+    """Return whether a revert after a write at this time could continue those before it."""
     # Of fields that are reverted in turn, each waits for the writes of the others. The delay doubles, so all delays
     # before the last one are as long together as that one.
-    return elapsed - last.reverts[name].at <= max(window, 2 * _delay(_times(last, name)))
+    return elapsed - last.reverts[name].at <= _window(name) + 2 * _delay(_times(last, name))
+
+
+def _window(name: str) -> timedelta:
+    return _DELETION_WINDOW if name == EXISTENCE else _REVERT_WINDOW
 
 
 def _delay(times: int) -> timedelta:
@@ -225,6 +238,6 @@ def written(
         for name, one in last.reverts.items():
             if name in last.noticed:
                 reverts[name] = one._replace(at=elapsed)
-            elif _is_soon(last, name, elapsed):
+            elif _may_continue(last, name, elapsed):
                 reverts[name] = one
     return LastWrite(desired_hash, elapsed, version, reverts, owner=_name(owner) if owner is not None else "")
