@@ -22,16 +22,13 @@ from ocf_server.api.status_errors import bad_request, forbidden, method_not_allo
 from ocf_server.api.trace_context import receive
 from ocf_server.api.users import ADMINISTRATOR, User
 from ocf_server.http.backend import Backend
-from ocf_server.http.content_negotiation import media_of_errors, negotiate
 from ocf_server.http.control import CONTROL, Control
 from ocf_server.http.documents import document_response, not_served
-from ocf_server.http.forms import offer_of
 from ocf_server.http.handlers import handle
+from ocf_server.http.media import media_of_errors, negotiate, offer_of
 from ocf_server.http.open_watches import OpenWatches
-from ocf_server.http.paths import ResourcePath, VersionPath, parse_path
-from ocf_server.http.query_options import Query, is_set
+from ocf_server.http.request import Query, RequestContext, ResourcePath, VersionPath, is_set, parse_path
 from ocf_server.http.request_body import MAX_BYTES
-from ocf_server.http.request_context import RequestContext
 from ocf_server.http.responses import (
     Pieces,
     Response,
@@ -193,6 +190,7 @@ class _RequestHandler:
         if path.watch:
             watch = True
             path, query = watch_of_path(request.method, path, query, kind)
+        offer = offer_of(kind, name=path.name, subresource=path.subresource, watch=watch)
         context = RequestContext(
             method=request.method,
             path=path,
@@ -201,7 +199,7 @@ class _RequestHandler:
             body=await _body(request),
             content_type=request.headers.get("Content-Type", ""),
             user_agent=request.headers.get("User-Agent", ""),
-            media=negotiate(request.headers.get("Accept", ""), offer_of(kind, path, watch=watch)),
+            media=negotiate(request.headers.get("Accept", ""), offer),
             now=self._backend.registry.now(),
             warn=warnings.append,
             user=_user(self._backend, request.headers.get("Authorization", "")),

@@ -24,9 +24,8 @@ from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.write_options import FieldValidation
 from ocf_server.cluster import EmbeddedCluster
-from ocf_server.http.encoding import Event, ObjectEncoder, StoredObjectEncoder
 from ocf_server.http.resource_catalog import Catalog, RemoteVersion, ServedResource, builtin_kinds, custom_kind
-from ocf_server.http.serializers import Serializer
+from ocf_server.http.responses import Event, ObjectEncoder, Serializer, StoredObjectEncoder
 from ocf_server.registry.conversion_review import ConversionNeeded
 from ocf_server.registry.registry import Registry, kind_of
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from ocf.cluster.protocol import Preconditions, Propagation
 from ocf.errors import FieldProblem
 from ocf_server.api.status_errors import bad_request, go_shape
-from ocf_server.http.query_options import Query, integer, invalid_options, is_set, read_dry_run, values
+from ocf_server.http.request import Query, integer, invalid_options, is_set, read_dry_run, values
 from ocf_server.http.status import bad_option
 
 __all__ = ["DeleteQuery"]

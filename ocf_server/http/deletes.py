@@ -6,12 +6,11 @@ from ocf.cluster.protocol import DeleteOptions
 from ocf.errors import NotFoundError
 from ocf.objects import ObjectKey
 from ocf_server.http.backend import Backend
-from ocf_server.http.content_negotiation import Media
 from ocf_server.http.delete_options import DeleteQuery
-from ocf_server.http.query_options import ListQuery
+from ocf_server.http.media import Media
 from ocf_server.http.reads import list_body, list_options
+from ocf_server.http.request import ListQuery, RequestContext, object_response
 from ocf_server.http.request_body import read_options
-from ocf_server.http.request_context import RequestContext, object_response
 from ocf_server.http.responses import Response
 
 __all__ = ["handle_delete", "handle_delete_collection"]

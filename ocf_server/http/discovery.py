@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any, Final
 
-from ocf_server.http.paths import resource_path
+from ocf_server.http.request import resource_path
 from ocf_server.http.resource_catalog import Catalog, ServedResource
 
 __all__ = ["aggregated", "api_group", "api_groups", "api_resources", "api_versions", "root_paths"]

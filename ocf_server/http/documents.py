@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ocf_server.http import discovery, openapi
-from ocf_server.http.content_negotiation import (
+from ocf_server.http.media import (
     Media,
     Offer,
     media_of_errors,
@@ -18,7 +18,7 @@ from ocf_server.http.content_negotiation import (
 )
 from ocf_server.http.openapi_protobuf import CONTENT_TYPE as OPENAPI_PROTOBUF
 from ocf_server.http.openapi_protobuf import write_document
-from ocf_server.http.paths import GroupPath, ResourcePath, VersionPath, parse_path
+from ocf_server.http.request import GroupPath, ResourcePath, VersionPath, parse_path
 from ocf_server.http.resource_catalog import Catalog, builtin_kinds, server_version
 from ocf_server.http.responses import Response, error_response
 from ocf_server.http.status import unknown_media

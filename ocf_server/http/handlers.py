@@ -10,10 +10,9 @@ from ocf_server.api.write_options import WriteOptions
 from ocf_server.http.access_reviews import read_review, with_status
 from ocf_server.http.backend import Backend
 from ocf_server.http.deletes import handle_delete, handle_delete_collection
-from ocf_server.http.query_options import WriteQuery
 from ocf_server.http.reads import handle_get, handle_list
+from ocf_server.http.request import RequestContext, WriteQuery
 from ocf_server.http.request_body import duplicates
-from ocf_server.http.request_context import RequestContext
 from ocf_server.http.responses import Response
 from ocf_server.http.writes import handle_create, handle_patch, handle_update, read_sent
 

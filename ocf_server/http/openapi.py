@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ocf.cluster.protocol import PatchType
 from ocf_server.http.openapi_custom import custom_paths, custom_schemas
-from ocf_server.http.paths import resource_path
+from ocf_server.http.request import resource_path
 from ocf_server.http.request_body import APPLY
 from ocf_server.http.resource_catalog import Catalog, ServedResource, server_version
 

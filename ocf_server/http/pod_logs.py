@@ -12,7 +12,7 @@ from ocf.errors import ApiError, FieldProblem, api_error
 from ocf.objects import PREFIX, Manifest, parse_time
 from ocf.objects.timestamps import format_time, parse_rfc3339
 from ocf_server.api.status_errors import bad_request, invalid
-from ocf_server.http.query_options import Query, integer, is_set
+from ocf_server.http.request import Query, integer, is_set
 from ocf_server.http.responses import Response
 
 __all__ = ["ACTIONS", "LOG", "LogOptions", "log_of", "not_run"]

@@ -9,13 +9,9 @@ from ocf.objects import Manifest
 from ocf_server.api.resource_versions import version_problem
 from ocf_server.api.status_errors import bad_request, expired
 from ocf_server.http.backend import Backend
-from ocf_server.http.content_negotiation import Encoding, Form
-from ocf_server.http.encoding import ObjectEncoder
-from ocf_server.http.forms import require_form
-from ocf_server.http.query_options import ListQuery
-from ocf_server.http.request_context import RequestContext, object_response
-from ocf_server.http.responses import Pieces, Response, metadata_of, serializer_of, without_kind
-from ocf_server.http.serializers import encode
+from ocf_server.http.media import Encoding, Form, require_form
+from ocf_server.http.request import ListQuery, RequestContext, object_response
+from ocf_server.http.responses import ObjectEncoder, Pieces, Response, encode, metadata_of, serializer_of, without_kind
 from ocf_server.http.tables import table, table_row
 from ocf_server.registry.continue_tokens import write_token
 

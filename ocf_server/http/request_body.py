@@ -17,7 +17,7 @@ from ocf.objects.document_limits import MAX_DEPTH, is_nested_deeper
 from ocf.objects.json_syntax import json_problem
 from ocf_server.api.json_errors import UNREADABLE_HEAD, untyped_problem
 from ocf_server.api.status_errors import bad_request, go_shape
-from ocf_server.http.content_negotiation import media_type
+from ocf_server.http.media import media_type
 from ocf_server.http.protobuf import MEDIA_TYPE, ProtobufError, read_protobuf
 from ocf_server.http.status import bad_body, unknown_body, unsupported_patch
 

@@ -1,28 +1,222 @@
-"""Responses of handlers, and their conversion to bytes."""
+"""Responses of handlers, and their conversion to bytes.
 
+A list is written in pieces, between which other requests run. Objects of the store never change, so each state of an
+object is encoded once, and all later lists and watches join the same bytes.
+"""
+
+import asyncio
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import cache
+from typing import Any, Final, Protocol, TypeAlias
 
+from ocf.cluster.protocol import EventType, WatchEvent
 from ocf.errors import ApiError
 from ocf.objects import Manifest, dump_document
-from ocf_server.http.content_negotiation import Encoding, Form, Media
-from ocf_server.http.serializers import JSON, Serializer
+from ocf.schema.builtin import ApiResource
+from ocf_server.http.media import Encoding, Form, Media
+from ocf_server.http.resource_catalog import ServedResource
 from ocf_server.http.status import status_of
+from ocf_server.registry.encodings import EncodingCache
+from ocf_server.registry.registry import Registry, kind_of, place_of
+from ocf_server.watch import StoredEvent
 
 __all__ = [
+    "JSON",
+    "PIECE",
+    "Event",
+    "ObjectEncoder",
     "Pieces",
     "Response",
+    "Serializer",
+    "StoredObjectEncoder",
+    "encode",
     "error_response",
+    "grouped",
     "metadata_of",
     "serializer_of",
     "warning_headers",
     "without_kind",
     "write_body",
+    "yielding",
 ]
 
+PIECE: Final = 2**18
+"""Number of bytes of a long response after which other requests run."""
+
+# JSON values of the server do not contain themselves; to check that takes a fifth of the time.
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+
+
+def encode(value: Any) -> bytes:
+    """Return the JSON of a value.
+
+    Args:
+        value: JSON values; must not contain itself.
+
+    Example:
+        >>> encode({"a": [1, None]})
+        b'{"a":[1,null]}'
+    """
+    return _ENCODER.encode(value).encode()
+
+
+class Serializer(Protocol):
+    """Writes objects, lists of them, and events of watches."""
+
+    name: str
+    """A name that differs from those of the others."""
+    stream_type: str
+    """The content type of a watch."""
+
+    def document(self, manifest: Manifest) -> bytes:
+        """Return the bytes of a whole response."""
+        ...
+
+    def item(self, kind: ServedResource, manifest: Manifest) -> bytes:
+        """Return the bytes of an object in a list of its kind."""
+        ...
+
+    def metadata(self, manifest: Manifest) -> bytes:
+        """Return the bytes of a `PartialObjectMetadata` in a list."""
+        ...
+
+    def whole(self, kind: ServedResource, item: bytes) -> bytes:
+        """Return the bytes of an object from those of the object in a list."""
+        ...
+
+    def event(self, event: str, document: bytes) -> bytes:
+        """Return an event of a watch.
+
+        Args:
+            event: What happened.
+            document: The bytes of the object.
+        """
+        ...
+
+    async def list(self, head: Manifest, items: Iterable[bytes]) -> tuple[bytes, ...]:
+        """Return a list, in pieces of about the size `PIECE`; other requests run between two pieces.
+
+        Args:
+            head: The list without its items; its last entry is the empty list of items.
+            items: The bytes of each item.
+        """
+        ...
+
+
+def grouped(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yield parts of a response in groups of about the size `PIECE`.
+
+    Args:
+        parts: The parts.
+    """
+    group: list[bytes] = []
+    size = 0
+    for part in parts:
+        group.append(part)
+        size += len(part)
+        if size > PIECE:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+async def yielding(items: Iterable[bytes]) -> AsyncIterator[list[bytes]]:
+    """Yield groups of items, as `grouped`; other requests run between two of them.
+
+    Args:
+        items: The items.
+    """
+    for group in grouped(items):
+        yield group
+        await asyncio.sleep(0)
+
+
+class _Json:
+    """JSON; items of built-in kinds are written without `kind` and `apiVersion`, and each event on a line."""
+
+    name = "json"
+    stream_type = "application/json"
+
+    def document(self, manifest: Manifest) -> bytes:
+        return encode(manifest)
+
+    def item(self, kind: ServedResource, manifest: Manifest) -> bytes:
+        if kind.custom:
+            return encode(manifest)
+        return encode({key: value for key, value in manifest.items() if key not in ("kind", "apiVersion")})
+
+    def metadata(self, manifest: Manifest) -> bytes:
+        return encode(manifest)
+
+    def whole(self, kind: ServedResource, item: bytes) -> bytes:
+        if kind.custom:
+            return item
+        head = encode({"kind": kind.kind, "apiVersion": kind.api_version})
+        return b"%b,%b" % (head[:-1], item[1:])
+
+    def event(self, event: str, document: bytes) -> bytes:
+        return b'{"type":"%b","object":%b}\n' % (event.encode(), document)
+
+    async def list(self, head: Manifest, items: Iterable[bytes]) -> tuple[bytes, ...]:
+        opening, pieces = encode(head)[:-2], list[bytes]()
+        async for group in yielding(items):
+            pieces.append(opening + b",".join(group))
+            opening = b","
+        return (*pieces[:-1], pieces[-1] + b"]}") if pieces else (opening + b"]}",)
+
+
+JSON: Final[Serializer] = _Json()
+"""Writes JSON."""
+
+
 Json = dict[str, Any]
+
+
+class _Protobuf:
+    """Protobuf, of built-in kinds; each event has its length before it."""
+
+    name = "protobuf"
+    stream_type = f"{Encoding.PROTOBUF.value};stream=watch"
+
+    def __init__(self) -> None:
+        # Imported here, because few clients ask for it.
+        from ocf_server.http import protobuf_writer
+
+        self._writer = protobuf_writer
+
+    def document(self, manifest: Manifest) -> bytes:
+        api_version, kind = manifest.get("apiVersion", ""), manifest["kind"]
+        if self._writer.is_known(api_version, kind):
+            return self._writer.write_protobuf(manifest)
+        entry = kind.removesuffix("List")
+        items = (self._writer.write_item(api_version, entry, item) for item in manifest["items"])
+        return b"".join(self._writer.write_list(manifest, items))
+
+    def item(self, kind: ServedResource, manifest: Manifest) -> bytes:
+        return self._writer.write_item(kind.api_version, kind.kind, manifest)
+
+    def metadata(self, manifest: Manifest) -> bytes:
+        return self._writer.write_item(manifest["apiVersion"], manifest["kind"], manifest)
+
+    def whole(self, kind: ServedResource, item: bytes) -> bytes:
+        return self._writer.write_envelope(kind.api_version, kind.kind, item)
+
+    def event(self, event: str, document: bytes) -> bytes:
+        return self._writer.write_event(event, document)
+
+    async def list(self, head: Manifest, items: Iterable[bytes]) -> tuple[bytes, ...]:
+        # The length of the list stands before its items.
+        known = [item async for group in yielding(items) for item in group]
+        return tuple(b"".join(group) for group in grouped(self._writer.write_list(head, known)))
+
+
+@cache
+def _protobuf() -> Serializer:
+    return _Protobuf()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +266,7 @@ def serializer_of(media: Media) -> Serializer:
     """
     if media.encoding is not Encoding.PROTOBUF:
         return JSON
-    # Imported here, because few clients ask for it.
-    from ocf_server.http.protobuf_serializer import PROTOBUF
-
-    return PROTOBUF
+    return _protobuf()
 
 
 def write_body(response: Response) -> tuple[bytes, str]:
@@ -149,3 +340,99 @@ def _cut(warnings: Iterable[str]) -> Iterator[str]:
 
 def _quoted(warning: str) -> str:
     return warning.replace("\\", "\\\\").replace('"', '\\"')
+
+
+Event: TypeAlias = WatchEvent | StoredEvent
+"""Event of a watch, of a wrapper around the cluster or of the cluster itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectEncoder:
+    """Encoder of the objects of one list or watch.
+
+    Args:
+        kind: Their kind, in the requested version.
+        serializer: Writes them.
+    """
+
+    kind: ServedResource
+    serializer: Serializer
+
+    def shown(self, manifest: Manifest) -> Manifest:
+        """Return an object in the requested version; it must not be changed."""
+        return manifest
+
+    def item(self, manifest: Manifest) -> bytes:
+        """Return the bytes of an object in a list."""
+        return self.serializer.item(self.kind, self.shown(manifest))
+
+    def line(self, event: Event) -> bytes:
+        """Return the bytes of an event."""
+        return self.serializer.event(event.type.value, self.serializer.document(event.object))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObjectEncoder(ObjectEncoder):
+    """Encoder of objects of the store, as they are stored.
+
+    Args:
+        registry: The registry of the server.
+        resource: The kind, in the requested version.
+        encodings: The encodings for the present schema of the kind.
+    """
+
+    registry: Registry
+    resource: ApiResource
+    encodings: EncodingCache
+
+    @classmethod
+    def of(cls, kind: ServedResource, serializer: Serializer, registry: Registry) -> "StoredObjectEncoder":
+        """Return the encoder for objects that are read now.
+
+        Raises:
+            NotFoundError: If the kind is not served.
+        """
+        resource = registry.resource(kind.api_version, kind.kind)
+        return cls(kind, serializer, registry, resource, registry.store.encodings)
+
+    def shown(self, manifest: Manifest) -> Manifest:
+        """Return an object in the requested version; it must not be changed."""
+        return self.registry.shown(manifest, self.resource)
+
+    def item(self, manifest: Manifest) -> bytes:
+        """Return the bytes of an object in a list."""
+        version, form = manifest["metadata"]["resourceVersion"], self._form()
+        found = self.encodings.find(version, form)
+        if found is None:
+            found = ObjectEncoder.item(self, manifest)
+            self.encodings.add(version, form, found, present=self._is_present(manifest))
+        return found
+
+    def _form(self, event: str = "") -> str:
+        """Return the name of an encoding for the cache."""
+        return f"{self.kind.api_version} {self.serializer.name} {event}"
+
+    def _is_present(self, manifest: Manifest) -> bool:
+        store = self.registry.store
+        # After a change of the schemas, the store does not retire the encodings of before.
+        return store.encodings is self.encodings and store.get(kind_of(self.resource), place_of(manifest)) is manifest
+
+    def line(self, event: Event) -> bytes:
+        """Return the bytes of an event; events of changes are encoded once for all watches."""
+        if not isinstance(event, StoredEvent) or event.type is EventType.BOOKMARK:
+            return ObjectEncoder.line(self, event)
+        if not event.version:
+            return self._line(event)
+        version, form = str(event.version), self._form(event.type.value)
+        found = self.encodings.find(version, form)
+        if found is None:
+            found = self._line(event)
+            self.encodings.add(version, form, found, present=False)
+        return found
+
+    def _line(self, event: StoredEvent) -> bytes:
+        # The last state of a deleted object has the resource version of the deletion.
+        if event.type is EventType.DELETED:
+            return ObjectEncoder.line(self, event)
+        item = self.item(event.stored)
+        return self.serializer.event(event.type.value, self.serializer.whole(self.kind, item))

@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from ocf.objects import Manifest
-from ocf_server.http.content_negotiation import Media
 from ocf_server.http.jsonpath import find
+from ocf_server.http.media import Media
 from ocf_server.http.printers import PRINTERS, AgeClock
 from ocf_server.http.resource_catalog import ServedResource, TableColumn
 from ocf_server.http.responses import metadata_of

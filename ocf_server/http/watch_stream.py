@@ -16,13 +16,10 @@ from ocf.errors import ApiError, ManifestError
 from ocf.objects import Manifest, parse_field_selector
 from ocf_server.api.status_errors import bad_request, method_not_allowed, no_such_resource
 from ocf_server.http.backend import Backend
-from ocf_server.http.content_negotiation import Form
-from ocf_server.http.encoding import Event, ObjectEncoder, StoredObjectEncoder
-from ocf_server.http.paths import ResourcePath
-from ocf_server.http.query_options import ListQuery
-from ocf_server.http.request_context import RequestContext
+from ocf_server.http.media import Form
+from ocf_server.http.request import ListQuery, RequestContext, ResourcePath
 from ocf_server.http.resource_catalog import ServedResource
-from ocf_server.http.responses import metadata_of, serializer_of
+from ocf_server.http.responses import Event, ObjectEncoder, StoredObjectEncoder, metadata_of, serializer_of
 from ocf_server.http.status import status_of
 from ocf_server.http.tables import table
 

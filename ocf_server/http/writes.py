@@ -10,9 +10,8 @@ from ocf.objects import Manifest
 from ocf_server.api.status_errors import bad_request, go_shape, invalid
 from ocf_server.api.write_options import FieldValidation
 from ocf_server.http.backend import Backend
-from ocf_server.http.query_options import WriteQuery
+from ocf_server.http.request import RequestContext, WriteQuery, object_response
 from ocf_server.http.request_body import duplicates, read_object, read_patch
-from ocf_server.http.request_context import RequestContext, object_response
 from ocf_server.http.resource_catalog import ServedResource
 from ocf_server.http.responses import Response
 from ocf_server.registry.request_checks import metadata_of, require_typed

@@ -10,9 +10,9 @@ from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
 from ocf_server.api.status_errors import ExpiredPageError
 from ocf_server.registry.continue_tokens import LATEST, read_token, write_token
-from ocf_server.registry.object_table import Listing
 from ocf_server.registry.registry import Registry, kind_of, place_of
 from ocf_server.registry.selectors import Predicate, selection
+from ocf_server.registry.storage import Listing
 
 __all__ = ["BATCH", "read_page"]
 

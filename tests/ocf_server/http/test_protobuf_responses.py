@@ -13,8 +13,9 @@ import pytest_asyncio
 from ocf.objects import Manifest, ObjectKey
 from ocf_server import EmbeddedCluster
 from ocf_server.http import HttpServer
+from ocf_server.http.media import Encoding, Media
 from ocf_server.http.protobuf import MAGIC, read_protobuf
-from ocf_server.http.protobuf_serializer import PROTOBUF as PROTOBUF_SERIALIZER
+from ocf_server.http.responses import serializer_of
 from tests.ocf_server.http.test_protobuf_writer import document
 from tests.ocf_server.http.test_watch_stream import config_map
 
@@ -95,7 +96,7 @@ async def test_a_response_is_the_same_in_protobuf_and_in_json(read: Reader, path
     encoded = (await read(path, PROTOBUF))[2]
     async with read.session.get(path) as response:
         shown = await response.json()
-    assert document(encoded, shown) == document(PROTOBUF_SERIALIZER.document(shown), shown)
+    assert document(encoded, shown) == document(serializer_of(Media(Encoding.PROTOBUF)).document(shown), shown)
 
 
 async def test_a_list_of_many_pieces_is_whole(read: Reader, cluster: EmbeddedCluster) -> None:

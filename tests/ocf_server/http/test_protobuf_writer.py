@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.objects import Manifest
+from ocf_server.http.media import Encoding, Media
 from ocf_server.http.protobuf import MAGIC, message_fields, message_of, read_protobuf
-from ocf_server.http.protobuf_serializer import PROTOBUF
 from ocf_server.http.protobuf_writer import write_item, write_protobuf
+from ocf_server.http.responses import serializer_of
 
 Fields: TypeAlias = list[tuple[int, Any]]
 
@@ -105,7 +106,7 @@ def test_every_document_has_the_fields_of_a_real_api_server() -> None:
     different = {}
     for each in recorded():
         wanted = document(base64.b64decode(each["protobuf"]), each["json"])
-        found = document(PROTOBUF.document(each["json"]), each["json"])
+        found = document(serializer_of(Media(Encoding.PROTOBUF)).document(each["json"]), each["json"])
         if found != wanted:
             different[each["path"]] = (found, wanted)
     assert not different

@@ -1,23 +1,165 @@
-"""Options in the query of a request.
+"""A request for a resource: its path, the options in its query, and the response with one object.
 
-Unknown options are ignored, as by a real API server; invalid values of known options are rejected.
+The layout of paths is described in https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris. Parsing
+does not check whether the group, version and resource are served; the catalog does. The path of a cluster-scoped object
+has an empty namespace.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, TypeAlias
+from urllib.parse import unquote
 
 from multidict import MultiMapping
 
+from ocf.cluster.protocol import Subresource
 from ocf.errors import FieldProblem, InvalidError, StatusCause
+from ocf.objects import Manifest, ObjectKey
 from ocf.objects.go_strings import go_quoted
 from ocf_server.api.status_errors import bad_request
-from ocf_server.api.write_options import FieldValidation, require_manager
+from ocf_server.api.users import ADMINISTRATOR, User
+from ocf_server.api.write_options import FieldValidation, default_manager, require_manager
+from ocf_server.http.media import Form, Media, require_form
+from ocf_server.http.resource_catalog import ServedResource
+from ocf_server.http.responses import Response, metadata_of
 from ocf_server.http.status import bad_option
+from ocf_server.http.tables import TableOptions, table
 
-__all__ = ["ListQuery", "Query", "WriteQuery", "integer", "invalid_options", "is_set", "read_dry_run", "values"]
+__all__ = [
+    "GroupPath",
+    "ListQuery",
+    "Query",
+    "RequestContext",
+    "ResourcePath",
+    "VersionPath",
+    "WriteQuery",
+    "integer",
+    "invalid_options",
+    "is_set",
+    "object_response",
+    "parse_path",
+    "read_dry_run",
+    "resource_path",
+    "values",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPath:
+    """Path of the versions of a group.
+
+    Args:
+        group: The group; empty for `/api`, None for the list of all other groups.
+    """
+
+    group: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionPath:
+    """Path of the resources of a version.
+
+    Args:
+        group: The group; empty for the core group.
+        version: The version.
+    """
+
+    group: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePath:
+    """Path of a collection, an object, or a subresource.
+
+    Args:
+        group: The group; empty for the core group.
+        version: The version.
+        plural: Resource name.
+        namespace: The namespace; empty for all namespaces, or for cluster-scoped objects.
+        name: Name of the object; empty for a collection.
+        subresource: The subresource; empty for the object itself.
+        watch: Whether it is a deprecated path of a watch, `/api/v1/watch/pods`.
+    """
+
+    group: str
+    version: str
+    plural: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    watch: bool = False
+
+
+def parse_path(path: str) -> GroupPath | VersionPath | ResourcePath | None:
+    """Parse the path of a request.
+
+    Args:
+        path: The path as sent, with percent-encoding.
+
+    Returns:
+        The parsed path, or None if it is not a path of an API.
+
+    Example:
+        >>> path = parse_path("/apis/apps/v1/namespaces/shop/deployments")
+        >>> path == ResourcePath("apps", "v1", "deployments", namespace="shop")
+        True
+        >>> parse_path("/api/v1/watch/namespaces/shop")
+        ResourcePath(group='', version='v1', plural='namespaces', namespace='', name='shop', subresource='', watch=True)
+    """
+    parts = [unquote(part) for part in path.strip("/").split("/")]
+    match parts:
+        case ["api"]:
+            return GroupPath("")
+        case ["api", version, *rest]:
+            return _in_version("", version, rest)
+        case ["apis"]:
+            return GroupPath(None)
+        case ["apis", group]:
+            return GroupPath(group)
+        case ["apis", group, version, *rest]:
+            return _in_version(group, version, rest)
+        case _:
+            return None
+
+
+def _in_version(group: str, version: str, rest: list[str]) -> VersionPath | ResourcePath | None:
+    if not rest:
+        return VersionPath(group, version)
+    watch = rest[0] == _WATCH and len(rest) > 1
+    rest = rest[1:] if watch else rest
+    namespace = ""
+    # The subresources of a namespace look like collections in the namespace.
+    if rest[0] == "namespaces" and len(rest) > _OF_NAMESPACE and rest[2:] not in _NAMESPACE_PARTS:
+        namespace, rest = rest[1], rest[2:]
+    if not all(rest) or len(rest) > _MAX_PARTS:
+        return None
+    plural, name, part = (*rest, "", "")[:_MAX_PARTS]
+    return ResourcePath(group, version, plural, namespace, name, part, watch)
+
+
+_WATCH: Final = "watch"
+_OF_NAMESPACE: Final = 2
+_NAMESPACE_PARTS: Final = (["status"], ["finalize"])
+_MAX_PARTS: Final = 3
+
+
+def resource_path(group: str, version: str) -> str:
+    """Return the path of the resources of a version.
+
+    Args:
+        group: The group; empty for the core group.
+        version: The version.
+
+    Example:
+        >>> resource_path("apps", "v1"), resource_path("", "v1")
+        ('/apis/apps/v1', '/api/v1')
+    """
+    return f"/apis/{group}/{version}" if group else f"/api/{version}"
+
 
 Query: TypeAlias = Mapping[str, str]
 """The options; one that occurs several times has its first value, unless it is a `MultiMapping`."""
@@ -246,3 +388,81 @@ def read_dry_run(given: list[str], kind: str) -> bool:
     if any(value != "All" for value in given):
         raise bad_option(kind, "dryRun", json.dumps(given, separators=(",", ":")), ("All",))
     return bool(given)
+
+
+_INCLUDED: Final = ("Metadata", "Object", "None")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """A request for a resource.
+
+    Args:
+        method: The HTTP method.
+        path: The parsed path.
+        kind: The resource that the path names.
+        query: Query parameters.
+        body: Request body.
+        content_type: The `Content-Type` header.
+        user_agent: The `User-Agent` header.
+        media: Media type of the response.
+        now: The instant of the request; aware.
+        warn: Called with each warning to send with the response.
+        user: The user of the request.
+    """
+
+    method: str
+    path: ResourcePath
+    kind: ServedResource
+    query: Query
+    body: bytes
+    content_type: str
+    user_agent: str
+    media: Media
+    now: datetime
+    warn: Callable[[str], None]
+    user: User = ADMINISTRATOR
+
+    @property
+    def key(self) -> ObjectKey:
+        """The object that the path names."""
+        return ObjectKey(self.kind.api_version, self.kind.kind, self.path.name, self.path.namespace)
+
+    @property
+    def subresource(self) -> Subresource | None:
+        """The subresource that the path names."""
+        return Subresource(self.path.subresource) if self.path.subresource else None
+
+    def table_options(self, *, heading: bool = True) -> TableOptions:
+        """Return the options of a table in the response.
+
+        Raises:
+            BadRequestError: If the query asks for an object of an unknown form in each row.
+        """
+        include = self.query.get("includeObject") or _INCLUDED[0]
+        if include not in _INCLUDED:
+            detail = f"Invalid value: \"{include}\": must be 'Metadata', 'Object', 'None', or empty"
+            raise bad_request(f"Unable to convert to Table as requested: includeObject: {detail}")
+        return TableOptions(self.now, include, heading, self.media)
+
+    def manager(self, options: WriteQuery) -> str:
+        """Return the field manager of a write."""
+        return options.field_manager or default_manager(self.user_agent)
+
+
+def object_response(context: RequestContext, manifest: Manifest, code: int = 200) -> Response:
+    """Return the response with one object, in the representation that the client asked for.
+
+    Args:
+        context: The request.
+        manifest: The object.
+        code: HTTP status.
+    """
+    body = manifest
+    require_form(context.media, context.kind, listed=False)
+    if context.media.form is Form.TABLE and "metadata" in manifest and context.subresource is not Subresource.SCALE:
+        version = {"resourceVersion": manifest["metadata"].get("resourceVersion", "")}
+        body = table(context.kind, [manifest], version, context.table_options())
+    elif context.media.form is Form.METADATA:
+        body = metadata_of(manifest, context.media)
+    return Response(body, code=code, media=context.media)

@@ -13,8 +13,8 @@ from ocf.cluster import Cluster, ListOptions, ObjectList, PatchOptions, PatchTyp
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf_server import EmbeddedCluster
-from ocf_server.http import HttpServer, serializers
-from ocf_server.http.serializers import JSON, PIECE, encode
+from ocf_server.http import HttpServer, responses
+from ocf_server.http.responses import JSON, PIECE, encode
 from tests.ocf_server.http.conftest import Client
 from tests.ocf_server.http.test_watch_stream import PATH, config_map, following, watching
 
@@ -135,7 +135,7 @@ async def test_an_event_is_encoded_once_for_all_watches(
         encoded.append(value)
         return encode(value)
 
-    monkeypatch.setattr(serializers, "encode", counting)
+    monkeypatch.setattr(responses, "encode", counting)
     start = f"resourceVersion={cluster.resource_version}"
     async with watching(server, start) as one, watching(server, start) as other, watching(server, start) as third:
         await cluster.create(config_map("a"), field_manager="test")

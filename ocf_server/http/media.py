@@ -1,4 +1,4 @@
-"""Content negotiation of responses.
+"""Media types: content negotiation of responses, and the forms that a resource has.
 
 A client lists the media types it can read in order of preference, and may ask for a table or for metadata only
 (https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources). Tables and whole
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from ocf.errors import ApiError
+from ocf.errors import ApiError, api_error
 from ocf_server.http.openapi_protobuf import CONTENT_TYPE as OPENAPI_PROTOBUF
-from ocf_server.http.status import not_acceptable, unknown_media
+from ocf_server.http.resource_catalog import ServedResource
+from ocf_server.http.status import not_acceptable, not_acceptable_form, unknown_media
 
 __all__ = [
     "Encoding",
@@ -25,7 +26,9 @@ __all__ = [
     "media_of_errors",
     "media_type",
     "negotiate",
+    "offer_of",
     "reads_json",
+    "require_form",
     "wants_aggregated",
     "wants_openapi_protobuf",
 ]
@@ -246,3 +249,42 @@ def media_type(content_type: str) -> str:
         'application/json'
     """
     return content_type.partition(";")[0].strip().lower()
+
+
+_WITHOUT_TABLE: Final = frozenset({"binding", "eviction", "token"})
+_PACKAGES: Final = {"events.k8s.io": "core", "rbac.authorization.k8s.io": "rbac"}
+"""Packages of the internal types of a real API server, which its messages name, where they differ from the group."""
+
+
+def offer_of(kind: ServedResource, *, name: str, subresource: str, watch: bool) -> Offer:
+    """Return what can be written in response to a request for a resource."""
+    tables = kind.is_stored and subresource not in _WITHOUT_TABLE
+    # The scale of an object has a built-in kind.
+    protobuf = subresource == "scale" or not kind.custom
+    return Offer(watch=watch, streams=not name, tables=tables, protobuf=protobuf, routed=not kind.custom)
+
+
+def require_form(media: Media, kind: ServedResource, *, listed: bool) -> None:
+    """Check that a response has the form that the client asks for.
+
+    Args:
+        media: What the client asks for.
+        kind: The resource.
+        listed: Whether the response is a list.
+
+    Raises:
+        ApiError: If it asks for the metadata of a list and gets an object, or the reverse.
+    """
+    if media.form is not (Form.METADATA if listed else Form.METADATA_LIST):
+        return
+    if kind.custom and not listed:
+        raise api_error("content is not a list", code=500)
+    raise not_acceptable_form(media.form.value, _type_of(kind, listed=listed), listed=listed)
+
+
+def _type_of(kind: ServedResource, *, listed: bool) -> str:
+    """Return the name of the type in Go."""
+    if kind.custom:
+        return "*unstructured.UnstructuredList" if listed else "*unstructured.Unstructured"
+    package = _PACKAGES.get(kind.group) or kind.group.partition(".")[0] or "core"
+    return f"*{package}.{kind.list_kind if listed else kind.kind}"

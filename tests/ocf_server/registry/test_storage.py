@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.objects import Manifest
-from ocf_server.registry.object_table import ObjectTable, Place
+from ocf_server.registry.storage import ObjectTable, Place
 
 PLACES = st.tuples(st.sampled_from(["", "a", "a\0", "a-b", "b"]), st.sampled_from(["", "a", "b", "c", "z"]))
 Contents: TypeAlias = dict[Place, Manifest]
