@@ -16,6 +16,7 @@ from ocf.cluster.protocol import DEFAULT_LIST_OPTIONS, ListOptions, ObjectList
 from ocf.http.connections import Connection
 from ocf.testing import RecordingCluster
 from ocf_server.http import HttpServer, serving
+from tests.support import settable_time
 
 if TYPE_CHECKING:
     from ocf_server import EmbeddedCluster
@@ -42,6 +43,19 @@ async def exchange(server: HttpServer, *sent: str, after: asyncio.Event | None =
         await writer.wait_closed()
 
 
+def noticed_end(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Return an event that is set once a server has noticed that a client has closed its side."""
+    ended = asyncio.Event()
+    received = Connection.eof_received
+
+    def noticed(connection: Connection) -> bool:
+        ended.set()
+        return received(connection)
+
+    monkeypatch.setattr(Connection, "eof_received", noticed)
+    return ended
+
+
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
@@ -64,12 +78,7 @@ async def test_a_request_is_answered(server: HttpServer, sent: list[str], status
 async def test_a_request_that_is_processed_is_answered(
     cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun, ended = asyncio.Event(), asyncio.Event()
-    received = Connection.eof_received
-
-    def noticed(connection: Connection) -> bool:
-        ended.set()
-        return received(connection)
+    begun, ended = asyncio.Event(), noticed_end(monkeypatch)
 
     class Slow(RecordingCluster):
         async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
@@ -77,7 +86,6 @@ async def test_a_request_that_is_processed_is_answered(
             await ended.wait()
             return await super().list(api_version, kind, options)
 
-    monkeypatch.setattr(Connection, "eof_received", noticed)
     async with serving(cluster, wrap=Slow) as server:
         assert b" 200 OK" in await exchange(server, f"GET {MAPS} HTTP/1.1\r\n{HOST}\r\n", after=begun)
 
@@ -106,5 +114,15 @@ async def test_a_watch_ends(server: HttpServer) -> None:
         pytest.param(f"POST {MAPS} HTTP/1.1\r\n{HOST}Content-Length: 34\r\n\r\n{{", id="half of a body"),
     ],
 )
-async def test_half_of_a_request_ends_the_connection(server: HttpServer, sent: str) -> None:
-    assert b" 20" not in await exchange(server, sent)
+async def test_half_of_a_request_ends_the_connection(
+    server: HttpServer, sent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the latest when the time for its body is over."""
+    ended = noticed_end(monkeypatch)
+    forward = settable_time(monkeypatch)
+    answer = asyncio.create_task(exchange(server, sent))
+    await ended.wait()
+    while not answer.done():
+        forward(1.0)
+        await asyncio.sleep(0)
+    assert b" 20" not in answer.result()
