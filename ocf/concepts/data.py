@@ -5,19 +5,19 @@ reconciles never see each other's values, and no value survives a reconcile. Out
 extracted".
 
 A value that comes from a Secret may be quoted by an error of any function that has read it. So a reconcile knows which
-cells hold such values, and counts how often one of them was read.
+cells hold such values, and counts how often one of them was read; `AuthorCode` names errors accordingly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from ocf.errors import ConfigError, DataNotExtractedError
+from ocf.errors import ConfigError, DataNotExtractedError, OcfError
 
-__all__ = ["Data", "data_scope", "mark_derived", "secret_reads"]
+__all__ = ["AuthorCode", "Data", "data_scope", "mark_derived"]
 
 ValueT = TypeVar("ValueT")
 
@@ -36,6 +36,8 @@ class _Scope(NamedTuple):
     secret_reads: list[Data[Any]]
 
 
+_OF_SECRET: Final = "v1/Secret/"  # noqa: S105 (a kind)
+_WITHHELD: Final = "text withheld, since it may quote a Secret; the traceback is in the log at level DEBUG"
 _scope: Final[ContextVar[_Scope | None]] = ContextVar("ocf_data", default=None)
 
 
@@ -149,19 +151,59 @@ def mark_derived(filled: Iterable[Data[Any]], read: Collection[Data[Any]]) -> No
         scope.secret.update(filled)
 
 
-def secret_reads() -> int:
-    """Return how often a value that comes from a Secret was read in this reconcile.
-
-    A function has read one if the number is higher after its call than before.
+class AuthorCode:
+    """An author's functions that run for a resource from now on: what they have read, and how their errors are named.
 
     Example:
         >>> password = Data[str]("password")
         >>> with data_scope():
         ...     password.put("hunter2", from_secret=True)
-        ...     before = secret_reads()
+        ...     code = AuthorCode("v1/ConfigMap/shop/settings")
+        ...     print(code.error_text(ValueError("invalid literal for int(): 'many'")))
         ...     _ = password.require()
-        ...     before, secret_reads()
-        (0, 1)
+        ...     print(code.error_text(ValueError("invalid literal for int(): 'hunter2'")))
+        ValueError: invalid literal for int(): 'many'
+        ValueError (text withheld, since it may quote a Secret; the traceback is in the log at level DEBUG)
+        >>> AuthorCode("v1/Secret/shop/login").error_text(ValueError("invalid literal for int(): 'hunter2'"))
+        'ValueError'
     """
+
+    __slots__ = ("_identity", "_since")
+
+    def __init__(self, identity: str) -> None:
+        self._identity = identity
+        self._since = _secret_reads()
+
+    @property
+    def has_read_secret(self) -> bool:
+        """Whether one of them has read a value of a Secret from a data cell."""
+        return _secret_reads() > self._since
+
+    @property
+    def knows_secret(self) -> bool:
+        """Whether one of them may know a value of a Secret: from a data cell, or because the resource is one."""
+        return self._identity.startswith(_OF_SECRET) or self.has_read_secret
+
+    def error_text(self, error: BaseException) -> str:
+        """Return the type and the text of an error, without the text if it may quote a value of a Secret."""
+        kind = type(error).__name__
+        if self._identity.startswith(_OF_SECRET) or not str(error):
+            return kind
+        return f"{kind} ({_WITHHELD})" if self.has_read_secret else f"{kind}: {error}"
+
+    @contextmanager
+    def raising(
+        self, failed: Callable[[Exception], OcfError], *, unchanged: type[OcfError] | tuple[()] = ()
+    ) -> Iterator[None]:
+        """Raise an error of ours in place of each that an author's function raises in the block."""
+        try:
+            yield
+        except unchanged:
+            raise
+        except Exception as error:
+            raise failed(error) from error
+
+
+def _secret_reads() -> int:
     scope = _scope.get()
     return 0 if scope is None else len(scope.secret_reads)

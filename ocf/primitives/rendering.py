@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
 from ocf.concepts import Effect, MutationEffect, Provenance, ProvenanceTrace, Source, SourceKind
-from ocf.concepts.data import secret_reads
+from ocf.concepts.data import AuthorCode
 from ocf.errors import DataNotExtractedError, ManifestError, MutationError, OcfError
 from ocf.feature import BooleanGate, VersionGate
 from ocf.feature.mutation import record_edits
@@ -20,14 +20,14 @@ from ocf.primitives.kind import Kind, ModelT, MutatorT
 from ocf.primitives.mutator import EditError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from ocf.feature import Gate, Mutation, PlainResult
     from ocf.objects import Manifest
 
-__all__ = ["Renderer", "cause_text", "closed_because", "explanation", "is_of_secret"]
+__all__ = ["Renderer", "closed_because", "explanation"]
 
 _SUSPENSION: Final = "suspension"
-_OF_SECRET: Final = "v1/Secret/"  # noqa: S105 (a kind)
-_WITHHELD: Final = "text withheld, since it may quote a Secret; the traceback is in the log at level DEBUG"
 
 
 class _Plan(NamedTuple):
@@ -36,8 +36,8 @@ class _Plan(NamedTuple):
     mutation: str
     stage: str
     mutator: Any
-    # `secret_reads` before the rendering: a later edit may quote a value that an earlier one has set.
-    since: int
+    # What was read since before the rendering: a later edit may quote a value that an earlier one has set.
+    code: AuthorCode
 
 
 class Renderer(Generic[ModelT, MutatorT]):
@@ -59,10 +59,10 @@ class Renderer(Generic[ModelT, MutatorT]):
 
     def model(self, ignore_fields: Collection[tuple[str, ...]] = ()) -> ModelT:
         """Return the object after all mutations, without the ignored fields, as a model."""
+        code = AuthorCode(self._identity)
         if ignore_fields:
-            since = secret_reads()
-            return self._kind.view(self._read(self.manifest(ignore_fields=ignore_fields), since))
-        return self._kind.view(self._edited(self._plans(), self._baseline)[0])
+            return self._kind.view(self._read(self.manifest(ignore_fields=ignore_fields), code))
+        return self._kind.view(self._edited(self._plans(code), self._baseline)[0])
 
     def manifest(
         self,
@@ -71,14 +71,14 @@ class Renderer(Generic[ModelT, MutatorT]):
         ignore_fields: Collection[tuple[str, ...]] = (),
     ) -> Manifest:
         """Return the object after all mutations and the suspension edit."""
-        since = secret_reads()
-        manifest = self._written(self._plans(), self._baseline)
+        code = AuthorCode(self._identity)
+        manifest = self._written(self._plans(code), self._baseline)
         # Before the suspension edit, which alone may set a field that another controller sets while it runs.
         for path in ignore_fields:
             manifest = without_field(manifest, path)
         if suspend is None:
             return manifest
-        return self._written([self._recorded_suspension(suspend, since)], manifest)
+        return self._written([self._recorded_suspension(suspend, code)], manifest)
 
     def steps(
         self,
@@ -91,14 +91,14 @@ class Renderer(Generic[ModelT, MutatorT]):
         A step is one category of edits of one mutation. The edits of a category are one step, because selectors see the
         object as it was before the first of them.
         """
-        since = secret_reads()
-        manifest = yield from self._steps_of(self._plans(), self._baseline, Source(SourceKind.BASE))
+        code = AuthorCode(self._identity)
+        manifest = yield from self._steps_of(self._plans(code), self._baseline, Source(SourceKind.BASE))
         if ignore_fields:
             for path in ignore_fields:
                 manifest = without_field(manifest, path)
             yield Source(SourceKind.IGNORED), manifest
         if suspend is not None:
-            plan = self._recorded_suspension(suspend, since)
+            plan = self._recorded_suspension(suspend, code)
             yield from self._steps_of([plan], manifest, Source(SourceKind.SUSPENSION))
 
     def _steps_of(
@@ -109,7 +109,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         if not any(plan.mutator.has_edits for plan in plans):
             yield by, manifest
             return manifest
-        model = self._read(start, plans[0].since)
+        model = self._read(start, plans[0].code)
         manifest = self._writable(model) or manifest
         yield by, manifest
         written: Manifest | None = manifest
@@ -125,9 +125,8 @@ class Renderer(Generic[ModelT, MutatorT]):
                 yield _source(plan, category.name), manifest
         return manifest if written is not None else self._written(plans, start)
 
-    def _plans(self) -> list[_Plan]:
-        since = secret_reads()
-        return [self._recorded(mutation, since) for mutation in self._mutations]
+    def _plans(self, code: AuthorCode) -> list[_Plan]:
+        return [self._recorded(mutation, code) for mutation in self._mutations]
 
     def _written(self, plans: Sequence[_Plan], start: Manifest) -> Manifest:
         if any(plan.mutator.has_edits for plan in plans):
@@ -137,7 +136,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         return copied
 
     def _edited(self, plans: Sequence[_Plan], start: Manifest) -> tuple[Any, Manifest]:
-        model = self._read(start, plans[0].since if plans else secret_reads())
+        model = self._read(start, plans[0].code if plans else AuthorCode(self._identity))
         for plan in plans:
             try:
                 plan.mutator.apply(model)
@@ -149,12 +148,12 @@ class Renderer(Generic[ModelT, MutatorT]):
         except ManifestError as error:
             raise self._blame(error, plans, start) from error
 
-    def _read(self, start: Manifest, since: int) -> Any:
+    def _read(self, start: Manifest, code: AuthorCode) -> Any:
         try:
             return self._kind.open(start)
         except ValueError as error:
             # A model built without validation, or a required field that is an ignored field.
-            problem = f"the object before the edits is not a valid {self._kind.name}: {self._describe(error, since)}"
+            problem = f"the object before the edits is not a valid {self._kind.name}: {self._describe(error, code)}"
             raise MutationError(self._identity, "", problem) from error
 
     def _writable(self, model: Any) -> Manifest | None:
@@ -163,37 +162,37 @@ class Renderer(Generic[ModelT, MutatorT]):
         except ManifestError:
             return None
 
-    def _recorded(self, mutation: Mutation[MutatorT], since: int) -> _Plan:
+    def _recorded(self, mutation: Mutation[MutatorT], code: AuthorCode) -> _Plan:
         mutator = self._kind.mutator()
-        try:
+        with self._recording(mutation.name, f"mutation intent for {mutation.name}", code):
             mutation.record(mutator)
             mutator.end_recording()
-        except Exception as error:
-            problem = f"failed to apply mutation intent for {mutation.name}: {self._describe(error, since)}"
-            raise MutationError(self._identity, mutation.name, problem) from error
-        return _Plan(mutation.name, "planned", mutator, since)
+        return _Plan(mutation.name, "planned", mutator, code)
 
-    def _recorded_suspension(self, suspend: Callable[[MutatorT], PlainResult], since: int) -> _Plan:
+    def _recorded_suspension(self, suspend: Callable[[MutatorT], PlainResult], code: AuthorCode) -> _Plan:
         mutator = self._kind.mutator()
-        try:
+        with self._recording(_SUSPENSION, "suspension mutations", code):
             record_edits(suspend, mutator, "the suspend mutation")
             mutator.end_recording()
-        except Exception as error:
-            problem = f"failed to apply suspension mutations: {self._describe(error, since)}"
-            raise MutationError(self._identity, _SUSPENSION, problem) from error
-        return _Plan(_SUSPENSION, _SUSPENSION, mutator, since)
+        return _Plan(_SUSPENSION, _SUSPENSION, mutator, code)
 
-    def _describe(self, error: BaseException, since: int) -> str:
+    def _recording(self, mutation: str, what: str, code: AuthorCode) -> AbstractContextManager[None]:
+        def failed(error: Exception) -> MutationError:
+            return MutationError(self._identity, mutation, f"failed to apply {what}: {self._describe(error, code)}")
+
+        return code.raising(failed)
+
+    def _describe(self, error: BaseException, code: AuthorCode) -> str:
         """Return a cause in one line; errors of other packages are prefixed with their type."""
-        if secret_reads() > since and not isinstance(error, DataNotExtractedError):
-            return cause_text(self._identity, error, since)
+        if code.has_read_secret and not isinstance(error, DataNotExtractedError):
+            return code.error_text(error)
         invalid = describe_invalid(error)
         if invalid or isinstance(error, OcfError):
             return invalid or str(error)
-        return cause_text(self._identity, error, since)
+        return code.error_text(error)
 
     def _failed(self, plan: _Plan, category: str, cause: BaseException) -> MutationError:
-        text = self._describe(cause, plan.since)
+        text = self._describe(cause, plan.code)
         problem = f'failed to apply {plan.stage} mutations: mutation "{plan.mutation}", {category}: {text}'
         return MutationError(self._identity, plan.mutation, problem, category=category)
 
@@ -206,7 +205,7 @@ class Renderer(Generic[ModelT, MutatorT]):
                 self._kind.write(model)
             except ManifestError as found:
                 return self._failed(plan, category.name, found)
-        text = self._describe(error, plans[0].since)
+        text = self._describe(error, plans[0].code)
         return MutationError(self._identity, "", f"the rendered object cannot be written: {text}")
 
 
@@ -221,29 +220,6 @@ def _source(plan: _Plan, category: str) -> Source:
     if plan.stage == _SUSPENSION:
         return Source(SourceKind.SUSPENSION, category=category)
     return Source(SourceKind.MUTATION, plan.mutation, category)
-
-
-def is_of_secret(identity: str) -> bool:
-    """Return whether the identity is that of a Secret."""
-    return identity.startswith(_OF_SECRET)
-
-
-def cause_text(identity: str, error: BaseException, since: int) -> str:
-    """Return how an error names its cause, an exception in an author's function: its type and text.
-
-    The text may quote a value. So it is left out if the resource is a Secret, or if the function has read a value of a
-    Secret from a data cell since the count of `secret_reads` that is given.
-
-    Example:
-        >>> cause_text("v1/ConfigMap/shop/settings", ValueError("invalid literal for int(): 'many'"), 0)
-        "ValueError: invalid literal for int(): 'many'"
-        >>> cause_text("v1/Secret/shop/login", ValueError("invalid literal for int(): 'hunter2'"), 0)
-        'ValueError'
-    """
-    kind = type(error).__name__
-    if is_of_secret(identity) or not str(error):
-        return kind
-    return f"{kind} ({_WITHHELD})" if secret_reads() > since else f"{kind}: {error}"
 
 
 def explanation(

@@ -24,11 +24,11 @@ from ocf.concepts import (
     StatusReport,
     SuspensionStatus,
 )
-from ocf.concepts.data import secret_reads
+from ocf.concepts.data import AuthorCode
 from ocf.errors import FeatureGateError, HandlerError, MutationError, NotReadyError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, OnManifest, StatusT
-from ocf.primitives.rendering import Renderer, cause_text, explanation, is_of_secret
+from ocf.primitives.rendering import Renderer, explanation
 
 if TYPE_CHECKING:
     from ocf.concepts import Data, Provenance
@@ -210,7 +210,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
             return
         model = self._observe(live)
         for extraction in self._definition.extractions:
-            since = secret_reads()
+            code = AuthorCode(self.identity)
             try:
                 value = extraction.extract(model)
             except Exception as error:
@@ -218,18 +218,20 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
                 problem = f'extract data "{extraction.cell.name}": {type(error).__name__}'
                 raise HandlerError(problem) from error
             # The value may be made of one that comes from a Secret.
-            extraction.cell.put(value, from_secret=is_of_secret(self.identity) or secret_reads() > since)
+            extraction.cell.put(value, from_secret=code.knows_secret)
 
     def _suspend_edit(self) -> Callable[[MutatorT], PlainResult] | None:
         return None
 
     def _fires(self, mutation: Mutation[MutatorT]) -> bool:
-        since = secret_reads()
-        try:
+        code = AuthorCode(self.identity)
+
+        def failed(error: Exception) -> FeatureGateError:
+            text = code.error_text(error) if code.has_read_secret else str(error)
+            return FeatureGateError(f'evaluating gate for mutation "{mutation.name}": {text}')
+
+        with code.raising(failed):
             return mutation.fires()
-        except Exception as error:
-            text = cause_text(self.identity, error, since) if secret_reads() > since else str(error)
-            raise FeatureGateError(f'evaluating gate for mutation "{mutation.name}": {text}') from error
 
     def _judge(
         self,
@@ -288,12 +290,9 @@ class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
         decide = self._handlers.delete_on_suspend
         if decide is None:
             return False
-        since = secret_reads()
-        try:
+        code, what = AuthorCode(self.identity), f"{self.identity}: deletion decision failed"
+        with code.raising(lambda error: HandlerError(f"{what}: {code.error_text(error)}")):
             return bool(decide(self.baseline()))
-        except Exception as error:
-            problem = f"{self.identity}: deletion decision failed: {cause_text(self.identity, error, since)}"
-            raise HandlerError(problem) from error
 
     def suspension_status(self, live: Manifest) -> StatusReport[SuspensionStatus]:
         """Return the suspension status of the live object.
@@ -416,13 +415,9 @@ def _call_handler(
 ) -> StatusReport[StatusT]:
     """Return the report of a handler, with a status of the vocabulary; anything else is a `HandlerError`."""
     # An unknown status is rejected here, because callers could not rank it and might treat it as healthy.
-    since = secret_reads()
-    try:
+    code, failed = AuthorCode(identity), f"{identity}: {what} handler failed"
+    with code.raising(lambda error: HandlerError(f"{failed}: {code.error_text(error)}"), unchanged=HandlerError):
         report: object = handler()
-    except HandlerError:
-        raise
-    except Exception as error:
-        raise HandlerError(f"{identity}: {what} handler failed: {cause_text(identity, error, since)}") from error
     if inspect.iscoroutine(report):
         report.close()
         raise HandlerError(f"{identity}: {what} handler is asynchronous; it has to return its answer")

@@ -30,7 +30,7 @@ from ocf.component.model.write_backoff import (
 )
 from ocf.component.status.results import Drift
 from ocf.concepts import ApplyOperation, Why
-from ocf.concepts.data import secret_reads
+from ocf.concepts.data import AuthorCode
 from ocf.errors import (
     ApiError,
     ConfigError,
@@ -218,7 +218,7 @@ class Applier:
 
     async def _desired(self, *, suspended: bool) -> Manifest:
         """Return the object as it is applied: without ignored fields, and with the owner reference."""
-        since = secret_reads()
+        code = AuthorCode(self._entry.identity)
         try:
             rendered = self._known_form
             if rendered is None or suspended or self._ignore_fields:
@@ -232,7 +232,7 @@ class Applier:
             raise self._failed("mutate", error) from error
         finally:
             # What the API server says about the object may quote what its rendering has read.
-            self._has_secrets = self._has_secrets or secret_reads() > since
+            self._has_secrets = self._has_secrets or code.has_read_secret
 
     async def _desired_states(self) -> DesiredStates:
         """Return the running and the suspended form with the ignored fields; both empty if they cannot be rendered."""
