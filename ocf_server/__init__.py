@@ -38,9 +38,7 @@ These features are left out silently, because most tests do not depend on them:
 """
 
 from ocf.schema.builtin import CustomKind
-from ocf_server.admission.dispatcher import AdmissionClient
-from ocf_server.admission.errors import UnansweredError
-from ocf_server.admission.webhook_client import HttpAdmissionClient
+from ocf_server.api.webhook_client import AdmissionClient, HttpAdmissionClient, UnansweredError
 from ocf_server.api.write_options import FieldValidation
 from ocf_server.cluster import EmbeddedCluster
 from ocf_server.controllers.runner import Controllers

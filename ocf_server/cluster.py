@@ -26,8 +26,9 @@ from ocf.errors import ApiError, ManifestError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.json_values import to_json
 from ocf.schema.builtin import CustomKind
-from ocf_server.admission.dispatcher import AdmissionClient, Dispatcher
+from ocf_server.admission.dispatcher import Dispatcher
 from ocf_server.api.status_errors import bad_request, method_not_allowed
+from ocf_server.api.webhook_client import AdmissionClient, HttpAdmissionClient
 from ocf_server.api.write_options import FieldValidation, WriteOptions, require_manager
 from ocf_server.apiextensions import custom_resource
 from ocf_server.controllers.crd_names import NamesAcceptedController
@@ -36,6 +37,7 @@ from ocf_server.controllers.runner import Controllers
 from ocf_server.controllers.settings import ControllerSettings
 from ocf_server.registry import created_parts, generic_store, verbs
 from ocf_server.registry import scale as scale_subresource
+from ocf_server.registry.conversion import ConversionWebhooks
 from ocf_server.registry.pages import BATCH, read_page
 from ocf_server.registry.pending_write import PendingWrite, run_without_admission
 from ocf_server.registry.registry import Registry, kind_of
@@ -117,7 +119,8 @@ class EmbeddedCluster:
         # Random values come from the seed, so that test runs are reproducible.
         self._registry = Registry(Storage(history), custom, now, random.Random(seed))  # noqa: S311 (names, no secrets)
         self._collector = GarbageCollector(self._registry)
-        self._dispatcher = Dispatcher(self._registry, admission)
+        self._webhook_client = admission or HttpAdmissionClient()
+        self._call_webhooks_of(self._registry)
         self._checks = WriteOptions()
         self._names_controller = NamesAcceptedController(self._registry)
         self._bookmark_every = bookmark_every
@@ -161,10 +164,14 @@ class EmbeddedCluster:
         """Replace what this copy of a cluster shares with the original and a request may change."""
         registry = self._registry = self._registry.clone()
         self._collector = self._collector.clone(registry)
-        self._dispatcher = self._dispatcher.clone(registry)
+        self._call_webhooks_of(registry)
         self._names_controller = self._names_controller.clone(registry)
         self._apply_cache = copy.deepcopy(self._apply_cache)
         self.requests = RequestLog()
+
+    def _call_webhooks_of(self, registry: Registry) -> None:
+        self._conversions = ConversionWebhooks(registry.conversions, registry.new_uid, self._webhook_client)
+        self._dispatcher = Dispatcher(registry, self._webhook_client, self._conversions)
 
     def checking(
         self,
@@ -218,7 +225,7 @@ class EmbeddedCluster:
         with self._recording(_request_for_key(Verb.GET, key, subresource)):
             resource = self._registry.resource(key.api_version, key.kind)
             require_subresource(resource, key.name, subresource)
-            found = await self._dispatcher.ready(lambda: self._registry.find(resource, key))
+            found = await self._conversions.ready(lambda: self._registry.find(resource, key))
             if subresource is Subresource.SCALE:
                 return scale_subresource.scale_of(found, resource)
             return self._registry.copy(found)
@@ -242,9 +249,9 @@ class EmbeddedCluster:
                 return await read_page(self._registry, resource, options)
             if options.label_selector or options.field_selector:
                 every = [stored for _, stored in self._registry.store.objects(kind_of(resource), options.namespace)]
-                await self._dispatcher.ready(lambda: self._registry.require_converted(resource, every))
+                await self._conversions.ready(lambda: self._registry.require_converted(resource, every))
             page = await read_page(self._registry, resource, options)
-            await self._dispatcher.ready(lambda: self._registry.require_converted(resource, page.items))
+            await self._conversions.ready(lambda: self._registry.require_converted(resource, page.items))
             return page
 
     async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
@@ -264,7 +271,7 @@ class EmbeddedCluster:
             if "watch" not in resource.verbs:
                 raise method_not_allowed()
             selects = selection(resource, options.label_selector, options.field_selector)
-            ready = self._dispatcher.ready if self._registry.has_converter(resource) else None
+            ready = self._conversions.ready if self._registry.has_converter(resource) else None
             scope = WatchSelector(self._registry, resource, options.namespace, selects, ready)
             version = read_version(options.resource_version)
         every, timeout = self._bookmark_every, options.timeout

@@ -1,24 +1,24 @@
 """Dispatcher of admission: calls webhooks and enforces policies before a write is stored.
 
 `ocf_server.admission.review` builds AdmissionReviews and reads the responses; this module decides on the order of
-the calls and handles webhooks that do not respond. The client is a protocol, so that a test can respond without a
-network.
+the calls and handles webhooks that do not respond.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ocf.errors import ApiError, StatusCause, api_error
 from ocf.objects import Manifest, copy_json
 from ocf.objects.json_equality import equal_json
 from ocf_server.admission import review as reviews
-from ocf_server.admission.errors import UnansweredError
 from ocf_server.admission.matching import WebhookCall, matching_call, webhooks
 from ocf_server.api.status_errors import forbidden
-from ocf_server.registry.conversion_review import ConversionNeeded, conversion_review, converted_objects, failed
+from ocf_server.api.webhook_client import AdmissionClient, UnansweredError
+from ocf_server.registry.conversion import ConversionWebhooks
+from ocf_server.registry.conversion_review import ConversionNeeded
 from ocf_server.registry.pending_write import ObjectChangedError, PendingWrite, Phase, Review
 from ocf_server.registry.registry import Registry
 from ocf_server.registry.request_checks import decode
@@ -28,32 +28,11 @@ if TYPE_CHECKING:
     from ocf_server.admission.mutations import MutationEngine, MutationOutcome
     from ocf_server.admission.policies import PolicyEngine
 
-__all__ = ["AdmissionClient", "Dispatcher"]
+__all__ = ["Dispatcher"]
 
 Result = TypeVar("Result")
 
 _MAX_ATTEMPTS: Final = 10
-_CONVERSION_SECONDS: Final = 30.0
-
-
-class AdmissionClient(Protocol):
-    """Client that calls admission webhooks."""
-
-    async def ask(self, webhook: Mapping[str, Any], review: Manifest, *, seconds: float) -> Any:
-        """Send an AdmissionReview to a webhook and return its response.
-
-        Args:
-            webhook: The webhook's entry in its configuration; `clientConfig` contains its address.
-            review: The AdmissionReview with the request.
-            seconds: Timeout of the call.
-
-        Returns:
-            The response as JSON; a correct webhook returns an AdmissionReview with a response.
-
-        Raises:
-            UnansweredError: If the webhook does not respond.
-        """
-        ...
 
 
 class Dispatcher:
@@ -61,18 +40,16 @@ class Dispatcher:
 
     Args:
         registry: The registry with the webhook configurations and policies.
-        admission: The client that calls webhooks; None calls them over HTTPS.
+        client: Calls admission webhooks.
+        conversions: Calls conversion webhooks.
     """
 
-    def __init__(self, registry: Registry, admission: AdmissionClient | None) -> None:
+    def __init__(self, registry: Registry, client: AdmissionClient, conversions: ConversionWebhooks) -> None:
         self._registry = registry
-        self._admission = admission
+        self._client = client
+        self._conversions = conversions
         self._policies: PolicyEngine | None = None
         self._mutations: MutationEngine | None = None
-
-    def clone(self, registry: Registry) -> "Dispatcher":
-        """Return the dispatcher of a clone of the registry, with the same client."""
-        return Dispatcher(registry, self._admission)
 
     async def run(self, plan: Callable[[], PendingWrite[Result]]) -> tuple[Result, bool]:
         """Run a write, with all webhooks and policies that match it.
@@ -103,36 +80,7 @@ class Dispatcher:
                 return await self._drive(plan())
             except ConversionNeeded as needed:
                 request = needed
-            await self._convert(request)
-
-    async def ready(self, compute: Callable[[], Result]) -> Result:
-        """Compute a value; call conversion webhooks for the objects that it needs in other versions.
-
-        Args:
-            compute: The computation; it is repeated after each call, so it must not change anything.
-
-        Returns:
-            Its result.
-
-        Raises:
-            ApiError: If a webhook cannot convert an object.
-        """
-        while True:
-            try:
-                return compute()
-            except ConversionNeeded as needed:
-                request = needed
-            await self._convert(request)
-
-    async def _convert(self, needed: ConversionNeeded) -> None:
-        review = conversion_review(needed, self._registry.new_uid())
-        try:
-            body = await self._ask(needed.webhook, review, _CONVERSION_SECONDS)
-        except UnansweredError as error:
-            raise failed(needed, f"failed: {str(error).removeprefix('failed to call webhook: ')}") from error
-        converted = converted_objects(needed, body, review)
-        for before, after in zip(needed.manifests, converted, strict=True):
-            self._registry.conversions.add(before, needed.target.api_version, after)
+            await self._conversions.call(request)
 
     async def _drive(self, write: PendingWrite[Result]) -> tuple[Result, bool]:
         before = self._registry.store.version
@@ -140,7 +88,7 @@ class Dispatcher:
             review = next(write)
             while True:
                 if isinstance(review, ConversionNeeded):
-                    await self._convert(review)
+                    await self._conversions.call(review)
                     admitted = None
                 else:
                     admitted = await self._admit(review)
@@ -156,8 +104,8 @@ class Dispatcher:
         if review.phase is Phase.MUTATING:
             return await self._run_mutating(hooks, review)
         if self._registry.has_policies(Phase.VALIDATING):
-            await self.ready(lambda: self._enforce_policies(review))
-        matching = [await self.ready(partial(self._matching, hook, review)) for hook in hooks]
+            await self._conversions.ready(lambda: self._enforce_policies(review))
+        matching = [await self._conversions.ready(partial(self._matching, hook, review)) for hook in hooks]
         calls = [call for call in matching if call is not None]
         errors = await asyncio.gather(*(self._call_validating(call, review) for call in calls))
         for error in filter(None, errors):
@@ -202,7 +150,7 @@ class Dispatcher:
         review, repeated, ran = await self._run_policies(review, None)
         before = review.object
         for hook in hooks:
-            call = await self.ready(partial(self._matching, hook, review))
+            call = await self._conversions.ready(partial(self._matching, hook, review))
             if call is None:
                 continue
             changed = await self._call_mutating(call, review)
@@ -217,7 +165,7 @@ class Dispatcher:
             if not equal_json(review.object, before):
                 again = [earlier for earlier in done if earlier.is_reinvoked]
         for earlier in again:
-            call = await self.ready(partial(self._matching, earlier.webhook, review))
+            call = await self._conversions.ready(partial(self._matching, earlier.webhook, review))
             if call is not None:
                 review = replace(review, object=await self._call_mutating(call, review))
         return review.object
@@ -241,7 +189,7 @@ class Dispatcher:
         from ocf_server.admission import mutations
 
         engine = self._mutations = self._mutations or mutations.MutationEngine(self._registry)
-        found = await self.ready(partial(engine.invocations, review))
+        found = await self._conversions.ready(partial(engine.invocations, review))
         problems: list[tuple[Invocation | ConfigError, str]] = [
             (each, each.text) for each in found if isinstance(each, mutations.ConfigError)
         ]
@@ -261,7 +209,7 @@ class Dispatcher:
 
     async def _mutated(self, engine: "MutationEngine", invocation: "Invocation", review: Review) -> "MutationOutcome":
         try:
-            return await self.ready(partial(engine.run, invocation, review))
+            return await self._conversions.ready(partial(engine.run, invocation, review))
         except ValueError as error:
             causes = [StatusCause("", str(error))]
             message = f"Internal error occurred: {error}"
@@ -273,7 +221,7 @@ class Dispatcher:
         if response is None or review.object is None:
             return review.object
         try:
-            return await self.ready(partial(self._apply_patch, call, review, review.object, response))
+            return await self._conversions.ready(partial(self._apply_patch, call, review, review.object, response))
         except ValueError as error:
             raise api_error(f"Internal error occurred: {error}", code=500, reason="InternalError") from error
 
@@ -297,8 +245,8 @@ class Dispatcher:
             raise error
         uid = self._registry.new_uid()
         try:
-            sent = await self.ready(lambda: reviews.admission_review(self._registry, call, review, uid))
-            body = await self._ask(call.webhook, copy_json(sent), call.seconds)
+            sent = await self._conversions.ready(lambda: reviews.admission_review(self._registry, call, review, uid))
+            body = await self._client.ask(call.webhook, copy_json(sent), seconds=call.seconds)
             response, problem = reviews.read_response(body, uid)
         except UnansweredError as unanswered:
             response, problem = {}, str(unanswered)
@@ -312,10 +260,3 @@ class Dispatcher:
         if denial is not None:
             raise denial
         return response
-
-    async def _ask(self, webhook: Mapping[str, Any], review: Manifest, seconds: float) -> Any:
-        if self._admission is None:
-            from ocf_server.admission.webhook_client import HttpAdmissionClient
-
-            self._admission = HttpAdmissionClient()
-        return await self._admission.ask(webhook, review, seconds=seconds)

@@ -16,8 +16,8 @@ import aiohttp
 from ocf.cluster.protocol import Subresource
 from ocf.errors import ApiError
 from ocf.objects import Manifest, copy_json
-from ocf_server.admission.webhook_client import tls_context
 from ocf_server.api.users import User
+from ocf_server.api.webhook_client import tls_context
 from ocf_server.api.write_options import WriteOptions
 from ocf_server.http.backend import Backend
 from ocf_server.http.resource_catalog import RemoteVersion, ServedResource, SubresourceInfo

@@ -6,15 +6,28 @@ kind moves fields as a real API server does.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
 
 from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
+from ocf_server.api.webhook_client import AdmissionClient, UnansweredError
 from ocf_server.apiextensions import prune
 from ocf_server.codec.decoding import decode
+from ocf_server.registry.conversion_review import (
+    ConversionCache,
+    ConversionNeeded,
+    conversion_review,
+    converted_objects,
+    failed,
+)
 
-__all__ = ["convert"]
+__all__ = ["ConversionWebhooks", "convert"]
 
+Result = TypeVar("Result")
+
+_SECONDS: Final = 30.0
+"""Timeout of the call of a conversion webhook."""
 _METRICS: Final = "autoscaling.alpha.kubernetes.io/metrics"
 _RENAMED: Final = {
     "involvedObject": "regarding",
@@ -90,3 +103,48 @@ def convert(manifest: Manifest, source: ApiResource, target: ApiResource, *, fil
         changed = _without_defaults(changed, manifest)
     # Decoding adds the fields that are always present in the target version.
     return decode({**changed, **head}, target.type)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionWebhooks:
+    """Calls conversion webhooks, for reads and for writes.
+
+    Args:
+        cache: The objects that they have returned.
+        new_uid: Returns the uid of a request.
+        client: Calls webhooks.
+    """
+
+    cache: ConversionCache
+    new_uid: Callable[[], str]
+    client: AdmissionClient
+
+    async def ready(self, compute: Callable[[], Result]) -> Result:
+        """Compute a value; call conversion webhooks for the objects that it needs in other versions.
+
+        Args:
+            compute: The computation; it is repeated after each call, so it must not change anything.
+
+        Returns:
+            Its result.
+
+        Raises:
+            ApiError: If a webhook cannot convert an object.
+        """
+        while True:
+            try:
+                return compute()
+            except ConversionNeeded as needed:
+                request = needed
+            await self.call(request)
+
+    async def call(self, needed: ConversionNeeded) -> None:
+        """Call the webhook of a kind and keep the objects that it returns; raise ApiError if it cannot convert them."""
+        review = conversion_review(needed, self.new_uid())
+        try:
+            body = await self.client.ask(needed.webhook, review, seconds=_SECONDS)
+        except UnansweredError as error:
+            raise failed(needed, f"failed: {str(error).removeprefix('failed to call webhook: ')}") from error
+        converted = converted_objects(needed, body, review)
+        for before, after in zip(needed.manifests, converted, strict=True):
+            self.cache.add(before, needed.target.api_version, after)

@@ -1,19 +1,50 @@
-"""Client that calls admission webhooks over HTTPS."""
+"""Client that calls webhooks, of admission and of conversion: the protocol, and the one over HTTPS."""
 
 import posixpath
 import ssl
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from ocf.objects import Manifest
 from ocf.objects.data_validation import decode_base64
-from ocf_server.admission.errors import UnansweredError
 from ocf_server.api.trace_context import handed_on
 
-__all__ = ["HttpAdmissionClient", "tls_context"]
+__all__ = ["AdmissionClient", "HttpAdmissionClient", "UnansweredError", "tls_context"]
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+
+
+class UnansweredError(Exception):
+    """A webhook could not be called, or did not respond in time.
+
+    Args:
+        problem: The problem in the words of a real API server, for example
+            `failed to call webhook: Post "https://…": connection refused`.
+    """
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+
+
+class AdmissionClient(Protocol):
+    """Client that calls admission webhooks."""
+
+    async def ask(self, webhook: Mapping[str, Any], review: Manifest, *, seconds: float) -> Any:
+        """Send an AdmissionReview to a webhook and return its response.
+
+        Args:
+            webhook: The webhook's entry in its configuration; `clientConfig` contains its address.
+            review: The AdmissionReview with the request.
+            seconds: Timeout of the call.
+
+        Returns:
+            The response as JSON; a correct webhook returns an AdmissionReview with a response.
+
+        Raises:
+            UnansweredError: If the webhook does not respond.
+        """
+        ...
 
 
 class _UnknownServiceError(ValueError):
@@ -86,7 +117,7 @@ class HttpAdmissionClient:
         # Imported here, because most clusters have no webhooks and need not load the library.
         import aiohttp
 
-        from ocf_server.admission.call_errors import ResponseError, call_problem
+        from ocf_server.api.webhook_call_errors import ResponseError, call_problem
 
         try:
             return await self._post(url, review, tls_context(config), seconds)
@@ -99,7 +130,7 @@ class HttpAdmissionClient:
     async def _post(url: str, review: Manifest, context: ssl.SSLContext, seconds: float) -> Any:
         import aiohttp
 
-        from ocf_server.admission.call_errors import read_response
+        from ocf_server.api.webhook_call_errors import read_response
 
         timeout = aiohttp.ClientTimeout(total=seconds)
         async with (

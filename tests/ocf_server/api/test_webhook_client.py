@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from ocf.errors import ForbiddenError, ServerError
 from ocf.objects import Manifest
 from ocf_server import EmbeddedCluster, UnansweredError
-from ocf_server.admission.webhook_client import HttpAdmissionClient
+from ocf_server.api.webhook_client import HttpAdmissionClient
 from tests.support import stop_server
 
 REVIEW: Manifest = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u"}}

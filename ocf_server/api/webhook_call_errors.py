@@ -93,7 +93,7 @@ def read_response(status: int, media_type: str, body: bytes) -> Any:
         {}
         >>> read_response(404, "text/plain", b"not here")
         Traceback (most recent call last):
-        ocf_server.admission.call_errors.ResponseError: the server could not find the requested resource
+        ocf_server.api.webhook_call_errors.ResponseError: the server could not find the requested resource
     """
     if status not in _OK:
         text = body[:_MAX_BODY_SHOWN].decode(errors="replace").strip() if media_type.startswith("text/") else "unknown"
