@@ -21,7 +21,7 @@ from benchmarks.figures import Case, Suite
 from benchmarks.timer import Measure, each_call
 from ocf.autoscaling import FeatureGates
 from ocf.cli.manifest_files import read_documents
-from ocf.cli.validation_report import check
+from ocf.cli.validate.report import check
 from ocf.objects import dump_document
 from ocf.testing.envtest import ControlPlane, find_programs
 from ocf.testing.envtest.binaries import Program

@@ -1,7 +1,7 @@
 """Run the hook of this repository with pre-commit in repositories of many layouts.
 
 pre-commit is installed into an empty virtual environment, and itself installs the last commit of this checkout, as it
-does for users. Each layout of `tests/cli/test_validate_layouts.py` becomes a repository; the hook has to fail in those
+does for users. Each layout of `tests/cli/validate/test_layouts.py` becomes a repository; the hook has to fail in those
 with an invalid autoscaler, and in no other. Some are also run with `pre-commit try-repo`, which installs the hook anew
 each time.
 
@@ -20,7 +20,7 @@ from typing import Final
 
 from rich.progress import track
 
-from tests.cli.test_validate_layouts import LAYOUTS, Layout
+from tests.cli.validate.test_layouts import LAYOUTS, Layout
 
 ROOT: Final = Path(__file__).parents[1]
 HOOK: Final = "ocf-validate"

@@ -26,7 +26,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "Autoscaling": ("validate", "default", "explain", "record", "simulate", "tune"),
     "Shell": ("completion",),
 }
-"""The commands by task, as in the overview. Each is a command in a module of the same name, with `_` for the rest."""
+"""The commands by task, as in the overview. Each is in a module or package of its name; its first word is a folder."""
 
 _COMMANDS: Final = tuple(name for names in GROUPS.values() for name in names)
 _SUMMARIES: Final = {
@@ -90,8 +90,9 @@ def load_command(name: str) -> click.Command:
     """
     if name not in _COMMANDS:
         return _Commands(name)
-    module = name.replace("-", "_").replace(" ", "_")
-    command: Command = getattr(import_module(f"ocf.cli.{module}"), module)
+    identifier = name.replace("-", "_")
+    module = import_module(f"ocf.cli.{identifier.replace(' ', '.')}")
+    command: Command = getattr(module, identifier.replace(" ", "_"))
     return command
 
 

@@ -52,9 +52,9 @@ def default(
         ocf default web.yaml
     """
     from ocf.cli.manifest_files import read_documents
-    from ocf.cli.validation_output import report_lines
-    from ocf.cli.validation_report import check, gates_of
-    from ocf.cli.validation_scope import Scope
+    from ocf.cli.validate.output import report_lines
+    from ocf.cli.validate.report import check, gates_of
+    from ocf.cli.validate.scope import Scope
     from ocf.objects import dump_document
 
     gates = gates_of(kubernetes_version, feature_gate)

@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from ocf.cli.command import Command
+from ocf.cli.controllers import stopped_by_signals
+from ocf.cli.manifest_files import read_documents, read_manifests
 from ocf.cli.options import traceback_option
 from ocf.cli.output import echo, log_text
-from ocf.cli.server_controllers import (
+from ocf.cli.serve.controllers import (
     controller_settings,
     controllers_option,
     nodes_option,
     ready_after_option,
     running_controllers,
 )
-from ocf.cli.server_setup import (
+from ocf.cli.serve.setup import (
     ServeOutput,
     kubeconfig_of,
     kubeconfig_option,
     output_option,
     port_option,
     print_server,
-    read_manifests,
-    stop_event,
 )
 
 if TYPE_CHECKING:
@@ -113,7 +113,6 @@ class _DevOptions:
 
 
 async def _dev(target: str, options: _DevOptions) -> None:
-    from ocf.cli.manifest_files import read_documents
     from ocf.cli.operator_loader import load_operator
     from ocf.cli.owner_check import apply_definitions, check_objects
     from ocf_server import EmbeddedCluster
@@ -125,7 +124,7 @@ async def _dev(target: str, options: _DevOptions) -> None:
     definitions = (*operator.all_definitions, *read_manifests(options.crd))
     await apply_definitions(embedded, definitions)
     await check_objects(read_documents(map(str, options.apply)), embedded)
-    stop = stop_event()
+    stop = stopped_by_signals()
     async with (
         serving(embedded, port=options.port) as server,
         kubeconfig_of(server, options.kubeconfig) as path,

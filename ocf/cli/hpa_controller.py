@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from ocf.cli.command import Command, Number, OneOf
-from ocf.cli.hpa_migrate import run_migration
 from ocf.cli.options import (
     context_option,
     host_option,
@@ -210,7 +209,7 @@ def hpa_controller(  # noqa: PLR0913 (each is an option of the command line)
         ocf hpa-controller manifests --mode dry-run | kubectl apply -f -
     """
     if action is ControllerAction.MIGRATE:
-        run_migration(names, namespace or "default", back=back, kubeconfig=kubeconfig, context=context)
+        _run_migration(names, namespace or "default", back=back, kubeconfig=kubeconfig, context=context)
         return
     settings = _settings(
         {
@@ -234,6 +233,28 @@ def hpa_controller(  # noqa: PLR0913 (each is an option of the command line)
 
     raise_open_files()
     asyncio.run(_run(process, kubeconfig, context, output))
+
+
+def _run_migration(
+    names: Sequence[str], namespace: str, *, back: bool, kubeconfig: str | None, context: str | None
+) -> None:
+    """Migrate autoscalers one after the other, and print each step."""
+    from ocf.errors import ConfigError
+
+    if not names:
+        raise ConfigError("migrate needs the names of autoscalers: ocf hpa-controller migrate web --namespace shop")
+    asyncio.run(_migrate(names, namespace, back=back, kubeconfig=kubeconfig, context=context))
+
+
+async def _migrate(
+    names: Sequence[str], namespace: str, *, back: bool, kubeconfig: str | None, context: str | None
+) -> None:
+    from ocf.cluster.client import ApiServerCluster
+    from ocf.controllers.hpa.migration import migrate
+
+    async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
+        for name in names:
+            await migrate(cluster, name, namespace, back=back, report=echo)
 
 
 def _settings(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ocf.objects import Manifest
 
-__all__ = ["STDIN", "Document", "document_parts", "opened", "read_documents"]
+__all__ = ["STDIN", "Document", "document_parts", "opened", "read_documents", "read_manifests"]
 
 STDIN: Final = "-"
 
@@ -233,3 +233,24 @@ def _with_file_line(problem: str, line: int) -> str:
     """Convert line numbers of a document to those of the file."""
     problem = problem.removeprefix("document: ")
     return re.sub(r"\bline (\d+)", lambda found: f"line {int(found[1]) + line - 1}", problem)
+
+
+def read_manifests(files: Iterable[Path]) -> Iterator[Manifest]:
+    """Read all documents of some files.
+
+    Args:
+        files: Files with YAML or JSON documents.
+
+    Raises:
+        ConfigError: If a file cannot be read.
+    """
+    from ocf.errors import ManifestError
+    from ocf.objects import load_documents
+
+    for file in files:
+        try:
+            yield from load_documents(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        except ManifestError as error:
+            raise ConfigError(f"{file}: {error}") from error

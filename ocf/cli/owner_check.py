@@ -71,8 +71,8 @@ async def load_owners(
         ConfigError: If a file, a definition or the code is invalid, or the operator reconciles another kind.
     """
     from ocf.cli.component_loader import read_owners
+    from ocf.cli.manifest_files import read_manifests
     from ocf.cli.operator_loader import load_components
-    from ocf.cli.server_setup import read_manifests
 
     source = load_components(target)
     documents = read_owners(file, changes)
@@ -89,7 +89,7 @@ async def load_owners(
 
 
 def _require_kind(documents: Iterable[Document], operator: Operator[Any]) -> None:
-    from ocf.cli.validation_places import find_place
+    from ocf.cli.validate.places import find_place
 
     api_version, kind = operator.owner_kind
     problems = [
@@ -235,7 +235,7 @@ def _declared(schema: Mapping[str, Any], path: Sequence[str | int]) -> Iterable[
 
 def _place(document: Document, path: str, changes: Sequence[str]) -> str:
     """Return where the user wrote a field: file and line, or the option."""
-    from ocf.cli.validation_places import find_place
+    from ocf.cli.validate.places import find_place
 
     for change in reversed(changes):
         changed, _, _ = change.partition("=")

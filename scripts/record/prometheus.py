@@ -19,11 +19,11 @@ from typing import Final
 
 import aiohttp
 
-from ocf.cli.record_prometheus import Access, open_prometheus, record_range
+from ocf.cli.record.prometheus import Access, open_prometheus, record_range
 from ocf.errors import ConfigError
 from ocf.simulation.recording.prometheus import Selection, Steps
 from ocf.testing.envtest.startup import free_port
-from tests.cli.prometheus_answers import FAILING, PATH, Answer, PrometheusStub, Question, hpa, save
+from tests.cli.record.prometheus_answers import FAILING, PATH, Answer, PrometheusStub, Question, hpa, save
 from tests.simulation.recording.prometheus_series import END, SCRAPE, START, STYLES, openmetrics
 
 _SECONDS: Final = 60

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from ocf.cli.app import app
-from ocf.cli.nodegroup_providers import ProviderChoice, ProviderName
+from ocf.cli.nodegroups.providers import ProviderChoice, ProviderName
 from ocf.controllers.hpa import NAME as HPA
 from ocf.controllers.hpa import TARGETS, Mode, ScalableResource
 from ocf.controllers.hpa import cluster_role as hpa_rules

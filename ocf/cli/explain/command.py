@@ -197,7 +197,7 @@ def _settings(
 ) -> Settings:
     from ocf.autoscaling import FeatureGates
     from ocf.autoscaling.algorithm import Settings
-    from ocf.cli.validation_report import gates_of
+    from ocf.cli.validate.report import gates_of
 
     gates = gates_of(version, switches)
     features = FeatureGates.for_release(version) if version else FeatureGates()
@@ -236,7 +236,7 @@ def _of_files(  # noqa: PLR0917 (the options of the command line)
 ) -> Explanation:
     from ocf.autoscaling import explain as explanations
     from ocf.cli.explain.from_files import read_input
-    from ocf.cli.validation_report import gates_of
+    from ocf.cli.validate.report import gates_of
 
     inputs = read_input(files, name, gates=gates_of(version, switches), now=None if now is None else _instant(now))
     for note in inputs.notes:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from ocf.cli.nodegroup_providers import MOUNTED_CREDENTIALS, MOUNTED_TYPES, ProviderChoice, ProviderName
 from ocf.cli.nodegroups import nodegroups
+from ocf.cli.nodegroups.providers import MOUNTED_CREDENTIALS, MOUNTED_TYPES, ProviderChoice, ProviderName
 from ocf.controllers.nodegroup.manifests import NAME, Installation, cluster_role, installation_manifests
 from ocf.manifests.helm_templates import NAMESPACE, template
 from ocf.objects import Manifest, dump_document

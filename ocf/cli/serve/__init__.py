@@ -1,0 +1,5 @@
+"""The command `ocf serve`."""
+
+from ocf.cli.serve.command import serve
+
+__all__ = ["serve"]

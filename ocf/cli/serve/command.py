@@ -1,0 +1,135 @@
+"""`ocf serve`: serve an embedded API server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ocf.cli.command import Command
+from ocf.cli.controllers import stopped_by_signals
+from ocf.cli.manifest_files import read_manifests
+from ocf.cli.options import traceback_option
+from ocf.cli.serve.controllers import (
+    controller_settings,
+    controllers_option,
+    nodes_option,
+    ready_after_option,
+    running_controllers,
+)
+from ocf.cli.serve.setup import (
+    ServeOutput,
+    kubeconfig_of,
+    kubeconfig_option,
+    output_option,
+    port_option,
+    print_server,
+)
+
+if TYPE_CHECKING:
+    from ocf.cli.serve.control import ServerControl
+    from ocf_server import ControllerSettings
+    from ocf_server.http import HttpServer
+
+__all__ = ["serve"]
+
+
+@click.command(cls=Command)
+@port_option
+@kubeconfig_option
+@click.option(
+    "--crd", type=Path, multiple=True, metavar="FILE", help="CustomResourceDefinitions to create at start; repeatable."
+)
+@click.option("--load", type=Path, multiple=True, metavar="FILE", help="Manifests to create at start; repeatable.")
+@click.option(
+    "--fault", multiple=True, metavar="FAULT", help="Fault to inject, such as conflict,kind=Shop,times=3; repeatable."
+)
+@click.option("--tls", is_flag=True, help="Serve HTTPS, with a certificate authority made for this server.")
+@controllers_option
+@nodes_option
+@ready_after_option
+@output_option
+@traceback_option
+def serve(  # noqa: PLR0913 (each is an option of the command line)
+    *,
+    port: int,
+    kubeconfig: Path | None,
+    crd: tuple[Path, ...],
+    load: tuple[Path, ...],
+    fault: tuple[str, ...],
+    tls: bool,
+    controllers: tuple[str, ...],
+    nodes: int | None,
+    ready_after: str | None,
+    output: ServeOutput,
+) -> None:
+    """Serve an embedded Kubernetes API on this machine.
+
+    kubectl, kopf and other clients can use it. There is no authentication, so it listens on loopback only. Objects
+    are stored, and nothing acts on them, unless built-in controllers are chosen with --controllers. Ctrl-C stops it;
+    the state is in memory and not kept.
+
+    Example:
+        ocf serve --controllers all --load manifests.yaml
+    """
+    settings = controller_settings(controllers, nodes=nodes, ready_after=ready_after)
+    options = _ServeOptions(port, kubeconfig, [*crd, *load], fault, output, tls, settings)
+    from ocf.cluster.open_files import raise_open_files
+
+    raise_open_files()
+    asyncio.run(_serve(options))
+
+
+@dataclass(frozen=True, slots=True)
+class _ServeOptions:
+    """Options of the command."""
+
+    port: int
+    kubeconfig: Path | None
+    files: Sequence[Path]
+    faults: Sequence[str]
+    output: ServeOutput
+    tls: bool
+    controllers: ControllerSettings | None
+
+
+async def _serve(options: _ServeOptions) -> None:
+    from ocf_server import EmbeddedCluster
+    from ocf_server.http import load_manifests, serving
+
+    cluster = EmbeddedCluster()
+    await load_manifests(cluster, read_manifests(options.files), field_manager="ocf-serve")
+    control = _LazyControl()
+    stop = stopped_by_signals()
+    async with (
+        serving(cluster, port=options.port, control=control, tls=options.tls) as server,
+        kubeconfig_of(server, options.kubeconfig) as path,
+        running_controllers(cluster, options.controllers),
+    ):
+        control.server = server
+        if options.faults:
+            control.load(options.faults)
+        print_server(server, path, options.output)
+        await stop.wait()
+
+
+class _LazyControl:
+    """A control that is loaded on the first use, so that a server without faults starts faster."""
+
+    server: HttpServer
+    _control: ServerControl | None = None
+
+    def load(self, faults: Sequence[str] = ()) -> ServerControl:
+        """Load the control, with some faults."""
+        from ocf.cli.serve.control import ServerControl
+
+        self._control = ServerControl(self.server, faults)
+        return self._control
+
+    async def __call__(self, method: str, path: str, body: bytes) -> Any:
+        """Handle a request."""
+        return await (self._control or self.load())(method, path, body)

@@ -1,0 +1,70 @@
+"""Setup shared by commands that serve a cluster: manifests, kubeconfig, and signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ocf.cli.command import Number, OneOf
+
+if TYPE_CHECKING:
+    from ocf_server.http import HttpServer
+
+__all__ = [
+    "ServeOutput",
+    "kubeconfig_of",
+    "kubeconfig_option",
+    "output_option",
+    "port_option",
+    "print_server",
+]
+
+
+class ServeOutput(StrEnum):
+    """Output formats of the start message."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+port_option = click.option("--port", type=Number(0, 65535), default=0, help="Port on 127.0.0.1; 0 selects a free one.")
+kubeconfig_option = click.option(
+    "--kubeconfig", type=Path, metavar="FILE", help="File for the kubeconfig; default: a temporary file."
+)
+output_option = click.option(
+    "--output", type=OneOf(ServeOutput), default=ServeOutput.TEXT, help="text for people, json for programs."
+)
+
+
+@asynccontextmanager
+async def kubeconfig_of(server: HttpServer, path: Path | None) -> AsyncIterator[Path]:
+    """Write the kubeconfig while the block runs; a temporary file is removed afterwards."""
+    from ocf_server.http import write_kubeconfig
+
+    if path is not None:
+        write_kubeconfig(server.kubeconfig(), path)
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="ocf-serve-") as folder:
+        temporary = Path(folder) / "kubeconfig"
+        write_kubeconfig(server.kubeconfig(), temporary)
+        yield temporary
+
+
+def print_server(server: HttpServer, kubeconfig: Path, output: ServeOutput) -> None:
+    """Print the address of the server, and the path of its kubeconfig."""
+    if output is ServeOutput.JSON:
+        found = {"url": server.url, "kubeconfig": str(kubeconfig.absolute()), "pid": os.getpid()}
+        click.echo(json.dumps(found))
+        return
+    click.echo(f"serving on {server.url}; Ctrl-C stops it")
+    click.echo(f"export KUBECONFIG={shlex.quote(str(kubeconfig.absolute()))}")

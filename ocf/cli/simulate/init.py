@@ -1,0 +1,112 @@
+"""The scenario that `ocf simulate --init` prints for an HPA of manifests or of a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from ocf.errors import ConfigError, ForbiddenError, NotFoundError
+from ocf.objects import ObjectKey, get_field
+from ocf.schema.kubernetes import FeatureGates
+from ocf.simulation import InputError, initial_scenario
+from ocf.simulation.input_errors import InputProblem
+from ocf.simulation.scenario.autoscaler_file import checked_hpa
+
+if TYPE_CHECKING:
+    from ocf.cli.manifest_files import Document
+    from ocf.objects import Manifest
+
+__all__ = ["print_scenario"]
+
+_KIND = "HorizontalPodAutoscaler"
+_API_VERSION = "autoscaling/v2"
+
+
+def print_scenario(
+    files: Sequence[str], *, name: str | None, namespace: str | None, kubeconfig: str | None, context: str | None
+) -> None:
+    """Print a scenario for an HPA, with the requests of its target if that is known.
+
+    Args:
+        files: Manifests; none for the cluster.
+        name: Name of the HPA; None if the manifests have only one.
+        namespace: Its namespace; None for any in manifests, and for that of the context in a cluster.
+        kubeconfig: Kubeconfig file; None for the default of kubectl.
+        context: Context of the kubeconfig; None for the current one.
+
+    Raises:
+        ConfigError: If there is no such HPA, or manifests have several, or an invalid one: with the messages of the API
+            server, each with file, line and field.
+    """
+    if files:
+        hpa, target = _of_files(files, name, namespace)
+    elif name is not None:
+        hpa, target = asyncio.run(_of_cluster(name, namespace, kubeconfig, context))
+    else:
+        raise ConfigError("--init needs the manifest of an HPA, or --name of one in a cluster")
+    click.echo(initial_scenario(hpa, target), nl=False)
+
+
+def _of_files(files: Sequence[str], name: str | None, namespace: str | None) -> tuple[Manifest, Manifest | None]:
+    from ocf.cli.manifest_files import read_documents
+
+    objects: list[tuple[Document, Manifest]] = []
+    for document in read_documents(files):
+        if document.manifest is None:
+            raise ConfigError(f"{document.file}: {document.problem}")
+        objects.append((document, document.manifest))
+    autoscalers = [(document, each) for document, each in objects if each.get("kind") == _KIND]
+    if not autoscalers:
+        raise ConfigError(f"{', '.join(files)}: expected a {_KIND}, found none")
+    found = [
+        (document, each)
+        for document, each in autoscalers
+        if name in (None, get_field(each, ("metadata", "name")))
+        and namespace in (None, get_field(each, ("metadata", "namespace")))
+    ]
+    if len(found) != 1:
+        names = ", ".join(sorted(str(get_field(each, ("metadata", "name"))) for _, each in autoscalers))
+        raise ConfigError(f"expected one {_KIND}, found {len(found)}; select one of these with --name: {names}")
+    document, hpa = found[0]
+    _check(document, hpa)
+    return hpa, next((each for _, each in objects if _is_target(each, hpa)), None)
+
+
+def _check(document: Document, hpa: Manifest) -> None:
+    from ocf.cli.validate.places import find_place
+
+    _, problems = checked_hpa(hpa, FeatureGates())
+    if problems:
+        raise InputError(
+            InputProblem(document.file, each.detail, find_place(document, each.path).line, each.path)
+            for each in problems
+        )
+
+
+def _is_target(manifest: Manifest, hpa: Manifest) -> bool:
+    wanted = get_field(hpa, ("spec", "scaleTargetRef")) or {}
+    return (manifest.get("kind"), get_field(manifest, ("metadata", "name"))) == (
+        wanted.get("kind"),
+        wanted.get("name"),
+    ) and get_field(manifest, ("metadata", "namespace")) == get_field(hpa, ("metadata", "namespace"))
+
+
+async def _of_cluster(
+    name: str, namespace: str | None, kubeconfig: str | None, context: str | None
+) -> tuple[Manifest, Manifest | None]:
+    """Read an HPA and its target; a function of its own so that tests can replace it."""
+    from ocf.cli.autoscaler_clients import context_namespace
+    from ocf.cluster.client import ApiServerCluster
+
+    where = namespace or context_namespace(kubeconfig, context)
+    async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
+        hpa = await cluster.get(ObjectKey(_API_VERSION, _KIND, name, where))
+        wanted = hpa["spec"]["scaleTargetRef"]
+        try:
+            key = ObjectKey(wanted.get("apiVersion", "v1"), wanted["kind"], wanted["name"], where)
+            return hpa, await cluster.get(key)
+        except (NotFoundError, ForbiddenError):
+            return hpa, None

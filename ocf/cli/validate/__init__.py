@@ -1,0 +1,5 @@
+"""The command `ocf validate`."""
+
+from ocf.cli.validate.command import validate
+
+__all__ = ["validate"]

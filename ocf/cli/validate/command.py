@@ -1,0 +1,162 @@
+"""`ocf validate`: validation of autoscalers in files, with the messages of the API server."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import click
+from click.exceptions import Exit
+
+from ocf.cli.command import Command, OneOf
+from ocf.cli.exit_status import FAILED, FOUND
+from ocf.cli.options import feature_gate_option, files_argument, kubernetes_version_option, traceback_option
+from ocf.cli.validate.output import ReportFormat, render
+from ocf.objects.printable import printable
+
+if TYPE_CHECKING:
+    from ocf.autoscaling import FeatureGates
+    from ocf.cli.manifest_files import Document
+    from ocf.cli.validate.findings import Selection
+    from ocf.cli.validate.report import ValidationReport
+    from ocf.cli.validate.scope import Scope
+    from ocf.objects import Manifest
+
+__all__ = ["FailOn", "LowestSeverity", "validate"]
+
+
+class FailOn(StrEnum):
+    """Problems for which the exit status is 1."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class LowestSeverity(StrEnum):
+    """Lowest severity of the findings that are reported."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@click.command(cls=Command)
+@files_argument
+@click.option("--lint", is_flag=True, help="Also report settings that the server accepts and that cause problems.")
+@click.option(
+    "--severity",
+    type=OneOf(LowestSeverity),
+    default=LowestSeverity.WARNING,
+    help="With --lint: lowest severity that is reported.",
+)
+@click.option("--disable", multiple=True, metavar="CODE", help="With --lint: do not report this code; repeatable.")
+@click.option(
+    "--fail-on",
+    type=OneOf(FailOn),
+    default=FailOn.ERROR,
+    help="Lowest severity for which the exit status is 1; the server's errors always count.",
+)
+@click.option("--update-from", multiple=True, metavar="FILE", help="Stored objects: validate as an update of these.")
+@kubernetes_version_option
+@feature_gate_option
+@click.option(
+    "--output",
+    type=OneOf(ReportFormat),
+    default=ReportFormat.TEXT,
+    help="Output format; github prints annotations for a workflow.",
+)
+@traceback_option
+def validate(  # noqa: PLR0913 (each is an option of the command line)
+    files: tuple[str, ...],
+    *,
+    lint: bool,
+    severity: LowestSeverity,
+    disable: tuple[str, ...],
+    fail_on: FailOn,
+    update_from: tuple[str, ...],
+    kubernetes_version: str | None,
+    feature_gate: tuple[str, ...],
+    output: ReportFormat,
+) -> None:
+    """Validate HorizontalPodAutoscalers like the API server, without a server.
+
+    Objects of other kinds, templates and other YAML are passed over; a summary counts them. A file that cannot be read
+    does not prevent the validation of the others.
+
+    Example:
+        ocf validate --lint web.yaml
+    """
+    from ocf.cli.manifest_files import read_documents
+    from ocf.cli.validate.report import gates_of
+    from ocf.cli.validate.scope import Scope
+
+    gates = gates_of(kubernetes_version, feature_gate)
+    selection = _selection(severity, disable, fail_on, lint=lint)
+    stored = dict(_stored(update_from))
+    scope, failed = Scope(), False
+
+    def reports() -> Iterator[ValidationReport]:
+        nonlocal failed
+        for report in _reports(read_documents(files), scope, gates, stored, selection):
+            failed = failed or not report.valid or (selection is not None and selection.fails(report.findings))
+            yield report
+
+    for line in render(reports(), output):
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+    for line in scope.lines():
+        sys.stderr.write(f"{printable(line)}\n")
+    if scope.unread:
+        raise Exit(FAILED)
+    if failed:
+        raise Exit(FOUND)
+
+
+def _selection(severity: LowestSeverity, disable: Sequence[str], fail_on: FailOn, *, lint: bool) -> Selection | None:
+    """Return which findings are reported; None without the linter."""
+    if lint:
+        from ocf.cli.validate.findings import select
+
+        return select(severity, disable, fail_on)
+    if disable or severity != LowestSeverity.WARNING or fail_on != FailOn.ERROR:
+        from ocf.errors import ConfigError
+
+        raise ConfigError("--severity, --disable and --fail-on are about findings: add --lint")
+    return None
+
+
+def _stored(files: Sequence[str]) -> Iterator[tuple[str, Manifest]]:
+    from ocf.cli.manifest_files import read_documents
+    from ocf.cli.validate.report import KIND, name_of
+    from ocf.errors import ConfigError
+
+    for document in read_documents(files):
+        if document.manifest is None:
+            raise ConfigError(f"{document.file}: document {document.number}: {document.problem}")
+        if document.manifest.get("kind") == KIND:
+            yield name_of(document.manifest), document.manifest
+
+
+def _reports(
+    documents: Iterable[Document],
+    scope: Scope,
+    gates: FeatureGates,
+    stored: dict[str, Manifest],
+    selection: Selection | None,
+) -> Iterator[ValidationReport]:
+    from ocf.cli.validate.report import check, find_by_name
+
+    neighbours = None
+    if selection is not None:
+        from ocf.cli.validate.neighbours import Neighbours
+
+        documents = list(documents)
+        neighbours = Neighbours(documents)
+    for document in filter(scope.covers, documents):
+        old = find_by_name(document.manifest, stored) if document.manifest is not None else None
+        others = None if neighbours is None else neighbours.of(document)
+        report = check(document, gates=gates, old=old, others=others)
+        if scope.counts(report):
+            yield report if selection is None else selection.apply(report)

@@ -1,0 +1,90 @@
+"""Findings of the linter that `ocf validate` reports: by severity, by code, and without those that a file ignores."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ocf.autoscaling.linter.findings import Code, Severity
+from ocf.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ocf.autoscaling import Finding
+    from ocf.cli.validate.report import ValidationReport
+
+__all__ = ["Selection", "ignored_codes", "select"]
+
+_COMMENT: Final = re.compile(r"(?:^|\s)#\s*ocf:\s*ignore\s+([\w-]+(?:\s*,\s*[\w-]+)*)", re.MULTILINE)
+_RANKS: Final = {severity: rank for rank, severity in enumerate((Severity.ERROR, Severity.WARNING, Severity.INFO))}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which findings are reported, and for which the command fails.
+
+    Args:
+        lowest: Lowest severity that is reported.
+        disabled: Codes that are not reported.
+        fail_on: Lowest severity for which the command fails.
+    """
+
+    lowest: Severity
+    disabled: frozenset[str]
+    fail_on: Severity
+
+    def apply(self, report: ValidationReport) -> ValidationReport:
+        """Return a report with the selected findings only.
+
+        Args:
+            report: The report.
+        """
+        if not report.findings:
+            return report
+        left_out = self.disabled | ignored_codes(report.document.text)
+        kept = (each for each in report.findings if _RANKS[each.severity] <= _RANKS[self.lowest])
+        return report._replace(findings=tuple(each for each in kept if each.code.value not in left_out))
+
+    def fails(self, findings: Iterable[Finding]) -> bool:
+        """Return whether the command fails because of one of the findings.
+
+        Args:
+            findings: The findings that are reported.
+        """
+        return any(_RANKS[each.severity] <= _RANKS[self.fail_on] for each in findings)
+
+
+def select(lowest: str, disabled: Sequence[str], fail_on: str) -> Selection:
+    """Return the selection that the options of the command name.
+
+    Args:
+        lowest: Lowest severity that is reported.
+        disabled: Codes.
+        fail_on: Lowest severity for which the command fails; one that is not reported is reported, too.
+
+    Raises:
+        ConfigError: If there is no such code.
+    """
+    codes = [code.value for code in Code]
+    for each in disabled:
+        if each not in codes:
+            near = difflib.get_close_matches(each, codes, n=1) or codes[:1]
+            raise ConfigError(f'invalid code "{each}": did you mean "{near[0]}"? The codes are: {", ".join(codes)}')
+    limit = Severity(fail_on)
+    return Selection(max(Severity(lowest), limit, key=_RANKS.__getitem__), frozenset(disabled), limit)
+
+
+def ignored_codes(text: str) -> frozenset[str]:
+    """Return the codes that the comments of a document ignore.
+
+    Args:
+        text: The text of a YAML document.
+
+    Example:
+        >>> sorted(ignored_codes("spec: # ocf: ignore slow-drain, never-down  the load falls slowly"))
+        ['never-down', 'slow-drain']
+    """
+    named = (code for listed in _COMMENT.findall(text) for code in listed.split(","))
+    return frozenset(code.strip() for code in named)
