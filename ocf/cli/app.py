@@ -83,11 +83,7 @@ def _below(path: str, names: Sequence[str] = _COMMANDS) -> list[str]:
 
 
 def load_command(name: str) -> click.Command:
-    """Import a command, or a group of commands that begin with the same word.
-
-    Args:
-        name: Its words, `new operator`.
-    """
+    """Import a command, or a group of commands that begin with the same word."""
     if name not in _COMMANDS:
         return _Commands(name)
     identifier = name.replace("-", "_")

@@ -15,13 +15,7 @@ __all__ = ["AutoscalerClients", "context_namespace", "open_clients"]
 
 
 class AutoscalerClients(NamedTuple):
-    """The clients with which an autoscaler is read.
-
-    Args:
-        cluster: The cluster.
-        scales: Reads Scales.
-        metrics: The client of the metrics APIs.
-    """
+    """The clients with which an autoscaler is read."""
 
     cluster: Cluster
     scales: ScaleGetter

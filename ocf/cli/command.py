@@ -37,15 +37,12 @@ class Command(click.Command):
         formatter.write(command_help(ctx))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; print an error and exit with status 2, or raise it with `--traceback`.
-
-        Raises:
-            BrokenPipeError: If the reader of the output has ended, which is not an error of the command.
-        """
+        """Run the command; print an error and exit with status 2, or raise it with `--traceback`."""
         traceback = ctx.params.pop("traceback", False)
         try:
             return super().invoke(ctx)
         except (click.exceptions.Exit, BrokenPipeError):
+            # The reader of the output has closed the pipe, which is not an error of the command.
             raise
         except Exception as error:
             if traceback:

@@ -29,11 +29,7 @@ _EXAMPLE: Final = "\nExample:\n"
 class Description:
     """The parts of a command's docstring.
 
-    Args:
-        docstring: The docstring of the function.
-
     Attributes:
-        paragraphs: The paragraphs before the example, each as one line.
         example: The lines of the example; empty without one.
 
     Example:
@@ -56,11 +52,7 @@ class Description:
 
 
 def usage(ctx: click.Context) -> str:
-    """Return the usage line of a command.
-
-    Args:
-        ctx: The context of the command.
-    """
+    """Return the usage line of a command."""
     arguments = (each for each in ctx.command.params if isinstance(each, click.Argument))
     return " ".join([f"Usage: {ctx.command_path} [OPTIONS]", *(_argument_usage(each) for each in arguments)])
 
@@ -99,7 +91,6 @@ def overview(ctx: click.Context, groups: Mapping[str, Mapping[str, str]]) -> str
 
     Args:
         ctx: The context of the group; its description is `ctx.command.help`.
-        groups: By title, the docstring of each command by name.
     """
     usage_line = f"Usage: {ctx.command_path} [OPTIONS] COMMAND [ARGUMENTS]..."
     lines = [*_wrapped(usage_line), "", *_wrapped(ctx.command.help or "")]

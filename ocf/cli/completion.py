@@ -76,9 +76,6 @@ def complete(instruction: str) -> int:
 
     Args:
         instruction: The name of the shell, and `source` or `complete`, such as `bash_complete`.
-
-    Returns:
-        The exit status.
     """
     return shell_complete(app, {}, _PROGRAM, COMPLETION_VARIABLE, instruction)
 

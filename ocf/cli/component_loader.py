@@ -45,11 +45,7 @@ def find_attribute(target: str, module: Any, name: str) -> Any:
 
     Args:
         target: The name given by the user, for messages.
-        module: The module.
         name: Name of the attribute; dots separate nested attributes.
-
-    Raises:
-        ConfigError: If the attribute does not exist; the message has the nearest name.
     """
     found = module
     for part in name.split("."):
@@ -62,14 +58,7 @@ def find_attribute(target: str, module: Any, name: str) -> Any:
 
 
 def import_by_name(name: str) -> Any:
-    """Import a module by name; modules of the working directory can be imported, too.
-
-    Args:
-        name: Its name, `package.module`.
-
-    Raises:
-        ConfigError: If the module does not exist or cannot be imported; the message has the source location.
-    """
+    """Import a module by name; modules of the working directory can be imported, too."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -99,9 +88,6 @@ def read_owners(path: str, changes: Sequence[str] = ()) -> tuple[Document, ...]:
 
     Returns:
         The documents, with the changed owners as their manifests; the items of a List are documents of their own.
-
-    Raises:
-        ConfigError: If the file cannot be read, or a document is not an owner.
     """
     name = "the standard input" if path == STDIN else path
     try:
@@ -128,11 +114,7 @@ def read_owners(path: str, changes: Sequence[str] = ()) -> tuple[Document, ...]:
 
 
 def _owner(document: Document) -> Manifest:
-    """Return the owner of a document.
-
-    Raises:
-        ConfigError: If it is not an object of Kubernetes.
-    """
+    """Return the owner of a document."""
     if document.manifest is None:
         raise ConfigError(f"{document.place} is not an owner: {document.problem}")
     try:
@@ -177,11 +159,6 @@ def components_of(target: str, function: Callable[[Any], object], owner: Manifes
 
     Args:
         target: Name of the function, for messages.
-        function: Takes the owner, and returns one or more components.
-        owner: The owner's manifest.
-
-    Raises:
-        ConfigError: If the function raises, or returns something else.
     """
     call = f"{target} for {owner_name(owner)}"
     given = _owner_argument(function, owner, call)

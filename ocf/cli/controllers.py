@@ -23,12 +23,7 @@ def stopped_by_signals() -> asyncio.Event:
 
 
 def print_manifests(manifests: Sequence[Manifest], *, json: bool) -> None:
-    """Print manifests for `kubectl apply`.
-
-    Args:
-        manifests: The manifests, in the order in which to apply them.
-        json: Print a List as JSON instead of YAML documents.
-    """
+    """Print manifests for `kubectl apply`."""
     if json:
         click.echo(json_format.dumps({"apiVersion": "v1", "kind": "List", "items": list(manifests)}, indent=2))
         return

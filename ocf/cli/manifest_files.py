@@ -35,7 +35,6 @@ class Document(NamedTuple):
     Args:
         file: The file as given by the user; `-` is the standard input.
         number: Index of the document in the file, from 1; 0 for the file as a whole.
-        line: First line of the document, from 1.
         manifest: The object; None if it cannot be read.
         problem: Why it cannot be read; empty if it can.
         text: The text of the document; empty if the file cannot be read.
@@ -71,10 +70,6 @@ def read_documents(paths: Iterable[str]) -> Iterator[Document]:
 
     Args:
         paths: Files, folders, or `-` for the standard input.
-
-    Yields:
-        Every object, and every document, file or folder that cannot be read, in order. A folder without files is a
-        problem, too: its name is probably wrong.
     """
     for path in paths:
         if path == STDIN or not os.path.isdir(path):  # noqa: PTH112 (pathlib is imported for folders only)
@@ -181,9 +176,6 @@ def _json_values(text: str) -> Iterator[tuple[int, str]]:
 def document_parts(text: str) -> Iterator[tuple[int, str]]:
     r"""Yield the documents of a text that are not empty, each with its first line.
 
-    Args:
-        text: YAML or JSON.
-
     Example:
         >>> list(document_parts("a: 1\n---\n# empty\n---\nb: 2"))
         [(1, 'a: 1\n'), (4, '\nb: 2')]
@@ -208,11 +200,7 @@ def _is_empty(part: str) -> bool:
 
 
 def opened(document: Document) -> Iterator[Document]:
-    """Yield the objects of a list such as `List`, each with its path, or the document if it is not a list.
-
-    Args:
-        document: A document with an object.
-    """
+    """Yield the objects of a list such as `List`, each with its path, or the document if it is not a list."""
     manifest = document.manifest or {}
     kind, items = manifest.get("kind"), manifest.get("items")
     if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
@@ -236,14 +224,7 @@ def _with_file_line(problem: str, line: int) -> str:
 
 
 def read_manifests(files: Iterable[Path]) -> Iterator[Manifest]:
-    """Read all documents of some files.
-
-    Args:
-        files: Files with YAML or JSON documents.
-
-    Raises:
-        ConfigError: If a file cannot be read.
-    """
+    """Read all documents of some files."""
     from ocf.errors import ManifestError
     from ocf.objects import load_documents
 

@@ -51,14 +51,7 @@ class ComponentSource:
         return self.operator.all_definitions if self.operator is not None else ()
 
     async def components(self, owner: Manifest) -> Sequence[Component]:
-        """Return the components of an owner.
-
-        Args:
-            owner: The owner's manifest.
-
-        Raises:
-            ConfigError: If the code raises, or returns something else.
-        """
+        """Return the components of an owner."""
         if self.function is not None:
             return components_of(self.target, self.function, owner)
         if self.operator is None:
@@ -74,9 +67,6 @@ def load_operator(target: str) -> Operator[Any]:
             must have exactly one operator, or be a package with one in its module `operator`. The name may also be that
             of a function without parameters that returns an operator, or of the function of an operator of the module
             that returns the components of an owner.
-
-    Raises:
-        ConfigError: If there is no operator, or more than one without a name.
     """
     module, found = _find(target)
     return _operator_of(module, found) or _require_operator(target, found)
@@ -88,9 +78,6 @@ def load_components(target: str) -> ComponentSource:
     Args:
         target: An operator, as for `load_operator`; or `module:function`, a function that takes an owner and returns
             its components.
-
-    Raises:
-        ConfigError: If there is neither, the operator is not unique, or its components depend on a cluster.
     """
     module, found = _find(target)
     if callable(found) and _accepts(found, None):
@@ -101,15 +88,7 @@ def load_components(target: str) -> ComponentSource:
 
 
 def require_no_context(operator: Operator[Any], way_out: str) -> None:
-    """Check that the components of an operator depend on nothing but the owner.
-
-    Args:
-        operator: The operator.
-        way_out: How the user can get components without a cluster, for the message.
-
-    Raises:
-        ConfigError: If its function takes the context of a reconcile.
-    """
+    """Check that the components of an operator depend on nothing but the owner."""
     if operator.callbacks.takes_context:
         raise ConfigError(f"the components of operator {operator.name} depend on a cluster: {way_out}")
 
@@ -119,11 +98,7 @@ async def operator_components(operator: Operator[Any], owner: Manifest, *, way_o
 
     Args:
         operator: The operator; its function takes no context.
-        owner: The owner's manifest.
         way_out: How the user can avoid an error, for the message; empty for nothing.
-
-    Raises:
-        ConfigError: If the owner cannot be read, or the operator's function fails.
     """
     try:
         return await operator.callbacks.components(operator.owner.read(owner), None)

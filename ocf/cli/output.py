@@ -35,18 +35,12 @@ def echo(line: str = "", *, color: str | None = None, bold: bool = False, err: b
     Args:
         line: The line; line ends in it are printed as escapes.
         color: Its color; click omits it if the output is not a terminal.
-        bold: Whether it is bold.
-        err: Print to the standard error.
     """
     click.secho(printable(line), fg=color, bold=bold or None, err=err)
 
 
 def log_text(level: int) -> None:
-    """Write log lines to the standard error as text.
-
-    Args:
-        level: The lowest level that is written.
-    """
+    """Write log lines to the standard error as text."""
     import logging
 
     from ocf.runtime.monitoring import TextFormatter
@@ -57,11 +51,7 @@ def log_text(level: int) -> None:
 
 
 def print_error(error: Exception) -> None:
-    """Print an error to the standard error: one line, or one for each problem of a file.
-
-    Args:
-        error: The error.
-    """
+    """Print an error to the standard error: one line, or one for each problem of a file."""
     for message in _messages(error):
         echo(f"error: {message}", color="red", err=True)
 
@@ -91,13 +81,7 @@ def _plain(value: Any) -> Any:
 
 
 def grid(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table: with lines and colors to a terminal, otherwise as aligned text.
-
-    Args:
-        title: Title of the table.
-        headings: One per column.
-        rows: The cells.
-    """
+    """Print a table: with lines and colors to a terminal, otherwise as aligned text."""
     headings, rows = list(map(printable, headings)), [list(map(printable, row)) for row in rows]
     if sys.stdout.isatty():
         _table(printable(title), headings, rows)

@@ -13,15 +13,7 @@ __all__ = ["check_folder", "write_file", "written_file"]
 
 
 def check_folder(path: Path, option: str) -> None:
-    """Reject a file whose folder does not exist, before the work is done.
-
-    Args:
-        path: The file.
-        option: The option that names it.
-
-    Raises:
-        ConfigError: If the folder does not exist or cannot be searched, or the file is a folder.
-    """
+    """Reject a file whose folder does not exist, before the work is done."""
     from ocf.errors import ConfigError
 
     try:
@@ -38,11 +30,6 @@ def write_file(path: Path, parts: Iterable[str], option: str) -> None:
 
     Args:
         path: The file; an existing one is replaced.
-        parts: Parts of the text.
-        option: The option that names it.
-
-    Raises:
-        ConfigError: If the file cannot be written.
     """
     with written_file(path, option) as temporary, _opened(temporary) as file:
         file.writelines(parts)
@@ -57,13 +44,6 @@ def written_file(path: Path, option: str) -> Iterator[Path]:
     """Provide a file beside another one, which it replaces if the block ends without an error.
 
     A device or a pipe is provided itself.
-
-    Args:
-        path: The file.
-        option: The option that names it.
-
-    Raises:
-        ConfigError: If a file cannot be written.
     """
     from ocf.errors import ConfigError
 

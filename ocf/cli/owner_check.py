@@ -58,17 +58,7 @@ async def load_owners(
     """Load the code that returns components, and the owners, which are checked before the code sees them.
 
     Args:
-        target: The code, as for `load_components`.
         file: File of the owners, or `-` for the standard input.
-        changes: Fields to set in every owner, `spec.version=2.3.1`.
-        definitions: Files with more CustomResourceDefinitions than those of the operator.
-
-    Returns:
-        The code, and the manifests of the owners.
-
-    Raises:
-        InvalidObjectsError: If an owner does not match its definition; owners without a definition are not checked.
-        ConfigError: If a file, a definition or the code is invalid, or the operator reconciles another kind.
     """
     from ocf.cli.component_loader import read_owners
     from ocf.cli.manifest_files import read_manifests
@@ -107,11 +97,6 @@ async def check_objects(documents: Iterable[Document], embedded: Cluster, *, cha
 
     Args:
         documents: The documents; those of other kinds than the custom kinds of the cluster are not checked.
-        embedded: An embedded cluster with the definitions.
-        changes: Fields that the user set on the command line, `spec.version=2.3.1`.
-
-    Raises:
-        InvalidObjectsError: If an object does not match its definition; it has all problems of all objects.
     """
     found = await embedded.list("apiextensions.k8s.io/v1", "CustomResourceDefinition")
     known = {(one["spec"]["group"], one["spec"]["names"]["kind"]): one["spec"] for one in found.items}
@@ -126,15 +111,7 @@ async def check_objects(documents: Iterable[Document], embedded: Cluster, *, cha
 
 
 async def apply_definitions(embedded: EmbeddedCluster, definitions: Iterable[Manifest]) -> None:
-    """Apply definitions; without their CEL rules, and with a note, if the embedded cluster does not support one.
-
-    Args:
-        embedded: The cluster.
-        definitions: The CustomResourceDefinitions.
-
-    Raises:
-        ConfigError: If a definition is invalid.
-    """
+    """Apply definitions; without their CEL rules, and with a note, if the embedded cluster does not support one."""
     from ocf_server.http.preload import load_manifests
 
     supported = [await _without_unsupported_rules(embedded, definition) for definition in definitions]

@@ -24,14 +24,7 @@ def read_events(events: Iterable[Manifest]) -> tuple[Manifest, ...]:
 
 
 def events_about(events: Iterable[Manifest], kind: str, name: str, namespace: str) -> Iterator[Manifest]:
-    """Yield the events about one object.
-
-    Args:
-        events: Events of `v1` or `events.k8s.io/v1`.
-        kind: The kind of the object.
-        name: Its name.
-        namespace: Its namespace.
-    """
+    """Yield the events about one object."""
     for each in events:
         about = each.get("involvedObject") or each.get("regarding") or {}
         if (about.get("kind"), about.get("name"), about.get("namespace") or namespace) == (kind, name, namespace):
@@ -56,20 +49,12 @@ def _event(event: Manifest) -> Manifest:
 
 
 def rescale_events(events: Iterable[Manifest]) -> Iterator[RescaleEvent]:
-    """Yield events as the explanation takes them.
-
-    Args:
-        events: Events, as `read_events` returns them.
-    """
+    """Yield events as the explanation takes them."""
     for each in events:
         yield RescaleEvent(each["reason"], each["message"], parse_time(each["at"]))
 
 
 def creation_time(manifest: Manifest) -> datetime | None:
-    """Return when an object was created; None if that is not known.
-
-    Args:
-        manifest: The object.
-    """
+    """Return when an object was created; None if that is not known."""
     text = get_field(manifest, ("metadata", "creationTimestamp"))
     return parse_time(text) if isinstance(text, str) and text else None

@@ -30,15 +30,7 @@ _EVENTS_SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """An observed autoscaler.
-
-    Args:
-        snapshot: The snapshot that a sync would use now.
-        known: The known part of the history.
-        now: The instant of the snapshot.
-        settings: The controller's settings, with the overrides of the autoscaler.
-        events: Events about the autoscaler, the latest first.
-    """
+    """An observed autoscaler."""
 
     snapshot: Snapshot
     known: KnownHistory
@@ -82,17 +74,10 @@ async def observe(  # noqa: PLR0917 (the options of the command line)
     """Observe an autoscaler of a cluster.
 
     Args:
-        name: Name of the autoscaler.
         namespace: Its namespace; None for that of the context.
         kubeconfig: Kubeconfig file; None for the default of kubectl.
         context: Context of the kubeconfig; None for the current one.
         watch: How long to collect the history first; None for not at all.
-        settings: The controller's settings.
-        own_kind: Whether it is a HorizontalAutoscaler of `ocf hpa-controller`.
-
-    Raises:
-        ConfigError: If the autoscaler does not exist.
-        ApiError: If the API server rejects a read.
     """
     where = namespace or context_namespace(kubeconfig, context)
     key = ObjectKey(*(OWN if own_kind else BUILT_IN), name, where)

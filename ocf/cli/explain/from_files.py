@@ -41,10 +41,7 @@ class SnapshotInput:
     """The input of an explanation, from files.
 
     Args:
-        snapshot: The snapshot.
         history: The history; None if the files have none.
-        now: The instant of the sync.
-        notes: What was filled in.
         own_settings: The settings of a HorizontalAutoscaler; None if it has none.
         created: When the autoscaler was created; None if the files do not say it.
         scaled_up: Whether its last rescale added replicas, by its events; None if the files do not say it.
@@ -94,14 +91,7 @@ def read_input(paths: Sequence[str], name: str | None, *, gates: FeatureGates, n
     Args:
         paths: Files, folders, or `-` for the standard input.
         name: Name of the HPA, `web` or `shop/web`; None if there is only one.
-        gates: Feature gates of the API server, for validation.
         now: The instant of the sync; None takes it from the files.
-
-    Returns:
-        The input of an explanation.
-
-    Raises:
-        ConfigError: If a file cannot be read, or if something is missing; the message says what to add.
     """
     files = _read(paths, now)
     chosen = _choose(files, name)

@@ -28,14 +28,7 @@ __all__ = ["check", "check_target", "entries"]
 
 
 def entries(manifest: Manifest) -> Iterator[Manifest]:
-    """Yield the entries of a list of any kind, each with its kind, or the object itself if it is not a list.
-
-    Args:
-        manifest: The list, or another object.
-
-    Raises:
-        ManifestError: If `items` is not a list, or one of its entries is not an object.
-    """
+    """Yield the entries of a list of any kind, each with its kind, or the object itself if it is not a list."""
     kind = str(manifest.get("kind") or "")
     if not kind.endswith("List") or "items" not in manifest:
         yield manifest
@@ -46,14 +39,7 @@ def entries(manifest: Manifest) -> Iterator[Manifest]:
 
 
 def check(manifest: Manifest) -> None:
-    """Reject an object that cannot be read later.
-
-    Args:
-        manifest: Any object.
-
-    Raises:
-        ManifestError: With every field that has a value of a wrong type.
-    """
+    """Reject an object that cannot be read later."""
     kind = manifest.get("kind")
     if kind in MEASUREMENTS:
         # Imported here as it is slow to load, and not needed for other kinds.
@@ -69,14 +55,7 @@ def check(manifest: Manifest) -> None:
 
 
 def check_target(manifest: Manifest) -> None:
-    """Reject a workload that cannot be scaled, or from which no pods can be made.
-
-    Args:
-        manifest: The workload.
-
-    Raises:
-        ManifestError: With every field that has a value of a wrong type.
-    """
+    """Reject a workload that cannot be scaled, or from which no pods can be made."""
     _read(manifest, _WORKLOAD)
 
 

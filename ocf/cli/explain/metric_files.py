@@ -26,13 +26,7 @@ _UNREADABLE: Final = (ManifestError, QuantityError, ValueError, OverflowError)
 
 
 def read_metric(metric: Metric, entries: Callable[[str], Sequence[Manifest]], pods: set[str]) -> MetricValues:
-    """Return the values of a metric.
-
-    Args:
-        metric: The metric.
-        entries: Returns the objects of a kind in the namespace of the autoscaler.
-        pods: The names of the pods that count.
-    """
+    """Return the values of a metric."""
     if metric.selector_error:
         return Unavailable("it was not requested")
     if metric.type in {"Resource", "ContainerResource"}:
@@ -58,11 +52,7 @@ def _or_unavailable(api: str, read: Callable[[], MetricValues]) -> MetricValues:
 
 
 def metric_name(value: Manifest) -> str:
-    """Return the name of the metric of a MetricValue.
-
-    Args:
-        value: The object.
-    """
+    """Return the name of the metric of a MetricValue."""
     # In v1beta1 of this API the field is called `metricName`.
     return str((value.get("metric") or {}).get("name") or value.get("metricName") or "")
 

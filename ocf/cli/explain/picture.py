@@ -16,15 +16,7 @@ _FORMATS: Final = (".html", ".svg")
 
 
 def check(path: Path, formats: Sequence[str] = _FORMATS) -> None:
-    """Reject a file that cannot be written.
-
-    Args:
-        path: The file.
-        formats: The suffixes that are known.
-
-    Raises:
-        ConfigError: If its suffix is unknown, or its folder does not exist.
-    """
+    """Reject a file that cannot be written."""
     if path.suffix not in formats:
         raise ConfigError(f"--picture must end in {' or '.join(formats)}, got {path.name!r}")
     check_folder(path, "--picture")
@@ -34,26 +26,13 @@ def save(explanation: Explanation, path: Path, *, reported: Sequence[Section] = 
     """Write the page or the chart into a file.
 
     Args:
-        explanation: The explanation.
         path: The file; its suffix selects the format.
-        reported: Sections that the page shows in addition.
-
-    Raises:
-        ConfigError: If there is no chart to draw, or the file cannot be written.
     """
     write(to_html(explanation, reported=reported) if path.suffix == ".html" else _chart(explanation), path)
 
 
 def write(content: str, path: Path) -> None:
-    """Write a picture into a file.
-
-    Args:
-        content: The page or the chart.
-        path: The file.
-
-    Raises:
-        ConfigError: If the file cannot be written.
-    """
+    """Write a picture into a file."""
     write_file(path, [content], "--picture")
 
 

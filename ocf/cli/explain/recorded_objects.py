@@ -16,13 +16,7 @@ _SUFFIXES: Final = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 
 @dataclass(frozen=True, slots=True)
 class RecordedObjects:
-    """The objects of a recording at an instant.
-
-    Args:
-        objects: The objects.
-        at: The instant of the last change before.
-        location: File and line of that change.
-    """
+    """The objects of a recording at an instant."""
 
     objects: tuple[Manifest, ...]
     at: datetime
@@ -33,14 +27,10 @@ def recorded_objects(path: str, now: datetime | None) -> RecordedObjects | None:
     """Return the objects of a recording as they were at an instant.
 
     Args:
-        path: A file.
         now: The instant, or the first one of the recording if that is later; None for the last one.
 
     Returns:
         The objects; None if the file is not a recording.
-
-    Raises:
-        InputError: If the recording is invalid.
     """
     # JSON Lines have no other name, so that files of other kinds are explained without loading the format.
     if not path.endswith(_SUFFIXES):

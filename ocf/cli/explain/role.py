@@ -17,11 +17,7 @@ _NAME: Final = "ocf-explain"
 
 
 def role(namespace: str) -> Manifest:
-    """Return a Role with the rights to read all that a sync reads, and no others.
-
-    Args:
-        namespace: The namespace of the autoscalers.
-    """
+    """Return a Role with the rights to read all that a sync reads, and no others."""
     found = roles(set(_rules()), name=_NAME, account=ServiceAccount(_NAME, namespace), namespaces=[namespace])
     return found[0]
 

@@ -175,14 +175,7 @@ def _problems(error: ValidationError) -> dict[str, str]:
 
 
 def read_snapshot(document: Document) -> SnapshotFile:
-    """Read a Snapshot.
-
-    Args:
-        document: The document.
-
-    Raises:
-        ConfigError: If a field is unknown or has a wrong value; the message names all of them.
-    """
+    """Read a Snapshot."""
     try:
         found = SnapshotFile.model_validate(document.manifest, by_alias=True, by_name=False)
     except ValidationError as error:

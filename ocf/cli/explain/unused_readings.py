@@ -42,11 +42,6 @@ def unused_readings(
     """Yield a note for each reading that no metric asks for, with the nearest name.
 
     The usage of resources in PodMetrics is left out: they always contain all resources.
-
-    Args:
-        autoscaler: The autoscaler.
-        samples: The metrics of a Snapshot.
-        entries: Returns the objects of a kind in the namespace of the autoscaler.
     """
     readings = [
         _Reading(each.name, frozenset(() if each.type is None else (each.type,)), each.container or "")

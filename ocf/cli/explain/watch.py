@@ -31,15 +31,7 @@ _RETRY: Final = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class ObservedAutoscaler:
-    """An autoscaler in a cluster, with everything that is needed to read it.
-
-    Args:
-        cluster: The cluster.
-        reader: Reads snapshots.
-        scales: Reads Scales.
-        key: Key of the autoscaler.
-        clock: The clock.
-    """
+    """An autoscaler in a cluster, with everything that is needed to read it."""
 
     cluster: Cluster
     reader: SnapshotReader
@@ -77,12 +69,8 @@ async def collect_history(
     """Read an autoscaler repeatedly, and collect the history that its controller collects in that time.
 
     Args:
-        autoscaler: The autoscaler.
         period: For how long; zero reads once.
         settings: The controller's settings; the autoscaler is read once per sync period.
-
-    Returns:
-        The known part of the history, and the last snapshot.
     """
     since = autoscaler.clock.now()
     snapshot = await autoscaler.read(settings)

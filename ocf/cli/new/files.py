@@ -20,14 +20,7 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class NewFiles:
-    """Files to write.
-
-    Args:
-        texts: Path in the folder to text.
-        replaced: Paths of those that replace an existing file.
-        optional: Paths of those that are left out if there is such a file.
-        hint: Ends the error about existing files: what to do.
-    """
+    """Files to write."""
 
     texts: Mapping[str, str]
     replaced: Collection[str] = ()
@@ -39,15 +32,7 @@ def write_files(folder: Path, files: NewFiles, generate: Callable[[Path], None] 
     """Write files into a folder; an error leaves nothing behind.
 
     Args:
-        folder: The folder, created if it does not exist.
-        files: The files.
         generate: Adds files that follow from the others, in the folder where they are made; None if there are none.
-
-    Returns:
-        The number of files.
-
-    Raises:
-        ConfigError: If a file exists that may not be replaced, or a file cannot be written.
     """
     _reject_existing(folder, [path for path in files.texts if _is_new(files, path)], files.hint)
     place = folder if folder.exists() else folder.absolute().parent
@@ -79,16 +64,7 @@ def _is_new(files: NewFiles, path: str) -> bool:
 
 
 def run_python(program: str, arguments: Sequence[str], folder: Path) -> None:
-    """Run code of a new project in a process of its own, in its folder.
-
-    Args:
-        program: The code.
-        arguments: Its arguments.
-        folder: The folder.
-
-    Raises:
-        ConfigError: If it fails; the message is what it prints.
-    """
+    """Run code of a new project in a process of its own, in its folder."""
     command = [sys.executable, "-c", program, *arguments]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONSAFEPATH": "1"}
     done = subprocess.run(  # noqa: S603 (ourselves)

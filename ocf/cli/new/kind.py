@@ -114,11 +114,7 @@ def new_kind(  # noqa: PLR0913 (each is an option of the command line)
 
 
 def _definitions(files: Sequence[str]) -> list[Manifest]:
-    """Return the CustomResourceDefinitions of files; other objects beside them are passed over.
-
-    Raises:
-        ConfigError: If a file cannot be read, or none of the files has a definition.
-    """
+    """Return the CustomResourceDefinitions of files; other objects beside them are passed over."""
     documents = _documents(files)
     found = [manifest for _, manifest in documents if manifest.get("kind") == _DEFINITION]
     if not found:
@@ -129,11 +125,7 @@ def _definitions(files: Sequence[str]) -> list[Manifest]:
 
 
 def _read(files: Sequence[str]) -> list[Manifest]:
-    """Return the objects of files.
-
-    Raises:
-        ConfigError: If one of them cannot be read.
-    """
+    """Return the objects of files."""
     return [manifest for _, manifest in _documents(files)]
 
 
@@ -160,11 +152,7 @@ async def _of_cluster(names: Sequence[str], kubeconfig: str | None, context: str
 
 
 def _sample_of(kind: ForeignKind, samples: Sequence[Manifest]) -> Manifest | None:
-    """Return the object of a kind, without what the API server sets, and in a namespace.
-
-    Raises:
-        ConfigError: If there are samples, but none of the kind, or the schema rejects it.
-    """
+    """Return the object of a kind, without what the API server sets, and in a namespace."""
     from ocf.objects.manifest import SERVER_METADATA
 
     for manifest in samples:

@@ -61,18 +61,10 @@ class ProviderChoice:
     """A provider and its settings.
 
     Args:
-        name: The provider.
-        types: The file with the instance types, for kwok.
-        namespace: The namespace of the MachineDeployments, for Cluster API.
         selector: The label selector of the MachineDeployments, for Cluster API; empty for all.
         management_kubeconfig: The kubeconfig of the management cluster, for Cluster API; empty for the cluster itself.
-        cluster_id: The UUID of the cluster, for VPSie.
-        datacenters: The datacenters whose sizes are offered, for VPSie.
         url: The base URL of the API, for VPSie; empty for the usual one.
         credentials: The folder with the credentials, for VPSie; empty reads the environment.
-
-    Raises:
-        ConfigError: If a setting that the provider needs is missing; the message names the option.
     """
 
     name: ProviderName = ProviderName.KWOK
@@ -157,11 +149,7 @@ class ProviderChoice:
                 return [*fixed, *places, *url, f"--credentials={MOUNTED_CREDENTIALS}"]
 
     def rules(self, *, dry_run: bool = False) -> frozenset[PolicyRule]:
-        """Return the policy rules that the provider needs in the cluster of the controller.
-
-        Args:
-            dry_run: Whether the controller only decides.
-        """
+        """Return the policy rules that the provider needs in the cluster of the controller."""
         return frozenset(rule for rule in self._rules() if rule.verb in _READS or not dry_run)
 
     def _rules(self) -> frozenset[PolicyRule]:
@@ -183,15 +171,7 @@ class ProviderChoice:
 
 
 def read_types_of(path: str) -> list[InstanceType]:
-    """Read a file with instance types.
-
-    Args:
-        path: The file, YAML or JSON.
-
-    Raises:
-        ConfigError: If the file cannot be read.
-        ManifestError: If a type is not valid.
-    """
+    """Read a file with instance types."""
     from ocf.controllers.nodegroup.type_file import read_types
     from ocf.objects.yaml_reader import read_yaml
 
@@ -214,10 +194,6 @@ def read_credentials(folder: str, environment: Mapping[str, str]) -> Credentials
     Args:
         folder: A folder with the file `token`, or with `client-id` and `client-secret`, as a mounted Secret has them;
             empty reads `VPSIE_TOKEN`, or `VPSIE_CLIENT_ID` and `VPSIE_CLIENT_SECRET`.
-        environment: The variables of the environment.
-
-    Raises:
-        ConfigError: If they are not complete; the message contains no credentials.
     """
     from ocf.controllers.nodegroup.providers.vpsie import Credentials
 

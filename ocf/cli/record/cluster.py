@@ -37,15 +37,7 @@ _VERSIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class RecordedAutoscaler:
-    """An autoscaler in a cluster, with everything that is needed to read it.
-
-    Args:
-        cluster: The cluster.
-        metrics: The client of the metrics APIs.
-        scales: Reads Scales.
-        key: Key of the HPA.
-        clock: The clock.
-    """
+    """An autoscaler in a cluster, with everything that is needed to read it."""
 
     cluster: Cluster
     metrics: MetricsClient
@@ -77,16 +69,7 @@ async def record(
     the API server does not answer is left out, with a warning when the reason is a new one.
 
     Args:
-        source: The autoscaler.
-        output: Where lines are written.
-        every: Time between two reads.
         period: How long to record; None until the task is cancelled.
-        warn: Called with the text of a warning.
-
-    Raises:
-        NotFoundError: If there is no such HPA at the start.
-        ApiError: If the HPA cannot be read at the start.
-        ConfigError: If a line cannot be written, for example because the disk is full.
     """
     recorder = Recorder(source.key.name, source.key.namespace or "default")
     since = source.clock.now()
@@ -151,15 +134,7 @@ def _warn_once(failures: Sequence[str], warned: set[str], warn: Callable[[str], 
 
 
 async def read_objects(source: RecordedAutoscaler) -> tuple[list[Manifest], list[str]]:
-    """Return the HPA, its Scale, pods with their nodes, and metrics, and why others could not be read.
-
-    Args:
-        source: The autoscaler.
-
-    Raises:
-        NotFoundError: If there is no such HPA.
-        ApiError: If it, the Scale or the pods cannot be read now.
-    """
+    """Return the HPA, its Scale, pods with their nodes, and metrics, and why others could not be read."""
     hpa = await source.cluster.get(source.key)
     autoscaler = Autoscaler.of(hpa)
     objects, failures = [hpa], list[str]()

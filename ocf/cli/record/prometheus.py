@@ -51,15 +51,7 @@ class Ranges(Protocol):
     """A server that answers range queries."""
 
     async def range(self, expression: str, steps: Steps) -> Matrix:
-        """Return the series of an expression.
-
-        Args:
-            expression: The expression, in PromQL.
-            steps: The instants, at most `MOST_POINTS`.
-
-        Raises:
-            ConfigError: If the server cannot be reached, or rejects the query.
-        """
+        """Return the series of an expression."""
         ...
 
 
@@ -68,12 +60,7 @@ class Access:
     """Address and credentials of a server; no message contains a credential.
 
     Args:
-        url: The address, without `/api/v1`.
-        bearer_token_file: A file with a token.
-        username: Name of the user.
-        password_file: A file with the password of the user.
         headers: More headers, such as that of a tenant.
-        ca_file: A file with the certificates of the authorities that sign the certificate of the server.
     """
 
     url: str
@@ -103,11 +90,7 @@ class Access:
         return f"{scheme}{separator}{host}" if separator else scheme.partition("?")[0]
 
     def all_headers(self) -> dict[str, str]:
-        """Return the headers of a request.
-
-        Raises:
-            ConfigError: If a file cannot be read.
-        """
+        """Return the headers of a request."""
         found = dict(self.headers)
         if self.bearer_token_file is not None:
             found["Authorization"] = f"Bearer {_secret(self.bearer_token_file, '--bearer-token-file')}"
@@ -117,11 +100,7 @@ class Access:
         return found
 
     def tls(self) -> ssl.SSLContext | bool:
-        """Return how certificates are verified.
-
-        Raises:
-            ConfigError: If the file of the authorities cannot be read, or has none.
-        """
+        """Return how certificates are verified."""
         if self.ca_file is None:
             return True
         try:
@@ -192,14 +171,7 @@ async def _bounded(content: aiohttp.StreamReader) -> bytes:
 
 @asynccontextmanager
 async def open_prometheus(access: Access) -> AsyncIterator[Ranges]:
-    """Open a connection to a server; requests use the proxies of the environment.
-
-    Args:
-        access: Address and credentials.
-
-    Raises:
-        ConfigError: If a file of the credentials cannot be read.
-    """
+    """Open a connection to a server; requests use the proxies of the environment."""
     headers, connector = access.all_headers(), aiohttp.TCPConnector(ssl=access.tls())
     timeout = aiohttp.ClientTimeout(total=_TIMEOUT.total_seconds())
     async with aiohttp.ClientSession(headers=headers, connector=connector, timeout=timeout, trust_env=True) as session:
@@ -218,16 +190,8 @@ async def record_range(
     """Write a recording of a range of time.
 
     Args:
-        source: The server.
         selection: The HPA; regular expression of its pods, empty for those that its target has created.
-        steps: The instants.
-        output: Where lines are written.
         manifest: A manifest of the HPA; None if the series have all that counts.
-        warn: Called with the text of a warning.
-
-    Raises:
-        ConfigError: If the server cannot be reached or rejects a query, or if required series are missing; it names
-            them, and what to do.
     """
     series = await _all_parts(source, HPA_SOURCES, selection, steps)
     known = {key for key, matrix in series.items() if matrix.series}

@@ -34,21 +34,8 @@ class RangeRequest:
     """The options of `ocf record` with `--prometheus`.
 
     Args:
-        url: Address of the server.
-        name: Name of the HPA.
-        namespace: Its namespace.
         output: File to write; `-` for the standard output.
         start: Begin of the range; None is an error.
-        end: Its end.
-        step: Time between two instants.
-        window: Time over which the use of cpu is averaged.
-        manifest: File with the HPA.
-        pods: Regular expression of the names of its pods.
-        bearer_token_file: File with a token.
-        username: User.
-        password_file: File with the password of the user.
-        headers: More headers, each as `NAME:VALUE`.
-        ca_file: File with certificates of authorities.
     """
 
     url: str
@@ -68,11 +55,7 @@ class RangeRequest:
     ca_file: str | None = None
 
     def access(self) -> Access:
-        """Return address and credentials.
-
-        Raises:
-            ConfigError: If they are invalid, or contradict each other.
-        """
+        """Return address and credentials."""
         return Access(
             url=self.url,
             bearer_token_file=self.bearer_token_file,
@@ -83,14 +66,7 @@ class RangeRequest:
         )
 
     def steps(self, clock: Clock) -> Steps:
-        """Return the instants of the range.
-
-        Args:
-            clock: Gives the present time.
-
-        Raises:
-            ConfigError: If the range is invalid.
-        """
+        """Return the instants of the range."""
         if self.start is None:
             raise ConfigError("--prometheus needs --start, such as 2026-01-31T12:00:00Z, or 2h for two hours ago")
         now = clock.now()
@@ -116,12 +92,7 @@ def record_from_prometheus(request: RangeRequest, clock: Clock | None = None) ->
     """Record a range of time from Prometheus; the file is complete, or not written.
 
     Args:
-        request: The options.
         clock: Gives the present time; None for the system clock.
-
-    Raises:
-        ConfigError: If an option is invalid, the server cannot be reached or rejects a query, series are missing, or
-            the file cannot be written.
     """
     steps, access = request.steps(clock or SystemClock()), request.access()
     manifest = _manifest(request)

@@ -14,11 +14,7 @@ def positive_duration(option: str, text: str) -> timedelta:
     """Return a duration of the command line.
 
     Args:
-        option: The option.
         text: Its value, in Go's format.
-
-    Raises:
-        ConfigError: If it is not a duration, or 0.
     """
     from ocf.errors import ConfigError
     from ocf.objects.durations import parse_duration
@@ -33,16 +29,7 @@ def positive_duration(option: str, text: str) -> timedelta:
 
 
 def parsed_instant(option: str, text: str, now: datetime) -> datetime:
-    """Return an instant of the command line.
-
-    Args:
-        option: The option.
-        text: Its value: RFC 3339, or a duration before now.
-        now: The present time.
-
-    Raises:
-        ConfigError: If it is neither.
-    """
+    """Return an instant of the command line."""
     from ocf.errors import ConfigError
     from ocf.objects.durations import parse_duration
     from ocf.objects.timestamps import parse_rfc3339

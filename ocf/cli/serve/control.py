@@ -27,10 +27,6 @@ class ServerControl:
 
     Args:
         server: The server; its wrapper is replaced when the faults change.
-        texts: The initial faults, in the format of `read_fault`.
-
-    Raises:
-        ConfigError: If a fault is invalid.
     """
 
     def __init__(self, server: HttpServer, texts: Iterable[str] = ()) -> None:

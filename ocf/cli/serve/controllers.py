@@ -42,9 +42,6 @@ def controller_settings(
         names: Values of `--controllers`; empty if the option is not given.
         nodes: Value of `--nodes`; None if the option is not given.
         ready_after: Value of `--ready-after`; None if the option is not given.
-
-    Raises:
-        ConfigError: If a name or the delay is invalid, or an option has no effect since no controller runs.
     """
     from ocf.errors import ConfigError
 
@@ -85,7 +82,6 @@ def running_controllers(
     """Run the controllers of a cluster for the duration of a block.
 
     Args:
-        cluster: The cluster.
         settings: The settings; None runs no controller.
     """
     return nullcontext() if settings is None else cluster.controllers(settings).running()

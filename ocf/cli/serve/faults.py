@@ -56,16 +56,6 @@ _WHEN: Final[Mapping[str, Callable[[str], Any]]] = {
 def read_fault(text: str) -> Fault:
     """Parse a fault.
 
-    Args:
-        text: The name of a function of `ocf.testing.faults`, then its keywords: `conflict,kind=Shop,times=3`. Several
-            verbs are joined by `+`, and `times=forever` has no end.
-
-    Returns:
-        The fault.
-
-    Raises:
-        ConfigError: If the text is invalid; the message has the allowed values.
-
     Example:
         >>> read_fault("server-error,code=503,verbs=get+list,times=forever").verbs == {Verb.GET, Verb.LIST}
         True

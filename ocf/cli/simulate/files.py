@@ -15,37 +15,17 @@ __all__ = ["parquet_library", "write_csv", "write_parquet", "write_report"]
 
 
 def write_report(path: Path, runs: Sequence[Reported]) -> None:
-    """Write the page.
-
-    Args:
-        path: The file.
-        runs: The runs.
-
-    Raises:
-        ConfigError: If the file cannot be written.
-    """
+    """Write the page."""
     write_file(path, [to_html(runs)], "--report")
 
 
 def write_csv(path: Path, runs: Sequence[Reported]) -> None:
-    """Write the time series as CSV; with several runs, the first column names the run.
-
-    Args:
-        path: The file.
-        runs: The runs.
-
-    Raises:
-        ConfigError: If the file cannot be written.
-    """
+    """Write the time series as CSV; with several runs, the first column names the run."""
     write_file(path, csv_lines(runs), "--csv")
 
 
 def parquet_library() -> tuple[Any, Any]:
-    """Return the modules that write Parquet.
-
-    Raises:
-        ConfigError: If they are not installed.
-    """
+    """Return the modules that write Parquet."""
     from importlib import import_module
 
     try:
@@ -55,15 +35,7 @@ def parquet_library() -> tuple[Any, Any]:
 
 
 def write_parquet(path: Path, runs: Sequence[Reported]) -> None:
-    """Write the time series as Parquet; with several runs, the first column names the run.
-
-    Args:
-        path: The file.
-        runs: The runs.
-
-    Raises:
-        ConfigError: If the library is not installed, or the file cannot be written.
-    """
+    """Write the time series as Parquet; with several runs, the first column names the run."""
     pa, parquet = parquet_library()
     data: dict[str, Any] = {}
     if len(runs) > 1:

@@ -36,10 +36,6 @@ def print_scenario(
         namespace: Its namespace; None for any in manifests, and for that of the context in a cluster.
         kubeconfig: Kubeconfig file; None for the default of kubectl.
         context: Context of the kubeconfig; None for the current one.
-
-    Raises:
-        ConfigError: If there is no such HPA, or manifests have several, or an invalid one: with the messages of the API
-            server, each with file, line and field.
     """
     if files:
         hpa, target = _of_files(files, name, namespace)

@@ -11,9 +11,6 @@ __all__ = ["distinct_names"]
 def distinct_names(paths: Sequence[Path]) -> list[str | None]:
     """Return distinct names for scenarios: the names of the files, or their paths where these are equal.
 
-    Args:
-        paths: Files of scenarios.
-
     Returns:
         A name for each; None for a single scenario, which has the name in its file.
 

@@ -19,11 +19,7 @@ _MISSED: Final = "  MISSED"
 
 
 def print_summary(runs: Sequence[Reported]) -> None:
-    """Print the summary of a run.
-
-    Args:
-        runs: The run.
-    """
+    """Print the summary of a run."""
     for line in summary_lines(runs[0]):
         echo(line, color="red" if line.startswith(_MISSED) else None)
 
@@ -55,12 +51,7 @@ def _text(run: Reported, name: str) -> str:
 
 
 def print_json(runs: Sequence[Reported], gates: Mapping[str, bool]) -> None:
-    """Print runs as JSON.
-
-    Args:
-        runs: The runs.
-        gates: Whether the runs pass each expression of `--fail-if`.
-    """
+    """Print runs as JSON."""
     click.echo(as_json({"runs": [_run(each) for each in runs], "gates": gates}))
 
 

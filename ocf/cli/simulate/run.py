@@ -29,13 +29,7 @@ class Request:
     """The arguments and options of `ocf simulate`.
 
     Args:
-        files: Files of scenarios.
-        compare: Whether several are compared.
-        fail_if: Expressions over measures.
-        as_json: Whether the output is JSON.
         report: File of the page; None for none.
-        csv: File of the time series as CSV.
-        parquet: File of the time series as Parquet.
     """
 
     files: tuple[str, ...]
@@ -53,17 +47,7 @@ def print_schema() -> None:
 
 
 def run(request: Request) -> bool:
-    """Simulate, write the files and print the result.
-
-    Args:
-        request: The arguments and options.
-
-    Returns:
-        Whether no expression of `fail_if` holds in any run.
-
-    Raises:
-        ConfigError: If an argument, a scenario or a file is invalid; then no file is written.
-    """
+    """Simulate, write the files and print the result."""
     gates = [parse_expression(text) for text in request.fail_if]
     _check(request)
     paths = [Path(each) for each in request.files]

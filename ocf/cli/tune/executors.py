@@ -25,9 +25,6 @@ def executor_of(*, jobs: int | None = None, dask: str | None = None) -> Iterator
     Args:
         jobs: Number of processes; None for one per processor.
         dask: Address of the scheduler of a Dask cluster, such as `tcp://10.0.0.1:8786`; None for processes.
-
-    Raises:
-        ConfigError: If the client of Dask is not installed, the cluster cannot be reached, or it loses a worker.
     """
     if dask is not None:
         with _dask_client(dask) as client:

@@ -16,12 +16,7 @@ _MOST: Final = 10
 
 
 def print_text(tuned: Tuned, currency: str) -> None:
-    """Print the tables and the verdict.
-
-    Args:
-        tuned: The result.
-        currency: Currency of prices.
-    """
+    """Print the tables and the verdict."""
     invalid = f", {tuned.invalid} invalid" if tuned.invalid else ""
     echo(f"{', '.join(tuned.traces)}: {tuned.evaluated} candidates simulated{invalid}")
     echo()
@@ -36,11 +31,7 @@ def print_text(tuned: Tuned, currency: str) -> None:
 
 
 def print_json(tuned: Tuned) -> None:
-    """Print the result as JSON.
-
-    Args:
-        tuned: The result.
-    """
+    """Print the result as JSON."""
     click.echo(
         as_json(
             {

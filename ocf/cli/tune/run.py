@@ -47,21 +47,11 @@ class Request:
     """The arguments and options of `ocf tune`.
 
     Args:
-        files: Files of scenarios.
-        search: Files of searches, and settings.
-        objectives: Objectives.
-        require: Requirements.
         across: How objectives of several scenarios become one; None for what a file of a search says.
-        sampler: Name of the sampler.
-        trials: Number of candidates.
-        batch: Number of candidates of a batch.
-        seed: Seed of random choices.
-        holdout: Share that is held out.
         jobs: Number of processes; None for one per processor.
         dask: Address of a Dask cluster; None for processes.
         state: File of the evaluations; None for none.
         write: File of the manifest; None for none.
-        as_json: Whether the output is JSON.
         report: File of the page; None for none.
     """
 
@@ -89,17 +79,7 @@ def print_schema() -> None:
 
 
 def run(request: Request) -> bool:
-    """Search, write the files and print the result.
-
-    Args:
-        request: The arguments and options.
-
-    Returns:
-        Whether settings meet the requirements.
-
-    Raises:
-        ConfigError: If an argument, a scenario or a file is invalid; then no file is written, but for the state.
-    """
+    """Search, write the files and print the result."""
     for option, file in (("--report", request.report), ("--write", request.write), ("--state", request.state)):
         if file is not None:
             check_folder(Path(file), option)

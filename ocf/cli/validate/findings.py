@@ -23,24 +23,14 @@ _RANKS: Final = {severity: rank for rank, severity in enumerate((Severity.ERROR,
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which findings are reported, and for which the command fails.
-
-    Args:
-        lowest: Lowest severity that is reported.
-        disabled: Codes that are not reported.
-        fail_on: Lowest severity for which the command fails.
-    """
+    """Which findings are reported, and for which the command fails."""
 
     lowest: Severity
     disabled: frozenset[str]
     fail_on: Severity
 
     def apply(self, report: ValidationReport) -> ValidationReport:
-        """Return a report with the selected findings only.
-
-        Args:
-            report: The report.
-        """
+        """Return a report with the selected findings only."""
         if not report.findings:
             return report
         left_out = self.disabled | ignored_codes(report.document.text)
@@ -48,11 +38,7 @@ class Selection:
         return report._replace(findings=tuple(each for each in kept if each.code.value not in left_out))
 
     def fails(self, findings: Iterable[Finding]) -> bool:
-        """Return whether the command fails because of one of the findings.
-
-        Args:
-            findings: The findings that are reported.
-        """
+        """Return whether the command fails because of one of the findings."""
         return any(_RANKS[each.severity] <= _RANKS[self.fail_on] for each in findings)
 
 
@@ -60,12 +46,7 @@ def select(lowest: str, disabled: Sequence[str], fail_on: str) -> Selection:
     """Return the selection that the options of the command name.
 
     Args:
-        lowest: Lowest severity that is reported.
-        disabled: Codes.
         fail_on: Lowest severity for which the command fails; one that is not reported is reported, too.
-
-    Raises:
-        ConfigError: If there is no such code.
     """
     codes = [code.value for code in Code]
     for each in disabled:
@@ -78,9 +59,6 @@ def select(lowest: str, disabled: Sequence[str], fail_on: str) -> Selection:
 
 def ignored_codes(text: str) -> frozenset[str]:
     """Return the codes that the comments of a document ignore.
-
-    Args:
-        text: The text of a YAML document.
 
     Example:
         >>> sorted(ignored_codes("spec: # ocf: ignore slow-drain, never-down  the load falls slowly"))

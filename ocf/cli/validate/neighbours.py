@@ -33,11 +33,7 @@ class Neighbours:
                 self._by_namespace.setdefault(_namespace(document.manifest), []).append(document)
 
     def of(self, document: Document) -> list[Manifest]:
-        """Return the objects that an autoscaler is compared with, the nearest ones first.
-
-        Args:
-            document: The document of the autoscaler.
-        """
+        """Return the objects that an autoscaler is compared with, the nearest ones first."""
         namespace, folder = _namespace(document.manifest or {}), PurePath(document.file).parent
 
         def distance(other: Document) -> tuple[bool, int]:

@@ -45,10 +45,6 @@ def render(reports: Iterable[ValidationReport], output: ReportFormat) -> Iterato
 
     Args:
         reports: The reports; the line formats render each one as soon as it is there.
-        output: The format.
-
-    Yields:
-        Lines, or one JSON text.
     """
     if output in {ReportFormat.JSON, ReportFormat.SARIF}:
         import json
@@ -62,14 +58,7 @@ def render(reports: Iterable[ValidationReport], output: ReportFormat) -> Iterato
 
 
 def report_lines(report: ValidationReport) -> Iterator[str]:
-    """Render a report as lines.
-
-    Args:
-        report: The report.
-
-    Yields:
-        One line per error or finding: file, line, column, object, and text.
-    """
+    """Render a report as lines."""
     for problem in _problems(report):
         severity = f"{problem.severity}: " if problem.found else ""
         yield printable(f"{_location(report, problem.place)}: {severity}{_coded(problem)}")

@@ -28,12 +28,7 @@ _V1_PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
 
 
 class Place(NamedTuple):
-    """A place in a file.
-
-    Args:
-        line: Line, from 1.
-        column: Column in characters, from 1.
-    """
+    """A place in a file."""
 
     line: int
     column: int
@@ -43,12 +38,7 @@ def find_place(document: Document, path: str) -> Place:
     """Return the place of a field: of its key, or of an item of a list.
 
     Args:
-        document: The document.
         path: The field, `spec.metrics[0].resource`; empty for the object as a whole.
-
-    Returns:
-        The place of the field, or of the nearest field that contains it if it is not in the document. It is the first
-        line of the document if the text cannot be parsed, and the line of the problem if that is known.
     """
     if document.manifest is None:
         named = _PROBLEM_LINE.search(document.problem)
@@ -68,10 +58,6 @@ def names_autoscaler(text: str) -> bool:
 
     Only the kind of the document counts, and those of the items of a list: a script in a CI workflow may contain
     the manifest of an HPA, and the workflow is none. If the text cannot be parsed at all, each `kind` counts.
-
-    Args:
-        text: A document that Kubernetes cannot read: not a map, with other keys than strings, with custom tags, too
-            long, or not YAML.
     """
     if _KIND not in text:
         return False
@@ -90,9 +76,6 @@ def has_plain_keys(text: str) -> bool:
     """Return whether a text is YAML, and no key of it is a map or a list.
 
     In a template, the braces of a placeholder are a map with a map as its key, if they are YAML at all.
-
-    Args:
-        text: A document that Kubernetes cannot read.
     """
     node = None if len(text) > _LONGEST else root_of(text)
     waiting, seen = [node] if node is not None else [], set[int]()

@@ -29,8 +29,6 @@ class ValidationError(NamedTuple):
     Args:
         path: The field; empty for the object as a whole.
         type: The server's type, such as `FieldValueForbidden`; `BadRequest` if the object cannot be decoded.
-        detail: What is wrong, or what is allowed.
-        message: The server's message, `Forbidden: may not set both ...`.
     """
 
     path: str
@@ -43,14 +41,7 @@ class ValidationError(NamedTuple):
 
 
 class ValidationReport(NamedTuple):
-    """The validation report of one object.
-
-    Args:
-        document: The document of the object.
-        name: `namespace/name`, as far as it is known.
-        errors: Why the server would reject it.
-        findings: The findings of the linter.
-    """
+    """The validation report of one object."""
 
     document: Document
     name: str
@@ -63,11 +54,7 @@ class ValidationReport(NamedTuple):
         return not self.errors
 
     def place(self, path: str) -> Place:
-        """Return the line and the column of a field; they are found on demand, because most reports have no errors.
-
-        Args:
-            path: The field, as in an error or a finding.
-        """
+        """Return the line and the column of a field; they are found on demand, because most reports have no errors."""
         from ocf.cli.validate.places import find_place
 
         return find_place(self.document, path)
@@ -93,10 +80,6 @@ def gates_of(version: str | None, switches: Sequence[str]) -> FeatureGates:
 
     Args:
         version: Kubernetes version; None for the newest whose rules are implemented.
-        switches: Feature gates, `HPAScaleToZero=true`.
-
-    Raises:
-        ConfigError: If the version or a feature gate is not known.
     """
     gates = FeatureGates.for_release(version) if version else FeatureGates()
     chosen = {}
@@ -129,8 +112,6 @@ def check(
 
     Args:
         document: The document; one that cannot be read has a report, too.
-        gates: The feature gates of the server.
-        old: The stored object, for an update.
         others: The other objects, the nearest ones first, for the linter; None disables it.
     """
     manifest = document.manifest

@@ -55,12 +55,7 @@ class Scope:
     """What was validated, and what was passed over.
 
     Attributes:
-        valid: Number of valid autoscalers.
-        invalid: Number of invalid ones, and of documents that should have contained one.
         unread: Number of files and folders that cannot be read, or are empty folders.
-        passed_over: Number of documents by reason.
-        kinds: Number of objects of other kinds.
-        notes: One note for each file and reason, in order.
     """
 
     def __init__(self) -> None:
@@ -72,11 +67,7 @@ class Scope:
         self.notes: dict[tuple[str, PassedOver], str] = {}
 
     def covers(self, document: Document) -> bool:
-        """Return whether a document has to be validated; otherwise count it.
-
-        Args:
-            document: The document.
-        """
+        """Return whether a document has to be validated; otherwise count it."""
         if document.manifest is not None:
             if document.manifest.get("kind") == KIND:
                 return True
@@ -99,9 +90,6 @@ class Scope:
         """Return whether the errors of a report count, and count the report.
 
         The errors of a template are those of its placeholders, and a Kustomize patch is only a part of an object.
-
-        Args:
-            report: The report.
         """
         reason = None if report.valid else _excuse(report.document)
         if reason is not None:
