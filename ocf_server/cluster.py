@@ -5,6 +5,7 @@ import copy
 import random
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
@@ -195,6 +196,15 @@ class EmbeddedCluster:
         view._checks = checks if warn is None else replace(checks, warn=warn)  # noqa: SLF001 (an instance of this class)
         return view
 
+    @contextmanager
+    def _checking_request(self, checks: WriteOptions) -> Iterator[None]:
+        """Check the writes inside of the block in this way, also those of a wrapper, for the HTTP server."""
+        token = _REQUEST.set((self, checks))
+        try:
+            yield
+        finally:
+            _REQUEST.reset(token)
+
     def controllers(self, settings: ControllerSettings | None = None) -> "Controllers":
         """Return the built-in controllers of this cluster, which simulate those of Kubernetes, with nodes and kubelets.
 
@@ -377,7 +387,8 @@ class EmbeddedCluster:
     def _options(
         self, field_manager: str, subresource: Subresource | None, *, dry_run: bool, force: bool = False
     ) -> WriteOptions:
-        checks = self._checks
+        request = _REQUEST.get()
+        checks = request[1] if request is not None and request[0] is self else self._checks
         return WriteOptions(
             field_manager, force, subresource, dry_run, checks.validation, checks.duplicates, checks.warn
         )
@@ -410,6 +421,9 @@ class EmbeddedCluster:
         self._names_controller.run()
         if self._collects:
             self._collector.run()
+
+
+_REQUEST: Final[ContextVar[tuple[EmbeddedCluster, WriteOptions] | None]] = ContextVar("request", default=None)
 
 
 def _received(body: Any, sent_to: ObjectKey | Manifest) -> Any:

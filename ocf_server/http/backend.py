@@ -5,24 +5,23 @@ example one that injects faults, counts, or delays. Information that only the HT
 whether an object still exists after its delete) is read directly from the embedded cluster, without the wrapper and
 without an entry in the request log.
 
-Field validation and the receiver of warnings differ between requests, but the verbs of `Cluster` have no parameters
-for them. So a wrapper does not get the embedded cluster, but a proxy that resolves to the view of the current request.
+Field validation and the receiver of warnings differ between requests, but the verbs of `Cluster`, which a wrapper
+calls, have no parameters for them. So the embedded cluster takes them from the context of the request.
 
 Without a wrapper, lists and watches share the objects of the store and their encodings. A wrapper gets copies, which it
 may change.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from ocf.cluster.protocol import Cluster, ListOptions, ObjectList, WatchOptions
 from ocf.errors import ApiError
 from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
-from ocf_server.api.write_options import FieldValidation
+from ocf_server.api.write_options import FieldValidation, WriteOptions
 from ocf_server.cluster import EmbeddedCluster
 from ocf_server.http.resource_catalog import Catalog, RemoteVersion, ServedResource, builtin_kinds, custom_kind
 from ocf_server.http.responses import Event, ObjectEncoder, Serializer, StoredObjectEncoder
@@ -33,22 +32,6 @@ __all__ = ["Backend", "Wrap"]
 
 Wrap: TypeAlias = Callable[[Cluster], Cluster]
 """Returns a wrapper around a cluster."""
-
-_REQUEST_VIEW: Final[ContextVar[tuple[EmbeddedCluster, EmbeddedCluster] | None]] = ContextVar(
-    "request_view", default=None
-)
-
-
-class _PerRequestCluster:
-    """Proxy for a cluster that resolves to the view of the current request."""
-
-    def __init__(self, cluster: EmbeddedCluster) -> None:
-        self._cluster = cluster
-
-    def __getattr__(self, name: str) -> Any:
-        current = _REQUEST_VIEW.get()
-        found = current[1] if current is not None and current[0] is self._cluster else self._cluster
-        return getattr(found, name)
 
 
 @dataclass(slots=True)
@@ -79,25 +62,19 @@ class Backend:
         Returns:
             The cluster that requests are sent to from now on.
         """
-        inner = cast("Cluster", _PerRequestCluster(self.cluster))
-        self.wrapped = inner if wrap is None else wrap(inner)
+        self.wrapped = self.cluster if wrap is None else wrap(self.cluster)
         self._is_wrapped = wrap is not None
         return self.wrapped
 
-    @contextmanager
     def checking(
         self, validation: FieldValidation, warn: Callable[[str], None], duplicates: Iterable[str]
-    ) -> Iterator[None]:
+    ) -> AbstractContextManager[None]:
         """Apply the field validation of a request to writes inside the block.
 
         The arguments are those of `EmbeddedCluster.checking`.
         """
-        view = self.cluster.checking(validation, warn=warn, duplicates=duplicates)
-        token = _REQUEST_VIEW.set((self.cluster, view))
-        try:
-            yield
-        finally:
-            _REQUEST_VIEW.reset(token)
+        checks = WriteOptions(validation=validation, duplicates=tuple(duplicates), warn=warn)
+        return self.cluster._checking_request(checks)  # noqa: SLF001 (this package is a part of the embedded cluster)
 
     async def list(
         self, kind: ServedResource, serializer: Serializer, options: ListOptions
