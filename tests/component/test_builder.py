@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,19 @@ def test_an_empty_name_and_an_empty_condition_type_are_reported_together() -> No
         "component name cannot be empty",
         "condition type cannot be empty",
     )
+
+
+def test_a_component_does_not_change_with_its_builder(web: deployment.Resource) -> None:
+    builder = component.Builder("web", condition_type="WebReady").with_resource(web)
+    running = builder.build()
+    suspended = builder.suspend().with_grace_period(timedelta(minutes=1)).build()
+    assert [(one.suspended, one.grace_period) for one in (running, suspended)] == [
+        (False, timedelta(0)),
+        (True, timedelta(minutes=1)),
+    ]
+    assert running.entries == suspended.entries
+    with pytest.raises(FrozenInstanceError):
+        running.suspended = True  # type: ignore[misc]
 
 
 def test_none_is_not_a_resource() -> None:
