@@ -167,12 +167,12 @@ class Applier:
         handover = FieldHandover(
             self._component, self._manager, self._context, self._ignore_fields, self._desired_states
         )
-        reasons = () if live is None else await self._reasons_before_apply(handover, desired, live, suspended=suspended)
-        held = self._held_back(desired, live, intent, reasons) if reasons else None
-        if held is not None:
-            return held
         paths: tuple[str, ...] = ()
         try:
+            reasons = await self._reasons_before_apply(handover, desired, live, suspended=suspended)
+            held = self._held_back(desired, live, intent, reasons) if reasons else None
+            if held is not None:
+                return held
             live, taken = await self._take_over(live, intent)
             if suspended:
                 desired = await handover.with_saved_values(desired, running, live)
@@ -279,9 +279,11 @@ class Applier:
         return ApplyResult(answer, _operation(live, answer), why, 1, reasons, revert)
 
     async def _reasons_before_apply(
-        self, handover: FieldHandover, desired: Manifest, live: Manifest, *, suspended: bool
+        self, handover: FieldHandover, desired: Manifest, live: Manifest | None, *, suspended: bool
     ) -> tuple[Drift, ...]:
         """Return what a takeover or a handover, which are writes before the apply, would begin to repair."""
+        if live is None:
+            return ()
         if is_contested(live, self._component, self._context):
             return _TAKEN
         if suspended or not await handover.is_due(live, desired):
