@@ -24,7 +24,7 @@ from typing import Any, Final
 from benchmarks.figures import Count, Suite
 from benchmarks.scaled_workloads import PODS, create_workload
 from ocf.autoscaling.algorithm import Container, Pod, Readiness, Sample, Scale, Settings, Snapshot, decide
-from ocf.controllers.hpa import BUILT_IN, ControllerOptions, HpaController, Mode
+from ocf.controllers.hpa import BUILT_IN, HpaController, HpaControllerOptions, Mode
 from ocf.controllers.hpa.state import StateStore
 from ocf.objects import ObjectKey
 from ocf.testing import LoopClock, VirtualLoop
@@ -68,7 +68,7 @@ class _Controlled:
         self._cluster = EmbeddedCluster(namespaces=self._namespaces, now=self._clock.now, collect=False)
         self._metrics = _Counted(self._clock)
         self._controller = HpaController(
-            self._cluster, self._metrics, options=ControllerOptions(mode=Mode.REPLACE), clock=self._clock
+            self._cluster, self._metrics, options=HpaControllerOptions(mode=Mode.REPLACE), clock=self._clock
         )
         self._size = size
         self.grown = 0

@@ -20,7 +20,12 @@ from benchmarks.controlling import resident
 from benchmarks.figures import Count, Suite
 from benchmarks.nodegroups import pod_spec
 from ocf.cluster import Verb
-from ocf.controllers.nodegroup import ControllerOptions, NodeGroupController, node_definition, node_group_definition
+from ocf.controllers.nodegroup import (
+    NodeGroupController,
+    NodeGroupControllerOptions,
+    node_definition,
+    node_group_definition,
+)
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
 from ocf.nodegroups import InstanceType, Offering
 from ocf.objects import Manifest, ObjectKey, Quantity
@@ -90,7 +95,7 @@ class _Converged:
         return made
 
     def _start(self) -> None:
-        options = ControllerOptions(idle_period=_PERIOD)
+        options = NodeGroupControllerOptions(idle_period=_PERIOD)
         self._controller = NodeGroupController(self._cluster, self._cloud, clock=self._clock, options=options)
         self._running = asyncio.create_task(self._controller.run())
 

@@ -15,7 +15,7 @@ from benchmarks.timer import Measure, each_call, once
 from ocf.nodegroups.packing import pack, pending_pods
 from ocf.nodegroups.rules import movable_pods
 from ocf.nodegroups.scale_down import DrainSimulation
-from ocf.nodegroups.snapshot import Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot
 from ocf.objects import Manifest
 
 __all__ = ["cluster", "pod_spec", "small_suite", "suite"]
@@ -61,7 +61,7 @@ def pod_spec(shape: int, scale: int) -> dict[str, Any]:
     return spec
 
 
-def cluster(nodes: int, pods: int, shapes: int, *, running: bool) -> Snapshot:
+def cluster(nodes: int, pods: int, shapes: int, *, running: bool) -> ClusterSnapshot:
     """Return a cluster.
 
     Args:
@@ -83,7 +83,7 @@ def cluster(nodes: int, pods: int, shapes: int, *, running: bool) -> Snapshot:
         labels = {"app": f"app-{shape}"}
         metadata = {"name": f"pod-{number:06}", "namespace": "shop", "labels": labels, "ownerReferences": [owner]}
         made.append({"metadata": metadata, "spec": {**specs[shape], **place}})
-    return Snapshot.of(nodes=map(_node, range(nodes)), pods=made)
+    return ClusterSnapshot.of(nodes=map(_node, range(nodes)), pods=made)
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def _suite(scale: int) -> Iterator[Suite]:
     ]
 
 
-def _timed(make: Callable[[], Snapshot], decide: Callable[[Snapshot], object]) -> Measure:
+def _timed(make: Callable[[], ClusterSnapshot], decide: Callable[[ClusterSnapshot], object]) -> Measure:
     def measure(calls: int) -> int:
         snapshot = make()
         return each_call(lambda: decide(snapshot))(calls)
@@ -128,17 +128,17 @@ def _timed(make: Callable[[], Snapshot], decide: Callable[[Snapshot], object]) -
     return measure
 
 
-def _packed(snapshot: Snapshot) -> None:
+def _packed(snapshot: ClusterSnapshot) -> None:
     assert len(pack(snapshot, pending_pods(snapshot)).placements) == len(snapshot.pods)
 
 
-def _drained(snapshot: Snapshot) -> None:
+def _drained(snapshot: ClusterSnapshot) -> None:
     simulation = DrainSimulation(snapshot)
     found = [simulation.drain(node, movable_pods(snapshot.pods_on(node.name))) for node in snapshot.nodes.values()]
     assert 0 < sum(blocked is None for _, blocked in found) < len(found)
 
 
-def _memory(snapshot: Snapshot) -> int:
+def _memory(snapshot: ClusterSnapshot) -> int:
     tracemalloc.start()
     try:
         _packed(snapshot)

@@ -49,11 +49,11 @@ def main() -> None:
     """Run the sweep of the arguments, and print what it took."""
     from benchmarks.simulation import inputs
     from ocf.simulation.tuning import (
+        LoadTrace,
         Method,
         Problem,
         SamplerName,
         Target,
-        Trace,
         parse_objectives,
         range_setting,
         tune,
@@ -62,7 +62,7 @@ def main() -> None:
     settings, seconds = map(int, sys.argv[1:])
     scenario, load = inputs(seconds, 1)
     problem = Problem(
-        traces=(Trace(name="day", scenario=scenario, load=load),),
+        traces=(LoadTrace(name="day", scenario=scenario, load=load),),
         settings=(
             range_setting("spec.metrics[0].resource.target.averageUtilization", 50, 50 + 2 * (_TARGETS - 1), 2),
             range_setting("spec.minReplicas", 1, settings // _TARGETS),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ocf.autoscaling import FeatureGates
     from ocf.autoscaling.algorithm import Settings
-    from ocf.controllers.hpa import ControllerOptions, DryRunResult, ScalableResource
+    from ocf.controllers.hpa import DryRunResult, HpaControllerOptions, ScalableResource
     from ocf.controllers.hpa.manager import ProcessOptions
     from ocf.runtime.monitoring.http_server import Endpoints
 
@@ -310,12 +310,12 @@ def _features(version: str | None, switches: Sequence[str]) -> FeatureGates:
 
 def _options(
     mode: ModeName, settings: Settings, output: LogOutput, *, take_over: bool, take_over_delay: timedelta
-) -> ControllerOptions:
-    from ocf.controllers.hpa import ControllerOptions, Mode
+) -> HpaControllerOptions:
+    from ocf.controllers.hpa import HpaControllerOptions, Mode
 
     chosen = Mode(mode)
     report = _print_results(output) if chosen is Mode.DRY_RUN else None
-    return ControllerOptions(
+    return HpaControllerOptions(
         mode=chosen, settings=settings, take_over=take_over, take_over_delay=take_over_delay, report=report
     )
 
@@ -332,7 +332,7 @@ def _print_results(output: LogOutput) -> Callable[[DryRunResult], None]:
 
 
 def _process(
-    options: ControllerOptions, lease_namespace: str | None, host: str, port: int, *, elected: bool
+    options: HpaControllerOptions, lease_namespace: str | None, host: str, port: int, *, elected: bool
 ) -> ProcessOptions:
     from ocf.controllers.hpa import NAME
     from ocf.controllers.hpa.manager import ProcessOptions
@@ -370,7 +370,7 @@ def _log(output: LogOutput) -> None:
 
 
 def _print_manifests(
-    options: ControllerOptions,
+    options: HpaControllerOptions,
     namespace: str,
     image: str,
     scales: Sequence[str],
@@ -379,9 +379,9 @@ def _print_manifests(
     output: LogOutput,
 ) -> None:
     from ocf.cli.controllers import print_manifests
-    from ocf.controllers.hpa import TARGETS, Installation, installation_manifests
+    from ocf.controllers.hpa import TARGETS, HpaInstallation, installation_manifests
 
-    wanted = Installation(
+    wanted = HpaInstallation(
         mode=options.mode,
         namespace=namespace,
         image=image,
@@ -414,17 +414,17 @@ def _release(features: FeatureGates) -> tuple[str | None, FeatureGates]:
     return None, default
 
 
-def _arguments(options: ControllerOptions) -> Iterator[str]:
+def _arguments(options: HpaControllerOptions) -> Iterator[str]:
     """Yield the command-line options for the settings that differ from the defaults."""
     from ocf.autoscaling.algorithm import Settings
-    from ocf.controllers.hpa import ControllerOptions
+    from ocf.controllers.hpa import HpaControllerOptions
     from ocf.objects.durations import format_duration
 
     settings, defaults = options.settings, Settings()
     yield f"--mode={options.mode}"
     if options.take_over:
         yield "--take-over"
-    if options.take_over_delay != ControllerOptions().take_over_delay:
+    if options.take_over_delay != HpaControllerOptions().take_over_delay:
         yield f"--take-over-delay={format_duration(options.take_over_delay)}"
     for name in ("sync_period", "downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay"):
         if getattr(settings, name) != getattr(defaults, name):

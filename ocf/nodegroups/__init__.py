@@ -6,7 +6,7 @@ instance types, the safety rules, the drain simulation, and drains as a state ma
 whatever makes the machines.
 """
 
-from ocf.nodegroups.decide import Decision, Direction, decide
+from ocf.nodegroups.decide import Direction, ScalingDecision, decide
 from ocf.nodegroups.drain import Drain, DrainSettings, DrainStep, ObservedNode, next_step
 from ocf.nodegroups.instance_types import InstanceType, Offering
 from ocf.nodegroups.model import (
@@ -20,17 +20,17 @@ from ocf.nodegroups.model import (
 from ocf.nodegroups.packing import NodeTemplate, Packing, pack
 from ocf.nodegroups.predicates import Misfit, fits
 from ocf.nodegroups.provider import Machine, MachineRequest, MachineState, Provider
-from ocf.nodegroups.rules import RULES, Blocked, Removal, Rule, check_pdbs, has_local_storage
+from ocf.nodegroups.rules import RULES, Blocked, Removal, SafetyRule, check_pdbs, has_local_storage
 from ocf.nodegroups.scale_down import DrainSimulation, Verdict, select_nodes_to_delete
 from ocf.nodegroups.scale_up import calculate_desired_nodes, calculate_nodes_to_add, is_in_cooldown
 from ocf.nodegroups.selection import select_instance_type
-from ocf.nodegroups.snapshot import Node, Pod, Resources, Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node, Resources, SnapshotPod
 
 __all__ = [
     "RULES",
     "Blocked",
     "Catalog",
-    "Decision",
+    "ClusterSnapshot",
     "Direction",
     "Drain",
     "DrainSettings",
@@ -48,13 +48,13 @@ __all__ = [
     "ObservedNode",
     "Offering",
     "Packing",
-    "Pod",
     "Provider",
     "Removal",
     "Resources",
-    "Rule",
+    "SafetyRule",
     "ScaleDownPolicy",
-    "Snapshot",
+    "ScalingDecision",
+    "SnapshotPod",
     "TypeChoice",
     "UtilizationSource",
     "Verdict",

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ocf.simulation.arrays import FloatArray, IntArray
 
-__all__ = ["Action", "Columns", "ConditionChange", "GroupColumns", "SimulationResult"]
+__all__ = ["Columns", "ConditionChange", "GroupColumns", "ScalingAction", "SimulationResult"]
 
 
 def _floats() -> FloatArray:
@@ -101,7 +101,7 @@ class GroupColumns:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
+class ScalingAction:
     """A scaling action of the HPA, or an action of a node group.
 
     Args:
@@ -166,8 +166,8 @@ class SimulationResult:
     start: datetime
     duration: float
     columns: Columns
-    actions: tuple[Action, ...] = ()
-    node_actions: tuple[Action, ...] = ()
+    actions: tuple[ScalingAction, ...] = ()
+    node_actions: tuple[ScalingAction, ...] = ()
     node_groups: Mapping[str, GroupColumns] = field(default_factory=dict)
     condition_changes: tuple[ConditionChange, ...] = ()
     syncs: int = 0
@@ -175,6 +175,6 @@ class SimulationResult:
     measures: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def all_actions(self) -> tuple[Action, ...]:
+    def all_actions(self) -> tuple[ScalingAction, ...]:
         """The actions of the HPA and of the node groups in order; at the same instant, that of the HPA is first."""
         return tuple(sorted((*self.actions, *self.node_actions), key=attrgetter("time")))

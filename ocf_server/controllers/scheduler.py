@@ -55,7 +55,12 @@ def _binding(pod: Manifest, node: str) -> Action:
     metadata = pod["metadata"]
     name = f"{metadata['namespace']}/{metadata['name']}"
     identity = {key: metadata[key] for key in ("name", "namespace", "uid")}
-    binding = {"apiVersion": "v1", "kind": "Pod", "metadata": identity, "target": {"kind": "Node", "name": node}}
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": identity,
+        "target": {"kind": "Node", "name": node},
+    }
     return Action(Write.BIND, binding, Event(pod, "Scheduled", f"Successfully assigned {name} to {node}"))
 
 
@@ -65,9 +70,9 @@ class _Placement:
     def __init__(self, view: ClusterView, pods: Iterable[Manifest]) -> None:
         # Imported on first use, because the import is slow.
         from ocf.nodegroups.predicates import ClusterState
-        from ocf.nodegroups.snapshot import Snapshot
+        from ocf.nodegroups.snapshot import ClusterSnapshot
 
-        snapshot = Snapshot.of(
+        snapshot = ClusterSnapshot.of(
             nodes=view.objects("Node"),
             pods=(each for each in pods if each["spec"].get("nodeName")),
             claims=view.objects("PersistentVolumeClaim"),
@@ -81,13 +86,13 @@ class _Placement:
     def choose(self, manifest: Manifest) -> tuple[str, str]:
         """Place a pod; return the name of its node, or an empty name and the reason."""
         from ocf.nodegroups.predicates import count_reasons, explain
-        from ocf.nodegroups.snapshot import Pod
+        from ocf.nodegroups.snapshot import SnapshotPod
 
         state = self._state
         if not state.nodes:
             return "", "no nodes available to schedule pods"
         try:
-            shape = Pod.of(manifest).shape
+            shape = SnapshotPod.of(manifest).shape
         except OcfError as error:
             return "", str(error)
         fitting = [index for index in range(len(state.nodes)) if explain(shape, index, state) is None]

@@ -21,7 +21,7 @@ import aiohttp
 
 from ocf.cli.record.prometheus import Access, open_prometheus, record_range
 from ocf.errors import ConfigError
-from ocf.simulation.recording.prometheus import Selection, Steps
+from ocf.simulation.recording.prometheus import SeriesSelection, Steps
 from ocf.testing.envtest.startup import free_port
 from tests.cli.record.prometheus_answers import FAILING, PATH, Answer, PrometheusStub, Question, hpa, save
 from tests.simulation.recording.prometheus_series import END, SCRAPE, START, STYLES, openmetrics
@@ -68,7 +68,7 @@ async def _record(url: str) -> None:
 
         async with PrometheusStub(ask).running() as stub, open_prometheus(Access(url=stub.url)) as source:
             for style in STYLES:
-                selection, steps = Selection(style, "web"), Steps.between(START, END, SCRAPE)
+                selection, steps = SeriesSelection(style, "web"), Steps.between(START, END, SCRAPE)
                 await record_range(source, selection, steps, io.StringIO(), manifest=hpa(style), warn=print)
             for expression, length in FAILING.values():
                 with suppress(ConfigError):

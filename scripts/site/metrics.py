@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 
-from ocf.controllers.hpa.metrics import Monitor as HpaMonitor
-from ocf.controllers.nodegroup.metrics import Monitor as NodeGroupMonitor
+from ocf.controllers.hpa.metrics import HpaMonitor
+from ocf.controllers.nodegroup.metrics import NodeGroupMonitor
 from ocf.runtime.monitoring import PrometheusRecorder
 from ocf.runtime.operator.state_metrics import StateMetrics
 from ocf.runtime.workqueue import QueueMetrics

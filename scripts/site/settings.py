@@ -49,12 +49,12 @@ SETTINGS: Final[Mapping[str, tuple[Any, ...]]] = {
     "Components": (Builder, ResourceOptions),
     "The client and the cache": (ApiServerCluster, RestConfig, TlsConfig, ExecConfig, Impersonation, CacheTiming),
     "The HPA controller": (
-        hpa.ControllerOptions,
+        hpa.HpaControllerOptions,
         Settings,
         HorizontalAutoscalerSettings,
     ),
     "The node-group controller": (
-        nodegroup.ControllerOptions,
+        nodegroup.NodeGroupControllerOptions,
         NodeGroupSpec,
         ScaleUpPolicy,
         ScaleDownPolicy,

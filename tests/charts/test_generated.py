@@ -15,8 +15,8 @@ import yaml
 
 from ocf.cli.hpa_controller import hpa_controller
 from ocf.cli.nodegroups import nodegroups
-from ocf.controllers.hpa.metrics import Monitor as HpaMonitor
-from ocf.controllers.nodegroup.metrics import Monitor as NodeGroupMonitor
+from ocf.controllers.hpa.metrics import HpaMonitor
+from ocf.controllers.nodegroup.metrics import NodeGroupMonitor
 from scripts.generate.charts import hpa_controller as hpa_chart
 from scripts.generate.charts import nodegroups_controller as node_group_chart
 from scripts.generate.charts.__main__ import outdated, write

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from math import nan
 from typing import Any, Final
 
-from ocf.simulation import Action, Columns, ConditionChange, GroupColumns, Scenario, SimulationResult
+from ocf.simulation import Columns, ConditionChange, GroupColumns, ScalingAction, Scenario, SimulationResult
 from ocf.simulation.report import Reported
 from ocf.simulation.report.rows import COLUMN_NAMES
 from ocf.simulation.scenario import Objectives, Workload
@@ -41,7 +41,7 @@ def columns(time: Sequence[float], **given: Sequence[float]) -> Columns:
 
 
 def run(
-    time: Sequence[float], *, duration: float, actions: Sequence[Action] = (), **given: Sequence[float]
+    time: Sequence[float], *, duration: float, actions: Sequence[ScalingAction] = (), **given: Sequence[float]
 ) -> SimulationResult:
     """Return a run with the given columns."""
     return SimulationResult(
@@ -54,8 +54,10 @@ def run(
     )
 
 
-def scaled(time: float, before: int, after: int, reason: str = "cpu resource utilization above target") -> Action:
-    return Action(time=time, before=before, after=after, reason=reason, rule="Total")
+def scaled(
+    time: float, before: int, after: int, reason: str = "cpu resource utilization above target"
+) -> ScalingAction:
+    return ScalingAction(time=time, before=before, after=after, reason=reason, rule="Total")
 
 
 def day(rows: int = 240, *, name: str = "web", more: int = 0) -> SimulationResult:
@@ -72,7 +74,7 @@ def day(rows: int = 240, *, name: str = "web", more: int = 0) -> SimulationResul
     replicas = [needed[max(0, row - 4)] + more for row in range(rows)]
     queue = [max(0.0, (load - 10 * pods) * 15) for load, pods in zip(loads, replicas, strict=True)]
     actions = [
-        Action(
+        ScalingAction(
             time=times[row],
             before=replicas[row - 1],
             after=replicas[row],
@@ -154,10 +156,12 @@ def with_nodes(result: SimulationResult) -> SimulationResult:
         node_memory=array("d", [nan if row == 0 else 0.25 for row in rows]),
     )
     actions = [
-        Action(
+        ScalingAction(
             time=90, before=4, after=6, reason="3 pods wait for a node: add 2 small", rule="scale_up", source="spot"
         ),
-        Action(time=600, before=6, after=5, reason="remove node spot-1", rule="underutilized", source="spot"),
-        Action(time=900, before=2, after=1, reason="the provider takes it away", rule="interrupted", source="workers"),
+        ScalingAction(time=600, before=6, after=5, reason="remove node spot-1", rule="underutilized", source="spot"),
+        ScalingAction(
+            time=900, before=2, after=1, reason="the provider takes it away", rule="interrupted", source="workers"
+        ),
     ]
     return replace(result, columns=columns, node_groups=groups, node_actions=tuple(actions))

@@ -13,7 +13,7 @@ from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Sub
 from ocf.controllers.nodegroup.controller import NodeGroupController
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
 from ocf.errors import NotFoundError
-from ocf.nodegroups import InstanceType, Offering, Snapshot, fits
+from ocf.nodegroups import ClusterSnapshot, InstanceType, Offering, fits
 from ocf.objects import Manifest, ObjectKey, Quantity, parse_time
 from ocf.objects.conditions import is_condition_true
 from ocf.objects.timestamps import format_time
@@ -158,7 +158,7 @@ class Nodes:
 
     async def _schedule(self) -> None:
         """Bind each pod to the first node that it fits, and start it."""
-        snapshot = Snapshot.of(nodes=await self._objects("Node"), pods=await self._objects("Pod"))
+        snapshot = ClusterSnapshot.of(nodes=await self._objects("Node"), pods=await self._objects("Pod"))
         for pod in await self._pods():
             key = ObjectKey.of(pod)
             seen = snapshot.pods[f"{key.namespace}/{key.name}"]

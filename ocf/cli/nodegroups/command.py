@@ -257,7 +257,7 @@ async def _run(
     from ocf.cli.controllers import stopped_by_signals
     from ocf.cluster.client import ApiServerCluster
     from ocf.controllers.metrics_client import RESTMetricsClient
-    from ocf.controllers.nodegroup.controller import ControllerOptions
+    from ocf.controllers.nodegroup.controller import NodeGroupControllerOptions
     from ocf.controllers.nodegroup.manifests import NAME
     from ocf.controllers.nodegroup.process import ProcessOptions, run_process
     from ocf.runtime.operator import Lease, Listen, environment_tracer
@@ -268,7 +268,7 @@ async def _run(
         await ApiServerCluster.connect(kubeconfig, context=context) as cluster,
     ):
         options = ProcessOptions(
-            controller=ControllerOptions(dry_run=dry_run, metrics=RESTMetricsClient(cluster)),
+            controller=NodeGroupControllerOptions(dry_run=dry_run, metrics=RESTMetricsClient(cluster)),
             lease=Lease(NAME, lease) if lease else None,
             listen=Listen(port, host),
             tracer=environment_tracer(os.environ),
@@ -286,7 +286,7 @@ def _print_manifests(
     choice: ProviderChoice, namespace: str, image: str, output: PlanOutput, *, dry_run: bool, elected: bool
 ) -> None:
     from ocf.cli.controllers import print_manifests
-    from ocf.controllers.nodegroup.manifests import NAME, Installation, installation_manifests
+    from ocf.controllers.nodegroup.manifests import NAME, NodeGroupInstallation, installation_manifests
 
     if choice.management_kubeconfig:
         raise ConfigError(
@@ -295,7 +295,7 @@ def _print_manifests(
         )
     kwok, vpsie = choice.name is ProviderName.KWOK, choice.name is ProviderName.VPSIE
     command = ["ocf", "nodegroups", "run", *choice.arguments, f"--namespace={namespace}"]
-    wanted = Installation(
+    wanted = NodeGroupInstallation(
         namespace=namespace,
         image=image,
         command=[*command, *(["--dry-run"] if dry_run else []), *([] if elected else ["--no-leader-elect"])],

@@ -17,7 +17,7 @@ from ocf.controllers.hpa.modes import BUILT_IN
 from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
 from ocf.objects import LabelSelector, ObjectKey
 from ocf.schema.metric_sources import RESOURCE_METRICS
-from ocf.simulation.recording import Recorder, reduced
+from ocf.simulation.recording import RecordingWriter, reduced
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -71,7 +71,7 @@ async def record(
     Args:
         period: How long to record; None until the task is cancelled.
     """
-    recorder = Recorder(source.key.name, source.key.namespace or "default")
+    recorder = RecordingWriter(source.key.name, source.key.namespace or "default")
     since = source.clock.now()
     warned: set[str] = set()
     at = since

@@ -22,17 +22,17 @@ from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.objects.timestamps import format_time
 from ocf.schema.metric_sources import RESOURCE_METRICS
-from ocf.simulation.recording import Recorder, reduced
+from ocf.simulation.recording import RecordingWriter, reduced
 from ocf.simulation.recording.prometheus import (
     HPA_SOURCES,
     Matrix,
     Need,
     RangeObjects,
     RangeSpec,
-    Selection,
-    Source,
+    RecordedTarget,
+    SeriesSelection,
+    SeriesSource,
     Steps,
-    Target,
     matrix_of,
     missing_series,
     target_sources,
@@ -180,7 +180,7 @@ async def open_prometheus(access: Access) -> AsyncIterator[Ranges]:
 
 async def record_range(
     source: Ranges,
-    selection: Selection,
+    selection: SeriesSelection,
     steps: Steps,
     output: TextIO,
     *,
@@ -198,14 +198,14 @@ async def record_range(
     _require(HPA_SOURCES, known, f"HPA {selection.namespace}/{selection.hpa}", steps)
     spec = RangeSpec(selection, series, manifest)
     reference = spec.target()
-    target = Target(reference["kind"], reference["name"], any_owner=bool(selection.pods))
-    selection = Selection(
+    target = RecordedTarget(reference["kind"], reference["name"], any_owner=bool(selection.pods))
+    selection = SeriesSelection(
         selection.namespace, selection.hpa, selection.pods or target.pods, target.name, selection.window
     )
     metrics = _metrics(spec, steps)
     resources = [each.name for each in metrics if each.type in RESOURCE_METRICS]
     sources = target_sources(target.kind, resources)
-    recorder = Recorder(selection.hpa, selection.namespace)
+    recorder = RecordingWriter(selection.hpa, selection.namespace)
     output.write(f"{recorder.header()}\n")
     objects, first, seen = RangeObjects(spec, target, selection), 0, set[str]()
     for part in steps.parts(_POINTS):
@@ -226,7 +226,7 @@ async def record_range(
 
 
 async def _all_parts(
-    source: Ranges, sources: Sequence[Source], selection: Selection, steps: Steps
+    source: Ranges, sources: Sequence[SeriesSource], selection: SeriesSelection, steps: Steps
 ) -> dict[str, Matrix]:
     """Return the series of the whole range; those of an HPA are few."""
     found: dict[str, Matrix] = {}
@@ -239,13 +239,15 @@ async def _all_parts(
     return found
 
 
-async def _part(source: Ranges, sources: Sequence[Source], selection: Selection, steps: Steps) -> dict[str, Matrix]:
+async def _part(
+    source: Ranges, sources: Sequence[SeriesSource], selection: SeriesSelection, steps: Steps
+) -> dict[str, Matrix]:
     async with asyncio.TaskGroup() as group:
         tasks = {each.key: group.create_task(source.range(each.expression(selection), steps)) for each in sources}
     return {key: task.result() for key, task in tasks.items()}
 
 
-def _require(sources: Sequence[Source], seen: set[str], subject: str, steps: Steps) -> None:
+def _require(sources: Sequence[SeriesSource], seen: set[str], subject: str, steps: Steps) -> None:
     missing = missing_series(sources, seen, Need.REQUIRED)
     if missing:
         span = f"from {format_time(steps.start)} to {format_time(steps.end)}"

@@ -18,7 +18,7 @@ from ocf.cli.record.times import parsed_instant
 from ocf.concepts import SystemClock
 from ocf.errors import ConfigError
 from ocf.schema.kubernetes import FeatureGates
-from ocf.simulation.recording.prometheus import Selection, Steps
+from ocf.simulation.recording.prometheus import SeriesSelection, Steps
 
 if TYPE_CHECKING:
     from ocf.concepts import Clock
@@ -98,7 +98,7 @@ def record_from_prometheus(request: RangeRequest, clock: Clock | None = None) ->
     manifest = _manifest(request)
     if request.pods is not None:
         _check_expression(request.pods)
-    selection = Selection(request.namespace, request.name, request.pods or "", window=request.window)
+    selection = SeriesSelection(request.namespace, request.name, request.pods or "", window=request.window)
     if request.output == _STDOUT:
         asyncio.run(_record(access, selection, steps, sys.stdout, manifest))
         return
@@ -130,7 +130,7 @@ def _manifest(request: RangeRequest) -> Manifest | None:
 
 
 async def _record(
-    access: Access, selection: Selection, steps: Steps, output: TextIO, manifest: Manifest | None
+    access: Access, selection: SeriesSelection, steps: Steps, output: TextIO, manifest: Manifest | None
 ) -> None:
     def warn(text: str) -> None:
         echo(f"warning: {text}", err=True)

@@ -22,14 +22,14 @@ from ocf.simulation.measures import parse_expression
 from ocf.simulation.recording import is_recording
 from ocf.simulation.tuning import (
     Across,
+    LoadTrace,
     Method,
     Problem,
     SamplerName,
     SearchFile,
-    Setting,
     Target,
-    Trace,
     Tuned,
+    TunedSetting,
     parse_objectives,
     parse_setting,
     read_search,
@@ -129,12 +129,12 @@ def _share(text: str) -> float:
     return value
 
 
-def _search(request: Request) -> tuple[tuple[Setting, ...], tuple[str, ...], tuple[str, ...], Across]:
+def _search(request: Request) -> tuple[tuple[TunedSetting, ...], tuple[str, ...], tuple[str, ...], Across]:
     """Return the settings, objectives and requirements of files and options, and how several scenarios become one.
 
     Objectives of options take precedence, and so does the last.
     """
-    settings: list[Setting] = []
+    settings: list[TunedSetting] = []
     objectives: list[str] = []
     require = list(request.require)
     across = Across.MEAN
@@ -156,13 +156,13 @@ def _search(request: Request) -> tuple[tuple[Setting, ...], tuple[str, ...], tup
     return tuple(settings), tuple(request.objectives or objectives), tuple(require), across
 
 
-def _traces(request: Request) -> Iterator[Trace]:
+def _traces(request: Request) -> Iterator[LoadTrace]:
     if not request.files:
         raise ConfigError("no scenario given: write its file, or `ocf simulate --init FILE` to get one for an HPA")
     paths = [Path(each) for each in request.files]
     for path, name in zip(paths, distinct_names(paths), strict=True):
         scenario = read_scenario(path)
-        yield Trace(name=name or scenario.name, scenario=scenario, load=load_series(scenario, path.parent))
+        yield LoadTrace(name=name or scenario.name, scenario=scenario, load=load_series(scenario, path.parent))
 
 
 @contextmanager

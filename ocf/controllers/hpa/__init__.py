@@ -7,17 +7,17 @@ not see. Where the built-in controller is switched off, it can run autoscaling/v
 whether an autoscaler may be run.
 """
 
-from ocf.controllers.hpa.controller import ControllerOptions, HpaController
+from ocf.controllers.hpa.controller import HpaController, HpaControllerOptions
 from ocf.controllers.hpa.dry_run import DryRunResult
 from ocf.controllers.hpa.manifests import (
     NAME,
     TARGETS,
-    Installation,
+    HpaInstallation,
     ScalableResource,
     cluster_role,
     installation_manifests,
 )
-from ocf.controllers.hpa.metrics import Monitor
+from ocf.controllers.hpa.metrics import HpaMonitor
 from ocf.controllers.hpa.modes import BUILT_IN, GROUP, OWN, Mode
 from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler, parse_autoscaler, to_autoscaling_v2
 from ocf.controllers.hpa.plan import AutoscalerPhase, Plan, plan, reject
@@ -34,12 +34,12 @@ __all__ = [
     "OWN",
     "TARGETS",
     "AutoscalerPhase",
-    "ControllerOptions",
     "DryRunResult",
     "HpaController",
-    "Installation",
+    "HpaControllerOptions",
+    "HpaInstallation",
+    "HpaMonitor",
     "Mode",
-    "Monitor",
     "ParsedAutoscaler",
     "Plan",
     "ScalableResource",

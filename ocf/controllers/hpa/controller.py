@@ -11,7 +11,7 @@ from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, EventType, WatchEvent
 from ocf.cluster.cache import CachedCluster
 from ocf.concepts import Clock, Recorder, SystemClock
-from ocf.controllers.hpa.metrics import Monitor
+from ocf.controllers.hpa.metrics import HpaMonitor
 from ocf.controllers.hpa.modes import BUILT_IN, OWN, Mode
 from ocf.controllers.hpa.reconciler import Reconciler, ReconcilerDeps, ReportDryRun
 from ocf.controllers.hpa.snapshot import DerivedScaleGetter, PodIndex, SnapshotReader, SubresourceScaleGetter
@@ -21,7 +21,7 @@ from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.workqueue import FixedDelay, QueueMetrics, WorkQueue, work
 
-__all__ = ["ControllerOptions", "HpaController"]
+__all__ = ["HpaController", "HpaControllerOptions"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ _STUCK: Final = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerOptions:
+class HpaControllerOptions:
     """The settings of the controller.
 
     Args:
@@ -86,7 +86,7 @@ class HpaController:
         >>> from ocf.testing.fake_metrics import FakeMetricsClient
         >>> from ocf.testing import run_in_virtual_time
         >>> async def main() -> str:
-        ...     options = ControllerOptions(mode=Mode.REPLACE)
+        ...     options = HpaControllerOptions(mode=Mode.REPLACE)
         ...     controller = HpaController(EmbeddedCluster(), FakeMetricsClient(), options=options)
         ...     running = asyncio.create_task(controller.run())
         ...     await asyncio.sleep(60)
@@ -102,10 +102,10 @@ class HpaController:
         cluster: Cluster,
         metrics: MetricsClient,
         *,
-        options: ControllerOptions,
+        options: HpaControllerOptions,
         clock: Clock | None = None,
         events: Recorder | None = None,
-        monitor: Monitor | None = None,
+        monitor: HpaMonitor | None = None,
         queue_metrics: QueueMetrics | None = None,
         reader: PathReader | None = None,
     ) -> None:
@@ -114,7 +114,7 @@ class HpaController:
         self._options = options
         self._clock = clock or SystemClock()
         self._events = events
-        self._monitor = monitor or Monitor()
+        self._monitor = monitor or HpaMonitor()
         self._queue_metrics = queue_metrics
         self._reader = reader
         delays = FixedDelay(options.settings.sync_period)

@@ -10,8 +10,8 @@ from ocf.cluster import Cluster
 from ocf.cluster.client import ApiServerCluster
 from ocf.concepts import Clock, Recorder
 from ocf.concepts.tracing import Tracer, tracing_with
-from ocf.controllers.hpa.controller import ControllerOptions, HpaController
-from ocf.controllers.hpa.metrics import Monitor
+from ocf.controllers.hpa.controller import HpaController, HpaControllerOptions
+from ocf.controllers.hpa.metrics import HpaMonitor
 from ocf.controllers.hpa.reporter import COMPONENT
 from ocf.controllers.metrics_client import RESTMetricsClient
 from ocf.controllers.process import leader_runner, run_serving
@@ -31,7 +31,7 @@ class ProcessOptions:
         tracer: Records the spans of syncs and requests; None records none.
     """
 
-    controller: ControllerOptions
+    controller: HpaControllerOptions
     lease: Lease | None = None
     listen: Listen = field(default_factory=Listen)
     tracer: Tracer | None = None
@@ -52,7 +52,7 @@ async def run_process(
         clock: The clock of the controller; the system clock by default.
     """
     registry = CollectorRegistry()
-    monitor, queue_metrics = Monitor(registry), QueueMetrics(registry)
+    monitor, queue_metrics = HpaMonitor(registry), QueueMetrics(registry)
     mode = options.controller.mode
 
     def make(where: Cluster, events: Recorder | None) -> HpaController:

@@ -11,7 +11,7 @@ from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.runtime.rbac import EVENTS, PolicyRule, lease_rules
 
-__all__ = ["NAME", "TARGETS", "Installation", "ScalableResource", "cluster_role", "installation_manifests"]
+__all__ = ["NAME", "TARGETS", "HpaInstallation", "ScalableResource", "cluster_role", "installation_manifests"]
 
 NAME: Final = "ocf-hpa-controller"
 """The name of the lease and of all installed objects."""
@@ -116,7 +116,7 @@ def _target_rules(targets: Iterable[ScalableResource], *, writes: bool) -> Itera
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Installation:
+class HpaInstallation:
     """The settings of an installation.
 
     Args:
@@ -138,7 +138,7 @@ class Installation:
     leader_election: bool = True
 
 
-def installation_manifests(wanted: Installation) -> list[Manifest]:
+def installation_manifests(wanted: HpaInstallation) -> list[Manifest]:
     """Return the manifests of an installation, in the order in which to apply them.
 
     Args:

@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from ocf.controllers.durations import Durations
 
-__all__ = ["BUCKETS", "Monitor"]
+__all__ = ["BUCKETS", "HpaMonitor"]
 
 BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
 """Upper bounds of the duration histograms, in seconds."""
@@ -32,7 +32,7 @@ _Labels: TypeAlias = tuple[str, ...]
 _Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
 
-class Monitor:
+class HpaMonitor:
     """The metrics of one controller.
 
     Args:
@@ -42,7 +42,7 @@ class Monitor:
         registry: The registry of the metrics.
 
     Example:
-        >>> monitor = Monitor()
+        >>> monitor = HpaMonitor()
         >>> monitor.observe_reconcile("scale_up", "none", 0.004)
         >>> monitor.registry.get_sample_value(
         ...     "horizontal_pod_autoscaler_controller_reconciliations_total", {"action": "scale_up", "error": "none"})

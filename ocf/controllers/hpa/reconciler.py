@@ -23,7 +23,7 @@ from ocf.concepts.tracing import (
 )
 from ocf.controllers.hpa.claim_keeper import ClaimKeeper
 from ocf.controllers.hpa.dry_run import DryRunResult, ScaleObservation, dry_run, with_foreign_change
-from ocf.controllers.hpa.metrics import Monitor
+from ocf.controllers.hpa.metrics import HpaMonitor
 from ocf.controllers.hpa.modes import Mode
 from ocf.controllers.hpa.parsed_autoscaler import to_autoscaling_v2
 from ocf.controllers.hpa.plan import AutoscalerPhase, Plan, plan, reject
@@ -59,7 +59,7 @@ class ReconcilerDeps:
     targets: Cluster
     snapshots: SnapshotReader
     clock: Clock
-    monitor: Monitor
+    monitor: HpaMonitor
     mode: Mode
     settings: Settings
     events: Recorder | None = None

@@ -6,7 +6,7 @@ from typing import Final
 
 from ocf.autoscaling.algorithm import HpaEvent
 from ocf.concepts import Event, Recorder
-from ocf.controllers.hpa.metrics import Monitor
+from ocf.controllers.hpa.metrics import HpaMonitor
 from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler
 from ocf.controllers.hpa.plan import AutoscalerPhase, Plan
 from ocf.controllers.hpa.state import AutoscalerState
@@ -28,7 +28,7 @@ class HpaReporter:
         dry_run: Whether decisions are not carried out.
     """
 
-    def __init__(self, monitor: Monitor, events: Recorder | None, *, dry_run: bool = False) -> None:
+    def __init__(self, monitor: HpaMonitor, events: Recorder | None, *, dry_run: bool = False) -> None:
         self._monitor = monitor
         self._events = events
         self._dry_run = dry_run

@@ -17,7 +17,7 @@ from ocf.controllers.nodegroup.model import NodeGroupSpec
 from ocf.controllers.nodegroup.node_model import PlacedPod, VPSieNodeSpec
 from ocf.controllers.nodegroup.objects import API_VERSION, FINALIZER, GroupObject, node_name
 from ocf.controllers.nodegroup.observation import ClusterView
-from ocf.controllers.nodegroup.plan import Plan
+from ocf.controllers.nodegroup.plan import NodeGroupPlan
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import (
     FIELD_MANAGER,
@@ -43,7 +43,7 @@ class GroupWriter:
         self._reporter = reporter
 
     async def carry_out(
-        self, view: ClusterView, plan: Plan, group: GroupObject, *, problem: str, now: datetime
+        self, view: ClusterView, plan: NodeGroupPlan, group: GroupObject, *, problem: str, now: datetime
     ) -> None:
         """Store the status of a group, then do what was decided about it.
 

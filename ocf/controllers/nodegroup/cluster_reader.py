@@ -16,15 +16,15 @@ from ocf.controllers.nodegroup.node_index import JoinedNode
 from ocf.controllers.nodegroup.objects import API_VERSION, GroupObject, NodeObject, read_group, read_node
 from ocf.nodegroups.snapshot import (
     Claim,
+    ClusterSnapshot,
     DaemonSet,
     Node,
-    Pod,
     PodDisruptionBudget,
     PodTable,
     RejectedObject,
     Resources,
     Shapes,
-    Snapshot,
+    SnapshotPod,
     StorageClass,
     Volume,
 )
@@ -75,7 +75,7 @@ class CoreObjects:
     """
 
     nodes: tuple[JoinedNode, ...] = ()
-    pods: tuple[Pod | RejectedObject, ...] = ()
+    pods: tuple[SnapshotPod | RejectedObject, ...] = ()
     pod_table: PodTable = field(default_factory=lambda: PodTable.of(()))
     budgets: tuple[PodDisruptionBudget | RejectedObject, ...] = ()
     claims: tuple[Claim | RejectedObject, ...] = ()
@@ -89,14 +89,14 @@ class CoreObjects:
         nodes: Iterable[Node | RejectedObject],
         in_flight: Iterable[Node] = (),
         usage: Mapping[str, Resources] | None = None,
-    ) -> Snapshot:
+    ) -> ClusterSnapshot:
         """Return the snapshot of the algorithm.
 
         Args:
             in_flight: The nodes that were ordered.
         """
         rejected = [each for each in self.pods if isinstance(each, RejectedObject)]
-        return Snapshot.from_values(
+        return ClusterSnapshot.from_values(
             nodes=join_nodes(without_rejected(nodes, rejected), in_flight),
             pods=self.pod_table,
             budgets=without_rejected(self.budgets, rejected),
@@ -132,14 +132,14 @@ class ObjectReader:
         self._groups = Projection(*_NODE_GROUPS, read_group)
         self._machines = Projection(*_MACHINES, read_node)
         self._nodes = Projection(*_NODES, JoinedNode.of)
-        self._pods = Projection(*_PODS, _reading(partial(Pod.of, shapes=self._shapes)))
+        self._pods = Projection(*_PODS, _reading(partial(SnapshotPod.of, shapes=self._shapes)))
         self._budgets = Projection(*_BUDGETS, _reading(PodDisruptionBudget.of))
         self._claims = Projection(*_CLAIMS, _reading(Claim.of))
         self._volumes = Projection(*_VOLUMES, _reading(Volume.of))
         self._classes = Projection(*_CLASSES, _reading(StorageClass.of))
         self._daemon_sets = Projection(*_DAEMON_SETS, _reading(DaemonSet.of))
         self._namespaces = Projection(*_NAMESPACES, read_namespace)
-        self._tabulated: tuple[Pod | RejectedObject, ...] = ()
+        self._tabulated: tuple[SnapshotPod | RejectedObject, ...] = ()
         self._table = PodTable.of(())
 
     async def read(self, cluster: Cluster) -> Objects:
@@ -171,7 +171,7 @@ class ObjectReader:
         )
         return Objects(groups=groups, nodes=machines, core=core)
 
-    def _tabulate(self, pods: tuple[Pod | RejectedObject, ...]) -> PodTable:
+    def _tabulate(self, pods: tuple[SnapshotPod | RejectedObject, ...]) -> PodTable:
         """Return the table of pods; the one of the last read if they are the same."""
         if pods is not self._tabulated:
             self._tabulated, self._table = pods, PodTable.of(without_rejected(pods, []))
@@ -192,7 +192,7 @@ def parse_objects(manifests: Iterable[Manifest]) -> Objects:
     def parsed(kind: tuple[str, str], parse: Callable[[Manifest], Parsed]) -> tuple[Parsed | RejectedObject, ...]:
         return tuple(map(_reading(parse), by_kind[kind]))
 
-    pods = parsed(_PODS, partial(Pod.of, shapes=Shapes()))
+    pods = parsed(_PODS, partial(SnapshotPod.of, shapes=Shapes()))
     core = CoreObjects(
         nodes=tuple(map(JoinedNode.of, by_kind[_NODES])),
         pods=pods,

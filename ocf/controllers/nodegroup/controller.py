@@ -11,15 +11,15 @@ from ocf.cluster.cache import CachedCluster
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.concepts.backoff import ExponentialBackoff
 from ocf.controllers.nodegroup.cluster_reader import KINDS
-from ocf.controllers.nodegroup.metrics import Monitor
-from ocf.controllers.nodegroup.options import ControllerOptions
+from ocf.controllers.nodegroup.metrics import NodeGroupMonitor
+from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.reconciler import Reconciler
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.nodegroups import Provider
 from ocf.objects import Manifest
 
-__all__ = ["ControllerOptions", "NodeGroupController"]
+__all__ = ["NodeGroupController", "NodeGroupControllerOptions"]
 
 _log: Final = logging.getLogger(__name__)
 _RETRY: Final = timedelta(seconds=1)
@@ -75,14 +75,14 @@ class NodeGroupController:
         *,
         clock: Clock | None = None,
         events: Recorder | None = None,
-        monitor: Monitor | None = None,
-        options: ControllerOptions | None = None,
+        monitor: NodeGroupMonitor | None = None,
+        options: NodeGroupControllerOptions | None = None,
     ) -> None:
         self._cluster = cluster
         self._provider = provider
         self._clock = clock or SystemClock()
-        self._options = options or ControllerOptions()
-        self._reporter = Reporter(monitor or Monitor(), None if self._options.dry_run else events)
+        self._options = options or NodeGroupControllerOptions()
+        self._reporter = Reporter(monitor or NodeGroupMonitor(), None if self._options.dry_run else events)
         self._reconciler = self._make(cluster)
         self._changed = asyncio.Event()
         self._stopping = asyncio.Event()

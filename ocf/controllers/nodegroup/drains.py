@@ -16,17 +16,17 @@ from ocf.errors import ApiError, NotFoundError, TooManyRequestsError
 from ocf.nodegroups import (
     RULES,
     Blocked,
+    ClusterSnapshot,
     Drain,
     DrainSettings,
     Machine,
     MachineState,
     ObservedNode,
     Removal,
-    Rule,
-    Snapshot,
+    SafetyRule,
     next_step,
 )
-from ocf.nodegroups.drain import Action, ActionKind, DrainPhase
+from ocf.nodegroups.drain import ActionKind, DrainAction, DrainPhase
 from ocf.nodegroups.rules import first_block, movable_pods
 from ocf.objects import Manifest
 from ocf.objects.durations import parse_duration
@@ -64,7 +64,7 @@ def has_to_drain(node: NodeObject, machine: Machine | None, *, joined: bool) -> 
 class DrainSteps:
     """Takes one step in each drain."""
 
-    def __init__(self, cluster: Cluster, reporter: Reporter, rules: Sequence[Rule] = ()) -> None:
+    def __init__(self, cluster: Cluster, reporter: Reporter, rules: Sequence[SafetyRule] = ()) -> None:
         self._cluster = cluster
         self._reporter = reporter
         self._rules = (*(rule for rule in RULES if rule.name in _LASTING), *rules)
@@ -75,7 +75,7 @@ class DrainSteps:
         known = {node.uid for node in nodes}
         self._refused = {uid: refused for uid, refused in self._refused.items() if uid in known}
 
-    async def step(self, view: ClusterView, snapshot: Snapshot, node: NodeObject, now: datetime) -> None:
+    async def step(self, view: ClusterView, snapshot: ClusterSnapshot, node: NodeObject, now: datetime) -> None:
         """Take one step in the drain of a node."""
         if node.status.drain is None:
             await store_node_status(self._cluster, node, begin(node.status, now))
@@ -132,7 +132,7 @@ class DrainSteps:
         if drain.phase in (DrainPhase.DELETE, DrainPhase.DONE):
             self._observe(node, drain, "success", now)
 
-    async def _act(self, view: ClusterView, node: NodeObject, action: Action) -> None:
+    async def _act(self, view: ClusterView, node: NodeObject, action: DrainAction) -> None:
         name = node.status.node_name
         match action.kind:
             case ActionKind.CORDON:
@@ -175,7 +175,9 @@ class DrainSteps:
             return error.message
         return ""
 
-    def _blocked(self, snapshot: Snapshot, name: str, group: GroupObject | None, now: datetime) -> Blocked | None:
+    def _blocked(
+        self, snapshot: ClusterSnapshot, name: str, group: GroupObject | None, now: datetime
+    ) -> Blocked | None:
         """Return the safety rule that a node in a drain has begun to violate.
 
         The number of nodes, cooldowns and places for pods were checked before; evictions heed disruption budgets.

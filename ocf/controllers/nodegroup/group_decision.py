@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ocf.controllers.nodegroup.texts import shortened
-from ocf.nodegroups import Decision, GroupStatus, Verdict
+from ocf.nodegroups import GroupStatus, ScalingDecision, Verdict
 from ocf.nodegroups.packing import NewNode, Unplaced
 from ocf.nodegroups.scale_down import CandidateOutcome
 from ocf.nodegroups.scale_up import GroupScaleUp
@@ -84,7 +84,7 @@ class GroupDecision:
         return "pods do not fit on the nodes there are"
 
 
-def decision_of(decision: Decision, group: str, known_nodes: Collection[str] = ()) -> GroupDecision:
+def decision_of(decision: ScalingDecision, group: str, known_nodes: Collection[str] = ()) -> GroupDecision:
     """Return the part of a decision that is about one group."""
     scale_up = next(each for each in decision.scale_up.groups if each.group == group)
     replacements = [each for each in decision.replacements if each.group == group]

@@ -11,7 +11,7 @@ from ocf.controllers.nodegroup.model import GROUP
 from ocf.objects import Manifest
 from ocf.runtime.rbac import EVENTS, PolicyRule, lease_rules
 
-__all__ = ["NAME", "PRIORITY_CLASS", "Installation", "cluster_role", "installation_manifests"]
+__all__ = ["NAME", "PRIORITY_CLASS", "NodeGroupInstallation", "cluster_role", "installation_manifests"]
 
 NAME: Final = "ocf-nodegroup-controller"
 """The name of the lease and of all installed objects."""
@@ -68,7 +68,7 @@ def cluster_role(*, dry_run: bool = False, lease_namespace: str = "") -> frozens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Installation:
+class NodeGroupInstallation:
     """The settings of an installation.
 
     Args:
@@ -94,7 +94,7 @@ class Installation:
     secrets: Mapping[str, str] = field(default_factory=dict)
 
 
-def installation_manifests(wanted: Installation) -> list[Manifest]:
+def installation_manifests(wanted: NodeGroupInstallation) -> list[Manifest]:
     """Return the manifests of an installation, in the order in which to apply them.
 
     Args:

@@ -14,7 +14,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from ocf.controllers.durations import Durations
 
-__all__ = ["DRAIN_BUCKETS", "PROVISIONING_BUCKETS", "GroupSize", "Monitor"]
+__all__ = ["DRAIN_BUCKETS", "PROVISIONING_BUCKETS", "GroupSize", "NodeGroupMonitor"]
 
 PROVISIONING_BUCKETS: Final = tuple(10.0 * 2**power for power in range(10))
 """Upper bounds of the time from the request of a machine until its node is ready, in seconds."""
@@ -60,7 +60,7 @@ class GroupSize(NamedTuple):
     max: int
 
 
-class Monitor:
+class NodeGroupMonitor:
     """The metrics of one controller.
 
     Args:
@@ -70,7 +70,7 @@ class Monitor:
         registry: The registry of the metrics.
 
     Example:
-        >>> monitor = Monitor()
+        >>> monitor = NodeGroupMonitor()
         >>> monitor.count("scale_up", "default/workers", amount=2)
         >>> monitor.registry.get_sample_value(
         ...     "ocf_nodegroup_scale_up_total", {"namespace": "default", "nodegroup": "workers"})

@@ -18,7 +18,7 @@ from ocf.controllers.nodegroup.lifecycle import NodeState
 from ocf.controllers.nodegroup.node_index import JoinedNode, NodeIndex
 from ocf.controllers.nodegroup.objects import MEMBER_LABEL, GroupObject, NodeObject, member_value, reject_second_claims
 from ocf.errors import ApiError, FieldProblem
-from ocf.nodegroups import Catalog, Node, NodeGroup, Snapshot
+from ocf.nodegroups import Catalog, ClusterSnapshot, Node, NodeGroup
 from ocf.nodegroups.selection import Selection, templates
 from ocf.nodegroups.snapshot import RejectedObject, Resources
 from ocf.nodegroups.snapshot.fields import Fields
@@ -150,7 +150,7 @@ class ClusterView:
             found |= dict.fromkeys(spec.pods or (), node.node_name)
         return found
 
-    def snapshot(self, catalog: Catalog) -> Snapshot:
+    def snapshot(self, catalog: Catalog) -> ClusterSnapshot:
         """Return the snapshot of the algorithm.
 
         Args:

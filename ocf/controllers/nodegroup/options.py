@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from ocf.controllers.metrics_client import NodeMetricsClient
-from ocf.controllers.nodegroup.plan import Plan
-from ocf.nodegroups import Rule
+from ocf.controllers.nodegroup.plan import NodeGroupPlan
+from ocf.nodegroups import SafetyRule
 
-__all__ = ["ControllerOptions"]
+__all__ = ["NodeGroupControllerOptions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerOptions:
+class NodeGroupControllerOptions:
     """The settings of the controller.
 
     Args:
@@ -34,6 +34,6 @@ class ControllerOptions:
     quiet_period: timedelta = timedelta(seconds=1)
     longest_wait: timedelta = timedelta(seconds=10)
     dry_run: bool = False
-    rules: Sequence[Rule] = ()
+    rules: Sequence[SafetyRule] = ()
     metrics: NodeMetricsClient | None = None
-    report: Callable[[Plan], None] = field(default=lambda _: None)
+    report: Callable[[NodeGroupPlan], None] = field(default=lambda _: None)

@@ -9,13 +9,13 @@ from ocf.controllers.nodegroup.group_status import count_refusals
 from ocf.controllers.nodegroup.groups import to_group_status
 from ocf.controllers.nodegroup.objects import NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
-from ocf.nodegroups import Blocked, Catalog, Decision, Removal, Rule, Snapshot, decide
+from ocf.nodegroups import Blocked, Catalog, ClusterSnapshot, Removal, SafetyRule, ScalingDecision, decide
 
-__all__ = ["Plan", "make_plan"]
+__all__ = ["NodeGroupPlan", "make_plan"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class NodeGroupPlan:
     """What would be done now.
 
     Args:
@@ -25,10 +25,10 @@ class Plan:
         snapshot: What was decided about.
     """
 
-    decision: Decision
+    decision: ScalingDecision
     groups: Mapping[str, GroupDecision]
     messages: Mapping[str, Mapping[str, str]]
-    snapshot: Snapshot
+    snapshot: ClusterSnapshot
 
     def ready(self, group: str) -> int:
         """Return how many nodes of a group are ready, and not on their way out.
@@ -41,7 +41,7 @@ class Plan:
         return sum(node.ready and not node.in_flight and node.name not in draining for node in members)
 
 
-def make_plan(view: ClusterView, catalog: Catalog, now: datetime, rules: Sequence[Rule] = ()) -> Plan:
+def make_plan(view: ClusterView, catalog: Catalog, now: datetime, rules: Sequence[SafetyRule] = ()) -> NodeGroupPlan:
     """Return what would be done now.
 
     Args:
@@ -67,7 +67,7 @@ def make_plan(view: ClusterView, catalog: Catalog, now: datetime, rules: Sequenc
         nominations=view.nominations(now),
         rules=(_unmanaged(view), *rules),
     )
-    return Plan(
+    return NodeGroupPlan(
         decision=decision,
         groups={group.name: decision_of(decision, group.name, snapshot.nodes) for group in groups},
         messages=messages,
@@ -75,7 +75,7 @@ def make_plan(view: ClusterView, catalog: Catalog, now: datetime, rules: Sequenc
     )
 
 
-def _unmanaged(view: ClusterView) -> Rule:
+def _unmanaged(view: ClusterView) -> SafetyRule:
     """Return the rule that keeps Nodes of a group that this controller did not create."""
     managed = {name for name, node in view.node_names.items() if _is_managed(node)}
 
@@ -84,7 +84,7 @@ def _unmanaged(view: ClusterView) -> Rule:
             return None
         return Blocked("unmanaged", "no VPSieNode that is ready belongs to the node")
 
-    return Rule("unmanaged", check)
+    return SafetyRule("unmanaged", check)
 
 
 def _is_managed(node: NodeObject) -> bool:

@@ -6,7 +6,7 @@ from typing import Final
 
 from ocf.autoscaling.explain.html_page import html_page
 from ocf.controllers.nodegroup.observation import ClusterView
-from ocf.controllers.nodegroup.plan import Plan
+from ocf.controllers.nodegroup.plan import NodeGroupPlan
 from ocf.controllers.nodegroup.plan_report import outcome_text, plan_lines, pod_lines
 from ocf.nodegroups.scale_down import CandidateOutcome, Utilization, Verdict, utilization_of
 
@@ -20,7 +20,7 @@ margin:.7rem 0;break-inside:avoid}.node.remove{border-color:var(--down)}.node h3
 """
 
 
-def plan_html(view: ClusterView, plan: Plan) -> str:
+def plan_html(view: ClusterView, plan: NodeGroupPlan) -> str:
     """Render a plan as a page."""
     body = [
         "<main>\n<header><h1>Node groups</h1></header>",
@@ -41,7 +41,7 @@ def _section(title: str, content: str) -> Iterator[str]:
         yield f"<section><h2>{escape(title)}</h2>{content}</section>"
 
 
-def _nodes(plan: Plan) -> Iterator[str]:
+def _nodes(plan: NodeGroupPlan) -> Iterator[str]:
     if plan.decision.scale_down.stopped:
         yield f"<p>No node is removed: {escape(plan.decision.scale_down.stopped)}</p>"
     for each in sorted(plan.decision.scale_down.outcomes, key=lambda each: (each.group, each.node)):

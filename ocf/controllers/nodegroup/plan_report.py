@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.controllers.nodegroup.observation import ClusterView
-from ocf.controllers.nodegroup.plan import Plan
+from ocf.controllers.nodegroup.plan import NodeGroupPlan
 from ocf.nodegroups import Verdict
 from ocf.nodegroups.scale_down import CandidateOutcome
 
@@ -29,7 +29,7 @@ REMEDIES: Final = {
 """What would have to change, by the name of the rule."""
 
 
-def plan_lines(view: ClusterView, plan: Plan, *, explain: bool = False) -> Iterator[str]:
+def plan_lines(view: ClusterView, plan: NodeGroupPlan, *, explain: bool = False) -> Iterator[str]:
     """Yield a plan as lines of text."""
     for name, group in view.groups.items():
         decided = plan.groups.get(name)
@@ -52,7 +52,7 @@ def plan_lines(view: ClusterView, plan: Plan, *, explain: bool = False) -> Itera
             yield f"no node is removed: {plan.decision.scale_down.stopped}"
 
 
-def plan_json(view: ClusterView, plan: Plan) -> dict[str, Any]:
+def plan_json(view: ClusterView, plan: NodeGroupPlan) -> dict[str, Any]:
     """Return a plan as JSON."""
     return {
         "groups": [
@@ -103,7 +103,7 @@ def plan_json(view: ClusterView, plan: Plan) -> dict[str, Any]:
     }
 
 
-def pod_lines(plan: Plan) -> Iterator[str]:
+def pod_lines(plan: NodeGroupPlan) -> Iterator[str]:
     """Yield for each pending pod where it goes, or why it goes nowhere."""
     for key, node in sorted(_placements(plan).items()):
         new = "" if node in plan.snapshot.nodes else " (a new node)"
@@ -113,7 +113,7 @@ def pod_lines(plan: Plan) -> Iterator[str]:
             yield f"pod {pod.key}: {'never fits' if each.never else 'has no place'}: {each.reason}"
 
 
-def _placements(plan: Plan) -> dict[str, str]:
+def _placements(plan: NodeGroupPlan) -> dict[str, str]:
     return {**plan.decision.nominated, **plan.decision.scale_up.placements}
 
 

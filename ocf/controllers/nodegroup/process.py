@@ -11,8 +11,8 @@ from ocf.cluster import Cluster
 from ocf.concepts import Clock, Recorder
 from ocf.concepts.tracing import Tracer, tracing_with
 from ocf.controllers.nodegroup.controller import NodeGroupController
-from ocf.controllers.nodegroup.metrics import Monitor
-from ocf.controllers.nodegroup.options import ControllerOptions
+from ocf.controllers.nodegroup.metrics import NodeGroupMonitor
+from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.reporter import COMPONENT
 from ocf.controllers.process import leader_runner, run_serving
 from ocf.nodegroups import Provider
@@ -34,7 +34,7 @@ class ProcessOptions:
         tracer: Records the spans of syncs and requests; None records none.
     """
 
-    controller: ControllerOptions = field(default_factory=ControllerOptions)
+    controller: NodeGroupControllerOptions = field(default_factory=NodeGroupControllerOptions)
     lease: Lease | None = None
     listen: Listen = field(default_factory=Listen)
     tracer: Tracer | None = None
@@ -45,7 +45,7 @@ def controller_runner(
     make_provider: MakeProvider,
     options: ProcessOptions,
     *,
-    monitor: Monitor | None = None,
+    monitor: NodeGroupMonitor | None = None,
     clock: Clock | None = None,
     stopped: asyncio.Event | None = None,
 ) -> LeaderRunner:
@@ -56,7 +56,7 @@ def controller_runner(
         clock: The clock of the controller, of events and of leases; the system clock by default.
         stopped: An event that the caller may set to stop it.
     """
-    metrics, writes = monitor or Monitor(), not options.controller.dry_run
+    metrics, writes = monitor or NodeGroupMonitor(), not options.controller.dry_run
 
     def make(where: Cluster, events: Recorder | None) -> NodeGroupController:
         return NodeGroupController(
@@ -89,6 +89,8 @@ async def run_process(
         clock: The clock of the controller; the system clock by default.
     """
     registry = CollectorRegistry()
-    runner = controller_runner(cluster, make_provider, options, monitor=Monitor(registry), clock=clock, stopped=stopped)
+    runner = controller_runner(
+        cluster, make_provider, options, monitor=NodeGroupMonitor(registry), clock=clock, stopped=stopped
+    )
     with tracing_with(options.tracer):
         await run_serving(runner, registry, options.listen, on_serving=on_serving)

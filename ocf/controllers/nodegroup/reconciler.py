@@ -20,9 +20,9 @@ from ocf.controllers.nodegroup.machines import MachineSteps
 from ocf.controllers.nodegroup.metrics import GroupSize
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 from ocf.controllers.nodegroup.observation import ClusterReader, ClusterView
-from ocf.controllers.nodegroup.options import ControllerOptions
+from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.orphans import Orphans
-from ocf.controllers.nodegroup.plan import Plan, make_plan
+from ocf.controllers.nodegroup.plan import NodeGroupPlan, make_plan
 from ocf.controllers.nodegroup.reconcile_context import ReconcileContext
 from ocf.controllers.nodegroup.reporter import Reporter
 from ocf.controllers.nodegroup.writes import delete_object, remove_finalizer, store_group_status
@@ -39,7 +39,13 @@ class Reconciler:
     """Reconciles all node groups of a cluster at once, so that one pod grows one group only."""
 
     def __init__(
-        self, cluster: Cluster, provider: Provider, *, clock: Clock, reporter: Reporter, options: ControllerOptions
+        self,
+        cluster: Cluster,
+        provider: Provider,
+        *,
+        clock: Clock,
+        reporter: Reporter,
+        options: NodeGroupControllerOptions,
     ) -> None:
         self._cluster = cluster
         self._reader = ClusterReader(options.metrics)
@@ -166,7 +172,7 @@ class Reconciler:
             failures.append(f"{name}: {error}")
             _log.warning("%s: %s", name, error)
 
-    def _measure(self, view: ClusterView, plan: Plan) -> None:
+    def _measure(self, view: ClusterView, plan: NodeGroupPlan) -> None:
         sizes = {}
         for name, decided in plan.groups.items():
             spec = view.groups[name].spec

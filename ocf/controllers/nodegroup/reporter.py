@@ -4,7 +4,7 @@ import logging
 from typing import Final, Literal
 
 from ocf.concepts import Event, Recorder
-from ocf.controllers.nodegroup.metrics import Monitor
+from ocf.controllers.nodegroup.metrics import NodeGroupMonitor
 from ocf.controllers.nodegroup.objects import GroupObject, NodeObject
 
 __all__ = ["COMPONENT", "Reason", "Reporter"]
@@ -35,7 +35,7 @@ class Reporter:
         events: The event recorder; None records no events.
     """
 
-    def __init__(self, monitor: Monitor, events: Recorder | None) -> None:
+    def __init__(self, monitor: NodeGroupMonitor, events: Recorder | None) -> None:
         self.monitor: Final = monitor
         self._events = events
 

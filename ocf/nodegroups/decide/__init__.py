@@ -1,5 +1,5 @@
 """Decisions about node groups."""
 
-from ocf.nodegroups.decide.decide import Decision, Direction, decide
+from ocf.nodegroups.decide.decide import Direction, ScalingDecision, decide
 
-__all__ = ["Decision", "Direction", "decide"]
+__all__ = ["Direction", "ScalingDecision", "decide"]

@@ -7,13 +7,13 @@ from enum import StrEnum
 
 from ocf.nodegroups.model import Catalog, GroupStatus, Membership, NodeGroup, assign_nodes
 from ocf.nodegroups.packing import pending_pods
-from ocf.nodegroups.rules import Rule
+from ocf.nodegroups.rules import SafetyRule
 from ocf.nodegroups.scale_down import ScaleDown, plan_scale_down, update_low_since
 from ocf.nodegroups.scale_down.consolidate import Replacement, is_still_replacing, plan_replacement
 from ocf.nodegroups.scale_up import ScaleUp, plan_scale_up
-from ocf.nodegroups.snapshot import Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot
 
-__all__ = ["Decision", "Direction", "decide"]
+__all__ = ["Direction", "ScalingDecision", "decide"]
 
 
 class Direction(StrEnum):
@@ -25,7 +25,7 @@ class Direction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class ScalingDecision:
     """The decision of a reconcile.
 
     Args:
@@ -51,15 +51,15 @@ class Decision:
 
 
 def decide(
-    snapshot: Snapshot,
+    snapshot: ClusterSnapshot,
     groups: Sequence[NodeGroup],
     *,
     catalog: Catalog,
     now: datetime,
     statuses: Mapping[str, GroupStatus] | None = None,
     nominations: Mapping[str, str] | None = None,
-    rules: Sequence[Rule] = (),
-) -> Decision:
+    rules: Sequence[SafetyRule] = (),
+) -> ScalingDecision:
     """Decide about all node groups. Wrong input becomes a reason in the decision, never an exception.
 
     Adding nodes wins: only if no group wants a node, nodes are removed. A group whose name is used twice is handled
@@ -78,7 +78,7 @@ def decide(
     Example:
         >>> from datetime import UTC
         >>> group = NodeGroup(name="workers", min_nodes=2, max_nodes=3, member_labels={"pool": "workers"})
-        >>> decision = decide(Snapshot(), [group], catalog=Catalog(), now=datetime(2026, 1, 31, tzinfo=UTC))
+        >>> decision = decide(ClusterSnapshot(), [group], catalog=Catalog(), now=datetime(2026, 1, 31, tzinfo=UTC))
         >>> decision.direction.value, decision.problems
         ('none', ('group workers: the group has no instance types: no node can be added',))
     """
@@ -107,7 +107,7 @@ def decide(
         now=now,
         stopped="nodes are added first" if scale_up.grows else "",
     )
-    decision = Decision(
+    decision = ScalingDecision(
         direction=_direction(scale_up, scale_down),
         scale_up=scale_up,
         scale_down=scale_down,
@@ -126,7 +126,7 @@ def decide(
     return replace(decision, direction=direction, replacements=replacements, statuses=after)
 
 
-def _nominated(snapshot: Snapshot, nominations: Mapping[str, str]) -> dict[str, str]:
+def _nominated(snapshot: ClusterSnapshot, nominations: Mapping[str, str]) -> dict[str, str]:
     """Return the nominations of pods that still wait for a node, to nodes that still take pods.
 
     The filters are not asked again: the places were found together, and need not be found again one after the other.
@@ -145,7 +145,7 @@ def _direction(scale_up: ScaleUp, scale_down: ScaleDown) -> Direction:
     return Direction.DOWN if scale_down.removals else Direction.NONE
 
 
-def _checked(groups: Iterable[NodeGroup], snapshot: Snapshot) -> tuple[tuple[NodeGroup, ...], list[str]]:
+def _checked(groups: Iterable[NodeGroup], snapshot: ClusterSnapshot) -> tuple[tuple[NodeGroup, ...], list[str]]:
     found: dict[str, NodeGroup] = {}
     problems = [str(each) for each in snapshot.rejected]
     for group in groups:
@@ -158,7 +158,7 @@ def _checked(groups: Iterable[NodeGroup], snapshot: Snapshot) -> tuple[tuple[Nod
 
 
 def _current(
-    group: NodeGroup, status: GroupStatus, snapshot: Snapshot, membership: Membership, now: datetime
+    group: NodeGroup, status: GroupStatus, snapshot: ClusterSnapshot, membership: Membership, now: datetime
 ) -> GroupStatus:
     """Return the status as of now: without nodes that are gone, and with what is underutilized now."""
     status = status.until(now)
@@ -168,12 +168,12 @@ def _current(
 
 
 def _replacement(
-    decision: Decision,
-    snapshot: Snapshot,
+    decision: ScalingDecision,
+    snapshot: ClusterSnapshot,
     groups: Iterable[NodeGroup],
     catalog: Catalog,
     *,
-    rules: Sequence[Rule],
+    rules: Sequence[SafetyRule],
     now: datetime,
 ) -> tuple[Replacement, ...]:
     """Return the first replacement: the next one is planned when it is done."""

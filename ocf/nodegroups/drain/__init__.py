@@ -1,9 +1,9 @@
 """Drain of nodes, step by step."""
 
 from ocf.nodegroups.drain.step import (
-    Action,
     ActionKind,
     Drain,
+    DrainAction,
     DrainPhase,
     DrainSettings,
     DrainStep,
@@ -12,9 +12,9 @@ from ocf.nodegroups.drain.step import (
 )
 
 __all__ = [
-    "Action",
     "ActionKind",
     "Drain",
+    "DrainAction",
     "DrainPhase",
     "DrainSettings",
     "DrainStep",

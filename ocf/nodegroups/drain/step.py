@@ -10,9 +10,18 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ocf.nodegroups.rules import Blocked, movable_pods
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot.pods import SnapshotPod
 
-__all__ = ["Action", "ActionKind", "Drain", "DrainPhase", "DrainSettings", "DrainStep", "ObservedNode", "next_step"]
+__all__ = [
+    "ActionKind",
+    "Drain",
+    "DrainAction",
+    "DrainPhase",
+    "DrainSettings",
+    "DrainStep",
+    "ObservedNode",
+    "next_step",
+]
 
 
 class DrainPhase(StrEnum):
@@ -44,7 +53,7 @@ class ActionKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class DrainAction:
     """An action of a step.
 
     Args:
@@ -103,7 +112,7 @@ class ObservedNode:
 
     exists: bool = True
     cordoned: bool = False
-    pods: tuple[Pod, ...] = ()
+    pods: tuple[SnapshotPod, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     blocked: Blocked | None = None
 
@@ -118,7 +127,7 @@ class DrainStep:
     """
 
     drain: Drain
-    actions: tuple[Action, ...] = ()
+    actions: tuple[DrainAction, ...] = ()
 
 
 def next_step(drain: Drain, observed: ObservedNode, now: datetime, settings: DrainSettings | None = None) -> DrainStep:
@@ -144,7 +153,7 @@ def next_step(drain: Drain, observed: ObservedNode, now: datetime, settings: Dra
     if not observed.exists:
         return DrainStep(replace(drain, phase=DrainPhase.DONE, message=""))
     if drain.phase is DrainPhase.DELETE:
-        return DrainStep(drain, (Action(ActionKind.DELETE),))
+        return DrainStep(drain, (DrainAction(ActionKind.DELETE),))
     if drain.phase is DrainPhase.UNCORDON:
         return _uncordon(drain, observed)
     drain = replace(drain, started=min(drain.started, now))
@@ -158,16 +167,18 @@ def next_step(drain: Drain, observed: ObservedNode, now: datetime, settings: Dra
 def _forward(drain: Drain, observed: ObservedNode) -> DrainStep:
     """Return the next step towards the deletion of the node."""
     if not observed.cordoned:
-        return DrainStep(replace(drain, phase=DrainPhase.CORDON, message=""), (Action(ActionKind.CORDON),))
+        return DrainStep(replace(drain, phase=DrainPhase.CORDON, message=""), (DrainAction(ActionKind.CORDON),))
     moving, leaving = movable_pods(observed.pods), _leaving(observed)
     if moving:
         # Pods of low priority first: they make way for the others.
         keys = tuple(pod.key for pod in sorted(moving, key=lambda pod: (pod.priority, pod.key)))
         message = _left(moving, observed.refused)
-        return DrainStep(replace(drain, phase=DrainPhase.EVICT, message=message), (Action(ActionKind.EVICT, keys),))
+        return DrainStep(
+            replace(drain, phase=DrainPhase.EVICT, message=message), (DrainAction(ActionKind.EVICT, keys),)
+        )
     if leaving:
         return DrainStep(replace(drain, phase=DrainPhase.WAIT, message=_left(leaving, {})))
-    return DrainStep(replace(drain, phase=DrainPhase.DELETE, message=""), (Action(ActionKind.DELETE),))
+    return DrainStep(replace(drain, phase=DrainPhase.DELETE, message=""), (DrainAction(ActionKind.DELETE),))
 
 
 def _reason_to_give_up(observed: ObservedNode, *, overdue: bool) -> str:
@@ -179,18 +190,18 @@ def _reason_to_give_up(observed: ObservedNode, *, overdue: bool) -> str:
     return ""
 
 
-def _leaving(observed: ObservedNode) -> tuple[Pod, ...]:
+def _leaving(observed: ObservedNode) -> tuple[SnapshotPod, ...]:
     """Return the pods that are shutting down: they hold their data and their place until they are gone."""
     return tuple(pod for pod in observed.pods if pod.deleting and not (pod.of_daemon_set or pod.mirror))
 
 
 def _uncordon(drain: Drain, observed: ObservedNode) -> DrainStep:
     if observed.cordoned:
-        return DrainStep(drain, (Action(ActionKind.UNCORDON),))
+        return DrainStep(drain, (DrainAction(ActionKind.UNCORDON),))
     return DrainStep(replace(drain, phase=DrainPhase.GAVE_UP))
 
 
-def _left(pods: tuple[Pod, ...], refused: Mapping[str, str]) -> str:
+def _left(pods: tuple[SnapshotPod, ...], refused: Mapping[str, str]) -> str:
     first = next((pod.key for pod in pods if pod.key in refused), pods[0].key)
     why = f": {refused[first]}" if first in refused else ""
     return f"{len(pods)} pods are left, among them {first}{why}"

@@ -6,7 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-from ocf.nodegroups.snapshot import Node, Snapshot, Taint
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node, Taint
 
 __all__ = [
     "DEFAULT_SCALE_DOWN_COOLDOWN",
@@ -143,7 +143,7 @@ class Membership:
     contested: Mapping[str, tuple[str, ...]]
 
 
-def assign_nodes(groups: tuple[NodeGroup, ...], snapshot: Snapshot) -> Membership:
+def assign_nodes(groups: tuple[NodeGroup, ...], snapshot: ClusterSnapshot) -> Membership:
     """Return which nodes belong to which group.
 
     Args:
@@ -153,7 +153,7 @@ def assign_nodes(groups: tuple[NodeGroup, ...], snapshot: Snapshot) -> Membershi
     Example:
         >>> group = NodeGroup(name="workers", member_labels={"pool": "workers"})
         >>> node = Node(name="n1", labels={"pool": "workers"})
-        >>> assign_nodes((group,), Snapshot.from_values(nodes=[node])).group_of
+        >>> assign_nodes((group,), ClusterSnapshot.from_values(nodes=[node])).group_of
         {'n1': 'workers'}
     """
     group_of: dict[str, str] = {}

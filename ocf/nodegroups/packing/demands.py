@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ocf.nodegroups.snapshot import PodShape, Resources, Snapshot
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot import ClusterSnapshot, PodShape, Resources
+from ocf.nodegroups.snapshot.pods import SnapshotPod
 
 __all__ = ["Demand", "group_pods", "pending_pods"]
 
@@ -18,10 +18,10 @@ class Demand(NamedTuple):
     """
 
     shape: PodShape
-    pods: tuple[Pod, ...]
+    pods: tuple[SnapshotPod, ...]
 
 
-def pending_pods(snapshot: Snapshot) -> tuple[Pod, ...]:
+def pending_pods(snapshot: ClusterSnapshot) -> tuple[SnapshotPod, ...]:
     """Return the pods that wait for a node.
 
     Left out are pods that are being deleted, that scheduling gates keep back, and pods of DaemonSets, which wait for
@@ -36,7 +36,7 @@ def pending_pods(snapshot: Snapshot) -> tuple[Pod, ...]:
     )
 
 
-def group_pods(pods: Iterable[Pod], reference: Resources) -> list[Demand]:
+def group_pods(pods: Iterable[SnapshotPod], reference: Resources) -> list[Demand]:
     """Group pods by shape and sort the groups by size, largest first.
 
     The size is the share of CPU plus the share of memory of a reference node, so that both count alike. Groups of
@@ -50,7 +50,7 @@ def group_pods(pods: Iterable[Pod], reference: Resources) -> list[Demand]:
         >>> group_pods([], Resources(cpu=4000, memory=2**33))
         []
     """
-    groups: dict[PodShape, list[Pod]] = {}
+    groups: dict[PodShape, list[SnapshotPod]] = {}
     for pod in pods:
         groups.setdefault(pod.shape, []).append(pod)
     demands = [Demand(shape, tuple(sorted(found, key=lambda pod: pod.key))) for shape, found in groups.items()]

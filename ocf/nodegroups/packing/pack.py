@@ -8,8 +8,8 @@ from ocf.nodegroups.packing.fill import fill
 from ocf.nodegroups.packing.room import assign, fill_in_turn, prepare, reference_size
 from ocf.nodegroups.packing.templates import NodeTemplate, place_daemons
 from ocf.nodegroups.predicates import ClusterState, Misfit, explain
-from ocf.nodegroups.snapshot import PodShape, Snapshot
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot import ClusterSnapshot, PodShape
+from ocf.nodegroups.snapshot.pods import SnapshotPod
 
 __all__ = ["NewNode", "Packing", "Unplaced", "add_nodes", "pack"]
 
@@ -35,7 +35,7 @@ class Unplaced(NamedTuple):
         never: Whether no node that could be added takes such a pod, even an empty one.
     """
 
-    pods: tuple[Pod, ...]
+    pods: tuple[SnapshotPod, ...]
     reason: str
     never: bool
 
@@ -97,7 +97,7 @@ class _Grower:
                 pods = self._fill(demand.shape, pods)
         return _unplaced(pods, rejecting, limited=limited) if pods else None
 
-    def _fill(self, shape: PodShape, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+    def _fill(self, shape: PodShape, pods: tuple[SnapshotPod, ...]) -> tuple[SnapshotPod, ...]:
         placed = fill(self._state, self._state.view(shape), len(pods), first=self._first)
         return assign(self._state, pods, placed, self.placements)
 
@@ -106,7 +106,7 @@ class _Grower:
             return False
         return self._limits.get(template.group, 1) > 0
 
-    def _open(self, demand: Demand, template: NodeTemplate) -> tuple[tuple[Pod, ...], Misfit | None]:
+    def _open(self, demand: Demand, template: NodeTemplate) -> tuple[tuple[SnapshotPod, ...], Misfit | None]:
         """Add a node; take it back if an empty one does not take the pod, and return why."""
         state = self._state
         mark = state.mark()
@@ -158,8 +158,8 @@ def add_nodes(
 
 
 def pack(
-    snapshot: Snapshot,
-    pods: Iterable[Pod],
+    snapshot: ClusterSnapshot,
+    pods: Iterable[SnapshotPod],
     templates: Sequence[NodeTemplate] = (),
     *,
     limits: Mapping[str, int] | None = None,
@@ -177,7 +177,7 @@ def pack(
     Example:
         >>> node = {"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "1", "pods": "110"}}}
         >>> ready = node | {"status": node["status"] | {"conditions": [{"type": "Ready", "status": "True"}]}}
-        >>> snapshot = Snapshot.of(nodes=[ready], pods=[{"metadata": {"name": "web-0"}}])
+        >>> snapshot = ClusterSnapshot.of(nodes=[ready], pods=[{"metadata": {"name": "web-0"}}])
         >>> pack(snapshot, snapshot.pods.values()).placements
         {'default/web-0': 'n1'}
     """
@@ -188,7 +188,9 @@ def pack(
     return packing._replace(placements={**placements, **packing.placements})
 
 
-def _unplaced(pods: tuple[Pod, ...], rejecting: Mapping[tuple[str, str, str], Misfit], *, limited: bool) -> Unplaced:
+def _unplaced(
+    pods: tuple[SnapshotPod, ...], rejecting: Mapping[tuple[str, str, str], Misfit], *, limited: bool
+) -> Unplaced:
     reasons = dict.fromkeys(
         f"{misfit} on {instance_type or group}" for (group, instance_type, _), misfit in rejecting.items()
     )

@@ -7,13 +7,13 @@ from ocf.nodegroups.packing.demands import Demand
 from ocf.nodegroups.packing.fill import fill
 from ocf.nodegroups.packing.templates import NodeTemplate, place_daemons
 from ocf.nodegroups.predicates import ClusterState
-from ocf.nodegroups.snapshot import NO_RESOURCES, Overlay, Resources, Snapshot
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot import NO_RESOURCES, ClusterSnapshot, Overlay, Resources
+from ocf.nodegroups.snapshot.pods import SnapshotPod
 
 __all__ = ["assign", "fill_in_turn", "fill_room", "join_in_flight", "prepare", "reference_size"]
 
 
-def prepare(snapshot: Snapshot, *, with_in_flight: bool = False) -> ClusterState:
+def prepare(snapshot: ClusterSnapshot, *, with_in_flight: bool = False) -> ClusterState:
     """Return a state for placing pods; nodes that are not ready take none.
 
     Args:
@@ -30,7 +30,7 @@ def prepare(snapshot: Snapshot, *, with_in_flight: bool = False) -> ClusterState
     return state
 
 
-def join_in_flight(state: ClusterState, snapshot: Snapshot) -> None:
+def join_in_flight(state: ClusterState, snapshot: ClusterSnapshot) -> None:
     """Add the nodes in flight to a state, with the DaemonSet pods that will run on them.
 
     They come after the pods are placed that fit without them, as those pods do not wait for them: otherwise a new
@@ -52,7 +52,7 @@ def join_in_flight(state: ClusterState, snapshot: Snapshot) -> None:
 
 
 def fill_in_turn(
-    state: ClusterState, snapshot: Snapshot, demands: Iterable[Demand]
+    state: ClusterState, snapshot: ClusterSnapshot, demands: Iterable[Demand]
 ) -> tuple[dict[str, str], list[Demand]]:
     """Place pods on the room that is there, and the rest on nodes in flight, which join the state.
 
@@ -110,8 +110,8 @@ def reference_size(state: ClusterState, templates: Sequence[NodeTemplate]) -> Re
 
 
 def assign(
-    state: ClusterState, pods: tuple[Pod, ...], placed: Iterable[tuple[int, int]], placements: dict[str, str]
-) -> tuple[Pod, ...]:
+    state: ClusterState, pods: tuple[SnapshotPod, ...], placed: Iterable[tuple[int, int]], placements: dict[str, str]
+) -> tuple[SnapshotPod, ...]:
     """Give equal pods to the places that were found, and return the rest.
 
     Args:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ocf.nodegroups.predicates.counters import DomainCounter, PodCounter
 from ocf.nodegroups.predicates.static import matches_node_affinity
-from ocf.nodegroups.snapshot import AffinityTerm, Node, PodShape, Snapshot, SpreadConstraint, untolerated
+from ocf.nodegroups.snapshot import AffinityTerm, ClusterSnapshot, Node, PodShape, SpreadConstraint, untolerated
 
 __all__ = ["CounterTable"]
 
@@ -16,7 +16,7 @@ class CounterTable:
         nodes: The nodes of the state; the state changes the list.
     """
 
-    def __init__(self, snapshot: Snapshot, nodes: Sequence[Node]) -> None:
+    def __init__(self, snapshot: ClusterSnapshot, nodes: Sequence[Node]) -> None:
         self._namespaces = snapshot.namespaces
         self._nodes = nodes
         self._where: dict[PodShape, dict[int, int]] = {}

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from ocf.nodegroups.predicates.reasons import IN_USE, PORTS, Misfit, Shortage
 from ocf.nodegroups.predicates.state import ClusterState
-from ocf.nodegroups.snapshot import PodShape, Snapshot
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot import ClusterSnapshot, PodShape
+from ocf.nodegroups.snapshot.pods import SnapshotPod
 
 __all__ = ["count_reasons", "explain", "fits"]
 
 
-def fits(pod: Pod, node: str, snapshot: Snapshot) -> Misfit | None:
+def fits(pod: SnapshotPod, node: str, snapshot: ClusterSnapshot) -> Misfit | None:
     """Return why the scheduler would not place a pod on a node; None if it would.
 
     The filters are those of the default profile of kube-scheduler 1.36, in its order, and the reasons are its texts:
@@ -26,8 +26,8 @@ def fits(pod: Pod, node: str, snapshot: Snapshot) -> Misfit | None:
 
     Example:
         >>> node = {"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "1", "pods": "110"}}}
-        >>> pod = Pod.of({"spec": {"containers": [{"resources": {"requests": {"cpu": "2"}}}]}})
-        >>> print(fits(pod, "n1", Snapshot.of(nodes=[node])))
+        >>> pod = SnapshotPod.of({"spec": {"containers": [{"resources": {"requests": {"cpu": "2"}}}]}})
+        >>> print(fits(pod, "n1", ClusterSnapshot.of(nodes=[node])))
         Insufficient cpu
     """
     state = ClusterState(snapshot.without_pod(pod.key) if pod.node_name else snapshot)

@@ -7,7 +7,7 @@ from typing import Final
 from ocf.nodegroups.predicates.rules import Counters, TopologyRules
 from ocf.nodegroups.predicates.static import StaticFilter
 from ocf.nodegroups.predicates.volumes import exclusive_claims
-from ocf.nodegroups.snapshot import Node, PodShape, Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node, PodShape
 
 __all__ = ["ShapeView"]
 
@@ -38,7 +38,7 @@ class ShapeView:
         "turn",
     )
 
-    def __init__(self, shape: PodShape, snapshot: Snapshot, counters: Counters) -> None:
+    def __init__(self, shape: PodShape, snapshot: ClusterSnapshot, counters: Counters) -> None:
         self.shape = shape
         self.static = StaticFilter(shape, snapshot)
         self.rules = TopologyRules(shape, counters)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ocf.nodegroups.predicates.counter_table import CounterTable
 from ocf.nodegroups.predicates.shape_view import ShapeView
-from ocf.nodegroups.snapshot import HostPort, Node, PodShape, Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot, HostPort, Node, PodShape
 
 __all__ = ["ClusterState"]
 
@@ -23,12 +23,12 @@ class ClusterState:
         snapshot: The snapshot to start from.
 
     Example:
-        >>> state = ClusterState(Snapshot())
+        >>> state = ClusterState(ClusterSnapshot())
         >>> state.nodes
         []
     """
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: ClusterSnapshot) -> None:
         self.snapshot = snapshot
         self.nodes: list[Node] = []
         self.index: dict[str, int] = {}

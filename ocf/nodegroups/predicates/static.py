@@ -8,7 +8,7 @@ from typing import Final
 
 from ocf.nodegroups.predicates.reasons import NODE_AFFINITY, TAINT, UNSCHEDULABLE, Misfit
 from ocf.nodegroups.predicates.volumes import VolumeFilter
-from ocf.nodegroups.snapshot import Node, PodShape, Snapshot, Taint, matches_any, untolerated
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node, PodShape, Taint, matches_any, untolerated
 
 __all__ = ["StaticFilter", "matches_node_affinity"]
 
@@ -28,7 +28,7 @@ def matches_node_affinity(shape: PodShape, node: Node) -> bool:
 class StaticFilter:
     """The filters for nodes by themselves, for pods of one shape."""
 
-    def __init__(self, shape: PodShape, snapshot: Snapshot) -> None:
+    def __init__(self, shape: PodShape, snapshot: ClusterSnapshot) -> None:
         self._shape = shape
         self._volumes = VolumeFilter(shape, snapshot) if shape.claims else None
         self.rejected: Misfit | None = None

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ocf.nodegroups.predicates.reasons import BIND_CONFLICT, NODE_CONFLICT, ZONE, Misfit
-from ocf.nodegroups.snapshot import Claim, Node, PodShape, Snapshot, Volume, matches_any
+from ocf.nodegroups.snapshot import Claim, ClusterSnapshot, Node, PodShape, Volume, matches_any
 
 __all__ = ["VolumeFilter", "exclusive_claims"]
 
@@ -21,7 +21,7 @@ _ZONE_KEYS: Final = {
 _SEPARATOR: Final = "__"
 
 
-def exclusive_claims(shape: PodShape, snapshot: Snapshot) -> tuple[str, ...]:
+def exclusive_claims(shape: PodShape, snapshot: ClusterSnapshot) -> tuple[str, ...]:
     """Return the keys of the claims of a pod that only one pod at a time may use."""
     keys = (f"{shape.namespace}/{name}" for name in shape.claims)
     return tuple(
@@ -32,7 +32,7 @@ def exclusive_claims(shape: PodShape, snapshot: Snapshot) -> tuple[str, ...]:
 class VolumeFilter:
     """The filters for the volumes of pods of one shape."""
 
-    def __init__(self, shape: PodShape, snapshot: Snapshot) -> None:
+    def __init__(self, shape: PodShape, snapshot: ClusterSnapshot) -> None:
         self._snapshot = snapshot
         self._bound: list[Claim] = []
         self._delayed: list[Claim] = []

@@ -9,13 +9,13 @@ from ocf.nodegroups.rules.pods import (
     movable_pods,
     must_not_be_disrupted,
 )
-from ocf.nodegroups.rules.rules import RULES, Blocked, Removal, Rule, first_block
+from ocf.nodegroups.rules.rules import RULES, Blocked, Removal, SafetyRule, first_block
 
 __all__ = [
     "RULES",
     "Blocked",
     "Removal",
-    "Rule",
+    "SafetyRule",
     "budgets_of",
     "check_pdbs",
     "first_block",

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ocf.nodegroups.snapshot import PodDisruptionBudget, Snapshot
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot import ClusterSnapshot, PodDisruptionBudget
+from ocf.nodegroups.snapshot.pods import SnapshotPod
 from ocf.objects import PREFIX
 
 __all__ = [
@@ -27,7 +27,7 @@ _CONTROL_PLANE: Final = ("kube-apiserver", "etcd", "kube-controller-manager", "k
 _SYSTEM: Final = "kube-system"
 
 
-def movable_pods(pods: Iterable[Pod]) -> tuple[Pod, ...]:
+def movable_pods(pods: Iterable[SnapshotPod]) -> tuple[SnapshotPod, ...]:
     """Return the pods that have to move when their node is removed.
 
     Pods of DaemonSets and mirrors of static pods belong to the node, finished pods have ended, and pods that are being
@@ -36,7 +36,7 @@ def movable_pods(pods: Iterable[Pod]) -> tuple[Pod, ...]:
     return tuple(pod for pod in pods if not (pod.of_daemon_set or pod.mirror or pod.finished or pod.deleting))
 
 
-def is_safe_to_evict(pod: Pod) -> bool | None:
+def is_safe_to_evict(pod: SnapshotPod) -> bool | None:
     """Return what the annotation `safe-to-evict` of a pod says; None without it."""
     for key in SAFE_TO_EVICT:
         if pod.annotations.get(key) in ("true", "false"):
@@ -44,12 +44,12 @@ def is_safe_to_evict(pod: Pod) -> bool | None:
     return None
 
 
-def must_not_be_disrupted(pod: Pod) -> bool:
+def must_not_be_disrupted(pod: SnapshotPod) -> bool:
     """Return whether the annotation `do-not-disrupt` of a pod is true."""
     return any(pod.annotations.get(key) == "true" for key in DO_NOT_DISRUPT)
 
 
-def has_local_storage(pod: Pod, snapshot: Snapshot | None = None) -> bool:
+def has_local_storage(pod: SnapshotPod, snapshot: ClusterSnapshot | None = None) -> bool:
     """Return whether data of a pod is lost when it leaves its node.
 
     That is an `emptyDir`, also in memory, a `hostPath`, or a claim that is bound to a volume of the node. Volumes that
@@ -66,17 +66,17 @@ def has_local_storage(pod: Pod, snapshot: Snapshot | None = None) -> bool:
     return snapshot is not None and any(_is_local(f"{pod.namespace}/{name}", snapshot) for name in pod.shape.claims)
 
 
-def is_system_pod(pod: Pod) -> bool:
+def is_system_pod(pod: SnapshotPod) -> bool:
     """Return whether a pod is part of the control plane: etcd, API server, scheduler or controller manager."""
     return pod.namespace == _SYSTEM and any(name in pod.name for name in _CONTROL_PLANE)
 
 
-def budgets_of(pod: Pod, snapshot: Snapshot) -> Iterator[PodDisruptionBudget]:
+def budgets_of(pod: SnapshotPod, snapshot: ClusterSnapshot) -> Iterator[PodDisruptionBudget]:
     """Yield the disruption budgets that select a pod."""
     return (budget for budget in snapshot.budgets if budget.selects(pod))
 
 
-def check_pdbs(pods: Iterable[Pod], snapshot: Snapshot) -> tuple[Pod, str] | None:
+def check_pdbs(pods: Iterable[SnapshotPod], snapshot: ClusterSnapshot) -> tuple[SnapshotPod, str] | None:
     """Return the first pod that disruption budgets keep on its node, and why; None if all may be evicted.
 
     The API server evicts no pod that several budgets select.
@@ -95,7 +95,7 @@ def check_pdbs(pods: Iterable[Pod], snapshot: Snapshot) -> tuple[Pod, str] | Non
     return None
 
 
-def _is_local(key: str, snapshot: Snapshot) -> bool:
+def _is_local(key: str, snapshot: ClusterSnapshot) -> bool:
     claim = snapshot.claims.get(key)
     if claim is None:
         return True

@@ -15,11 +15,11 @@ from ocf.nodegroups.rules.pods import (
     is_system_pod,
     must_not_be_disrupted,
 )
-from ocf.nodegroups.snapshot import Node, Snapshot
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node
+from ocf.nodegroups.snapshot.pods import SnapshotPod
 from ocf.objects import PREFIX
 
-__all__ = ["RULES", "Blocked", "Removal", "Rule", "first_block"]
+__all__ = ["RULES", "Blocked", "Removal", "SafetyRule", "first_block"]
 
 _PROTECTED: Final = (
     f"{PREFIX}/protected",
@@ -58,9 +58,9 @@ class Removal:
         now: The time of the reconcile.
     """
 
-    snapshot: Snapshot
+    snapshot: ClusterSnapshot
     node: Node
-    pods: tuple[Pod, ...]
+    pods: tuple[SnapshotPod, ...]
     group: NodeGroup
     status: GroupStatus
     remaining: int
@@ -69,7 +69,7 @@ class Removal:
     now: datetime
 
 
-class Rule(NamedTuple):
+class SafetyRule(NamedTuple):
     """A safety rule.
 
     Args:
@@ -81,7 +81,7 @@ class Rule(NamedTuple):
     check: Callable[[Removal], Blocked | None]
 
 
-def first_block(removal: Removal, rules: Sequence[Rule]) -> Blocked | None:
+def first_block(removal: Removal, rules: Sequence[SafetyRule]) -> Blocked | None:
     """Return why a node must not be removed, by the first rule that blocks; None if all allow it.
 
     Args:
@@ -169,16 +169,16 @@ def _do_not_disrupt(removal: Removal) -> Blocked | None:
 
 
 RULES: Final = (
-    Rule("unknown", _unknown),
-    Rule("pdb", _pdb),
-    Rule("local_storage", _local_storage),
-    Rule("system_pods", _system_pods),
-    Rule("affinity", _affinity),
-    Rule("min_nodes", _min_nodes),
-    Rule("cooldown", _cooldown),
-    Rule("protected", _protected),
-    Rule("safe_to_evict", _safe_to_evict),
-    Rule("do_not_disrupt", _do_not_disrupt),
+    SafetyRule("unknown", _unknown),
+    SafetyRule("pdb", _pdb),
+    SafetyRule("local_storage", _local_storage),
+    SafetyRule("system_pods", _system_pods),
+    SafetyRule("affinity", _affinity),
+    SafetyRule("min_nodes", _min_nodes),
+    SafetyRule("cooldown", _cooldown),
+    SafetyRule("protected", _protected),
+    SafetyRule("safe_to_evict", _safe_to_evict),
+    SafetyRule("do_not_disrupt", _do_not_disrupt),
 )
 """The rules that apply to every removal, in order. `affinity` also gives the reason `capacity`, and `safe_to_evict`
 the reason `bare_pod`. A user adds rules behind them."""

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from ocf.nodegroups.model import Catalog, GroupStatus, Membership, NodeGroup
 from ocf.nodegroups.packing import Demand, NewNode, NodeTemplate, fill_room, group_pods, place_daemons
 from ocf.nodegroups.predicates import ClusterState
-from ocf.nodegroups.rules import RULES, Removal, Rule, first_block, movable_pods
+from ocf.nodegroups.rules import RULES, Removal, SafetyRule, first_block, movable_pods
 from ocf.nodegroups.scale_down.outcomes import ScaleDown, Verdict
 from ocf.nodegroups.scale_down.simulation import DrainSimulation
 from ocf.nodegroups.scale_down.utilization import removal_order, utilization_of
@@ -20,8 +20,8 @@ from ocf.nodegroups.selection import (
     total_requests,
     unit_prices,
 )
-from ocf.nodegroups.snapshot import Node, Snapshot, total
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node, total
+from ocf.nodegroups.snapshot.pods import SnapshotPod
 
 __all__ = ["Replacement", "age_left", "is_still_replacing", "plan_replacement"]
 
@@ -51,13 +51,13 @@ class Replacement:
 
 
 def plan_replacement(
-    snapshot: Snapshot,
+    snapshot: ClusterSnapshot,
     group: NodeGroup,
     *,
     membership: Membership,
     status: GroupStatus,
     catalog: Catalog,
-    rules: Sequence[Rule] = (),
+    rules: Sequence[SafetyRule] = (),
     now: datetime,
 ) -> Replacement | None:
     """Return the replacement that saves most; None if there is none.
@@ -151,7 +151,9 @@ def _rank(replacement: Replacement) -> tuple[float, int, tuple[str, ...]]:
 class _Search:
     """Search for replacements over one simulation."""
 
-    def __init__(self, snapshot: Snapshot, group: NodeGroup, offers: Sequence[NodeTemplate], *, size: int) -> None:
+    def __init__(
+        self, snapshot: ClusterSnapshot, group: NodeGroup, offers: Sequence[NodeTemplate], *, size: int
+    ) -> None:
         self._snapshot = snapshot
         self._group = group
         self._offers = offers
@@ -201,7 +203,7 @@ class _Search:
 
     def _left(self, state: ClusterState, nodes: Sequence[Node]) -> list[Demand]:
         """Take the pods off nodes, and return those that find no room on the others."""
-        pods: list[Pod] = []
+        pods: list[SnapshotPod] = []
         for node in nodes:
             index = state.index[node.name]
             state.close(index)
@@ -212,7 +214,9 @@ class _Search:
         return fill_room(state, group_pods(pods, largest))[1]
 
 
-def _choices(candidates: Sequence[Node], prices: Mapping[str, float], snapshot: Snapshot) -> Iterator[Sequence[Node]]:
+def _choices(
+    candidates: Sequence[Node], prices: Mapping[str, float], snapshot: ClusterSnapshot
+) -> Iterator[Sequence[Node]]:
     """Yield sets of nodes to replace: each node alone, the most expensive first, and several at once."""
     yield from ((node,) for node in sorted(candidates, key=lambda node: (-prices[node.name], node.name)))
     seen = set()
@@ -227,12 +231,12 @@ def _choices(candidates: Sequence[Node], prices: Mapping[str, float], snapshot: 
             size = min(size * 3 // 4, size - 1)
 
 
-def _used(node: Node, snapshot: Snapshot) -> tuple[float, str]:
+def _used(node: Node, snapshot: ClusterSnapshot) -> tuple[float, str]:
     utilization = utilization_of(node, snapshot)
     return (0.0 if utilization is None else utilization.highest), node.name
 
 
-def _removal(node: Node, snapshot: Snapshot, group: NodeGroup, status: GroupStatus, now: datetime) -> Removal:
+def _removal(node: Node, snapshot: ClusterSnapshot, group: NodeGroup, status: GroupStatus, now: datetime) -> Removal:
     """Return the removal of a node as far as it is judged by itself; where its pods go is judged later."""
     return Removal(
         snapshot=snapshot,

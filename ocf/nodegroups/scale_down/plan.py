@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from ocf.nodegroups.model import GroupStatus, Membership, NodeGroup
-from ocf.nodegroups.rules import RULES, Blocked, Removal, Rule, budgets_of, first_block, movable_pods
+from ocf.nodegroups.rules import RULES, Blocked, Removal, SafetyRule, budgets_of, first_block, movable_pods
 from ocf.nodegroups.scale_down.consolidate import age_left
 from ocf.nodegroups.scale_down.outcomes import CandidateOutcome, ScaleDown, Verdict, outcome_of
 from ocf.nodegroups.scale_down.simulation import DrainSimulation
 from ocf.nodegroups.scale_down.utilization import removal_order, utilization_of
-from ocf.nodegroups.snapshot import Node, Snapshot
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node
+from ocf.nodegroups.snapshot.pods import SnapshotPod
 
 __all__ = ["is_sick", "plan_scale_down", "update_low_since"]
 
@@ -20,7 +20,7 @@ _SICK_PERCENT: Final = 45
 _SICK_NODES: Final = 3
 
 
-def is_sick(snapshot: Snapshot) -> str:
+def is_sick(snapshot: ClusterSnapshot) -> str:
     """Return why the cluster is too sick for removing nodes; empty if it is not.
 
     It is if more than 45 % and more than 3 of its nodes are not ready: then the cause is rarely the nodes, and pods
@@ -37,7 +37,7 @@ def is_sick(snapshot: Snapshot) -> str:
 
 
 def update_low_since(
-    group: NodeGroup, status: GroupStatus, snapshot: Snapshot, membership: Membership, now: datetime
+    group: NodeGroup, status: GroupStatus, snapshot: ClusterSnapshot, membership: Membership, now: datetime
 ) -> GroupStatus:
     """Return the status with the nodes that are underutilized now, each since when it has been without a break.
 
@@ -64,10 +64,10 @@ class _Planner:
 
     def __init__(
         self,
-        snapshot: Snapshot,
+        snapshot: ClusterSnapshot,
         simulation: DrainSimulation,
         membership: Membership,
-        rules: Sequence[Rule],
+        rules: Sequence[SafetyRule],
         now: datetime,
     ) -> None:
         self._snapshot = snapshot
@@ -112,7 +112,7 @@ class _Planner:
             self.outcomes[node.name] = replace(outcome, utilization=utilization[node.name])
 
     def _replaced_together(
-        self, status: GroupStatus, nodes: Iterable[Node], moving: Mapping[str, tuple[Pod, ...]]
+        self, status: GroupStatus, nodes: Iterable[Node], moving: Mapping[str, tuple[SnapshotPod, ...]]
     ) -> dict[str, Mapping[str, str]]:
         """Return where the pods of each replaced node go if all of these nodes are drained at once."""
         drained = [(node, moving[node.name]) for node in nodes if node.name in status.replaced]
@@ -173,7 +173,7 @@ class _Planner:
         group: NodeGroup,
         status: GroupStatus,
         node: Node,
-        pods: tuple[Pod, ...],
+        pods: tuple[SnapshotPod, ...],
         *,
         remaining: int,
         known: Mapping[str, str] | None,
@@ -217,13 +217,13 @@ def _is_limited(group: NodeGroup, empty: int, with_pods: int, *, has_pods: bool)
 
 
 def plan_scale_down(  # noqa: PLR0913 (keyword-only, each a part of the cluster)
-    snapshot: Snapshot,
+    snapshot: ClusterSnapshot,
     groups: Iterable[NodeGroup],
     *,
     membership: Membership,
     statuses: Mapping[str, GroupStatus],
-    pending: Iterable[Pod] = (),
-    rules: Sequence[Rule] = (),
+    pending: Iterable[SnapshotPod] = (),
+    rules: Sequence[SafetyRule] = (),
     now: datetime,
     stopped: str = "",
 ) -> ScaleDown:
@@ -262,7 +262,9 @@ def plan_scale_down(  # noqa: PLR0913 (keyword-only, each a part of the cluster)
     return ScaleDown(outcomes=tuple(outcomes[name] for name in sorted(outcomes)), stopped=stopped)
 
 
-def _replacing_nodes(snapshot: Snapshot, membership: Membership, statuses: Mapping[str, GroupStatus]) -> frozenset[str]:
+def _replacing_nodes(
+    snapshot: ClusterSnapshot, membership: Membership, statuses: Mapping[str, GroupStatus]
+) -> frozenset[str]:
     """Return the nodes that were added to replace others: they take what finds no place elsewhere, as planned."""
     found = set()
     for group, status in statuses.items():

@@ -10,8 +10,8 @@ from ocf.nodegroups.packing import Demand, fill_room, group_pods, prepare, refer
 from ocf.nodegroups.predicates import ClusterState, count_reasons
 from ocf.nodegroups.predicates.reasons import TOO_MANY_PODS
 from ocf.nodegroups.rules import Blocked
-from ocf.nodegroups.snapshot import NO_RESOURCES, Node, Overlay, Snapshot, Taint
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot import NO_RESOURCES, ClusterSnapshot, Node, Overlay, Taint
+from ocf.nodegroups.snapshot.pods import SnapshotPod
 
 __all__ = ["DrainSimulation"]
 
@@ -31,7 +31,9 @@ class DrainSimulation:
         last: The names of nodes that take pods only if no other node does, the largest of them first.
     """
 
-    def __init__(self, snapshot: Snapshot, pending: Iterable[Pod] = (), *, last: Collection[str] = ()) -> None:
+    def __init__(
+        self, snapshot: ClusterSnapshot, pending: Iterable[SnapshotPod] = (), *, last: Collection[str] = ()
+    ) -> None:
         nodes = {name: node for name, node in snapshot.nodes.items() if name not in last}
         self.state: ClusterState = prepare(replace(snapshot, nodes=Overlay(nodes)), with_in_flight=True)
         self._last = len(self.state.nodes)
@@ -41,14 +43,14 @@ class DrainSimulation:
         for index, node in enumerate(self.state.nodes):
             if node.in_flight:
                 self.state.close(index)
-        self._guests: dict[str, dict[str, Pod]] = {}
-        self._history: list[tuple[int, dict[str, dict[str, Pod]]]] = []
+        self._guests: dict[str, dict[str, SnapshotPod]] = {}
+        self._history: list[tuple[int, dict[str, dict[str, SnapshotPod]]]] = []
         waiting = {pod.key: pod for pod in pending}
         if waiting:
             placements, _ = fill_room(self.state, group_pods(waiting.values(), reference_size(self.state, ())))
             self._host(placements, waiting)
 
-    def drain(self, node: Node, pods: Iterable[Pod]) -> tuple[Mapping[str, str], Blocked | None]:
+    def drain(self, node: Node, pods: Iterable[SnapshotPod]) -> tuple[Mapping[str, str], Blocked | None]:
         """Move the pods of a node to others; if one has no place, everything is as before.
 
         Pods of other nodes that found a place on this one move again.
@@ -62,7 +64,9 @@ class DrainSimulation:
         """
         return self._drain([(node, pods)], partial(fill_room, self.state, hinted=True))
 
-    def drain_together(self, drained: Sequence[tuple[Node, Iterable[Pod]]]) -> tuple[Mapping[str, str], Blocked | None]:
+    def drain_together(
+        self, drained: Sequence[tuple[Node, Iterable[SnapshotPod]]]
+    ) -> tuple[Mapping[str, str], Blocked | None]:
         """Move the pods of several nodes at once; if one has no place, everything is as before.
 
         The nodes that come last are filled in several orders, until one of them has a place for all pods.
@@ -93,12 +97,12 @@ class DrainSimulation:
         return placements, left
 
     def _drain(
-        self, drained: Sequence[tuple[Node, Iterable[Pod]]], place: _Fill
+        self, drained: Sequence[tuple[Node, Iterable[SnapshotPod]]], place: _Fill
     ) -> tuple[Mapping[str, str], Blocked | None]:
         state = self.state
         mark = state.mark()
         where: dict[str, int] = {}
-        moving: dict[str, Pod] = {}
+        moving: dict[str, SnapshotPod] = {}
         for node, pods in drained:
             index = state.index[node.name]
             state.close(index)
@@ -132,7 +136,7 @@ class DrainSimulation:
             self._guests = self._history.pop()[1]
         self.state.rollback(mark)
 
-    def reserve(self, node: Node, pods: Iterable[Pod]) -> None:
+    def reserve(self, node: Node, pods: Iterable[SnapshotPod]) -> None:
         """Take a node into account that is being drained already: its pods need places, and it takes none.
 
         Args:
@@ -146,14 +150,14 @@ class DrainSimulation:
         """Return the name of the node by the key of each pod that has moved, after all drains so far."""
         return {key: name for name, guests in self._guests.items() for key in guests}
 
-    def _append(self, node: Node, snapshot: Snapshot) -> None:
+    def _append(self, node: Node, snapshot: ClusterSnapshot) -> None:
         index = self.state.add_node(node)
         for pod in snapshot.pods_on(node.name):
             self.state.place(pod.shape, index)
         if not node.ready or node.name in snapshot.unknown_nodes:
             self.state.close(index)
 
-    def _host(self, placements: Mapping[str, str], pods: Mapping[str, Pod]) -> None:
+    def _host(self, placements: Mapping[str, str], pods: Mapping[str, SnapshotPod]) -> None:
         """Remember which pods a node took in the simulation: they move again if it is drained, too."""
         for key, name in placements.items():
             self._guests[name] = {**self._guests.get(name, {}), key: pods[key]}

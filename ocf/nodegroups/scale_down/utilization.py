@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from ocf.nodegroups.model import ScaleDownPolicy, UtilizationSource
-from ocf.nodegroups.snapshot import Node, Snapshot, total
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node, total
 
 __all__ = ["Utilization", "removal_order", "select_nodes_to_delete", "utilization_of"]
 
@@ -38,7 +38,7 @@ class Utilization(NamedTuple):
 
 
 def utilization_of(
-    node: Node, snapshot: Snapshot, source: UtilizationSource = UtilizationSource.REQUESTS
+    node: Node, snapshot: ClusterSnapshot, source: UtilizationSource = UtilizationSource.REQUESTS
 ) -> Utilization | None:
     """Return the utilization of a node; None if it is not known, because it has no allocatable resources or no metrics.
 

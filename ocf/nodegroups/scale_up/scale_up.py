@@ -22,8 +22,8 @@ from ocf.nodegroups.packing import (
 from ocf.nodegroups.predicates import ClusterState
 from ocf.nodegroups.scale_up.formulas import calculate_desired_nodes, calculate_nodes_to_add, is_in_cooldown
 from ocf.nodegroups.selection import cheapest_packing, select_instance_type, templates
-from ocf.nodegroups.snapshot import Snapshot
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot import ClusterSnapshot
+from ocf.nodegroups.snapshot.pods import SnapshotPod
 
 __all__ = ["GroupScaleUp", "ScaleUp", "plan_scale_up"]
 
@@ -98,8 +98,8 @@ class _Candidate:
 
 
 def plan_scale_up(
-    snapshot: Snapshot,
-    pods: Sequence[Pod],
+    snapshot: ClusterSnapshot,
+    pods: Sequence[SnapshotPod],
     groups: Sequence[NodeGroup],
     *,
     membership: Membership,

@@ -7,7 +7,7 @@ from ocf.nodegroups.packing import Demand, NewNode, NodeTemplate, Packing, assig
 from ocf.nodegroups.predicates import ClusterState
 from ocf.nodegroups.selection.prices import UnitPrices
 from ocf.nodegroups.snapshot import Node
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot.pods import SnapshotPod
 
 __all__ = ["look_ahead"]
 
@@ -59,7 +59,7 @@ class _Packer:
         self._state = state
         self._shapes = [demand.shape for demand in demands]
         self._left = [len(demand.pods) for demand in demands]
-        self._pods: list[tuple[Pod, ...]] = [demand.pods for demand in demands]
+        self._pods: list[tuple[SnapshotPod, ...]] = [demand.pods for demand in demands]
         self._values = [prices.of(demand.shape.requests) for demand in demands]
         # A node to try a template with. Only names differ from those of the nodes that are added.
         self._trials = [(template, template.make("look-ahead")) for template in templates]

@@ -11,14 +11,14 @@ from ocf.nodegroups.snapshot.shapes import PodShape, Shapes
 from ocf.objects import Manifest, parse_time
 from ocf.objects.owner_references import ControllerReference
 
-__all__ = ["Pod", "PodTable", "read_time"]
+__all__ = ["PodTable", "SnapshotPod", "read_time"]
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pod:
+class SnapshotPod:
     """A pod.
 
     Args:
@@ -85,7 +85,7 @@ class Pod:
         return self.controller is not None and self.controller.kind == "DaemonSet"
 
     @classmethod
-    def of(cls, pod: Manifest, shapes: Shapes | None = None) -> "Pod":
+    def of(cls, pod: Manifest, shapes: Shapes | None = None) -> "SnapshotPod":
         """Parse a Pod.
 
         Args:
@@ -97,13 +97,13 @@ class Pod:
 
         Example:
             >>> containers = [{"name": "web", "resources": {"requests": {"cpu": "250m"}}}]
-            >>> Pod.of({"metadata": {"name": "web-0"}, "spec": {"containers": containers}}).shape.requests.cpu
+            >>> SnapshotPod.of({"metadata": {"name": "web-0"}, "spec": {"containers": containers}}).shape.requests.cpu
             250
         """
         return read_object("Pod", pod, partial(cls._read, pod, Shapes() if shapes is None else shapes))
 
     @classmethod
-    def _read(cls, manifest: Manifest, shapes: Shapes, pod: ObjectFields) -> "Pod":
+    def _read(cls, manifest: Manifest, shapes: Shapes, pod: ObjectFields) -> "SnapshotPod":
         spec, node_name = pod.spec, pod.spec.text("nodeName")
         claims, local, memory = _volumes(spec, pod.name)
         return cls(
@@ -133,15 +133,15 @@ class PodTable:
         on_node: The pods of each node by its name, sorted by key.
     """
 
-    by_key: Mapping[str, Pod]
-    on_node: Mapping[str, tuple[Pod, ...]]
+    by_key: Mapping[str, SnapshotPod]
+    on_node: Mapping[str, tuple[SnapshotPod, ...]]
 
     @classmethod
-    def of(cls, pods: Iterable[Pod]) -> "PodTable":
+    def of(cls, pods: Iterable[SnapshotPod]) -> "PodTable":
         """Return the table of pods, in whatever order they are given."""
         by_key = {pod.key: pod for pod in pods if not pod.finished}
         by_key = {key: by_key[key] for key in sorted(by_key)}
-        on_node: dict[str, list[Pod]] = {}
+        on_node: dict[str, list[SnapshotPod]] = {}
         for pod in by_key.values():
             if pod.node_name:
                 on_node.setdefault(pod.node_name, []).append(pod)

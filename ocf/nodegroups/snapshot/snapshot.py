@@ -10,7 +10,7 @@ from functools import partial
 from ocf.nodegroups.snapshot.fields import Fields
 from ocf.nodegroups.snapshot.nodes import Node
 from ocf.nodegroups.snapshot.overlay import Overlay
-from ocf.nodegroups.snapshot.pods import Pod, PodTable
+from ocf.nodegroups.snapshot.pods import PodTable, SnapshotPod
 from ocf.nodegroups.snapshot.rejected import RejectedObject, read_all
 from ocf.nodegroups.snapshot.resources import Resources
 from ocf.nodegroups.snapshot.shapes import Shapes
@@ -18,11 +18,11 @@ from ocf.nodegroups.snapshot.storage import Claim, StorageClass, Volume
 from ocf.nodegroups.snapshot.workloads import DaemonSet, PodDisruptionBudget
 from ocf.objects import Manifest
 
-__all__ = ["Snapshot", "join_nodes", "read_namespace"]
+__all__ = ["ClusterSnapshot", "join_nodes", "read_namespace"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class ClusterSnapshot:
     """The nodes and pods of a cluster, and what limits where pods may be.
 
     Use `of` for manifests, and `from_values` for parsed objects.
@@ -42,15 +42,15 @@ class Snapshot:
 
     Example:
         >>> node = {"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "4", "pods": "110"}}}
-        >>> snapshot = Snapshot.of(nodes=[node], pods=[{"metadata": {"name": "web-0"}}])
+        >>> snapshot = ClusterSnapshot.of(nodes=[node], pods=[{"metadata": {"name": "web-0"}}])
         >>> placed = snapshot.place(snapshot.pods["default/web-0"], "n1")
         >>> [len(each.on_node.get("n1", ())) for each in (snapshot, placed)]
         [0, 1]
     """
 
     nodes: Overlay[Node] = field(default_factory=Overlay[Node])
-    pods: Overlay[Pod] = field(default_factory=Overlay[Pod])
-    on_node: Overlay[tuple[Pod, ...]] = field(default_factory=Overlay[tuple[Pod, ...]])
+    pods: Overlay[SnapshotPod] = field(default_factory=Overlay[SnapshotPod])
+    on_node: Overlay[tuple[SnapshotPod, ...]] = field(default_factory=Overlay[tuple[SnapshotPod, ...]])
     budgets: tuple[PodDisruptionBudget, ...] = ()
     claims: Mapping[str, Claim] = field(default_factory=dict)
     volumes: Mapping[str, Volume] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Snapshot:
         cls,
         *,
         nodes: Iterable[Node] = (),
-        pods: Iterable[Pod] | PodTable = (),
+        pods: Iterable[SnapshotPod] | PodTable = (),
         budgets: Iterable[PodDisruptionBudget] = (),
         claims: Iterable[Claim] = (),
         volumes: Iterable[Volume] = (),
@@ -74,7 +74,7 @@ class Snapshot:
         namespaces: Mapping[str, Mapping[str, str]] | None = None,
         usage: Mapping[str, Resources] | None = None,
         rejected: Iterable[RejectedObject] = (),
-    ) -> "Snapshot":
+    ) -> "ClusterSnapshot":
         """Return a snapshot of parsed objects; finished pods are left out, and the order of the objects is ignored."""
         table = pods if isinstance(pods, PodTable) else PodTable.of(pods)
         return cls(
@@ -105,7 +105,7 @@ class Snapshot:
         namespaces: Iterable[Manifest] = (),
         in_flight: Iterable[Node] = (),
         usage: Mapping[str, Resources] | None = None,
-    ) -> "Snapshot":
+    ) -> "ClusterSnapshot":
         """Parse a snapshot from manifests.
 
         An object that cannot be parsed does not keep the others from being used: it is in `rejected`, with the path of
@@ -128,7 +128,7 @@ class Snapshot:
         read = partial(read_all, rejected)
         return cls.from_values(
             nodes=join_nodes(read(Node.of, nodes), in_flight),
-            pods=read(partial(Pod.of, shapes=Shapes()), pods),
+            pods=read(partial(SnapshotPod.of, shapes=Shapes()), pods),
             budgets=read(PodDisruptionBudget.of, budgets),
             claims=read(Claim.of, claims),
             volumes=read(Volume.of, volumes),
@@ -147,11 +147,11 @@ class Snapshot:
         """
         return frozenset(each.node_name for each in self.rejected if each.node_name)
 
-    def pods_on(self, node_name: str) -> tuple[Pod, ...]:
+    def pods_on(self, node_name: str) -> tuple[SnapshotPod, ...]:
         """Return the pods of a node, sorted by key."""
         return self.on_node.get(node_name, ())
 
-    def place(self, pod: Pod, node_name: str) -> "Snapshot":
+    def place(self, pod: SnapshotPod, node_name: str) -> "ClusterSnapshot":
         """Return a copy in which a pod is on a node; it leaves the node that it was on.
 
         Args:
@@ -163,7 +163,7 @@ class Snapshot:
         together = sorted((*left.pods_on(node_name), placed), key=lambda each: each.key)
         return replace(left, pods=left.pods.set(pod.key, placed), on_node=left.on_node.set(node_name, tuple(together)))
 
-    def without_pod(self, key: str) -> "Snapshot":
+    def without_pod(self, key: str) -> "ClusterSnapshot":
         """Return a copy without a pod; the same snapshot if it is not there."""
         pod = self.pods.get(key)
         if pod is None:
@@ -174,11 +174,11 @@ class Snapshot:
             on_node = on_node.set(pod.node_name, rest) if rest else on_node.remove(pod.node_name)
         return replace(self, pods=self.pods.remove(key), on_node=on_node)
 
-    def with_node(self, node: Node) -> "Snapshot":
+    def with_node(self, node: Node) -> "ClusterSnapshot":
         """Return a copy with a node added or replaced."""
         return replace(self, nodes=self.nodes.set(node.name, node))
 
-    def without_node(self, name: str) -> "Snapshot":
+    def without_node(self, name: str) -> "ClusterSnapshot":
         """Return a copy without a node; its pods stay, as they do in a cluster until they are deleted."""
         return replace(self, nodes=self.nodes.remove(name))
 

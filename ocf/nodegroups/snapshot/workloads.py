@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from ocf.nodegroups.snapshot.fields import ObjectFields, read_object
 from ocf.nodegroups.snapshot.node_selectors import Toleration
-from ocf.nodegroups.snapshot.pods import Pod
+from ocf.nodegroups.snapshot.pods import SnapshotPod
 from ocf.nodegroups.snapshot.shapes import PodShape
 from ocf.objects import LabelSelector, Manifest
 
@@ -64,7 +64,7 @@ class PodDisruptionBudget:
             unhealthy_allowed=budget.spec.text("unhealthyPodEvictionPolicy") == "AlwaysAllow",
         )
 
-    def selects(self, pod: Pod) -> bool:
+    def selects(self, pod: SnapshotPod) -> bool:
         """Return whether the budget covers a pod."""
         return pod.namespace == self.namespace and self.selector.matches(pod.shape.label_map)
 

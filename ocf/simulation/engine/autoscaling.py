@@ -19,7 +19,7 @@ from ocf.simulation.engine.outcomes import Outcomes
 from ocf.simulation.engine.pipeline import Pipeline
 from ocf.simulation.engine.proposals import Proposal, Proposals
 from ocf.simulation.engine.windows import KeptRecommendations, Windows
-from ocf.simulation.result import Action, ConditionChange
+from ocf.simulation.result import ConditionChange, ScalingAction
 
 __all__ = ["NOTHING", "Controller", "Numbers", "subject_of"]
 
@@ -70,7 +70,7 @@ class Controller:
         self.desired = memory.desired
         self._conditions = {each.type: each for each in memory.conditions}
         self.replicas = replicas
-        self.actions: list[Action] = []
+        self.actions: list[ScalingAction] = []
         self.changes: list[ConditionChange] = []
 
     def sync(self, now: int) -> Numbers:
@@ -158,7 +158,7 @@ class Controller:
                 self.changes.append(change)
 
     def _act(self, moment: Moment, desired: int, *, reason: str, rule: Rule) -> None:
-        action = Action(
+        action = ScalingAction(
             time=moment.now / SECOND,
             before=self.replicas,
             after=desired,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from ocf.simulation.measures.catalog import MEASURES, Unit
+from ocf.simulation.measures.catalog import MEASURES, MeasureUnit
 
 __all__ = ["duration_text", "number_text", "value_text"]
 
@@ -25,7 +25,7 @@ def value_text(name: str, value: float, *, currency: str = "") -> str:
         ('2 %', '250 ms', '2 min 15 s')
     """
     unit = MEASURES[name].unit
-    if unit is Unit.PRICE:
+    if unit is MeasureUnit.PRICE:
         return f"{number_text(value)} {currency}".rstrip()
     return _TEXTS[unit](value)
 
@@ -64,16 +64,16 @@ def _percent(value: float) -> str:
     return f"{value * 100:.3g} %"
 
 
-_TEXTS: Final[Mapping[Unit, Callable[[float], str]]] = {
-    Unit.SHARE: _percent,
-    Unit.SECONDS: duration_text,
-    Unit.COUNT: number_text,
-    Unit.PODS: number_text,
-    Unit.POD_HOURS: number_text,
-    Unit.POD_SECONDS: number_text,
-    Unit.NODES: number_text,
-    Unit.NODE_HOURS: number_text,
-    Unit.PER_HOUR: lambda value: f"{value:.4g} /h",
-    Unit.LOAD_UNITS: number_text,
-    Unit.PLAIN: number_text,
+_TEXTS: Final[Mapping[MeasureUnit, Callable[[float], str]]] = {
+    MeasureUnit.SHARE: _percent,
+    MeasureUnit.SECONDS: duration_text,
+    MeasureUnit.COUNT: number_text,
+    MeasureUnit.PODS: number_text,
+    MeasureUnit.POD_HOURS: number_text,
+    MeasureUnit.POD_SECONDS: number_text,
+    MeasureUnit.NODES: number_text,
+    MeasureUnit.NODE_HOURS: number_text,
+    MeasureUnit.PER_HOUR: lambda value: f"{value:.4g} /h",
+    MeasureUnit.LOAD_UNITS: number_text,
+    MeasureUnit.PLAIN: number_text,
 }

@@ -7,7 +7,7 @@ from math import fsum
 from operator import mul
 from typing import Final
 
-from ocf.simulation.result import Action, Columns, GroupColumns, SimulationResult
+from ocf.simulation.result import Columns, GroupColumns, ScalingAction, SimulationResult
 
 __all__ = ["GroupTotals", "group_totals", "nodes"]
 
@@ -17,7 +17,7 @@ _ORDERS: Final = frozenset({"scale_up", "replacement"})
 
 
 def nodes(
-    columns: Columns, lengths: Sequence[float], duration: float, *, actions: Sequence[Action] = ()
+    columns: Columns, lengths: Sequence[float], duration: float, *, actions: Sequence[ScalingAction] = ()
 ) -> Mapping[str, float]:
     """Return the measures of nodes; none without node groups.
 
@@ -89,7 +89,9 @@ def group_totals(result: SimulationResult) -> tuple[GroupTotals, ...]:
     return tuple(_totals(name, columns, lengths, result.node_actions) for name, columns in result.node_groups.items())
 
 
-def _totals(name: str, columns: GroupColumns, lengths: Sequence[float], actions: Sequence[Action]) -> GroupTotals:
+def _totals(
+    name: str, columns: GroupColumns, lengths: Sequence[float], actions: Sequence[ScalingAction]
+) -> GroupTotals:
     numbers = _numbers(columns.booting, columns.ready, columns.draining)
     mine = [each for each in actions if each.source == name]
     return GroupTotals(
@@ -103,15 +105,15 @@ def _totals(name: str, columns: GroupColumns, lengths: Sequence[float], actions:
     )
 
 
-def _added(actions: Sequence[Action]) -> int:
+def _added(actions: Sequence[ScalingAction]) -> int:
     return sum(each.after - each.before for each in actions if each.rule in _ORDERS)
 
 
-def _removed(actions: Sequence[Action]) -> int:
+def _removed(actions: Sequence[ScalingAction]) -> int:
     return sum(max(0, each.before - each.after) for each in actions if each.rule != _INTERRUPTED)
 
 
-def _interruptions(actions: Sequence[Action]) -> int:
+def _interruptions(actions: Sequence[ScalingAction]) -> int:
     return sum(each.rule == _INTERRUPTED for each in actions)
 
 

@@ -6,7 +6,7 @@ from math import fsum
 from operator import mul
 from typing import Final
 
-from ocf.simulation.result import Action, Columns
+from ocf.simulation.result import Columns, ScalingAction
 from ocf.simulation.scenario import Prices
 
 __all__ = ["FLAP_SECONDS", "resources", "scaling"]
@@ -36,12 +36,12 @@ def resources(columns: Columns, lengths: Sequence[float], duration: float, *, pr
     }
 
 
-def scaling(actions: Iterable[Action]) -> Mapping[str, float]:
+def scaling(actions: Iterable[ScalingAction]) -> Mapping[str, float]:
     """Return the measures of the scaling actions.
 
     Example:
-        >>> up = Action(time=0, before=2, after=4, reason="cpu above target", rule="Total")
-        >>> down = Action(time=600, before=4, after=3, reason="all metrics below target", rule="Total")
+        >>> up = ScalingAction(time=0, before=2, after=4, reason="cpu above target", rule="Total")
+        >>> down = ScalingAction(time=600, before=4, after=3, reason="all metrics below target", rule="Total")
         >>> scaling([up, down])
         {'scaling_actions': 2, 'scale_ups': 1, 'scale_downs': 1, 'flaps': 1}
     """

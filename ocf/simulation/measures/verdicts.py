@@ -8,11 +8,11 @@ from ocf.simulation.measures.measuring import run_latencies
 from ocf.simulation.result import SimulationResult
 from ocf.simulation.scenario import Objectives, Scenario, Workload
 
-__all__ = ["Verdict", "verdicts"]
+__all__ = ["ObjectiveVerdict", "verdicts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ObjectiveVerdict:
     """Whether a run meets an objective.
 
     Args:
@@ -26,7 +26,7 @@ class Verdict:
     met: bool
 
 
-def verdicts(result: SimulationResult, scenario: Scenario) -> tuple[Verdict, ...]:
+def verdicts(result: SimulationResult, scenario: Scenario) -> tuple[ObjectiveVerdict, ...]:
     """Return a verdict for each bound that the objectives of a scenario set.
 
     Args:
@@ -37,7 +37,7 @@ def verdicts(result: SimulationResult, scenario: Scenario) -> tuple[Verdict, ...
     return (*_bounds(result.measures, objectives), *_latency(result, scenario.workload, objectives))
 
 
-def _bounds(measures: Mapping[str, float], objectives: Objectives) -> Iterator[Verdict]:
+def _bounds(measures: Mapping[str, float], objectives: Objectives) -> Iterator[ObjectiveVerdict]:
     for name in ("overload_time", "pod_hours", "cost"):
         bound: float | None = getattr(objectives, name)
         if bound is not None:
@@ -45,13 +45,13 @@ def _bounds(measures: Mapping[str, float], objectives: Objectives) -> Iterator[V
                 value_text(name, each, currency=objectives.prices.currency) for each in (bound, measures[name])
             )
             title = name.replace("_", " ")
-            yield Verdict(objective=f"{title} at most {most}", found=found, met=measures[name] <= bound)
+            yield ObjectiveVerdict(objective=f"{title} at most {most}", found=found, met=measures[name] <= bound)
 
 
-def _latency(result: SimulationResult, workload: Workload, objectives: Objectives) -> Iterator[Verdict]:
+def _latency(result: SimulationResult, workload: Workload, objectives: Objectives) -> Iterator[ObjectiveVerdict]:
     objective = objectives.latency
     found = None if objective is None else run_latencies(result, workload)
     if objective is not None and found is not None:
         most, value = objective.at_most.total_seconds(), found.percentile(objective.percentile)
         text = f"latency, {objective.percentile:g}th percentile, at most {duration_text(most)}"
-        yield Verdict(objective=text, found=duration_text(value), met=value <= most)
+        yield ObjectiveVerdict(objective=text, found=duration_text(value), met=value <= most)

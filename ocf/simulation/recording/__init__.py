@@ -1,12 +1,12 @@
 """Recordings of autoscalers: their format, and what they hold."""
 
-from ocf.simulation.recording.format import Change, Recorder, RecordingHeader, State, is_recording, read_states
+from ocf.simulation.recording.format import Change, RecordingHeader, RecordingWriter, State, is_recording, read_states
 from ocf.simulation.recording.objects import reduced
 
 __all__ = [
     "Change",
-    "Recorder",
     "RecordingHeader",
+    "RecordingWriter",
     "State",
     "is_recording",
     "read_states",

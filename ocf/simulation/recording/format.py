@@ -22,7 +22,7 @@ from ocf.simulation.load.text_files import bounded_lines, open_text
 from ocf.simulation.model_problems import model_problems
 from ocf.simulation.recording.objects import difference, identity
 
-__all__ = ["Change", "Recorder", "RecordingHeader", "State", "is_recording", "read_states"]
+__all__ = ["Change", "RecordingHeader", "RecordingWriter", "State", "is_recording", "read_states"]
 
 KIND: Final = "Recording"
 FORMAT: Final = 2
@@ -63,7 +63,7 @@ class Change(FileModel):
 
 
 @dataclass(slots=True)
-class Recorder:
+class RecordingWriter:
     """Writer of the lines of a recording; only what changes is written.
 
     Args:
@@ -71,7 +71,7 @@ class Recorder:
         namespace: Its namespace.
 
     Example:
-        >>> recorder = Recorder("web", "shop")
+        >>> recorder = RecordingWriter("web", "shop")
         >>> print(recorder.header())
         {"apiVersion":"ocf.dev/v1","kind":"Recording","name":"web","namespace":"shop","format":2}
         >>> pod = {"kind": "Pod", "metadata": {"name": "web-0"}}

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ocf.simulation.report.reported import Reported
 from ocf.simulation.report.tables import TOTALS_HEAD, moment, totals_rows
-from ocf.simulation.result import Action, SimulationResult
+from ocf.simulation.result import ScalingAction, SimulationResult
 
 __all__ = ["action_data", "actions_table", "groups_table", "whole"]
 
@@ -35,7 +35,7 @@ def actions_table(result: SimulationResult) -> Iterator[str]:
     )
 
 
-def _source(action: Action) -> str:
+def _source(action: ScalingAction) -> str:
     return f"node group {action.source}" if action.source else "HPA"
 
 
@@ -54,7 +54,7 @@ def groups_table(run: Reported) -> Iterator[str]:
     )
 
 
-def action_data(actions: Sequence[Action], texts: dict[str, int]) -> Iterator[list[Any]]:
+def action_data(actions: Sequence[ScalingAction], texts: dict[str, int]) -> Iterator[list[Any]]:
     """Yield the data of the actions; equal texts are stored once."""
     length = 0
     for action in actions[:_MOST_STORED]:

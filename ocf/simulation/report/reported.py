@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ocf.simulation.measures import Verdict, verdicts, with_measures
+from ocf.simulation.measures import ObjectiveVerdict, verdicts, with_measures
 from ocf.simulation.result import SimulationResult
 from ocf.simulation.scenario import Scenario
 
@@ -23,7 +23,7 @@ class Reported:
 
     name: str
     result: SimulationResult
-    verdicts: tuple[Verdict, ...] = ()
+    verdicts: tuple[ObjectiveVerdict, ...] = ()
     currency: str = ""
     target_utilization: float = 1.0
 

@@ -6,15 +6,15 @@ from typing import Final
 from ocf.errors import FieldProblem, ManifestError
 from ocf.nodegroups import (
     Catalog,
+    ClusterSnapshot,
     InstanceType,
     Misfit,
     Node,
     NodeGroup,
     Offering,
-    Pod,
     Resources,
     ScaleDownPolicy,
-    Snapshot,
+    SnapshotPod,
     TypeChoice,
     fits,
 )
@@ -125,8 +125,8 @@ def misfit(workload: Workload, instance_type: InstanceTypeSettings) -> Misfit | 
         'cpu: 4000m requested, 2000m free of 2000m'
     """
     node = Node(name="empty", allocatable=_allocatable(instance_type))
-    pod = Pod(name="pod", shape=pod_shape(workload), phase="Pending")
-    return fits(pod, node.name, Snapshot.from_values(nodes=[node], pods=[pod]))
+    pod = SnapshotPod(name="pod", shape=pod_shape(workload), phase="Pending")
+    return fits(pod, node.name, ClusterSnapshot.from_values(nodes=[node], pods=[pod]))
 
 
 def pods_per_node(shape: PodShape, allocatable: Resources) -> int:
@@ -136,7 +136,7 @@ def pods_per_node(shape: PodShape, allocatable: Resources) -> int:
         >>> pods_per_node(PodShape(requests=Resources(cpu=300, pods=1)), Resources(cpu=1000, memory=2**30, pods=110))
         3
     """
-    state = prepare(Snapshot.from_values(nodes=[Node(name="empty", allocatable=allocatable)]))
+    state = prepare(ClusterSnapshot.from_values(nodes=[Node(name="empty", allocatable=allocatable)]))
     return sum(number for _, number in fill(state, state.view(shape), allocatable.pods))
 
 

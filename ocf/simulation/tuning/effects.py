@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from ocf.simulation.tuning.objectives import Objective
 from ocf.simulation.tuning.problem import Candidate, Problem
-from ocf.simulation.tuning.tuned import Effect, Member
+from ocf.simulation.tuning.tuned import Member, SettingEffect
 
 __all__ = ["effects_of", "neighbours"]
 
@@ -44,14 +44,14 @@ def effects_of(
     front: Sequence[Member],
     objectives: Sequence[Objective],
     members: Mapping[Candidate, Member | None],
-) -> tuple[Effect, ...]:
+) -> tuple[SettingEffect, ...]:
     """Return the effects of single settings around the winner; the setting that matters most comes first.
 
     Args:
         front: The front; its first member is the winner.
     """
     winner = front[0]
-    found: list[Effect] = []
+    found: list[SettingEffect] = []
     for candidate in neighbours(problem, winner.candidate):
         [path] = [
             each.path
@@ -60,7 +60,7 @@ def effects_of(
         ]
         member = members[candidate]
         found.append(
-            Effect(
+            SettingEffect(
                 path=path,
                 value=problem.values(candidate)[path],
                 measures={} if member is None else member.measures,

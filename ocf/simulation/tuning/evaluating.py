@@ -14,16 +14,18 @@ from typing import Any, Final
 
 from ocf.errors import ConfigError
 from ocf.simulation.engine import Shared, simulate
-from ocf.simulation.measures import MEASURES, Group, Unit, measure
-from ocf.simulation.result import Action, Columns, GroupColumns, SimulationResult
+from ocf.simulation.measures import MEASURES, Group, MeasureUnit, measure
+from ocf.simulation.result import Columns, GroupColumns, ScalingAction, SimulationResult
 from ocf.simulation.scenario import Scenario
 from ocf.simulation.scenario.checks import has_prices
-from ocf.simulation.tuning.problem import Candidate, InvalidCandidate, Problem, Trace
+from ocf.simulation.tuning.problem import Candidate, InvalidCandidate, LoadTrace, Problem
 
 __all__ = ["Evaluation", "Prepared", "Task", "evaluate", "evaluate_pickled", "part_of", "scaled_totals"]
 
 Measures = Mapping[str, float]
-_TOTALS: Final = frozenset({Unit.COUNT, Unit.POD_HOURS, Unit.POD_SECONDS, Unit.NODE_HOURS, Unit.PRICE})
+_TOTALS: Final = frozenset(
+    {MeasureUnit.COUNT, MeasureUnit.POD_HOURS, MeasureUnit.POD_SECONDS, MeasureUnit.NODE_HOURS, MeasureUnit.PRICE}
+)
 
 
 def part_of(result: SimulationResult, begin: float, end: float) -> SimulationResult:
@@ -67,7 +69,7 @@ def part_of(result: SimulationResult, begin: float, end: float) -> SimulationRes
     )
 
 
-def _actions(actions: Iterable[Action], begin: float, end: float) -> tuple[Action, ...]:
+def _actions(actions: Iterable[ScalingAction], begin: float, end: float) -> tuple[ScalingAction, ...]:
     return tuple(replace(each, time=each.time - begin) for each in actions if begin <= each.time < end)
 
 
@@ -182,7 +184,7 @@ def evaluate(prepared: Prepared, task: Task, candidate: Candidate) -> Evaluation
     return Evaluation(searched=tuple(searched), held_out=tuple(held_out))
 
 
-def _cut(trace: Trace, share: float) -> float:
+def _cut(trace: LoadTrace, share: float) -> float:
     """Return the end of the part that the search sees, in whole seconds if that is possible."""
     end = trace.duration
     return end if share >= 1 else float(round(end * share)) or end * share

@@ -17,9 +17,9 @@ from ocf.simulation.model_problems import model_problems
 from ocf.simulation.scenario import Scenario
 from ocf.simulation.scenario.autoscaler_file import checked_hpa
 from ocf.simulation.scenario.reading import scenario_problems
-from ocf.simulation.tuning.settings import Setting
+from ocf.simulation.tuning.settings import TunedSetting
 
-__all__ = ["Candidate", "InvalidCandidate", "Problem", "Trace", "with_value"]
+__all__ = ["Candidate", "InvalidCandidate", "LoadTrace", "Problem", "with_value"]
 
 Candidate: TypeAlias = tuple[int, ...] | None
 """The position of the value of each setting; None for the settings as they are."""
@@ -35,7 +35,7 @@ class InvalidCandidate(Exception):  # noqa: N818 (a combination that cannot be r
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
+class LoadTrace:
     """A scenario and its load.
 
     Args:
@@ -92,8 +92,8 @@ class Problem:
         ConfigError: If the HPAs differ, a field is given twice, or a setting has no valid value.
     """
 
-    traces: tuple[Trace, ...]
-    settings: tuple[Setting, ...]
+    traces: tuple[LoadTrace, ...]
+    settings: tuple[TunedSetting, ...]
 
     def __post_init__(self) -> None:
         if not self.traces or not self.settings:
@@ -163,7 +163,7 @@ class Problem:
         scenario = trace.scenario.model_dump(by_alias=True, mode="json", exclude={"hpa", "load"})
         return {each.path: get_field(trace.hpa if each.is_of_hpa else scenario, each.steps) for each in self.settings}
 
-    def scenario(self, trace: Trace, candidate: Candidate) -> Scenario:
+    def scenario(self, trace: LoadTrace, candidate: Candidate) -> Scenario:
         """Return the scenario of a candidate, whose `hpa` is the manifest.
 
         Args:
@@ -188,10 +188,10 @@ class Problem:
             InvalidCandidate: If the API server would reject it.
         """
         found = self.scenario(self.traces[0], candidate).hpa
-        assert not isinstance(found, str)  # noqa: S101 (`Trace.hpa` rejects it)
+        assert not isinstance(found, str)  # noqa: S101 (`LoadTrace.hpa` rejects it)
         return found
 
-    def _scenario(self, trace: Trace, chosen: Sequence[tuple[Setting, Any]]) -> Scenario:
+    def _scenario(self, trace: LoadTrace, chosen: Sequence[tuple[TunedSetting, Any]]) -> Scenario:
         scenario = trace.scenario
         of_scenario = [(each, value) for each, value in chosen if not each.is_of_hpa]
         if of_scenario:
@@ -210,7 +210,7 @@ class Problem:
         return scenario.model_copy(update={"hpa": hpa, "hpa_edits": ()})
 
 
-def _changed_hpa(hpa: Manifest, chosen: Sequence[tuple[Setting, Any]]) -> Manifest:
+def _changed_hpa(hpa: Manifest, chosen: Sequence[tuple[TunedSetting, Any]]) -> Manifest:
     if any(each.steps[:2] == _BEHAVIOR for each, _ in chosen):
         # The rules that apply as long as the HPA has none, so that a path can name a policy of them.
         rules = {name: get_field(hpa, (*_BEHAVIOR, name)) or {} for name in ("scaleUp", "scaleDown")}
@@ -220,7 +220,7 @@ def _changed_hpa(hpa: Manifest, chosen: Sequence[tuple[Setting, Any]]) -> Manife
     return hpa
 
 
-def _changed_scenario(scenario: Scenario, chosen: Sequence[tuple[Setting, Any]]) -> Scenario:
+def _changed_scenario(scenario: Scenario, chosen: Sequence[tuple[TunedSetting, Any]]) -> Scenario:
     # The load does not change, and may be long.
     document = scenario.model_dump(by_alias=True, mode="json", exclude={"load"})
     document["load"] = []

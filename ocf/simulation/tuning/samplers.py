@@ -11,7 +11,7 @@ from itertools import islice, product
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ocf.errors import ConfigError
-from ocf.simulation.tuning.settings import Setting
+from ocf.simulation.tuning.settings import TunedSetting
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -73,7 +73,7 @@ class Sampler(Protocol):
 
 
 def sampler_of(
-    name: SamplerName, settings: Sequence[Setting], *, objectives: int, trials: int, batch: int, seed: int
+    name: SamplerName, settings: Sequence[TunedSetting], *, objectives: int, trials: int, batch: int, seed: int
 ) -> Sampler:
     """Return a sampler.
 
@@ -88,7 +88,7 @@ def sampler_of(
     return _Optimiser(settings, _algorithm(name, batch, seed), objectives=objectives, trials=trials, batch=batch)
 
 
-def grid_size(settings: Sequence[Setting]) -> int:
+def grid_size(settings: Sequence[TunedSetting]) -> int:
     """Return the number of combinations."""
     size = 1
     for each in settings:
@@ -97,7 +97,7 @@ def grid_size(settings: Sequence[Setting]) -> int:
 
 
 class _Grid:
-    def __init__(self, settings: Sequence[Setting]) -> None:
+    def __init__(self, settings: Sequence[TunedSetting]) -> None:
         size = grid_size(settings)
         if size > _LARGEST_GRID:
             raise ConfigError(
@@ -118,7 +118,7 @@ class _Optimiser:
     """Candidates of Optuna, as positions of values."""
 
     def __init__(
-        self, settings: Sequence[Setting], algorithm: "BaseSampler", *, objectives: int, trials: int, batch: int
+        self, settings: Sequence[TunedSetting], algorithm: "BaseSampler", *, objectives: int, trials: int, batch: int
     ) -> None:
         import optuna
 

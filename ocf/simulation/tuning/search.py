@@ -16,7 +16,7 @@ from ocf.simulation.load.text_files import read_bounded
 from ocf.simulation.model_problems import model_problems
 from ocf.simulation.scenario.autoscaler_file import text_problems
 from ocf.simulation.tuning.across import Across
-from ocf.simulation.tuning.settings import Setting, choice_setting, range_setting
+from ocf.simulation.tuning.settings import TunedSetting, choice_setting, range_setting
 
 __all__ = ["SearchFile", "parse_setting", "read_search"]
 
@@ -56,7 +56,7 @@ class SearchFile(Model):
     require: tuple[str, ...] = ()
     across: Across | None = None
 
-    def parsed(self) -> tuple[Setting, ...]:
+    def parsed(self) -> tuple[TunedSetting, ...]:
         """Return the settings.
 
         Raises:
@@ -125,7 +125,7 @@ def _placed(problem: FieldProblem, text: str, file: Path) -> InputProblem:
     return InputProblem(str(file), problem.detail, None if root is None else root.descend(steps).line, problem.path)
 
 
-def parse_setting(text: str) -> Setting:
+def parse_setting(text: str) -> TunedSetting:
     """Parse a setting of the command line.
 
     Args:

@@ -10,7 +10,7 @@ from ocf.errors import ConfigError
 from ocf.objects import FieldPath, format_path
 from ocf.objects.yaml_places import split_path
 
-__all__ = ["Setting", "choice_setting", "range_setting"]
+__all__ = ["TunedSetting", "choice_setting", "range_setting"]
 
 _HPA: Final = "spec"
 _FIXED: Final = frozenset(
@@ -22,7 +22,7 @@ _NUMBER: Final = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)([A
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class TunedSetting:
     """A field and the values that it may have.
 
     Args:
@@ -34,7 +34,7 @@ class Setting:
         ConfigError: If the path is invalid, the field is an input that all candidates share, or there is no value.
 
     Example:
-        >>> Setting("spec.behavior.scaleUp.selectPolicy", ("Max", "Min")).is_of_hpa
+        >>> TunedSetting("spec.behavior.scaleUp.selectPolicy", ("Max", "Min")).is_of_hpa
         True
     """
 
@@ -70,7 +70,7 @@ class Setting:
         return self.steps[0] == _HPA
 
 
-def choice_setting(path: str, values: Iterable[Any]) -> Setting:
+def choice_setting(path: str, values: Iterable[Any]) -> TunedSetting:
     """Return a setting with a list of values.
 
     Args:
@@ -85,10 +85,10 @@ def choice_setting(path: str, values: Iterable[Any]) -> Setting:
         # 1 and True are equal in Python, and not in JSON.
         if not any(each == other and type(each) is type(other) for other in found):
             found.append(each)
-    return Setting(path, tuple(found))
+    return TunedSetting(path, tuple(found))
 
 
-def range_setting(path: str, first: float | str, last: float | str, step: float | str | None = None) -> Setting:
+def range_setting(path: str, first: float | str, last: float | str, step: float | str | None = None) -> TunedSetting:
     """Return a setting with a range of numbers, which may have a unit, such as `15s` or `250m`.
 
     Args:
@@ -124,7 +124,7 @@ def range_setting(path: str, first: float | str, last: float | str, step: float 
     count = int((high - low) / width) + 1
     if count > _MOST_VALUES:
         raise ConfigError(f"{path}: must have at most {_MOST_VALUES} values, got {count}: set a larger step")
-    return Setting(path, tuple(_value(low + width * number, unit) for number in range(count)), is_ordered=True)
+    return TunedSetting(path, tuple(_value(low + width * number, unit) for number in range(count)), is_ordered=True)
 
 
 def _number(path: str, value: float | str) -> tuple[Decimal, str]:

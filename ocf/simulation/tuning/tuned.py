@@ -10,7 +10,7 @@ from ocf.simulation.tuning.across import Across
 from ocf.simulation.tuning.objectives import Objective, dominates
 from ocf.simulation.tuning.problem import Candidate
 
-__all__ = ["Effect", "Finalist", "Member", "Tuned"]
+__all__ = ["Finalist", "Member", "SettingEffect", "Tuned"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Finalist:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class SettingEffect:
     """One setting changed, all others as the winner has them.
 
     Args:
@@ -117,7 +117,7 @@ class Tuned:
     current: Finalist
     winner: Finalist
     runner_up: Finalist | None
-    effects: tuple[Effect, ...]
+    effects: tuple[SettingEffect, ...]
     hpa: Manifest
 
     @property

@@ -109,7 +109,7 @@ def tune(
 
     Example:
         >>> from ocf.simulation import load_series, parse_scenario
-        >>> from ocf.simulation.tuning import Trace, parse_objectives, parse_setting
+        >>> from ocf.simulation.tuning import LoadTrace, parse_objectives, parse_setting
         >>> scenario = parse_scenario('''
         ... hpa:
         ...   apiVersion: autoscaling/v2
@@ -120,7 +120,7 @@ def tune(
         ... load: {type: Steady, rate: 45}
         ... duration: 1h
         ... ''')
-        >>> trace = Trace(name="web", scenario=scenario, load=load_series(scenario))
+        >>> trace = LoadTrace(name="web", scenario=scenario, load=load_series(scenario))
         >>> target = "spec.metrics[0].resource.target.averageUtilization"
         >>> problem = Problem(traces=(trace,), settings=(parse_setting(f"{target}=50..95 step 15"),))
         >>> tuned = tune(problem, Target(objectives=parse_objectives(["pod_hours"])))

@@ -8,7 +8,7 @@ from ocf.cli.hpa_controller import FEATURE_GATES, hpa_controller
 from ocf.controllers.hpa import (
     NAME,
     TARGETS,
-    Installation,
+    HpaInstallation,
     Mode,
     ScalableResource,
     cluster_role,
@@ -62,7 +62,7 @@ def hpa_manifests(namespace: str) -> list[Manifest]:
         namespace: Its namespace.
     """
     arguments = ["run", f"--mode={Mode.OWN_KIND}", "--output=json"]
-    wanted = Installation(mode=Mode.OWN_KIND, namespace=namespace, image="ocf", arguments=arguments)
+    wanted = HpaInstallation(mode=Mode.OWN_KIND, namespace=namespace, image="ocf", arguments=arguments)
     return installation_manifests(wanted)
 
 

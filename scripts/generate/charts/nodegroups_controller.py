@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ocf.cli.nodegroups import nodegroups
 from ocf.cli.nodegroups.providers import MOUNTED_CREDENTIALS, MOUNTED_TYPES, ProviderChoice, ProviderName
-from ocf.controllers.nodegroup.manifests import NAME, Installation, cluster_role, installation_manifests
+from ocf.controllers.nodegroup.manifests import NAME, NodeGroupInstallation, cluster_role, installation_manifests
 from ocf.manifests.helm_templates import NAMESPACE, template
 from ocf.objects import Manifest, dump_document
 from ocf.runtime.rbac import PolicyRule, lease_rules, roles
@@ -59,7 +59,7 @@ def nodegroup_manifests(namespace: str) -> list[Manifest]:
     """
     choice = ProviderChoice(name=ProviderName.CLUSTER_API)
     command = ["ocf", "nodegroups", "run", *choice.arguments, f"--namespace={namespace}"]
-    wanted = Installation(namespace=namespace, image="ocf", command=command, provider_rules=choice.rules())
+    wanted = NodeGroupInstallation(namespace=namespace, image="ocf", command=command, provider_rules=choice.rules())
     return installation_manifests(wanted)
 
 

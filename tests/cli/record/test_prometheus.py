@@ -24,7 +24,7 @@ from ocf.errors import ConfigError
 from ocf.objects import Manifest, Quantity
 from ocf.simulation import load_series, read_scenario, simulate
 from ocf.simulation.recording import State, read_states
-from ocf.simulation.recording.prometheus import Matrix, Selection, Steps
+from ocf.simulation.recording.prometheus import Matrix, SeriesSelection, Steps
 from tests.cli.record.prometheus_answers import FAILING, Answer, PrometheusStub, Question, hpa, load
 from tests.simulation.recording.prometheus_series import (
     CREATED,
@@ -67,7 +67,9 @@ async def written(style: str, folder: Path, *, manifest: Manifest | None = None)
     path, warnings = folder / "web.jsonl", list[str]()
     async with opened(PrometheusStub(recorded)) as source:
         with path.open("w") as output:
-            await record_range(source, Selection(style, "web"), STEPS, output, manifest=manifest, warn=warnings.append)
+            await record_range(
+                source, SeriesSelection(style, "web"), STEPS, output, manifest=manifest, warn=warnings.append
+            )
     assert warnings == []
     return [State(state.line, state.at, dict(state.objects)) for state in read_states(path)]
 
@@ -232,7 +234,7 @@ class TestMissing:
     async def test_all_missing_series_are_named_with_what_to_do(self) -> None:
         async with opened(PrometheusStub(empty)) as source:
             with pytest.raises(ConfigError) as caught:
-                await record_range(source, Selection("shop", "web"), STEPS, io.StringIO(), warn=print)
+                await record_range(source, SeriesSelection("shop", "web"), STEPS, io.StringIO(), warn=print)
 
         assert str(caught.value) == (
             "HPA shop/web: no series kube_horizontalpodautoscaler_spec_max_replicas or kube_hpa_spec_max_replicas:"
@@ -258,7 +260,7 @@ class TestMissing:
 
         warnings = list[str]()
         async with opened(PrometheusStub(ask)) as source:
-            reading = record_range(source, Selection(NEW, "web"), STEPS, io.StringIO(), warn=warnings.append)
+            reading = record_range(source, SeriesSelection(NEW, "web"), STEPS, io.StringIO(), warn=warnings.append)
             if required:
                 with pytest.raises(ConfigError, match=f"no series {name}: scrape "):
                     await reading
@@ -281,7 +283,7 @@ def test_a_long_range_is_read_in_parts() -> None:
     steps = Steps.between(START, START + timedelta(days=22), timedelta(seconds=15))
     source = Counting()
     with pytest.raises(ConfigError):
-        asyncio.run(record_range(source, Selection("shop", "web"), steps, io.StringIO(), warn=print))
+        asyncio.run(record_range(source, SeriesSelection("shop", "web"), steps, io.StringIO(), warn=print))
 
     for parts in source.asked.values():
         assert sum(part.count for part in parts) == steps.count == 126_721

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.simulation import parse_scenario
-from ocf.simulation.measures import MEASURES, Unit
+from ocf.simulation.measures import MEASURES, MeasureUnit
 from ocf.simulation.report.rows import COLUMN_NAMES, NODE_COLUMN_NAMES
 from scripts.generate.real_load import PICTURE, of_page, render
 from tests.cli.github_action import run_action
@@ -39,7 +39,7 @@ def test_every_option_is_documented() -> None:
 
 
 def test_the_table_of_measures_is_the_code() -> None:
-    units = {Unit.PRICE: "currency", Unit.PLAIN: ""}
+    units = {MeasureUnit.PRICE: "currency", MeasureUnit.PLAIN: ""}
     found = [(name, unit, definition) for name, unit, definition, *_ in rows(MODEL, "measure")]
     assert found == [
         (each.name, units.get(each.unit, str(each.unit)), each.definition.removesuffix("."))

@@ -13,7 +13,7 @@ import pytest
 
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, ListOptions, Request, Subresource
-from ocf.controllers.hpa import OWN, ControllerOptions, DryRunResult, HpaController, Mode, Monitor
+from ocf.controllers.hpa import OWN, DryRunResult, HpaController, HpaControllerOptions, HpaMonitor, Mode
 from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.reporter import COMPONENT
 from ocf.controllers.metrics_client import MetricsClient
@@ -47,7 +47,7 @@ class Process:
     """
 
     controller: HpaController | None = None
-    monitor: Monitor = field(default_factory=Monitor)
+    monitor: HpaMonitor = field(default_factory=HpaMonitor)
     reports: list[DryRunResult] = field(default_factory=list)
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
@@ -205,7 +205,7 @@ class Env(support.Env[EmbeddedCluster, SettableClock]):
             process.controller = HpaController(
                 where,
                 metrics or self.metrics,
-                options=ControllerOptions(
+                options=HpaControllerOptions(
                     mode=mode,
                     settings=given,
                     take_over=take_over,

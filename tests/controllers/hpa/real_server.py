@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, ListOptions
-from ocf.controllers.hpa import ControllerOptions, HpaController, Mode
+from ocf.controllers.hpa import HpaController, HpaControllerOptions, Mode
 from ocf.controllers.hpa.reporter import COMPONENT
 from ocf.controllers.metrics_client import MetricsClient, RESTMetricsClient
 from ocf.controllers.process import leader_runner
@@ -72,7 +72,9 @@ async def running(
     settings = Settings(sync_period=PERIOD, downscale_stabilization=timedelta(seconds=1))
 
     def make(where: Cluster, events: Recorder | None) -> HpaController:
-        options = ControllerOptions(mode=mode, settings=settings, take_over=take_over, take_over_delay=TAKE_OVER_DELAY)
+        options = HpaControllerOptions(
+            mode=mode, settings=settings, take_over=take_over, take_over_delay=TAKE_OVER_DELAY
+        )
         client = RESTMetricsClient(cluster) if metrics is None else metrics
         return HpaController(where, client, options=options, events=events, reader=cluster)
 

@@ -26,8 +26,8 @@ from ocf.controllers.hpa import (
     BUILT_IN,
     NAME,
     OWN,
-    ControllerOptions,
     HpaController,
+    HpaControllerOptions,
     Mode,
     cluster_role,
 )
@@ -186,7 +186,7 @@ async def live(env: Env, cluster: RecordingForbidden, mode: Mode, ended: Callabl
     settings = Settings(sync_period=timedelta(milliseconds=100))
 
     def make(fenced: Cluster, events: Recorder | None) -> HpaController:
-        options = ControllerOptions(mode=mode, settings=settings, take_over=mode is Mode.REPLACE)
+        options = HpaControllerOptions(mode=mode, settings=settings, take_over=mode is Mode.REPLACE)
         return HpaController(fenced, RESTMetricsClient(cluster), options=options, events=events, reader=cluster)
 
     stopped = asyncio.Event()

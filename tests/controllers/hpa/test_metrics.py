@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from prometheus_client import generate_latest
 
-from ocf.controllers.hpa import Monitor
+from ocf.controllers.hpa import HpaMonitor
 
 PREFIX = "horizontal_pod_autoscaler_controller_"
 
 
 def test_the_families_are_those_of_the_built_in_controller_and_two_more() -> None:
-    monitor = Monitor()
+    monitor = HpaMonitor()
     monitor.observe_reconcile("none", "spec", 0.001)
     monitor.observe_metric("scale_up", "none", "Pods", 20)
     monitor.set_desired_replicas("shop", "web", 3)
@@ -45,7 +45,7 @@ def test_the_families_are_those_of_the_built_in_controller_and_two_more() -> Non
     ],
 )
 def test_a_duration_is_in_every_bucket_that_is_not_shorter(seconds: float, below: int) -> None:
-    monitor = Monitor()
+    monitor = HpaMonitor()
     monitor.observe_reconcile("none", "none", seconds)
 
     (family,) = (one for one in monitor.collect() if one.name == f"{PREFIX}reconciliation_duration_seconds")
@@ -54,7 +54,7 @@ def test_a_duration_is_in_every_bucket_that_is_not_shorter(seconds: float, below
 
 
 def test_gauges_of_a_deleted_autoscaler_are_dropped() -> None:
-    monitor = Monitor()
+    monitor = HpaMonitor()
     monitor.set_desired_replicas("shop", "web", 3)
     monitor.set_state("shop", "web", "running")
     monitor.forget("shop", "web")

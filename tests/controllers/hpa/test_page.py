@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from ocf.cli.app import app, load_command
-from ocf.controllers.hpa import AutoscalerPhase, Mode, Monitor
+from ocf.controllers.hpa import AutoscalerPhase, HpaMonitor, Mode
 from ocf.controllers.hpa.crd import HorizontalAutoscalerSettings
 from ocf.objects import load_documents
 
@@ -58,7 +58,8 @@ def test_the_modes_are_those_of_the_controller() -> None:
 
 def test_the_metrics_are_those_that_are_counted() -> None:
     families = {
-        f"{family.name}_total" if family.type == "counter" else family.name: family for family in Monitor().describe()
+        f"{family.name}_total" if family.type == "counter" else family.name: family
+        for family in HpaMonitor().describe()
     }
     documented = {words(name)[0]: words(labels) for name, labels in rows("metric")}
 

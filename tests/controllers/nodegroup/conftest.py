@@ -14,12 +14,12 @@ import pytest
 from ocf.cluster import Cluster, DeleteOptions, ListOptions, Request, Subresource
 from ocf.cluster.interceptor import is_write
 from ocf.concepts import Event, NullRecorder
-from ocf.controllers.nodegroup.controller import ControllerOptions, NodeGroupController
+from ocf.controllers.nodegroup.controller import NodeGroupController, NodeGroupControllerOptions
 from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
-from ocf.controllers.nodegroup.metrics import Monitor
+from ocf.controllers.nodegroup.metrics import NodeGroupMonitor
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
 from ocf.errors import NotFoundError
-from ocf.nodegroups import InstanceType, MachineRequest, Offering, Provider, Snapshot, fits
+from ocf.nodegroups import ClusterSnapshot, InstanceType, MachineRequest, Offering, Provider, fits
 from ocf.objects import Manifest, ObjectKey, Quantity
 from ocf.testing import VirtualClock
 from ocf_server import EmbeddedCluster
@@ -81,14 +81,14 @@ class Env(support.Env[EmbeddedCluster, VirtualClock]):
         self.cloud = Cloud()
         self.provider = SimulatedProvider(types, clock, fails=self.cloud.fails, **settings)
         self.events = Events()
-        self.monitor = Monitor()
+        self.monitor = NodeGroupMonitor()
         self.dead: set[str] = set()
         self.restart()
 
     def restart(
         self,
         cluster: Cluster | None = None,
-        options: ControllerOptions | None = None,
+        options: NodeGroupControllerOptions | None = None,
         provider: Provider | None = None,
     ) -> None:
         """Replace the controller by a new process."""
@@ -146,7 +146,7 @@ class Env(support.Env[EmbeddedCluster, VirtualClock]):
         pods = await self.objects("Pod")
         if all(each["spec"].get("nodeName") for each in pods):
             return
-        snapshot = Snapshot.of(nodes=await self.objects("Node"), pods=pods)
+        snapshot = ClusterSnapshot.of(nodes=await self.objects("Node"), pods=pods)
         for key in sorted(each.key for each in snapshot.pods.values() if not each.node_name):
             pod = snapshot.pods[key]
             found = next((n for n in sorted(snapshot.nodes) if fits(pod, n, snapshot) is None), "")

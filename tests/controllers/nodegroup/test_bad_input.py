@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.controllers.nodegroup import Plan, make_plan, view_of
+from ocf.controllers.nodegroup import NodeGroupPlan, make_plan, view_of
 from ocf.controllers.nodegroup.plan_report import REMEDIES, plan_json, plan_lines
 from ocf.nodegroups import RULES, Catalog
 from ocf.objects import Manifest
@@ -89,7 +89,7 @@ OTHER: Final = [node("n2", labels={})]
 IDLE: Final = [group(), node(), managed(), *OTHER]
 
 
-def planned(objects: list[Manifest], now: datetime = NOW) -> tuple[str, Plan]:
+def planned(objects: list[Manifest], now: datetime = NOW) -> tuple[str, NodeGroupPlan]:
     view = view_of(objects)
     plan = make_plan(view, Catalog.of([SMALL]), now)
     plan_json(view, plan)

@@ -9,7 +9,7 @@ from ocf.cluster import DeleteOptions, PatchOptions, PatchType
 from ocf.cluster.cache import CachedCluster
 from ocf.controllers.nodegroup import node_definition, node_group_definition
 from ocf.controllers.nodegroup.cluster_reader import ObjectReader
-from ocf.nodegroups.snapshot import Pod, Shapes
+from ocf.nodegroups.snapshot import Shapes, SnapshotPod
 from ocf.objects import Manifest, ObjectKey
 from ocf_server import EmbeddedCluster
 
@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 def pod(name: str, *, app: str = "web", **spec: Any) -> Manifest:
     container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "1"}}}
     metadata = {"name": name, "namespace": "default", "labels": {"app": app}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **spec}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": [container], **spec},
+    }
 
 
 async def cluster_with(*pods: Manifest) -> EmbeddedCluster:
@@ -52,14 +57,14 @@ def test_pods_that_have_not_changed_are_the_same_objects() -> None:
 def test_shapes_that_no_pod_has_any_more_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ocf.controllers.nodegroup.cluster_reader._FEW_SHAPES", 2)
     read: list[Shapes] = []
-    original = Pod.of
+    original = SnapshotPod.of
 
-    def recording(manifest: Manifest, shapes: Shapes | None = None) -> Pod:
+    def recording(manifest: Manifest, shapes: Shapes | None = None) -> SnapshotPod:
         assert shapes is not None
         read[:] = [shapes]
         return original(manifest, shapes=shapes)
 
-    monkeypatch.setattr(Pod, "of", recording)
+    monkeypatch.setattr(SnapshotPod, "of", recording)
 
     async def scenario() -> None:
         reader = ObjectReader()

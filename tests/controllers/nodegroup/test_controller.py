@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ocf.controllers.nodegroup.controller import ControllerOptions
+from ocf.controllers.nodegroup.controller import NodeGroupControllerOptions
 from ocf.controllers.nodegroup.definitions import node_group_definition
-from ocf.controllers.nodegroup.plan import Plan
+from ocf.controllers.nodegroup.plan import NodeGroupPlan
 from ocf.controllers.nodegroup.providers.simulated import SimulatedProvider
 from ocf.errors import CapacityExhaustedError, ProviderUnavailableError
 from ocf.nodegroups import Machine, MachineRequest
@@ -478,8 +478,8 @@ def test_a_provider_that_fails_is_shown_and_changes_nothing(env: Env) -> None:
 def test_a_dry_run_decides_and_writes_nothing(env: Env) -> None:
     async def scenario() -> None:
         await env.set_up(minNodes=2)
-        plans: list[Plan] = []
-        env.restart(options=ControllerOptions(dry_run=True, report=plans.append))
+        plans: list[NodeGroupPlan] = []
+        env.restart(options=NodeGroupControllerOptions(dry_run=True, report=plans.append))
         before = len(env.writes())
         await env.controller.reconcile()
         assert [len(plan.groups["default/workers"].add) for plan in plans] == [2]

@@ -3,13 +3,13 @@
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from ocf.controllers.nodegroup.metrics import DRAIN_BUCKETS, PROVISIONING_BUCKETS, GroupSize, Monitor
+from ocf.controllers.nodegroup.metrics import DRAIN_BUCKETS, PROVISIONING_BUCKETS, GroupSize, NodeGroupMonitor
 
 OWN = {"namespace": "default", "nodegroup": "workers"}
 
 
 def test_durations_are_counted_in_buckets() -> None:
-    monitor = Monitor()
+    monitor = NodeGroupMonitor()
     for seconds in (-5, 10, 10.5, 1e6):
         monitor.observe("node_provisioning_duration_seconds", "default/workers", seconds=seconds)
 
@@ -22,7 +22,7 @@ def test_durations_are_counted_in_buckets() -> None:
 
 
 def test_gauges_follow_the_groups() -> None:
-    monitor = Monitor()
+    monitor = NodeGroupMonitor()
     monitor.set_sizes({"default/workers": GroupSize(desired=3, current=2, ready=1, min=0, max=5)})
     names = ("desired", "current", "ready", "min", "max")
     values = [monitor.registry.get_sample_value(f"ocf_nodegroup_{name}_nodes", OWN) for name in names]
@@ -32,7 +32,7 @@ def test_gauges_follow_the_groups() -> None:
 
 
 def test_all_metrics_of_the_documentation_exist() -> None:
-    monitor = Monitor()
+    monitor = NodeGroupMonitor()
     monitor.count("scaling_decisions", "default/workers", "scale_up", "pending_pods")
     monitor.count("scale_down_blocked", "default/workers", "pdb")
     text = generate_latest(monitor.registry).decode()
@@ -42,6 +42,6 @@ def test_all_metrics_of_the_documentation_exist() -> None:
 
 def test_a_registry_takes_one_set_of_metrics() -> None:
     registry = CollectorRegistry()
-    Monitor(registry)
+    NodeGroupMonitor(registry)
     with pytest.raises(ValueError, match="Duplicated"):
-        Monitor(registry)
+        NodeGroupMonitor(registry)

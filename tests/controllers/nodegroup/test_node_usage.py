@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.controllers.nodegroup import ControllerOptions, view_of
+from ocf.controllers.nodegroup import NodeGroupControllerOptions, view_of
 from ocf.controllers.nodegroup.observation import read_usage
 from ocf.errors import ServerError
 from ocf.nodegroups import Catalog
@@ -45,7 +45,7 @@ def scenario_of(usage: dict[str, str] | None, *, fails: bool = False) -> int:
 
     async def scenario() -> int:
         env, metrics = Env(), FakeMetricsClient()
-        env.restart(options=ControllerOptions(metrics=metrics))
+        env.restart(options=NodeGroupControllerOptions(metrics=metrics))
         await env.set_up(scaleDownCooldown="0s", scaleDownPolicy=POLICY, offeringIDs=["small"])
         for number in range(2):
             await env.add_pod(f"web-{number}", cpu="1500m")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.controllers.nodegroup import ClusterView, Plan, make_plan, view_of
+from ocf.controllers.nodegroup import ClusterView, NodeGroupPlan, make_plan, view_of
 from ocf.controllers.nodegroup.carry_out import new_node_specs
 from ocf.controllers.nodegroup.objects import node_name
 from ocf.nodegroups import Catalog, InstanceType, Offering
@@ -121,7 +121,7 @@ NODES: Final = st.lists(st.sampled_from(["a", "b", "c"]), max_size=3).map(
 )
 
 
-def requested(view: ClusterView, plan: Plan) -> list[Manifest]:
+def requested(view: ClusterView, plan: NodeGroupPlan) -> list[Manifest]:
     """Return the objects that the controller creates for a plan."""
     found = []
     for name, decided in plan.groups.items():

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocf.nodegroups.decide import Decision, Direction, decide
+from ocf.nodegroups.decide import Direction, ScalingDecision, decide
 from ocf.nodegroups.model import Catalog, GroupStatus, NodeGroup, ScaleDownPolicy, TypeChoice
 from ocf.nodegroups.predicates import fits
 from ocf.nodegroups.rules import movable_pods
 from ocf.nodegroups.scale_down import Verdict
-from ocf.nodegroups.snapshot import Node, Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node
 from tests.nodegroups.clusters import clusters, pods
 from tests.nodegroups.groups import CATALOG, NOW, POOL, group
 from tests.nodegroups.manifests import budget, node, pod
@@ -53,7 +53,7 @@ def owned(cluster: dict[str, Any]) -> dict[str, Any]:
     return cluster
 
 
-def decided(snapshot: Snapshot, owner: NodeGroup, status: GroupStatus = OLD) -> Decision:
+def decided(snapshot: ClusterSnapshot, owner: NodeGroup, status: GroupStatus = OLD) -> ScalingDecision:
     return decide(snapshot, [owner], catalog=CATALOG, now=NOW, statuses={owner.name: status})
 
 
@@ -61,7 +61,7 @@ def decided(snapshot: Snapshot, owner: NodeGroup, status: GroupStatus = OLD) -> 
 @settings(max_examples=60)
 @given(clusters(most_pods=12), groups())
 def test_a_decision_is_safe(cluster: dict[str, Any], owner: NodeGroup) -> None:
-    snapshot = Snapshot.of(**owned(cluster))
+    snapshot = ClusterSnapshot.of(**owned(cluster))
     decision = decided(snapshot, owner)
     added = [new for each in decision.scale_up.groups for new in each.add]
     removed = [each.node for each in decision.scale_down.removals]
@@ -85,7 +85,7 @@ def test_a_decision_is_safe(cluster: dict[str, Any], owner: NodeGroup) -> None:
 @settings(max_examples=40)
 @given(clusters(most_pods=8), groups())
 def test_evicted_pods_fit_where_they_are_placed(cluster: dict[str, Any], owner: NodeGroup) -> None:
-    snapshot = Snapshot.of(**owned(cluster))
+    snapshot = ClusterSnapshot.of(**owned(cluster))
     policy = replace(owner.scale_down, most_with_pods=1, most_empty=0)
     decision = decided(snapshot, replace(owner, scale_down=policy))
     for each in decision.scale_down.removals:
@@ -111,17 +111,17 @@ def test_the_order_of_the_input_changes_nothing(cluster: dict[str, Any], owner: 
         key: random.Random(seed).sample(value, len(value))  # noqa: S311
         for key, value in cluster.items()
     }
-    assert decided(Snapshot.of(**cluster), owner) == decided(Snapshot.of(**shuffled), owner)
+    assert decided(ClusterSnapshot.of(**cluster), owner) == decided(ClusterSnapshot.of(**shuffled), owner)
 
 
 @settings(max_examples=40)
 @given(clusters(), groups())
 def test_repeating_it_while_nodes_boot_asks_for_nothing_more(cluster: dict[str, Any], owner: NodeGroup) -> None:
     owner = replace(owner, batch_size=0)
-    first = decided(Snapshot.of(**owned(cluster)), owner, GroupStatus())
+    first = decided(ClusterSnapshot.of(**owned(cluster)), owner, GroupStatus())
     ordered = [_ordered(new.template.make(new.name)) for each in first.scale_up.groups for new in each.add]
     again = decide(
-        Snapshot.of(**cluster, in_flight=ordered),
+        ClusterSnapshot.of(**cluster, in_flight=ordered),
         [owner],
         catalog=CATALOG,
         now=NOW,
@@ -132,7 +132,7 @@ def test_repeating_it_while_nodes_boot_asks_for_nothing_more(cluster: dict[str, 
 
 
 def test_a_nominated_pod_keeps_its_place_and_only_on_a_node_that_takes_pods() -> None:
-    snapshot = Snapshot.of(
+    snapshot = ClusterSnapshot.of(
         nodes=[node("n0", cpu="1"), node("n1", cpu="1"), node("n2", unschedulable=True)],
         pods=[pod("web", cpu="1"), pod("api", cpu="1"), pod("db", cpu="64"), pod("runs", cpu="1", on="n1")],
     )
@@ -147,7 +147,7 @@ def test_pods_that_follow_others_find_a_place_in_the_same_decision() -> None:
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
     follower = pod("follower", cpu="3", labels={"app": "follower"}, affinity={"podAffinity": required})
     leader = pod("leader", cpu="2", labels={"app": "leader"})
-    decision = decide(Snapshot.of(pods=[follower, leader]), [group()], catalog=CATALOG, now=NOW)
+    decision = decide(ClusterSnapshot.of(pods=[follower, leader]), [group()], catalog=CATALOG, now=NOW)
     assert decision.scale_up.placements.keys() == {"default/follower", "default/leader"}
 
 
@@ -160,7 +160,7 @@ def _ordered(made: Node) -> Node:
 def test_carried_out_decisions_come_to_rest(cluster: dict[str, Any], owner: NodeGroup) -> None:
     """Adding and removing nodes as decided, with pods moving as planned, ends: the cluster does not flap."""
     owner = replace(owner, scale_down=replace(owner.scale_down, cooldown=timedelta(0)))
-    snapshot, status, now = Snapshot.of(**owned(cluster)), OLD, NOW
+    snapshot, status, now = ClusterSnapshot.of(**owned(cluster)), OLD, NOW
     for number in range(60):
         decision = decide(snapshot, [owner], catalog=CATALOG, now=now, statuses={owner.name: status})
         if number > 20 and decision.direction is Direction.NONE:
@@ -208,7 +208,7 @@ def test_wrong_input_becomes_a_reason_and_deletes_nothing_else(
     objects: dict[str, Any], parts: dict[str, Any], problem: str
 ) -> None:
     found_objects: dict[str, Any] = {"nodes": POOLED, **objects}
-    snapshot = Snapshot.of(**found_objects)
+    snapshot = ClusterSnapshot.of(**found_objects)
     decision = decided(snapshot, group(**parts))
     assert problem in "; ".join(decision.problems)
     assert {each.node for each in decision.scale_down.removals} <= {"n0", "n1", "n2"}
@@ -244,20 +244,22 @@ def test_no_field_of_an_object_makes_a_decision_fail(data: st.DataObject) -> Non
         part = part[each]
     part[key] = data.draw(JUNK)
     keyed: dict[str, Any] = objects
-    decision = decided(Snapshot.of(**keyed), group())
+    decision = decided(ClusterSnapshot.of(**keyed), group())
     assert len(decision.scale_up.groups) == 1
 
 
 def test_groups_that_claim_one_node_leave_it_alone() -> None:
     two = (group(), group("other", member_labels=POOL))
-    decision = decide(Snapshot.of(nodes=POOLED), two, catalog=CATALOG, now=NOW, statuses={"workers": OLD, "other": OLD})
+    decision = decide(
+        ClusterSnapshot.of(nodes=POOLED), two, catalog=CATALOG, now=NOW, statuses={"workers": OLD, "other": OLD}
+    )
     assert {each.reason for each in decision.scale_down.outcomes} == {"contested"}
     assert decision.problems[0] == "node n0: claimed by other and workers"
     assert decision.direction is Direction.NONE
 
 
 def test_a_name_that_is_used_twice_is_handled_once() -> None:
-    decision = decide(Snapshot(), [group(min_nodes=1), group(min_nodes=5)], catalog=CATALOG, now=NOW)
+    decision = decide(ClusterSnapshot(), [group(min_nodes=1), group(min_nodes=5)], catalog=CATALOG, now=NOW)
     assert [len(each.add) for each in decision.scale_up.groups] == [1]
     assert decision.problems == ("group workers: the name is used twice; the first group is used",)
 
@@ -266,12 +268,12 @@ def test_a_name_that_is_used_twice_is_handled_once() -> None:
 def test_a_clock_that_jumps_deletes_nothing_with_a_rule_against_it(days: int) -> None:
     then = NOW + timedelta(days=days)
     status = GroupStatus(last_scale_up=then, low_since={"n0": then}).refused("medium", "a", then)
-    decision = decided(Snapshot.of(nodes=POOLED, pods=[pod(owner="", cpu="1m", on="n0")]), group(), status)
+    decision = decided(ClusterSnapshot.of(nodes=POOLED, pods=[pod(owner="", cpu="1m", on="n0")]), group(), status)
     assert "n0" not in {each.node for each in decision.scale_down.removals}
 
 
 def test_no_catalog_adds_nothing() -> None:
-    decision = decide(Snapshot.of(pods=[pod()]), [group(min_nodes=1)], catalog=Catalog(), now=NOW)
+    decision = decide(ClusterSnapshot.of(pods=[pod()]), [group(min_nodes=1)], catalog=Catalog(), now=NOW)
     assert decision.direction is Direction.NONE
     assert decision.scale_up.unplaced[0].reason == "instance type medium is unknown"
 
@@ -283,7 +285,7 @@ def test_a_replacement_comes_before_its_nodes_go() -> None:
     labels = POOL | {"node.kubernetes.io/instance-type": "large", "topology.kubernetes.io/zone": "a"}
     big = node("n0", cpu="16", memory="64Gi", labels=labels, created="2026-01-01T00:00:00Z")
     running = [pod(f"p{number}", on="n0") for number in range(3)]
-    first = decided(Snapshot.of(nodes=[big], pods=running), owner)
+    first = decided(ClusterSnapshot.of(nodes=[big], pods=running), owner)
     (replacement,) = first.replacements
     (new,) = replacement.new_nodes
     assert (first.direction, replacement.nodes, new.template.instance_type) == (
@@ -293,8 +295,10 @@ def test_a_replacement_comes_before_its_nodes_go() -> None:
     )
     assert round(replacement.saving, 2) == 0.52
     ordered = new.template.make("n1")
-    waiting = decided(Snapshot.of(nodes=[big], pods=running, in_flight=[ordered]), owner, first.statuses["workers"])
+    waiting = decided(
+        ClusterSnapshot.of(nodes=[big], pods=running, in_flight=[ordered]), owner, first.statuses["workers"]
+    )
     assert waiting.direction is Direction.NONE
     ready = node("n1", cpu="4", memory="16Gi", labels=dict(ordered.labels), created="2026-01-31T11:59:00Z")
-    later = decided(Snapshot.of(nodes=[big, ready], pods=running), owner, first.statuses["workers"])
+    later = decided(ClusterSnapshot.of(nodes=[big, ready], pods=running), owner, first.statuses["workers"])
     assert [each.node for each in later.scale_down.outcomes if each.verdict is Verdict.REMOVE] == ["n0"]

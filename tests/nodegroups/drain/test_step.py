@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ocf.nodegroups.drain import ActionKind, Drain, DrainPhase, DrainStep, ObservedNode, next_step
 from ocf.nodegroups.rules import Blocked
-from ocf.nodegroups.snapshot import Pod
+from ocf.nodegroups.snapshot import SnapshotPod
 from tests.nodegroups.groups import NOW
 from tests.nodegroups.manifests import pod
 
@@ -18,11 +18,11 @@ START = Drain(node="n1", started=NOW)
 CORDONED = ObservedNode(cordoned=True)
 
 
-def a_pod(name: str = "p", *, leaving: bool = False, **parts: Any) -> Pod:
+def a_pod(name: str = "p", *, leaving: bool = False, **parts: Any) -> SnapshotPod:
     manifest = pod(name, on="n1", **parts)
     if leaving:
         manifest["metadata"]["deletionTimestamp"] = "2026-01-31T12:00:00Z"
-    return Pod.of(manifest)
+    return SnapshotPod.of(manifest)
 
 
 def step(drain: Drain = START, minutes: float = 1, **observed: Any) -> DrainStep:

@@ -11,16 +11,16 @@ from typing import Any, Final
 
 from ocf.nodegroups import (
     Catalog,
-    Decision,
+    ClusterSnapshot,
     Direction,
     GroupStatus,
     InstanceType,
     Node,
     NodeGroup,
     Offering,
-    Pod,
     ScaleDownPolicy,
-    Snapshot,
+    ScalingDecision,
+    SnapshotPod,
     TypeChoice,
     decide,
 )
@@ -71,10 +71,10 @@ class Cluster:
     """
 
     row: Json
-    snapshot: Snapshot
+    snapshot: ClusterSnapshot
     now: datetime = NOW
     statuses: Mapping[str, GroupStatus] = field(default_factory=dict)
-    decisions: list[Decision] = field(default_factory=list)
+    decisions: list[ScalingDecision] = field(default_factory=list)
 
     @classmethod
     def of(cls, row: Json, placed: Iterable[Json], *, kept: bool) -> "Cluster":
@@ -87,7 +87,7 @@ class Cluster:
         """
         placed = list(placed)
         where = {name: each["name"] for each in placed for name in each["pods"]}
-        found = cls(row, Snapshot.of(daemon_sets=row["daemonSets"], budgets=row["budgets"]))
+        found = cls(row, ClusterSnapshot.of(daemon_sets=row["daemonSets"], budgets=row["budgets"]))
         for each in placed:
             found.add(each["name"], found.template(each), created=NOW - timedelta(days=1))
         pods = []
@@ -95,7 +95,7 @@ class Cluster:
             for name in group["kept" if kept else "names"]:
                 manifest = json.loads(json.dumps(group["pod"]))
                 manifest["metadata"]["name"] = name
-                pods.append(Pod.of(manifest))
+                pods.append(SnapshotPod.of(manifest))
         for pod in pods:
             found.snapshot = found.snapshot.place(pod, where.get(pod.name, ""))
         return found
@@ -126,21 +126,21 @@ class Cluster:
                 "name": f"{owner['name']}-{name}",
                 "ownerReferences": [owner | {"apiVersion": "apps/v1", "uid": owner["name"], "controller": True}],
             }
-            pod = Pod.of({"metadata": metadata, "spec": template["spec"]})
+            pod = SnapshotPod.of({"metadata": metadata, "spec": template["spec"]})
             if StaticFilter(pod.shape, self.snapshot).check_node(made) is None:
                 self.snapshot = self.snapshot.place(pod, name)
 
-    def reconcile(self) -> Decision:
+    def reconcile(self) -> ScalingDecision:
         """Decide, and carry the decision out."""
         decision = self.decide()
         self.carry_out(decision)
         return decision
 
-    def decide(self) -> Decision:
+    def decide(self) -> ScalingDecision:
         """Decide what to add and to remove."""
         return decide(self.snapshot, groups(self.row), catalog=catalog(self.row), now=self.now, statuses=self.statuses)
 
-    def carry_out(self, decision: Decision) -> None:
+    def carry_out(self, decision: ScalingDecision) -> None:
         """Add and remove the nodes of a decision, with their pods."""
         names = {}
         new_nodes = [new for group in decision.scale_up.groups for new in group.add]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import pytest
 
 from ocf.nodegroups.predicates import ClusterState, explain
-from ocf.nodegroups.snapshot import Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot
 from tests.nodegroups.karpenter.replay import Cluster, Json, Outcome, rows
 from tests.nodegroups.karpenter.workloads import MAKERS, make
 from tests.once import once, run_folder
@@ -72,7 +72,7 @@ def shrunk(name: str, results: Path) -> Result:
     return Result(*once(results / f"shrunk-{name}.json", compute))
 
 
-def misfits(snapshot: Snapshot) -> Iterator[str]:
+def misfits(snapshot: ClusterSnapshot) -> Iterator[str]:
     """Yield the pods that do not fit, as `fits` finds them, but without a state of its own for each pod."""
     state = ClusterState(snapshot)
     for pod in snapshot.pods.values():

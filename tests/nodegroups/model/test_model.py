@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ocf.nodegroups.model import LONGEST_BACKOFF, GroupStatus, ScaleDownPolicy, assign_nodes
-from ocf.nodegroups.snapshot import Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot
 from tests.nodegroups.groups import NOW, group
 from tests.nodegroups.manifests import node
 
@@ -28,7 +28,7 @@ def test_problems_of_a_group(parts: dict[str, Any], problem: str) -> None:
 
 def test_a_node_of_two_groups_belongs_to_none() -> None:
     nodes = [node("n1", labels={"pool": "a"}), node("n2", labels={"pool": "a", "team": "b"}), node("n3")]
-    found = assign_nodes((group("a"), group("b", member_labels={"team": "b"})), Snapshot.of(nodes=nodes))
+    found = assign_nodes((group("a"), group("b", member_labels={"team": "b"})), ClusterSnapshot.of(nodes=nodes))
     assert found.nodes == {"a": ("n1",), "b": ()}
     assert found.contested == {"n2": ("a", "b")}
 

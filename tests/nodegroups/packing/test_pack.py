@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ocf.nodegroups.packing import NodeTemplate, pack, pending_pods
 from ocf.nodegroups.predicates import fits
-from ocf.nodegroups.snapshot import Node, Resources, Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node, Resources
 from tests.nodegroups.clusters import HOST, REQUIRED, ZONE, clusters
 from tests.nodegroups.manifests import node, pod
 
@@ -24,7 +24,7 @@ ALONE = {"podAntiAffinity": {REQUIRED: [{"topologyKey": HOST, "labelSelector": {
 
 def packed(pods: list[dict[str, Any]], *templates: NodeTemplate, **options: Any) -> Any:
     limits, most = options.pop("limits", None), options.pop("most", None)
-    snapshot = Snapshot.of(pods=pods, **options)
+    snapshot = ClusterSnapshot.of(pods=pods, **options)
     return pack(snapshot, pending_pods(snapshot), templates, limits=limits, most=most)
 
 
@@ -75,7 +75,7 @@ def test_pods_of_daemon_sets_and_gated_pods_do_not_ask_for_nodes() -> None:
     gated = pod("gated", schedulingGates=[{"name": "wait"}])
     leaving = pod("leaving")
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    snapshot = Snapshot.of(pods=[pod("daemon", owner="DaemonSet"), gated, leaving, pod("web")])
+    snapshot = ClusterSnapshot.of(pods=[pod("daemon", owner="DaemonSet"), gated, leaving, pod("web")])
     assert [each.name for each in pending_pods(snapshot)] == ["web"]
 
 
@@ -110,7 +110,7 @@ def test_the_order_of_the_input_does_not_matter(cluster: dict[str, Any], seed: i
     }
     results = []
     for each in (cluster, shuffled):
-        snapshot = Snapshot.of(**each)
+        snapshot = ClusterSnapshot.of(**each)
         results.append(pack(snapshot, reversed(pending_pods(snapshot)), [SMALL, LARGE], most=3))
     assert results[0] == results[1]
 
@@ -119,7 +119,7 @@ def test_the_order_of_the_input_does_not_matter(cluster: dict[str, Any], seed: i
 def test_a_pod_without_a_place_fits_no_node_and_the_others_fit_theirs(
     cluster: dict[str, Any],
 ) -> None:
-    snapshot = Snapshot.of(**cluster)
+    snapshot = ClusterSnapshot.of(**cluster)
     pending = pending_pods(snapshot)
     result = pack(snapshot, pending)
     for key, name in result.placements.items():

@@ -6,7 +6,7 @@ import pytest
 
 from ocf.nodegroups.predicates import fits
 from ocf.nodegroups.predicates import reasons as texts
-from ocf.nodegroups.snapshot import Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot
 from tests.nodegroups.manifests import node, pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -50,7 +50,7 @@ def port(**parts: Any) -> list[dict[str, Any]]:
 
 def verdict(wanted: dict[str, Any], *others: dict[str, Any], **first: Any) -> tuple[str, ...]:
     """Return the reasons for node n1, beside an empty node n2."""
-    snapshot = Snapshot.of(nodes=[node("n1", **first), node("n2")], pods=[wanted, *others])
+    snapshot = ClusterSnapshot.of(nodes=[node("n1", **first), node("n2")], pods=[wanted, *others])
     found = fits(snapshot.pods["default/p"], "n1", snapshot)
     return found.reasons if found else ()
 
@@ -326,11 +326,11 @@ USES: dict[str, Any] = {"volumes": [{"name": "data", "persistentVolumeClaim": {"
 )
 def test_volumes(objects: dict[str, Any], expected: str | None) -> None:
     others = objects.pop("pods", [])
-    snapshot = Snapshot.of(nodes=[node(labels={ZONE: "a"}), node("n2")], pods=[pod(**USES), *others], **objects)
+    snapshot = ClusterSnapshot.of(nodes=[node(labels={ZONE: "a"}), node("n2")], pods=[pod(**USES), *others], **objects)
     found = fits(snapshot.pods["default/p"], "n1", snapshot)
     assert (found and found.reasons[0]) == expected
 
 
 def test_a_pod_does_not_stand_in_its_own_way() -> None:
-    snapshot = Snapshot.of(nodes=[node(cpu="1")], pods=[pod(on="n1", affinity=far())])
+    snapshot = ClusterSnapshot.of(nodes=[node(cpu="1")], pods=[pod(on="n1", affinity=far())])
     assert fits(snapshot.pods["default/p"], "n1", snapshot) is None

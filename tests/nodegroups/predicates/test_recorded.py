@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ocf.nodegroups.predicates import ClusterState, explain
-from ocf.nodegroups.snapshot import Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot
 
 TABLE = Path(__file__).parents[1] / "data" / "scheduler.jsonl.xz"
 SHARDS = 8
@@ -21,7 +21,7 @@ def situations() -> list[dict[str, Any]]:
 
 
 def differences(situation: dict[str, Any]) -> list[str]:
-    snapshot = Snapshot.of(
+    snapshot = ClusterSnapshot.of(
         nodes=situation["nodes"],
         pods=[*situation.get("pods", ()), *situation["pending"]],
         claims=situation.get("claims", ()),

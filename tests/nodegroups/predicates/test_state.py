@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.nodegroups.predicates import ClusterState, count_reasons, explain, fits
-from ocf.nodegroups.snapshot import Node, PodShape, Resources, Snapshot, Taint
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node, PodShape, Resources, Taint
 from tests.nodegroups.clusters import clusters
 
 
@@ -20,7 +20,7 @@ def verdicts(state: ClusterState, shapes: list[PodShape]) -> dict[tuple[int, str
 
 @given(clusters(), st.data())
 def test_placing_and_taking_away_is_counted_as_the_scheduler_does(cluster: dict[str, Any], data: st.DataObject) -> None:
-    snapshot = Snapshot.of(**cluster)
+    snapshot = ClusterSnapshot.of(**cluster)
     state = ClusterState(snapshot)
     shapes = [pod.shape for pod in snapshot.pods.values()]
     verdicts(state, shapes)
@@ -38,7 +38,7 @@ def test_placing_and_taking_away_is_counted_as_the_scheduler_does(cluster: dict[
 
 @given(clusters(), st.data())
 def test_a_rollback_takes_everything_back(cluster: dict[str, Any], data: st.DataObject) -> None:
-    snapshot = Snapshot.of(**cluster)
+    snapshot = ClusterSnapshot.of(**cluster)
     state = ClusterState(snapshot)
     shapes = [pod.shape for pod in snapshot.pods.values()]
     before = verdicts(state, shapes)
@@ -69,7 +69,7 @@ def test_a_rollback_takes_everything_back(cluster: dict[str, Any], data: st.Data
 
 @given(clusters())
 def test_a_single_question_gives_the_same_reasons(cluster: dict[str, Any]) -> None:
-    snapshot = Snapshot.of(**cluster)
+    snapshot = ClusterSnapshot.of(**cluster)
     state = ClusterState(snapshot)
     for pod in snapshot.pods.values():
         mark = state.mark()
@@ -82,7 +82,7 @@ def test_a_single_question_gives_the_same_reasons(cluster: dict[str, Any]) -> No
 
 @given(clusters())
 def test_reasons_are_counted_over_all_nodes(cluster: dict[str, Any]) -> None:
-    snapshot = Snapshot.of(**cluster)
+    snapshot = ClusterSnapshot.of(**cluster)
     state = ClusterState(snapshot)
     for pod in snapshot.pods.values():
         misfits = [explain(pod.shape, index, state) for index in range(len(state.nodes))]

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocf.nodegroups.decide import Decision, Direction, decide
+from ocf.nodegroups.decide import Direction, ScalingDecision, decide
 from ocf.nodegroups.model import GroupStatus, NodeGroup, ScaleDownPolicy, assign_nodes
 from ocf.nodegroups.scale_down import Verdict
 from ocf.nodegroups.scale_down.consolidate import Replacement, plan_replacement
-from ocf.nodegroups.snapshot import Node, Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node
 from tests.nodegroups.groups import CATALOG, NOW, POOL, group
 from tests.nodegroups.karpenter.replay import Cluster
 from tests.nodegroups.karpenter.workloads import HOST, ZONE, Json, pods, pool, required, spread, types
@@ -36,7 +36,7 @@ def typed(name: str, instance_type: str, **parts: Any) -> dict[str, Any]:
     return node(name, cpu=cpu, memory=memory, labels=labels, **({"created": LONG_AGO} | parts))
 
 
-def planned(snapshot: Snapshot, wanted: NodeGroup, status: GroupStatus | None = None) -> Replacement | None:
+def planned(snapshot: ClusterSnapshot, wanted: NodeGroup, status: GroupStatus | None = None) -> Replacement | None:
     return plan_replacement(
         snapshot,
         wanted,
@@ -47,7 +47,7 @@ def planned(snapshot: Snapshot, wanted: NodeGroup, status: GroupStatus | None = 
     )
 
 
-def decided(snapshot: Snapshot, wanted: NodeGroup, status: GroupStatus) -> Decision:
+def decided(snapshot: ClusterSnapshot, wanted: NodeGroup, status: GroupStatus) -> ScalingDecision:
     return decide(snapshot, [wanted], catalog=CATALOG, now=NOW, statuses={wanted.name: status})
 
 
@@ -69,7 +69,7 @@ def decided(snapshot: Snapshot, wanted: NodeGroup, status: GroupStatus) -> Decis
 def test_the_replacement_that_saves_most(
     nodes: list[dict[str, Any]], running: int, parts: dict[str, Any], expected: tuple[tuple[str, ...], list[str]] | None
 ) -> None:
-    snapshot = Snapshot.of(nodes=nodes, pods=[pod(f"p{number}", on="n0") for number in range(running)])
+    snapshot = ClusterSnapshot.of(nodes=nodes, pods=[pod(f"p{number}", on="n0") for number in range(running)])
     found = planned(snapshot, owner(**parts))
     assert (found and (found.nodes, sorted(new.template.instance_type for new in found.new_nodes))) == expected
 
@@ -79,7 +79,7 @@ def test_a_group_keeps_its_fewest_nodes() -> None:
     running = [pod(f"p{number}", cpu="3", memory="1Gi", on=f"n{number}") for number in range(4)]
     cheap = replace(CATALOG.types["large"], offerings=(replace(CATALOG.types["large"].offerings[0], price=0.3),))
     catalog = replace(CATALOG, types={**CATALOG.types, "large": cheap})
-    snapshot = Snapshot.of(nodes=nodes, pods=running)
+    snapshot = ClusterSnapshot.of(nodes=nodes, pods=running)
 
     def plan(fewest: int) -> Replacement | None:
         wanted = owner(min_nodes=fewest)
@@ -95,7 +95,7 @@ def test_a_group_keeps_its_fewest_nodes() -> None:
 
 
 def test_nothing_is_replaced_while_nodes_of_a_replacement_are_there() -> None:
-    snapshot = Snapshot.of(nodes=[typed("n0", "large")], pods=[pod("p", on="n0")])
+    snapshot = ClusterSnapshot.of(nodes=[typed("n0", "large")], pods=[pod("p", on="n0")])
     assert planned(snapshot, owner()) is not None
     assert planned(snapshot, owner(), GroupStatus(replaced=frozenset({"n0"}))) is None
 
@@ -107,7 +107,7 @@ RUNNING = [pod(f"p{number}", on="n0") for number in range(3)]
 def test_only_replaced_nodes_go_while_they_are_there() -> None:
     """Even a node without pods stays: it may be the one that was added for them."""
     nodes = [typed("n0", "large"), typed("n1", "medium"), typed("n2", "small")]
-    found = decided(Snapshot.of(nodes=nodes, pods=RUNNING), owner(), REPLACING)
+    found = decided(ClusterSnapshot.of(nodes=nodes, pods=RUNNING), owner(), REPLACING)
     outcomes = {each.node: (each.verdict, each.reason) for each in found.scale_down.outcomes}
     assert outcomes == {
         "n0": (Verdict.REMOVE, "replaced"),
@@ -118,7 +118,7 @@ def test_only_replaced_nodes_go_while_they_are_there() -> None:
 
 def test_nodes_are_replaced_once_the_new_ones_are_ready() -> None:
     new = Node(name="n1", labels=POOL, allocatable=CATALOG.allocatable("medium"))
-    snapshot = Snapshot.of(nodes=[typed("n0", "large")], pods=RUNNING, in_flight=[new])
+    snapshot = ClusterSnapshot.of(nodes=[typed("n0", "large")], pods=RUNNING, in_flight=[new])
     found = decided(snapshot, owner(), REPLACING)
     assert found.direction is Direction.NONE
     assert found.statuses["workers"].replaced == {"n0"}
@@ -135,7 +135,7 @@ def test_the_pods_of_all_replaced_nodes_are_placed_together() -> None:
         pod("large", cpu="2500m", on="n1"),
     ]
     status = replace(REPLACING, replaced=frozenset({"n0", "n1"}))
-    found = decided(Snapshot.of(nodes=nodes, pods=running), owner(), status)
+    found = decided(ClusterSnapshot.of(nodes=nodes, pods=running), owner(), status)
     assert {each.node for each in found.scale_down.removals} == {"n0", "n1"}
     places = {key: name for each in found.scale_down.removals for key, name in each.placements.items()}
     assert places["default/large"] == "n2"
@@ -153,14 +153,14 @@ def test_a_replacement_is_given_up_once_its_nodes_cannot_go(taken: str, age: int
     nodes = [typed("n0", "large"), typed("n1", "medium")]
     running = [*RUNNING, pod("other", cpu=taken, on="n1")]
     status = replace(REPLACING, last_scale_up=NOW - timedelta(minutes=age))
-    found = decided(Snapshot.of(nodes=nodes, pods=running), owner(), status)
+    found = decided(ClusterSnapshot.of(nodes=nodes, pods=running), owner(), status)
     assert ("n0" in {each.node for each in found.scale_down.removals}) is replaced
 
 
 def test_a_replacement_without_progress_is_given_up_after_an_hour() -> None:
     held = pod("held", on="n0", annotations={"karpenter.sh/do-not-disrupt": "true"})
     nodes = [typed("n0", "large"), typed("n1", "medium")]
-    snapshot = Snapshot.of(nodes=nodes, pods=[held], in_flight=[Node(name="n2", labels=POOL)])
+    snapshot = ClusterSnapshot.of(nodes=nodes, pods=[held], in_flight=[Node(name="n2", labels=POOL)])
     for age, expected in ((60, {"n0"}), (61, set[str]())):
         status = replace(REPLACING, last_scale_up=NOW - timedelta(minutes=age))
         assert decided(snapshot, owner(), status).statuses["workers"].replaced == expected
@@ -238,6 +238,6 @@ def test_the_order_of_the_input_changes_no_replacement(row: Json, seed: int) -> 
     random.Random(seed).shuffle(nodes)  # noqa: S311 (not secret)
     random.Random(seed + 1).shuffle(running)  # noqa: S311 (not secret)
     other = replace(
-        cluster, snapshot=Snapshot.from_values(nodes=nodes, pods=running), decisions=list(cluster.decisions)
+        cluster, snapshot=ClusterSnapshot.from_values(nodes=nodes, pods=running), decisions=list(cluster.decisions)
     )
     assert cluster.reconcile() == other.reconcile()

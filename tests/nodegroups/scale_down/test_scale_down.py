@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ocf.nodegroups.decide import decide
 from ocf.nodegroups.model import GroupStatus, NodeGroup, ScaleDownPolicy, UtilizationSource
-from ocf.nodegroups.rules import Blocked, Rule
+from ocf.nodegroups.rules import Blocked, SafetyRule
 from ocf.nodegroups.scale_down import (
     CandidateOutcome,
     Utilization,
@@ -20,7 +20,7 @@ from ocf.nodegroups.scale_down import (
     select_nodes_to_delete,
     utilization_of,
 )
-from ocf.nodegroups.snapshot import Node, Resources, Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node, Resources
 from tests.nodegroups.clusters import HOST, REQUIRED
 from tests.nodegroups.groups import CATALOG, NOW, POOL, group
 from tests.nodegroups.manifests import budget, node, pod
@@ -34,12 +34,12 @@ def outcomes(
     nodes: int | list[dict[str, Any]] = 2,
     owner: NodeGroup | None = None,
     status: GroupStatus = OLD,
-    rules: tuple[Rule, ...] = (),
+    rules: tuple[SafetyRule, ...] = (),
     **objects: Any,
 ) -> dict[str, CandidateOutcome]:
     """Return the outcome of each node; the group may remove nodes with pods, and n1 is kept by its pods."""
     made = [node(f"n{number}", labels=POOL) for number in range(nodes)] if isinstance(nodes, int) else nodes
-    snapshot = Snapshot.of(nodes=made, pods=pods, **objects)
+    snapshot = ClusterSnapshot.of(nodes=made, pods=pods, **objects)
     decision = decide(snapshot, [owner or group()], catalog=CATALOG, now=NOW, statuses={"workers": status}, rules=rules)
     return {each.node: each for each in decision.scale_down.outcomes}
 
@@ -167,7 +167,9 @@ SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
             id="the first rule",
         ),
         pytest.param(
-            reason(rules=(Rule("night", lambda _: Blocked("night", "it is night")),)), "night", id="a rule of the user"
+            reason(rules=(SafetyRule("night", lambda _: Blocked("night", "it is night")),)),
+            "night",
+            id="a rule of the user",
         ),
         pytest.param(reason(on(cpu="2")), "utilized", id="half used"),
         pytest.param(reason(on(cpu="1", memory="5Gi")), "utilized", id="memory in use"),
@@ -267,33 +269,33 @@ def test_waiting_pods_keep_the_room_that_they_need() -> None:
 )
 def test_a_sick_cluster_loses_no_nodes(unready: int, count: int, sick: bool) -> None:
     nodes = [node(f"n{number}", labels=POOL, ready=number >= unready) for number in range(count)]
-    assert bool(is_sick(Snapshot.of(nodes=nodes))) is sick
+    assert bool(is_sick(ClusterSnapshot.of(nodes=nodes))) is sick
     found = outcomes(nodes=nodes, owner=group(min_nodes=0)) if count else {}
     assert any(each.verdict is Verdict.REMOVE for each in found.values()) is (not sick and count > 0)
 
 
 def test_how_long_a_node_is_underutilized_survives_in_the_status() -> None:
-    snapshot = Snapshot.of(nodes=[node("n0", labels=POOL)], pods=[])
+    snapshot = ClusterSnapshot.of(nodes=[node("n0", labels=POOL)], pods=[])
     first = decide(snapshot, [group()], catalog=CATALOG, now=NOW)
     assert first.statuses["workers"].low_since == {"n0": NOW}
     later = decide(snapshot, [group()], catalog=CATALOG, now=NOW + timedelta(minutes=10), statuses=first.statuses)
     assert [each.node for each in later.scale_down.removals] == ["n0"]
     assert later.statuses["workers"].draining == {"n0"}
-    busy = Snapshot.of(nodes=[node("n0", labels=POOL)], pods=[pod(cpu="3", on="n0")])
+    busy = ClusterSnapshot.of(nodes=[node("n0", labels=POOL)], pods=[pod(cpu="3", on="n0")])
     assert (
         decide(busy, [group()], catalog=CATALOG, now=NOW, statuses=first.statuses).statuses["workers"].low_since == {}
     )
 
 
 def test_utilization_by_requests_or_by_use() -> None:
-    snapshot = Snapshot.of(
+    snapshot = ClusterSnapshot.of(
         nodes=[node("n1")], pods=[pod(cpu="1", memory="2Gi", on="n1")], usage={"n1": Resources(cpu=3000, memory=2**30)}
     )
     found = snapshot.nodes["n1"]
     assert utilization_of(found, snapshot) == Utilization(25.0, 25.0)
     assert utilization_of(found, snapshot, UtilizationSource.USAGE) == Utilization(75.0, 12.5)
     assert utilization_of(Node(name="n2"), snapshot) is None
-    unmeasured = Snapshot.of(nodes=[node("n1")])
+    unmeasured = ClusterSnapshot.of(nodes=[node("n1")])
     assert utilization_of(unmeasured.nodes["n1"], unmeasured, UtilizationSource.USAGE) is None
 
 

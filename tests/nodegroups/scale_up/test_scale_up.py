@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ocf.nodegroups.decide import Decision, decide
+from ocf.nodegroups.decide import ScalingDecision, decide
 from ocf.nodegroups.model import GroupStatus, NodeGroup, TypeChoice
-from ocf.nodegroups.snapshot import Node, Resources, Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot, Node, Resources
 from tests.nodegroups.groups import CATALOG, GI, NOW, POOL, group
 from tests.nodegroups.manifests import node, pod
 
@@ -16,9 +16,9 @@ def many(count: int, **parts: Any) -> list[dict[str, Any]]:
     return [pod(f"p{number:02}", **parts) for number in range(count)]
 
 
-def decided(*groups: NodeGroup, status: GroupStatus | None = None, **objects: Any) -> Decision:
+def decided(*groups: NodeGroup, status: GroupStatus | None = None, **objects: Any) -> ScalingDecision:
     return decide(
-        Snapshot.of(**objects), groups, catalog=CATALOG, now=NOW, statuses={"workers": status or GroupStatus()}
+        ClusterSnapshot.of(**objects), groups, catalog=CATALOG, now=NOW, statuses={"workers": status or GroupStatus()}
     )
 
 
@@ -92,7 +92,7 @@ DRAINING = GroupStatus(draining=frozenset({"n0"}))
         ),
     ],
 )
-def test_nodes_to_add(decision: Decision, add: int, desired: int) -> None:
+def test_nodes_to_add(decision: ScalingDecision, add: int, desired: int) -> None:
     (found,) = decision.scale_up.groups
     assert (len(found.add), found.desired) == (add, desired)
 

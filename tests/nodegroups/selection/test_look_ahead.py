@@ -7,7 +7,7 @@ from ocf.nodegroups.model import Catalog
 from ocf.nodegroups.packing import NodeTemplate, Packing, group_pods, pending_pods, prepare
 from ocf.nodegroups.selection import cheapest_packing, select_instance_type, templates, total_requests, unit_prices
 from ocf.nodegroups.selection.look_ahead import look_ahead
-from ocf.nodegroups.snapshot import Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot
 from ocf.objects import Quantity
 from tests.nodegroups.groups import group
 from tests.nodegroups.manifests import pod
@@ -27,7 +27,7 @@ GPUS = kind("gpu", 4.0, cpu="8", memory="32Gi", gpu="1")
 
 def packed(pods: list[dict[str, Any]], *types: InstanceType, most: int = 100, budget: int = 10_000) -> Packing | None:
     owner, catalog = group(instance_types=tuple(each.name for each in types), zones=()), Catalog.of(types)
-    snapshot = Snapshot.of(pods=pods)
+    snapshot = ClusterSnapshot.of(pods=pods)
     state = prepare(snapshot)
     offers: list[NodeTemplate] = list(templates(owner, select_instance_type(owner, catalog), catalog))
     demands = group_pods(pending_pods(snapshot), offers[0].node.allocatable)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.errors import ManifestError
-from ocf.nodegroups.snapshot import DaemonSet, Node, Overlay, Pod, Resources, Snapshot
+from ocf.nodegroups.snapshot import ClusterSnapshot, DaemonSet, Node, Overlay, Resources, SnapshotPod
 from tests.nodegroups.manifests import node, pod
 
 GI = 2**30
@@ -72,7 +72,7 @@ SIDECAR = {"restartPolicy": "Always"}
     ],
 )
 def test_requests_are_those_that_the_scheduler_reserves(spec: dict[str, Any], expected: tuple[int, int]) -> None:
-    requests = Pod.of({"metadata": {"name": "p"}, "spec": spec}).shape.requests
+    requests = SnapshotPod.of({"metadata": {"name": "p"}, "spec": spec}).shape.requests
     assert (requests.cpu, requests.memory, requests.pods) == (*expected, 1)
 
 
@@ -88,11 +88,11 @@ def test_a_resize_under_way_counts_the_largest_amount(reason: str, expected: int
             {"name": "main", "resources": {"requests": {"cpu": "1"}}, "allocatedResources": {"cpu": "2"}}
         ],
     }
-    assert Pod.of(manifest).shape.requests.cpu == expected
+    assert SnapshotPod.of(manifest).shape.requests.cpu == expected
 
 
 def test_equal_pods_share_one_shape() -> None:
-    snapshot = Snapshot.of(pods=[pod(f"p{number}") for number in range(3)] + [pod("other", cpu="2")])
+    snapshot = ClusterSnapshot.of(pods=[pod(f"p{number}") for number in range(3)] + [pod("other", cpu="2")])
     assert len({id(each.shape) for each in snapshot.pods.values()}) == 2
 
 
@@ -128,12 +128,12 @@ def test_daemon_pods_tolerate_cordoned_nodes() -> None:
 )
 def test_an_invalid_field_is_named_with_its_path(manifest: dict[str, Any], path: str) -> None:
     with pytest.raises(ManifestError) as caught:
-        Pod.of(manifest)
+        SnapshotPod.of(manifest)
     assert [problem.path for problem in caught.value.problems] == [path]
 
 
 def test_an_invalid_object_does_not_keep_the_others_from_being_read() -> None:
-    snapshot = Snapshot.of(
+    snapshot = ClusterSnapshot.of(
         nodes=[node("n1"), node("n2", cpu="four")], pods=[pod("good", on="n1"), pod("bad", cpu="?", on="n1")]
     )
     assert list(snapshot.nodes) == ["n1"]
@@ -145,18 +145,18 @@ def test_an_invalid_object_does_not_keep_the_others_from_being_read() -> None:
 def test_finished_pods_are_left_out() -> None:
     done = pod("done", on="n1")
     done["status"]["phase"] = "Succeeded"
-    assert not Snapshot.of(nodes=[node()], pods=[done]).pods
+    assert not ClusterSnapshot.of(nodes=[node()], pods=[done]).pods
 
 
 def test_a_node_in_flight_counts_until_the_node_is_ready() -> None:
     ordered = Node(name="n1", allocatable=Resources(cpu=4000, pods=110))
-    assert Snapshot.of(in_flight=[ordered]).nodes["n1"].in_flight
-    assert Snapshot.of(nodes=[node("n1", ready=False)], in_flight=[ordered]).nodes["n1"].in_flight
-    assert not Snapshot.of(nodes=[node("n1")], in_flight=[ordered]).nodes["n1"].in_flight
+    assert ClusterSnapshot.of(in_flight=[ordered]).nodes["n1"].in_flight
+    assert ClusterSnapshot.of(nodes=[node("n1", ready=False)], in_flight=[ordered]).nodes["n1"].in_flight
+    assert not ClusterSnapshot.of(nodes=[node("n1")], in_flight=[ordered]).nodes["n1"].in_flight
 
 
 def test_placing_a_pod_leaves_the_snapshot_as_it_was() -> None:
-    before = Snapshot.of(nodes=[node("n1"), node("n2")], pods=[pod("a"), pod("b", on="n2")])
+    before = ClusterSnapshot.of(nodes=[node("n1"), node("n2")], pods=[pod("a"), pod("b", on="n2")])
     after = before.place(before.pods["default/a"], "n2").place(before.pods["default/b"], "n1")
     assert [each.name for each in after.pods_on("n1")] == ["b"]
     assert [each.name for each in after.pods_on("n2")] == ["a"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ocf.nodegroups import Node, Snapshot
+from ocf.nodegroups import ClusterSnapshot, Node
 from ocf.nodegroups.snapshot.nodes import STARTUP_TAINTS
 
 
@@ -28,7 +28,7 @@ def test_other_taints_do_not() -> None:
 def test_a_starting_node_still_counts_as_ordered() -> None:
     """Otherwise another node would be ordered for the pods that it is to take."""
     ordered = Node(name="n1")
-    starting = Snapshot.of(nodes=[node("node.kubernetes.io/not-ready")], in_flight=[ordered]).nodes["n1"]
+    starting = ClusterSnapshot.of(nodes=[node("node.kubernetes.io/not-ready")], in_flight=[ordered]).nodes["n1"]
     assert (starting.in_flight, starting.taints) == (True, ())
-    joined = Snapshot.of(nodes=[node()], in_flight=[ordered]).nodes["n1"]
+    joined = ClusterSnapshot.of(nodes=[node()], in_flight=[ordered]).nodes["n1"]
     assert not joined.in_flight

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from ocf import component
-from ocf.controllers.hpa import ControllerOptions, HpaController, Mode
+from ocf.controllers.hpa import HpaController, HpaControllerOptions, Mode
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.conditions import find_condition
 from ocf.primitives import deployment, hpa
@@ -50,7 +50,7 @@ async def scaled_up() -> tuple[list[int], list[str]]:
     cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], now=clock.now)
     metrics = FakeMetricsClient(clock)
     operator: Operator[Any] = Operator(name="shops", owner=OwnerType("example.com/v1", "Shop"), components=parts)
-    autoscalers = HpaController(cluster, metrics, options=ControllerOptions(mode=Mode.REPLACE), clock=clock)
+    autoscalers = HpaController(cluster, metrics, options=HpaControllerOptions(mode=Mode.REPLACE), clock=clock)
     ready, reasons = [], []
 
     async def after(load: str) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.errors import ConfigError
-from ocf.simulation import Action, GroupColumns, SimulationResult
+from ocf.simulation import GroupColumns, ScalingAction, SimulationResult
 from ocf.simulation.measures import MEASURES, Group, elastic_speedup, group_totals, measure, parse_expression
 from ocf.simulation.scenario import LatencyObjective, Objectives, Prices, Queue, Workload
 from tests.simulation.runs import run, scaled, with_nodes
@@ -85,9 +85,9 @@ NODES: Final = replace(
         )
     },
     node_actions=(
-        Action(time=0, before=0, after=2, reason="", rule="scale_up", source="workers"),
-        Action(time=1800, before=2, after=1, reason="", rule="underutilized", source="workers"),
-        Action(time=3000, before=1, after=0, reason="", rule="interrupted", source="workers"),
+        ScalingAction(time=0, before=0, after=2, reason="", rule="scale_up", source="workers"),
+        ScalingAction(time=1800, before=2, after=1, reason="", rule="underutilized", source="workers"),
+        ScalingAction(time=3000, before=1, after=0, reason="", rule="interrupted", source="workers"),
     ),
 )
 

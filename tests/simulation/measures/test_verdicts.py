@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from ocf.simulation.measures import Verdict, verdicts, with_measures
+from ocf.simulation.measures import ObjectiveVerdict, verdicts, with_measures
 from ocf.simulation.scenario import LatencyObjective, Objectives, Prices, Scenario, Workload
 from tests.simulation.runs import run
 
 RUN = run([0, 3600], duration=7200, load=[8, 12], capacity=[10, 20], served=[8, 12], ready=[1, 2])
 
 
-def verdict(**bounds: Any) -> list[Verdict]:
+def verdict(**bounds: Any) -> list[ObjectiveVerdict]:
     scenario = Scenario.model_validate(
         {
             "hpa": {},

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ocf.objects import Manifest
 from ocf.objects.timestamps import format_time
-from ocf.simulation.recording import Recorder, reduced
+from ocf.simulation.recording import RecordingWriter, reduced
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 CPU: Final = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}
@@ -120,7 +120,7 @@ def instants() -> Iterator[tuple[datetime, list[Manifest]]]:
 
 def lines(states: Sequence[tuple[datetime, list[Manifest]]]) -> str:
     """Return a recording."""
-    recorder = Recorder("web", "shop")
+    recorder = RecordingWriter("web", "shop")
     written = [recorder.header(), *(recorder.line(at, list(map(reduced, found))) for at, found in states)]
     return "".join(f"{line}\n" for line in written if line)
 

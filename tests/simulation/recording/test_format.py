@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.simulation import InputError
-from ocf.simulation.recording import Recorder, is_recording, read_states, reduced
+from ocf.simulation.recording import RecordingWriter, is_recording, read_states, reduced
 from ocf.simulation.recording.objects import identity
 from tests.simulation.recording.recordings import NOON, hpa, instants, lines, node, pod, queue, scale, write
 
@@ -23,7 +23,7 @@ def test_every_state_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_only_changes_are_written() -> None:
-    recorder = Recorder("web", "shop")
+    recorder = RecordingWriter("web", "shop")
     first = json.loads(recorder.line(NOON, [hpa(), scale(2), queue("5", NOON)]))
     second = json.loads(recorder.line(NOON + timedelta(seconds=15), [hpa(), scale(3)]))
 
@@ -42,7 +42,7 @@ def test_secrets_and_managed_fields_are_not_recorded() -> None:
 
 
 def test_a_node_has_its_resources_its_labels_and_whether_it_is_ready() -> None:
-    written = json.loads(Recorder("web", "shop").line(NOON, [reduced(node())]))
+    written = json.loads(RecordingWriter("web", "shop").line(NOON, [reduced(node())]))
 
     assert written["changed"] == [
         {
@@ -60,7 +60,7 @@ def test_a_node_has_its_resources_its_labels_and_whether_it_is_ready() -> None:
 
 
 def test_a_heartbeat_of_a_node_is_not_a_change() -> None:
-    recorder = Recorder("web", "shop")
+    recorder = RecordingWriter("web", "shop")
     recorder.line(NOON, [reduced(node())])
 
     assert recorder.line(NOON + timedelta(seconds=15), [reduced(node(heartbeat="2026-01-31T12:00:15Z"))]) == ""
@@ -78,7 +78,7 @@ OBJECTS = st.dictionaries(st.integers(0, 5), st.integers(0, 3), max_size=6)
 
 @given(st.lists(OBJECTS, min_size=1, max_size=8))
 def test_any_sequence_of_states_can_be_recorded(states: list[dict[int, int]]) -> None:
-    recorder, objects = Recorder("web", "shop"), dict[str, Any]()
+    recorder, objects = RecordingWriter("web", "shop"), dict[str, Any]()
     for step, state in enumerate(states):
         now = [{"kind": "Pod", "metadata": {"name": str(name)}, "spec": value} for name, value in state.items()]
         line = recorder.line(NOON + timedelta(seconds=step), now)

@@ -15,10 +15,10 @@ from ocf.simulation.recording.prometheus import (
     Need,
     RangeObjects,
     RangeSpec,
-    Selection,
+    RecordedTarget,
     Series,
+    SeriesSelection,
     Steps,
-    Target,
     matrix_of,
     missing_series,
     target_sources,
@@ -41,7 +41,7 @@ def series(**found: list[Series]) -> dict[str, Matrix]:
 
 def spec_of(manifest: Manifest | None = None, **found: list[Series]) -> RangeSpec:
     known: dict[str, list[Series]] = {"max": [one(9)], "info": [one(1, **INFO)], "current": [one(4)]}
-    return RangeSpec(Selection("shop", "web"), series(**{**known, **found}), manifest)
+    return RangeSpec(SeriesSelection("shop", "web"), series(**{**known, **found}), manifest)
 
 
 def hpa_with(*metrics: Manifest) -> Manifest:
@@ -50,8 +50,8 @@ def hpa_with(*metrics: Manifest) -> Manifest:
 
 
 def objects(spec: RangeSpec, **found: list[Series]) -> list[Manifest]:
-    target = Target("Deployment", "web")
-    builder = RangeObjects(spec, target, Selection("shop", "web"))
+    target = RecordedTarget("Deployment", "web")
+    builder = RangeObjects(spec, target, SeriesSelection("shop", "web"))
     [(_, made)] = builder.part(Steps(NOON, 1, MINUTE), 0, series(**found))
     return made
 
@@ -174,22 +174,39 @@ class TestObjects:
     @pytest.mark.parametrize(
         ("target", "pod", "counts"),
         [
-            pytest.param(Target("Deployment", "web"), pod_info("web-1"), True, id="of its ReplicaSet"),
+            pytest.param(RecordedTarget("Deployment", "web"), pod_info("web-1"), True, id="of its ReplicaSet"),
             pytest.param(
-                Target("Deployment", "web"), pod_info("web-api-1", owner="web-api-7c9d"), False, id="of a longer name"
+                RecordedTarget("Deployment", "web"),
+                pod_info("web-api-1", owner="web-api-7c9d"),
+                False,
+                id="of a longer name",
             ),
             pytest.param(
-                Target("StatefulSet", "web"), pod_info("web-0", "StatefulSet", "web"), True, id="of a StatefulSet"
+                RecordedTarget("StatefulSet", "web"),
+                pod_info("web-0", "StatefulSet", "web"),
+                True,
+                id="of a StatefulSet",
             ),
-            pytest.param(Target("ReplicaSet", "web-5d4f8c"), pod_info("web-1"), True, id="of a ReplicaSet itself"),
-            pytest.param(Target("Rollout", "web"), pod_info("web-1"), True, id="of a ReplicaSet of another kind"),
-            pytest.param(Target("Deployment", "web"), pod_info("web-1", "Job", "web-5d4f8c"), False, id="of a Job"),
             pytest.param(
-                Target("Deployment", "web", any_owner=True), pod_info("x", "Job", "y"), True, id="chosen by the user"
+                RecordedTarget("ReplicaSet", "web-5d4f8c"), pod_info("web-1"), True, id="of a ReplicaSet itself"
+            ),
+            pytest.param(
+                RecordedTarget("Rollout", "web"), pod_info("web-1"), True, id="of a ReplicaSet of another kind"
+            ),
+            pytest.param(
+                RecordedTarget("Deployment", "web"), pod_info("web-1", "Job", "web-5d4f8c"), False, id="of a Job"
+            ),
+            pytest.param(
+                RecordedTarget("Deployment", "web", any_owner=True),
+                pod_info("x", "Job", "y"),
+                True,
+                id="chosen by the user",
             ),
         ],
     )
-    def test_pods_are_those_that_the_target_has_created(self, target: Target, pod: Series, *, counts: bool) -> None:
+    def test_pods_are_those_that_the_target_has_created(
+        self, target: RecordedTarget, pod: Series, *, counts: bool
+    ) -> None:
         assert target.created(pod) is counts
 
     def test_a_total_is_the_average_times_the_replicas(self) -> None:
@@ -227,7 +244,7 @@ class TestObjects:
 
     def test_a_pod_is_unready_since_its_start_and_ready_since_it_was_seen(self) -> None:
         spec = spec_of(hpa_with(), max=[Series({}, {0: 9, 1: 9})])
-        builder = RangeObjects(spec, Target("Deployment", "web"), Selection("shop", "web"))
+        builder = RangeObjects(spec, RecordedTarget("Deployment", "web"), SeriesSelection("shop", "web"))
         started = (NOON - timedelta(seconds=40)).timestamp()
         found = series(
             pod=[Series(pod_info("web-1").labels, {0: 1, 1: 1})],
@@ -260,7 +277,7 @@ def test_missing_series_are_named_with_what_to_do() -> None:
 
 
 def test_names_are_quoted_in_queries() -> None:
-    selection = Selection('sh"op', "we\\b")
+    selection = SeriesSelection('sh"op', "we\\b")
 
     assert r'namespace="sh\"op"' in HPA_SOURCES[0].expression(selection)
     assert r'horizontalpodautoscaler="we\\b"' in HPA_SOURCES[0].expression(selection)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ocf.simulation import load_series, parse_scenario
 from ocf.simulation.measures import parse_expression
-from ocf.simulation.tuning import Problem, Target, Trace, parse_objectives, parse_setting
+from ocf.simulation.tuning import LoadTrace, Problem, Target, parse_objectives, parse_setting
 
 UTILIZATION: Final = "spec.metrics[0].resource.target.averageUtilization"
 WINDOW: Final = "spec.behavior.scaleDown.stabilizationWindowSeconds"
@@ -33,13 +33,13 @@ duration: 20m
 """
 
 
-def trace(load: str = JUMP, *, name: str = "web", text: str = SCENARIO) -> Trace:
+def trace(load: str = JUMP, *, name: str = "web", text: str = SCENARIO) -> LoadTrace:
     """Return a trace of 20 minutes."""
     scenario = parse_scenario(text.replace("LOAD", load))
-    return Trace(name=name, scenario=scenario, load=load_series(scenario))
+    return LoadTrace(name=name, scenario=scenario, load=load_series(scenario))
 
 
-def problem(*settings: str, traces: tuple[Trace, ...] = ()) -> Problem:
+def problem(*settings: str, traces: tuple[LoadTrace, ...] = ()) -> Problem:
     """Return a problem, by default with 4 targets and 3 lower bounds."""
     texts = settings or (f"{UTILIZATION}=40..85 step 15", "spec.minReplicas=1..5 step 2")
     return Problem(traces=traces or (trace(),), settings=tuple(map(parse_setting, texts)))

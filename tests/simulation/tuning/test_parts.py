@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from ocf.simulation import LoadSeries, Scenario, SimulationResult, simulate
-from ocf.simulation.measures import MEASURES, Unit, measure
+from ocf.simulation.measures import MEASURES, MeasureUnit, measure
 from ocf.simulation.result import Columns, GroupColumns
 from ocf.simulation.scenario import Objectives, Workload
 from ocf.simulation.tuning.evaluating import part_of, scaled_totals
@@ -81,6 +81,6 @@ def test_columns_and_actions_of_nodes_are_cut_with_the_others(cut: float) -> Non
 def test_only_totals_are_scaled() -> None:
     scaled_names = {name for name, value in scaled_totals(dict.fromkeys(MEASURES, 1.0), 4).items() if value == 4}
     assert {"pod_hours", "cost", "scaling_actions", "flaps", "overloads", "dropped"} <= scaled_names
-    rates = {Unit.SHARE, Unit.SECONDS, Unit.PODS, Unit.PER_HOUR, Unit.PLAIN}
+    rates = {MeasureUnit.SHARE, MeasureUnit.SECONDS, MeasureUnit.PODS, MeasureUnit.PER_HOUR, MeasureUnit.PLAIN}
     assert not {name for name in scaled_names if MEASURES[name].unit in rates}
     assert "backlog_max" not in scaled_names

@@ -8,7 +8,7 @@ import pytest
 
 from ocf.errors import ConfigError
 from ocf.simulation.scenario import HpaEdit
-from ocf.simulation.tuning import Problem, Trace, parse_setting
+from ocf.simulation.tuning import LoadTrace, Problem, parse_setting
 from ocf.simulation.tuning.problem import InvalidCandidate, with_value
 from tests.simulation.tuning.cases import SCENARIO, UTILIZATION, WINDOW, problem, trace
 
@@ -36,7 +36,7 @@ def test_the_current_settings_are_those_of_the_scenario() -> None:
 def test_a_candidate_holds_throughout_a_run_whose_hpa_was_edited() -> None:
     first = trace()
     edits = (HpaEdit(at=timedelta(minutes=5), spec={**first.hpa["spec"], "maxReplicas": 5}),)
-    edited = Trace(name="web", scenario=first.scenario.model_copy(update={"hpa_edits": edits}), load=first.load)
+    edited = LoadTrace(name="web", scenario=first.scenario.model_copy(update={"hpa_edits": edits}), load=first.load)
     several = problem(f"{UTILIZATION}=40|70", traces=(edited,))
     assert several.scenario(edited, None).hpa_edits == edits
     assert several.scenario(edited, (0,)).hpa_edits == ()

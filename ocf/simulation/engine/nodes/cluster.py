@@ -8,7 +8,7 @@ from ocf.simulation.engine.nodes.controller import NodeController
 from ocf.simulation.engine.nodes.fleet import NodeFleet
 from ocf.simulation.engine.nodes.machines import NodeState, SimulatedNode
 from ocf.simulation.engine.pods import Pods
-from ocf.simulation.result import Action
+from ocf.simulation.result import ScalingAction
 
 __all__ = ["NodeCluster"]
 
@@ -47,7 +47,7 @@ class NodeCluster:
         return min(self.fleet.pool.due, self.controller.due_after(now))
 
     @property
-    def actions(self) -> tuple[Action, ...]:
+    def actions(self) -> tuple[ScalingAction, ...]:
         """What the controller and the provider did so far."""
         return tuple(self.controller.actions)
 

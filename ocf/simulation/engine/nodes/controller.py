@@ -10,27 +10,26 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from ocf.nodegroups import (
-    Decision,
+    ClusterSnapshot,
     Drain,
     DrainSettings,
     GroupStatus,
     ObservedNode,
-    Snapshot,
+    ScalingDecision,
     decide,
     next_step,
 )
 from ocf.nodegroups.drain import ActionKind, DrainPhase
 from ocf.nodegroups.packing import NewNode
 from ocf.nodegroups.scale_down import CandidateOutcome
-from ocf.nodegroups.snapshot import Overlay
-from ocf.nodegroups.snapshot import Pod as SeenPod
+from ocf.nodegroups.snapshot import Overlay, SnapshotPod
 from ocf.objects.owner_references import ControllerReference
 from ocf.simulation.engine.clock import NEVER, SECOND, Clock, microseconds
 from ocf.simulation.engine.nodes.fleet import NodeFleet
 from ocf.simulation.engine.nodes.machines import SimulatedNode
 from ocf.simulation.engine.pods import Pods
 from ocf.simulation.engine.simulated_pods import SimulatedPod
-from ocf.simulation.result import Action
+from ocf.simulation.result import ScalingAction
 
 __all__ = ["NodeController"]
 
@@ -58,7 +57,7 @@ class NodeController:
         self._statuses = {group.name: GroupStatus() for group in fleet.groups}
         self._drains: dict[str, Drain] = {}
         self._wake = 0
-        self.actions: list[Action] = []
+        self.actions: list[ScalingAction] = []
         self.decisions = 0
 
     def due_after(self, now: int) -> int:
@@ -91,10 +90,10 @@ class NodeController:
         start = self._clock.at(0)
         self._wake = min((microseconds(each - start) for each in self._limits(at)), default=NEVER)
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> ClusterSnapshot:
         """Return everything that the controller reads."""
-        on_node: dict[str, tuple[SeenPod, ...]] = {}
-        pods: dict[str, SeenPod] = {}
+        on_node: dict[str, tuple[SnapshotPod, ...]] = {}
+        pods: dict[str, SnapshotPod] = {}
         for name, node in self._pool.nodes.items():
             seen = self._seen_pods(node)
             if seen:
@@ -104,7 +103,7 @@ class NodeController:
             pod = self._seen(waiting, "")
             pods[pod.key] = pod
         nodes = {name: node.seen for name, node in self._pool.nodes.items()}
-        return Snapshot(nodes=Overlay(nodes), pods=Overlay(pods), on_node=Overlay(on_node))
+        return ClusterSnapshot(nodes=Overlay(nodes), pods=Overlay(pods), on_node=Overlay(on_node))
 
     def note_interruption(self, node: SimulatedNode, now: int) -> None:
         """Note that the provider takes a node away, which ends its drain."""
@@ -136,7 +135,7 @@ class NodeController:
                 found.update(node.created + policy.duration for node in nodes if node.created is not None)
         return (each for each in found if each > now)
 
-    def _carry_out(self, decision: Decision, now: int) -> None:
+    def _carry_out(self, decision: ScalingDecision, now: int) -> None:
         waiting = len(self._pods.waiting)
         for group in decision.scale_up.groups:
             if group.add:
@@ -179,7 +178,7 @@ class NodeController:
     def _act(self, group: str, before: int, after: int, now: int, *, rule: str, reason: str) -> None:
         """Note an action."""
         self.actions.append(
-            Action(time=now / SECOND, before=before, after=after, reason=reason, rule=rule, source=group)
+            ScalingAction(time=now / SECOND, before=before, after=after, reason=reason, rule=rule, source=group)
         )
 
     def _step(self, name: str, now: int) -> bool:
@@ -208,7 +207,7 @@ class NodeController:
             self._act(node.kind.template.group, after - 1, after, now, rule="drain", reason=reason)
         return bool(step.actions)
 
-    def _seen_pods(self, node: SimulatedNode) -> Mapping[str, SeenPod]:
+    def _seen_pods(self, node: SimulatedNode) -> Mapping[str, SnapshotPod]:
         """Return the pods of a node by key, sorted."""
         seen = node.seen_pods
         if seen is None:
@@ -216,10 +215,10 @@ class NodeController:
             seen = node.seen_pods = {key: found[key] for key in sorted(found)}
         return seen
 
-    def _seen(self, pod: SimulatedPod, node: str) -> SeenPod:
+    def _seen(self, pod: SimulatedPod, node: str) -> SnapshotPod:
         shape = self._deleting if pod.deleted else self._fleet.shape
         phase = "Running" if node else "Pending"
-        return SeenPod(name=pod.name, shape=shape, node_name=node, phase=phase, controller=_OWNER)
+        return SnapshotPod(name=pod.name, shape=shape, node_name=node, phase=phase, controller=_OWNER)
 
 
 def _key(pod: SimulatedPod) -> str:

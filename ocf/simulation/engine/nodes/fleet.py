@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ocf.nodegroups import Catalog, NodeGroup, Pod, Snapshot, decide, select_instance_type
+from ocf.nodegroups import Catalog, ClusterSnapshot, NodeGroup, SnapshotPod, decide, select_instance_type
 from ocf.nodegroups.packing import NodeTemplate
 from ocf.nodegroups.selection import templates
 from ocf.nodegroups.snapshot import PodShape
@@ -78,11 +78,11 @@ class NodeFleet:
         ]
         yield from given
         nodes = [replace(kind.template.make(f"given-{number}"), in_flight=False) for number, kind in enumerate(given)]
-        pods = [Pod(name=f"pod-{number}", shape=self.shape, phase="Pending") for number in range(replicas)]
+        pods = [SnapshotPod(name=f"pod-{number}", shape=self.shape, phase="Pending") for number in range(replicas)]
         groups = [
             replace(group, batch_size=0) for group in self.groups if self.settings[group.name].initial_nodes is None
         ]
-        snapshot = Snapshot.from_values(nodes=nodes, pods=pods)
+        snapshot = ClusterSnapshot.from_values(nodes=nodes, pods=pods)
         decision = decide(snapshot, groups, catalog=self.catalog, now=clock.at(0))
         for added in decision.scale_up.groups:
             for new in added.add:

@@ -10,7 +10,7 @@ from ocf.nodegroups.snapshot import PodShape
 from ocf.simulation.scenario.node_values import pods_per_node
 
 if TYPE_CHECKING:
-    from ocf.nodegroups import Node, Pod
+    from ocf.nodegroups import Node, SnapshotPod
     from ocf.simulation.engine.simulated_pods import SimulatedPod
 
 __all__ = ["NodeKind", "NodeState", "SimulatedNode", "kind_of"]
@@ -102,7 +102,7 @@ class SimulatedNode:
         self.state = NodeState.BOOTING
         self.cordoned = self.interrupted = self.leaving = False
         self.pods: dict[str, SimulatedPod] = {}
-        self.seen_pods: Mapping[str, Pod] | None = {}
+        self.seen_pods: Mapping[str, SnapshotPod] | None = {}
         self.version = 0
 
     @property

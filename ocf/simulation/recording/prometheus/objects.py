@@ -13,11 +13,11 @@ from ocf.objects.durations import format_duration
 from ocf.objects.timestamps import format_time
 from ocf.schema.metric_sources import RESOURCE_METRICS
 from ocf.simulation.recording.prometheus.matrix import Matrix, Series
-from ocf.simulation.recording.prometheus.queries import REQUEST_UNITS, Selection
+from ocf.simulation.recording.prometheus.queries import REQUEST_UNITS, SeriesSelection
 from ocf.simulation.recording.prometheus.specs import RangeSpec
 from ocf.simulation.recording.prometheus.steps import Steps
 
-__all__ = ["RangeObjects", "Target"]
+__all__ = ["RangeObjects", "RecordedTarget"]
 
 _LABEL: Final = f"{PREFIX}/target"
 _NOTHING: Final = Matrix()
@@ -34,7 +34,7 @@ _METADATA: Final = ("creationTimestamp", "deletionTimestamp")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RecordedTarget:
     """The target of an HPA.
 
     Args:
@@ -79,8 +79,8 @@ class RangeObjects:
     """
 
     spec: RangeSpec
-    target: Target
-    selection: Selection
+    target: RecordedTarget
+    selection: SeriesSelection
     _readiness: dict[str, tuple[bool, datetime]] = field(default_factory=dict)
     """Whether each pod was ready, and since when."""
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from ocf.objects.durations import format_duration
 
-__all__ = ["HPA_SOURCES", "POD_SOURCES", "REQUEST_UNITS", "Need", "Selection", "Source", "target_sources"]
+__all__ = ["HPA_SOURCES", "POD_SOURCES", "REQUEST_UNITS", "Need", "SeriesSelection", "SeriesSource", "target_sources"]
 
 _HPA_REMEDY: Final = "scrape kube-state-metrics with its collector horizontalpodautoscalers"
 _POD_REMEDY: Final = "scrape kube-state-metrics with its collector pods"
@@ -24,7 +24,7 @@ _SCALE_REMEDY: Final = "scrape kube-state-metrics with its collector {collector}
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SeriesSelection:
     """The objects whose series are read.
 
     Args:
@@ -52,7 +52,7 @@ class Need(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SeriesSource:
     """A kind of series.
 
     Args:
@@ -73,15 +73,15 @@ class Source:
     of: str = "pods"
     suffix: str = ""
 
-    def expression(self, selection: Selection) -> str:
+    def expression(self, selection: SeriesSelection) -> str:
         """Return the query.
 
         Args:
             selection: The objects.
 
         Example:
-            >>> source = Source("max", ("kube_hpa_spec_max_replicas",), "", of="hpa")
-            >>> for part in source.expression(Selection("shop", "web")).split(" or "):
+            >>> source = SeriesSource("max", ("kube_hpa_spec_max_replicas",), "", of="hpa")
+            >>> for part in source.expression(SeriesSelection("shop", "web")).split(" or "):
             ...     print(part)
             {__name__=~"kube_hpa_spec_max_replicas",namespace="shop",exported_namespace="",hpa="web"}
             {__name__=~"kube_hpa_spec_max_replicas",exported_namespace="shop",hpa="web"}
@@ -96,7 +96,7 @@ class Source:
             for matchers in self._matchers(chosen, selection)
         )
 
-    def _matchers(self, chosen: tuple[str, str, str], selection: Selection) -> Iterator[str]:
+    def _matchers(self, chosen: tuple[str, str, str], selection: SeriesSelection) -> Iterator[str]:
         own = ("namespace", "=", selection.namespace), ("exported_namespace", "=", "")
         exported = (("exported_namespace", "=", selection.namespace),)
         choices = [(*own, chosen), (*exported, chosen)]
@@ -108,7 +108,7 @@ class Source:
             matchers = (*each, *((label, "=", value) for label, value in self.matchers))
             yield ",".join(f"{label}{operator}{_quoted(value)}" for label, operator, value in matchers)
 
-    def _object(self, name: str, selection: Selection) -> tuple[str, str, str]:
+    def _object(self, name: str, selection: SeriesSelection) -> tuple[str, str, str]:
         """Return label, operator and value that select the objects."""
         if self.of == "hpa":
             # Before version 2, the prefix of these series and the label were `hpa`.
@@ -122,9 +122,9 @@ def _quoted(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _of_hpa(key: str, name: str, need: Need = Need.EXPECTED, *, since_2: bool = False) -> Source:
+def _of_hpa(key: str, name: str, need: Need = Need.EXPECTED, *, since_2: bool = False) -> SeriesSource:
     names = (f"kube_horizontalpodautoscaler_{name}", *(() if since_2 else (f"kube_hpa_{name}",)))
-    return Source(key, names, _HPA_REMEDY, need, of="hpa")
+    return SeriesSource(key, names, _HPA_REMEDY, need, of="hpa")
 
 
 _REQUESTS: Final = "kube_pod_container_resource_requests"
@@ -144,14 +144,14 @@ HPA_SOURCES: Final = (
 """The series of an HPA; before version 2 of kube-state-metrics, their names began with `kube_hpa_`."""
 
 POD_SOURCES: Final = (
-    Source("pod", ("kube_pod_info",), _POD_REMEDY, Need.REQUIRED),
-    Source("created", ("kube_pod_created",), _POD_REMEDY),
-    Source("started", ("kube_pod_start_time",), _POD_REMEDY),
-    Source("phase", ("kube_pod_status_phase",), _POD_REMEDY, suffix=" == 1"),
-    Source("ready", ("kube_pod_status_ready",), _POD_REMEDY, matchers=(("condition", "true"),)),
-    Source("ready_time", ("kube_pod_status_ready_time",), _POD_REMEDY, Need.OPTIONAL),
-    Source("deleted", ("kube_pod_deletion_timestamp",), _POD_REMEDY, Need.OPTIONAL),
-    Source("requests", tuple(f"{_REQUESTS}{unit}" for unit in ("", *REQUEST_UNITS)), _POD_REMEDY),
+    SeriesSource("pod", ("kube_pod_info",), _POD_REMEDY, Need.REQUIRED),
+    SeriesSource("created", ("kube_pod_created",), _POD_REMEDY),
+    SeriesSource("started", ("kube_pod_start_time",), _POD_REMEDY),
+    SeriesSource("phase", ("kube_pod_status_phase",), _POD_REMEDY, suffix=" == 1"),
+    SeriesSource("ready", ("kube_pod_status_ready",), _POD_REMEDY, matchers=(("condition", "true"),)),
+    SeriesSource("ready_time", ("kube_pod_status_ready_time",), _POD_REMEDY, Need.OPTIONAL),
+    SeriesSource("deleted", ("kube_pod_deletion_timestamp",), _POD_REMEDY, Need.OPTIONAL),
+    SeriesSource("requests", tuple(f"{_REQUESTS}{unit}" for unit in ("", *REQUEST_UNITS)), _POD_REMEDY),
 )
 """The series of pods. Before version 2, requests had one series for each resource."""
 
@@ -167,21 +167,23 @@ _SCALES: Final[Mapping[str, tuple[str, str, str]]] = {
 }
 
 
-def _scale_sources(kind: str) -> tuple[Source, ...]:
+def _scale_sources(kind: str) -> tuple[SeriesSource, ...]:
     if kind not in _SCALES:
         return ()
     label, spec, status = _SCALES[kind]
     remedy = _SCALE_REMEDY.format(collector=f"{label}s")
-    return Source("replicas", (spec,), remedy, Need.REQUIRED, of=label), Source("observed", (status,), remedy, of=label)
+    return SeriesSource("replicas", (spec,), remedy, Need.REQUIRED, of=label), SeriesSource(
+        "observed", (status,), remedy, of=label
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Usage(Source):
+class _Usage(SeriesSource):
     """The use of a resource by containers; before Kubernetes 1.16, labels were `pod_name` and `container_name`."""
 
     resource: str = "cpu"
 
-    def expression(self, selection: Selection) -> str:
+    def expression(self, selection: SeriesSelection) -> str:
         """Return the query: one series for each container, however many of its sandbox and of its cpus there are."""
         parts = []
         for pod, container in (("pod", "container"), ("pod_name", "container_name")):
@@ -193,7 +195,7 @@ class _Usage(Source):
         return " or ".join(parts)
 
 
-def target_sources(kind: str, resources: Collection[str]) -> tuple[Source, ...]:
+def target_sources(kind: str, resources: Collection[str]) -> tuple[SeriesSource, ...]:
     """Return the series of a target, of its pods and of what they use.
 
     Args:
@@ -203,7 +205,7 @@ def target_sources(kind: str, resources: Collection[str]) -> tuple[Source, ...]:
     return (*_scale_sources(kind), *POD_SOURCES, *_usage_sources(resources))
 
 
-def _usage_sources(required: Collection[str]) -> Iterator[Source]:
+def _usage_sources(required: Collection[str]) -> Iterator[SeriesSource]:
     names = {"cpu": "container_cpu_usage_seconds_total", "memory": "container_memory_working_set_bytes"}
     for resource, name in names.items():
         need = Need.REQUIRED if resource in required else Need.OPTIONAL

@@ -7,7 +7,7 @@ from typing import Any, Final
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, copy_json, get_field
 from ocf.simulation.recording.prometheus.matrix import Matrix
-from ocf.simulation.recording.prometheus.queries import Need, Selection, Source
+from ocf.simulation.recording.prometheus.queries import Need, SeriesSelection, SeriesSource
 
 __all__ = ["RangeSpec", "missing_series"]
 
@@ -17,7 +17,7 @@ _TYPES: Final = {"utilization": "Utilization", "average": "AverageValue", "value
 _NOTHING: Final = Matrix()
 
 
-def missing_series(sources: Iterable[Source], seen: Collection[str], need: Need) -> list[str]:
+def missing_series(sources: Iterable[SeriesSource], seen: Collection[str], need: Need) -> list[str]:
     """Return a text for each kind of series that was never seen: its names, and what to do.
 
     Args:
@@ -39,7 +39,7 @@ class RangeSpec:
         manifest: A manifest of it, for its behavior and the sources of its metrics; None for what the series have.
     """
 
-    selection: Selection
+    selection: SeriesSelection
     series: Mapping[str, Matrix]
     manifest: Manifest | None = None
 

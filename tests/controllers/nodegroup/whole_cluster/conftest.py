@@ -11,10 +11,10 @@ from typing import Final
 import pytest
 
 from ocf.controllers.hpa import Mode
-from ocf.controllers.hpa.manifests import Installation as HpaInstallation
+from ocf.controllers.hpa.manifests import HpaInstallation
 from ocf.controllers.hpa.manifests import installation_manifests as hpa_manifests
 from ocf.controllers.nodegroup.definitions import node_definition, node_group_definition
-from ocf.controllers.nodegroup.manifests import Installation, installation_manifests
+from ocf.controllers.nodegroup.manifests import NodeGroupInstallation, installation_manifests
 from ocf.objects import Manifest
 from ocf.runtime.rbac import PolicyRule
 from ocf.testing.envtest import ControllerName, ControlPlane, Programs
@@ -43,7 +43,7 @@ QUICK: Final = {"podMaxBackoffSeconds": 1, "podInitialBackoffSeconds": 1}
 def installation() -> list[Manifest]:
     """Return what installs both controllers, but for the Deployments: the tests run the processes."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM}}
-    wanted = Installation(
+    wanted = NodeGroupInstallation(
         namespace=SYSTEM,
         image="ocf",
         command=["ocf"],

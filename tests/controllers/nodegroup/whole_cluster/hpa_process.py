@@ -17,7 +17,7 @@ from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, Subresource
 from ocf.cluster.client import ApiServerCluster
 from ocf.concepts import Recorder
-from ocf.controllers.hpa import ControllerOptions, HpaController, Mode
+from ocf.controllers.hpa import HpaController, HpaControllerOptions, Mode
 from ocf.controllers.hpa.manifests import NAME
 from ocf.controllers.hpa.reporter import COMPONENT
 from ocf.controllers.hpa.take_over import CLAIM_REASON
@@ -46,7 +46,7 @@ STEPS: Final[Mapping[str, Step]] = {
 
 
 async def _main(kubeconfig: str, folder: Path, steps: Sequence[str]) -> None:
-    options = ControllerOptions(
+    options = HpaControllerOptions(
         mode=Mode.REPLACE,
         settings=Settings(sync_period=timedelta(milliseconds=300)),
         take_over_delay=timedelta(seconds=1),

@@ -16,8 +16,8 @@ from typing import Final
 from ocf.cluster import Subresource
 from ocf.cluster.client import ApiServerCluster
 from ocf.controllers.nodegroup.manifests import NAME
-from ocf.controllers.nodegroup.options import ControllerOptions
-from ocf.controllers.nodegroup.plan import Plan
+from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
+from ocf.controllers.nodegroup.plan import NodeGroupPlan
 from ocf.controllers.nodegroup.process import ProcessOptions, run_process
 from ocf.controllers.nodegroup.providers.kwok import KwokProvider
 from ocf.runtime.leader import Timing
@@ -60,12 +60,12 @@ STEPS: Final[Mapping[str, Step]] = {
 
 
 async def _main(kubeconfig: str, folder: Path, steps: Sequence[str]) -> None:
-    def report(_: Plan) -> None:
+    def report(_: NodeGroupPlan) -> None:
         sys.stdout.write(f"{RECONCILED}\n")
         sys.stdout.flush()
 
     options = ProcessOptions(
-        controller=ControllerOptions(
+        controller=NodeGroupControllerOptions(
             busy_period=timedelta(milliseconds=500),
             idle_period=timedelta(milliseconds=300),
             quiet_period=timedelta(milliseconds=100),

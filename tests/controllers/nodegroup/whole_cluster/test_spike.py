@@ -17,13 +17,12 @@ import pytest
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster
 from ocf.concepts import Recorder
-from ocf.controllers.hpa import ControllerOptions as HpaOptions
-from ocf.controllers.hpa import HpaController, Mode
+from ocf.controllers.hpa import HpaController, HpaControllerOptions, Mode
 from ocf.controllers.hpa.reporter import COMPONENT as HPA
 from ocf.controllers.metrics_client import RESTMetricsClient
 from ocf.controllers.nodegroup.manifests import NAME
-from ocf.controllers.nodegroup.options import ControllerOptions
-from ocf.controllers.nodegroup.plan import Plan
+from ocf.controllers.nodegroup.options import NodeGroupControllerOptions
+from ocf.controllers.nodegroup.plan import NodeGroupPlan
 from ocf.controllers.nodegroup.process import ProcessOptions, controller_runner
 from ocf.controllers.nodegroup.providers.kwok import KwokProvider
 from ocf.controllers.process import leader_runner
@@ -54,7 +53,7 @@ class Running:
 
     load: SharedLoad
     stub: MetricsStub
-    plans: list[Plan] = field(default_factory=list)
+    plans: list[NodeGroupPlan] = field(default_factory=list)
 
     def reconciles(self) -> int:
         return len(self.plans)
@@ -76,10 +75,10 @@ async def controllers(env: Environment) -> AsyncIterator[Running]:
 
         def make(where: Cluster, events: Recorder | None) -> HpaController:
             settings = Settings(sync_period=timedelta(milliseconds=300))
-            options = HpaOptions(mode=Mode.REPLACE, settings=settings)
+            options = HpaControllerOptions(mode=Mode.REPLACE, settings=settings)
             return HpaController(where, RESTMetricsClient(hpa), options=options, events=events, reader=hpa)
 
-        quick = ControllerOptions(
+        quick = NodeGroupControllerOptions(
             busy_period=timedelta(milliseconds=500),
             idle_period=timedelta(milliseconds=300),
             quiet_period=timedelta(milliseconds=100),

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from ocf.autoscaling.algorithm import Autoscaler
-from ocf.nodegroups import Snapshot, fits
+from ocf.nodegroups import ClusterSnapshot, fits
 from ocf.nodegroups.predicates import ClusterState, explain
 from ocf.simulation import LoadSeries, Scenario
 from ocf.simulation.engine.nodes import NodeCluster
@@ -71,7 +71,7 @@ class CheckedRun(Run):
         pods = self._pods
         return [*pods.settled, *pods.unsettled, *pods.terminating.values()]
 
-    def _rebuilt(self) -> Snapshot:
+    def _rebuilt(self) -> ClusterSnapshot:
         """Return the snapshot of all pods and nodes, without anything that the simulation has kept."""
         controller = self.cluster.controller
         pods = []
@@ -80,18 +80,20 @@ class CheckedRun(Run):
             seen = controller._seen(pod, node)
             assert seen.shape.deleting == (pod.name in self._pods.terminating)
             pods.append(seen)
-        return Snapshot.from_values(nodes=[each.seen for each in self.cluster.fleet.pool.nodes.values()], pods=pods)
+        return ClusterSnapshot.from_values(
+            nodes=[each.seen for each in self.cluster.fleet.pool.nodes.values()], pods=pods
+        )
 
-    def _check_room(self, snapshot: Snapshot) -> None:
+    def _check_room(self, snapshot: ClusterSnapshot) -> None:
         """Each pod on a node fits there, but for a cordon that came later; nodes that boot have none."""
         for name, pods in snapshot.on_node.items():
             node = snapshot.nodes[name]
             assert not node.in_flight
-            alone = Snapshot.from_values(nodes=[replace(node, unschedulable=False)], pods=pods)
+            alone = ClusterSnapshot.from_values(nodes=[replace(node, unschedulable=False)], pods=pods)
             misfit = fits(pods[0], name, alone)
             assert misfit is None, misfit
 
-    def _check_waiting(self, snapshot: Snapshot) -> None:
+    def _check_waiting(self, snapshot: ClusterSnapshot) -> None:
         """No pod waits that a node has room for."""
         waiting = [pod for pod in snapshot.pods.values() if not pod.node_name]
         assert {pod.name for pod in waiting} == set(self._pods.waiting)
