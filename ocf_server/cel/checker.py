@@ -2,18 +2,18 @@
 
 A real API server rejects a rule with an undeclared field, or with a comparison of a number and a string; so does the
 checker, with the same texts. Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#gradual-type-checking.
+Literal arguments are checked, too, before an expression is evaluated.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Final
 
 from ocf_server.cel.aggregates import list_run, map_run, struct_run
 from ocf_server.cel.format_function import format_problems
-from ocf_server.cel.functions import FUNCTIONS, MUTATION_FUNCTIONS
+from ocf_server.cel.functions import FUNCTIONS, MUTATION_FUNCTIONS, pattern
 from ocf_server.cel.issues import Issues, MacroError
-from ocf_server.cel.literal_checks import check_literals
 from ocf_server.cel.literals import RuleSyntaxError
 from ocf_server.cel.macros import MACROS
 from ocf_server.cel.optional_values import Maybe, first_present, selected
@@ -54,9 +54,44 @@ from ocf_server.cel.types import (
     type_of,
     unwrapped,
 )
-from ocf_server.cel.values import EvaluationError, TypeName, Uint, kind_name, require_valid
+from ocf_server.cel.values import EvaluationError, TypeName, Uint, kind_name, read_duration, read_instant, require_valid
 
 __all__ = ["Checker"]
+
+_CONVERSIONS: Final = frozenset({"bool", "double", "int", "uint"})
+_CHECKS: Final[Mapping[tuple[str, int], Callable[[str], Any]]] = {
+    ("matches", 1): pattern,
+    ("duration", 0): read_duration,
+    ("timestamp", 0): read_instant,
+}
+
+
+def _check_literals(issues: Issues, functions: Sequence[Function], node: Call, name: str) -> None:
+    """Check the literal arguments of a call: regular expressions, durations, timestamps, and converted values.
+
+    Args:
+        issues: The problems of the expression, to which those of the arguments are added.
+        functions: The overloads of the function that accept the types of the arguments.
+        node: The call.
+        name: The name of the function, with its prefix.
+    """
+    if name in _CONVERSIONS and isinstance(node.arguments[0], Literal):
+        try:
+            functions[0].run(node.arguments[0].value)
+        except EvaluationError as error:
+            issues.program.append(str(error))
+    for index, given in enumerate(node.arguments, start=functions[0].member):
+        check = _CHECKS.get((name, index))
+        if check is None or not isinstance(given, Literal) or not isinstance(given.value, str):
+            continue
+        try:
+            check(given.value)
+        except (ValueError, OverflowError, EvaluationError) as error:
+            if name == "matches" and not functions[0].member:
+                issues.program.append(str(error))
+            else:
+                issues.literals.append(RuleSyntaxError(f"invalid {name} argument", given.at))
+
 
 _LITERALS: Final[Mapping[type, CelType]] = {
     bool: BOOL,
@@ -319,7 +354,7 @@ class Checker:
             raise RuleSyntaxError(
                 f"found no matching overload for '{name}' applied to '{_applied(kinds, member)}'", node.at
             )
-        check_literals(self.issues, found, node, name)
+        _check_literals(self.issues, found, node, name)
         if name == "format" and isinstance(node.target, Literal) and isinstance(node.arguments[0], Listing):
             items = [item.node for item in node.arguments[0].items]
             text = str(node.target.value)

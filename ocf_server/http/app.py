@@ -26,7 +26,6 @@ from ocf_server.http.control import CONTROL, Control
 from ocf_server.http.documents import document_response, not_served
 from ocf_server.http.handlers import handle
 from ocf_server.http.media import media_of_errors, negotiate, offer_of
-from ocf_server.http.open_watches import OpenWatches
 from ocf_server.http.request import Query, RequestContext, ResourcePath, VersionPath, is_set, parse_path
 from ocf_server.http.request_body import MAX_BYTES
 from ocf_server.http.responses import (
@@ -38,7 +37,7 @@ from ocf_server.http.responses import (
     write_body,
 )
 from ocf_server.http.status import too_large
-from ocf_server.http.watch_stream import open_stream, watch_of_path
+from ocf_server.http.watch_stream import OpenWatches, open_stream, watch_of_path
 from ocf_server.registry.api_services import API_SERVICE
 
 if TYPE_CHECKING:

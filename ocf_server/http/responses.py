@@ -34,13 +34,11 @@ __all__ = [
     "StoredObjectEncoder",
     "encode",
     "error_response",
-    "grouped",
     "metadata_of",
     "serializer_of",
     "warning_headers",
     "without_kind",
     "write_body",
-    "yielding",
 ]
 
 PIECE: Final = 2**18
@@ -106,7 +104,7 @@ class Serializer(Protocol):
         ...
 
 
-def grouped(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
+def _grouped(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
     """Yield parts of a response in groups of about the size `PIECE`.
 
     Args:
@@ -124,13 +122,13 @@ def grouped(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield group
 
 
-async def yielding(items: Iterable[bytes]) -> AsyncIterator[list[bytes]]:
+async def _yielding(items: Iterable[bytes]) -> AsyncIterator[list[bytes]]:
     """Yield groups of items, as `grouped`; other requests run between two of them.
 
     Args:
         items: The items.
     """
-    for group in grouped(items):
+    for group in _grouped(items):
         yield group
         await asyncio.sleep(0)
 
@@ -163,7 +161,7 @@ class _Json:
 
     async def list(self, head: Manifest, items: Iterable[bytes]) -> tuple[bytes, ...]:
         opening, pieces = encode(head)[:-2], list[bytes]()
-        async for group in yielding(items):
+        async for group in _yielding(items):
             pieces.append(opening + b",".join(group))
             opening = b","
         return (*pieces[:-1], pieces[-1] + b"]}") if pieces else (opening + b"]}",)
@@ -210,8 +208,8 @@ class _Protobuf:
 
     async def list(self, head: Manifest, items: Iterable[bytes]) -> tuple[bytes, ...]:
         # The length of the list stands before its items.
-        known = [item async for group in yielding(items) for item in group]
-        return tuple(b"".join(group) for group in grouped(self._writer.write_list(head, known)))
+        known = [item async for group in _yielding(items) for item in group]
+        return tuple(b"".join(group) for group in _grouped(self._writer.write_list(head, known)))
 
 
 @cache

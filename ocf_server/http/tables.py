@@ -2,22 +2,85 @@
 
 The format is described in
 https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables. The columns belong to the
-kind, a printer writes the cells; for a custom kind, both follow from its `additionalPrinterColumns`.
+kind, a printer writes the cells; for a custom kind, both follow from its `additionalPrinterColumns`. Their JSON paths
+have fields, indices, wildcards, and filters by equality; a path with any other syntax matches nothing
+(https://kubernetes.io/docs/reference/kubectl/jsonpath/).
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
 from ocf.objects import Manifest
-from ocf_server.http.jsonpath import find
 from ocf_server.http.media import Media
 from ocf_server.http.printers import PRINTERS, AgeClock
 from ocf_server.http.resource_catalog import ServedResource, TableColumn
 from ocf_server.http.responses import metadata_of
 
 __all__ = ["TableOptions", "cells", "table", "table_row"]
+
+_STEP: Final = re.compile(
+    r"""\.(?P<field>(?:[^.\[\\]|\\.)+)
+    |\[(?P<index>-?[0-9]+)\]
+    |\[(?P<wild>\*)\]
+    |\[(?P<quote>['"])(?P<name>.*?)(?P=quote)\]
+    |\[\?\(@\.(?P<key>[^=\s)]+)\s*==\s*(?P<mark>['"])(?P<value>.*?)(?P=mark)\)\]""",
+    re.VERBOSE,
+)
+
+
+def _find(path: str, value: Any) -> list[Any]:
+    r"""Return the values at a path.
+
+    Args:
+        path: The path, for example `.status.conditions[?(@.type=="Ready")].status`.
+        value: JSON value that the path starts at.
+
+    Returns:
+        The values found, in order.
+
+    Example:
+        >>> _find('.c[?(@.type=="Ready")].status', {"c": [{"type": "Ready", "status": "True"}]})
+        ['True']
+        >>> _find(r".labels.example\.com/tier", {"labels": {"example.com/tier": "front"}})
+        ['front']
+    """
+    found = [value]
+    position = 0
+    while position < len(path):
+        step = _STEP.match(path, position)
+        if step is None:
+            return []
+        found = [item for one in found for item in _next(step, one)]
+        position = step.end()
+    return found
+
+
+def _next(step: "re.Match[str]", value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        name = step["name"] if step["quote"] else re.sub(r"\\(.)", r"\1", step["field"] or "")
+        if name == "*" or step["wild"]:
+            yield from value.values()
+        elif name in value:
+            yield value[name]
+    elif isinstance(value, list):
+        yield from _items(step, value)
+
+
+def _items(step: "re.Match[str]", value: list[Any]) -> Iterator[Any]:
+    if step["wild"]:
+        yield from value
+    elif step["index"]:
+        number = int(step["index"])
+        if -len(value) <= number < len(value):
+            yield value[number]
+    elif step["key"]:
+        for item in value:
+            if isinstance(item, dict) and str(item.get(step["key"])) == step["value"]:
+                yield item
+
 
 _UNSET: Final = None
 
@@ -100,7 +163,7 @@ def _cell(column: TableColumn, item: Manifest, clock: AgeClock) -> Any:
     if not column.path:
         created = item["metadata"].get("creationTimestamp")
         return created if column.name == "Created At" else clock.since(created)
-    found = find(column.path, item)
+    found = _find(column.path, item)
     value = found[0] if found else None
     return _typed(column, value, clock)
 

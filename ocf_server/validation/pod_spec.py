@@ -1,7 +1,7 @@
 """Validation of the spec of a pod, and of pod templates.
 
-Source: `ValidatePodSpec` and `ValidatePodTemplateSpec` in `pkg/apis/core/validation/validation.go` of Kubernetes. What
-depends on a feature gate is as Kubernetes 1.36 sets the gate.
+Source: `ValidatePodSpec`, `ValidatePodTemplateSpec` and `validatePodResources` in
+`pkg/apis/core/validation/validation.go` of Kubernetes. What depends on a feature gate is as Kubernetes 1.36 sets it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +10,8 @@ from typing import Any, Final, TypeAlias
 from ocf.objects.field_errors import FieldError, duplicate, forbidden, invalid, not_found, not_supported, required
 from ocf.objects.metadata_validation import annotation_errors, label_errors
 from ocf.objects.name_validation import dns_label, dns_subdomain, qualified_name
+from ocf.objects.quantity import Quantity
+from ocf_server.codec.pod_totals import pod_totals
 from ocf_server.validation.annotations import pod_annotation_errors, profile_match_errors
 from ocf_server.validation.containers import (
     PodParts,
@@ -22,8 +24,7 @@ from ocf_server.validation.environment import variables_of_files
 from ocf_server.validation.fields import each_problem, in_range, required_enumeration
 from ocf_server.validation.go_structs import go_struct
 from ocf_server.validation.pod_network import dns_errors, host_alias_errors, hostname_errors
-from ocf_server.validation.pod_resources import pod_resource_errors
-from ocf_server.validation.resources import requirement_errors
+from ocf_server.validation.resources import pod_resource_name, requirement_errors
 from ocf_server.validation.scheduling import affinity_errors, spread_errors, toleration_errors
 from ocf_server.validation.security import pod_security_errors
 from ocf_server.validation.volumes import volume_errors
@@ -32,6 +33,40 @@ from ocf_server.validation.windows import host_process_errors, system_errors
 __all__ = ["pod_spec_errors", "pod_template_errors"]
 
 _Json: TypeAlias = Mapping[str, Any]
+
+_HUGE: Final = "hugepages-"
+
+
+def _pod_resource_errors(spec: _Json, path: str) -> Iterator[FieldError]:
+    """Yield the errors of the resources of a pod at a path."""
+    resources = spec.get("resources")
+    if resources is None:
+        return
+    if spec.get("os", {}).get("name") == "windows":
+        yield forbidden(path, "may not be set for a windows pod")
+        return
+    if resources.get("claims"):
+        yield forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level")
+    yield from requirement_errors(resources, path, name_rule=pod_resource_name)
+    for amounts, prefix in (("requests", ""), ("limits", _HUGE)):
+        for name, total in sorted(pod_totals(spec, amounts).items()):
+            value = (resources.get(amounts) or {}).get(name)
+            if name.startswith(prefix) and value is not None and total > Quantity.parse(value):
+                shown = str(Quantity.parse(value))
+                detail = f"must be greater than or equal to aggregate container {amounts} of {total}"
+                yield invalid(f"{path}.{amounts}[{name}]", shown, detail)
+    yield from _limit_errors(spec, resources.get("limits") or {}, path)
+
+
+def _limit_errors(spec: _Json, limits: _Json, path: str) -> Iterator[FieldError]:
+    for index, container in enumerate(spec.get("containers") or ()):
+        for name, value in sorted((container.get("resources", {}).get("limits") or {}).items()):
+            if name in limits and Quantity.parse(value) > Quantity.parse(limits[name]):
+                most = Quantity.parse(limits[name])
+                shown = str(Quantity.parse(value))
+                place = f"{path}.containers[{index}][{name}].limits"
+                yield invalid(place, shown, f"must be less than or equal to pod limits of {most}")
+
 
 _RESTART: Final = ("Always", "OnFailure", "Never")
 _DNS: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -77,7 +112,7 @@ def pod_spec_errors(spec: _Json, path: str, *, metadata: _Json | None = None) ->
     yield from container_errors(parts, f"{path}.containers")
     yield from init_container_errors(parts, f"{path}.initContainers")
     yield from ephemeral_container_errors(parts, f"{path}.ephemeralContainers")
-    yield from pod_resource_errors(spec, f"{path}.resources")
+    yield from _pod_resource_errors(spec, f"{path}.resources")
     yield from _host_network_errors(spec, f"{path}.containers", is_pod=metadata is not None)
     yield from required_enumeration(spec.get("restartPolicy"), _RESTART, f"{path}.restartPolicy")
     yield from required_enumeration(spec.get("dnsPolicy"), _DNS, f"{path}.dnsPolicy")

@@ -6,8 +6,8 @@ from contextlib import ExitStack
 import pytest
 
 from ocf_server import EmbeddedCluster
-from ocf_server.http import app, open_watches, serving
-from ocf_server.http.open_watches import OpenWatches, return_memory
+from ocf_server.http import app, serving, watch_stream
+from ocf_server.http.watch_stream import OpenWatches, return_memory
 from tests.ocf_server.http.test_watch_stream import config_map, following, watching
 
 
@@ -32,7 +32,7 @@ def test_few_watches_that_come_and_go_return_nothing() -> None:
 
 async def test_watches_over_http_count(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = asyncio.Event()
-    monkeypatch.setattr(open_watches, "_MANY", 2)
+    monkeypatch.setattr(watch_stream, "_MANY", 2)
     monkeypatch.setattr(app, "OpenWatches", lambda: OpenWatches(ended.set))
     await cluster.create({**config_map("a"), "data": {"a": "x" * 200_000}}, field_manager="test")
     async with serving(cluster) as server:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ocf_server.registry.claim_sources import set_sources
+from ocf_server.registry.kind_hooks import set_sources
 
 SNAPSHOT = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "s"}
 OTHER = {"apiGroup": "example.com", "kind": "Backup", "name": "b"}
